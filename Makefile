@@ -215,7 +215,7 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 
 torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
 
 simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULATION_ARGS); tests/simulation/
@@ -225,8 +225,9 @@ simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULA
 
 failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(PARALLEL) $(SERVER) $(MODULE) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/module/run test_reshard.TakeOver
 
 hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, unpacked into build/hosts
 	@.ci/fetch-hosts $(B)/hosts
@@ -497,8 +498,8 @@ docs-check:
 	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
-CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py) \
-           clients/node/commands.js clients/node/commands.d.ts
+CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \
+           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts
 clients: $(CLIENTS) ## write the methods of clients/python and clients/node from the tables
 $(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/python/leaderboard_client/async_[bs]*.py)
 	@docs/write $(SERVER) clients && touch $(CLIENTS)

@@ -103,10 +103,10 @@ int main(int argc, char **argv) {
     printf("%-44s %8.1f bytes a member\n", "league and one archive", bytes_since(before));
     pass_day(&driver);
     steps(&driver, "all rooms begin anew again", registry_roll_due);
-    steps(&driver, "archives go, all members have come", registry_expire_due);
+    steps(&driver, "archives go, all members have come", registry_expiry_remove_due);
     pass_day(&driver);
     steps(&driver, "no room begins anew", registry_roll_due);
-    steps(&driver, "archives go, no member has come", registry_expire_due);
+    steps(&driver, "archives go, no member has come", registry_expiry_remove_due);
     printf("%-44s %8.1f bytes a member\n", "without rooms", bytes_since(before));
     return 0;
 }

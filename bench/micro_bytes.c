@@ -83,7 +83,7 @@ struct figures {
 };
 
 static struct layout layout;
-static struct rules usual_rules; /* of the small boards */
+static struct board_options usual_options; /* of the small boards */
 
 static void stop(const char *what) {
     fprintf(stderr, "micro_bytes: %s\n", what);
@@ -218,18 +218,18 @@ static struct figures measure(const struct names *names, enum order order, uint3
 
 /* ---- small boards ---- */
 
-static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
+static const struct board_options *options_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
-    return choice == 0 ? &usual_rules : NULL;
+    return choice == 0 ? &usual_options : NULL;
 }
 
 /* Bytes a board, its key and the registry's tables included. */
 static struct figures measure_small(uint32_t boards) {
     struct random random = {.state = 7};
     memory_init();
-    layout_init_default(&usual_rules.layout);
-    struct registry *registry = registry_create(42, rules_for, NULL);
+    layout_init_default(&usual_options.layout);
+    struct registry *registry = registry_create(42, options_for, NULL);
     size_t resident = resident_size();
     size_t used = memory_used();
     for (uint32_t number = 0; number < boards; number++) {

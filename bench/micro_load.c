@@ -23,14 +23,14 @@ enum {
     BATCH = 4 * PORTION, /* made between measurements */
 };
 
-static struct rules rules;
+static struct board_options options;
 static char (*members)[MEMBER_SIZE];
 static struct random drawn = {.state = 7};
 
-static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
+static const struct board_options *options_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
-    return choice == 0 ? &rules : NULL;
+    return choice == 0 ? &options : NULL;
 }
 
 static void *must(void *what) {
@@ -42,7 +42,7 @@ static void *must(void *what) {
 }
 
 static void must_do(bool is_done) {
-    must(is_done ? &rules : NULL);
+    must(is_done ? &options : NULL);
 }
 
 /* The member with this number, in row i of the batch. No two are equal, and neighbours have nothing
@@ -69,7 +69,7 @@ struct load {
 };
 
 static void begin(struct load *load) {
-    *load = (struct load){.registry = must(registry_create(1, rules_for, NULL))};
+    *load = (struct load){.registry = must(registry_create(1, options_for, NULL))};
     members = must(calloc(BATCH, sizeof *members));
 }
 
@@ -105,7 +105,7 @@ static void load_one_board(uint32_t count) {
     struct load load;
     struct board_entry *entries = must(calloc(BATCH, sizeof *entries));
     begin(&load);
-    must_do(registry_create_board_like(load.registry, &rules, &load.board));
+    must_do(registry_create_board_like(load.registry, &options, &load.board));
     for (uint32_t next = 0; next < count;) {
         uint32_t batch = count - next < BATCH ? count - next : BATCH;
         for (uint32_t i = 0; i < batch; i++, next++) {
@@ -127,7 +127,7 @@ static void load_small_boards(uint32_t count) {
             entries[i] = (struct board_entry){SMALL_BOARD - i, make_member(i, next + i)};
         }
         double begun_ns = now_ns();
-        must_do(registry_create_board_like(load.registry, &rules, &load.board));
+        must_do(registry_create_board_like(load.registry, &options, &load.board));
         load.taken_ns += now_ns() - begun_ns;
         append(&load, entries, SMALL_BOARD);
         end_board(&load, next);
@@ -164,8 +164,8 @@ static void create_boards(struct load *load, uint32_t board_count) {
     for (uint32_t next = 0; next < board_count;) {
         uint32_t batch = board_count - next < BATCH ? board_count - next : BATCH;
         for (uint32_t i = 0; i < batch; i++, next++) {
-            effects[i] =
-                (struct effect){.kind = EFFECT_CREATE, .name = make_name(i, next), .rules = &rules};
+            effects[i] = (struct effect){
+                .kind = EFFECT_CREATE, .name = make_name(i, next), .options = &options};
         }
         apply(load, batch);
     }
@@ -233,7 +233,7 @@ static void run_parts(uint32_t count) {
 }
 
 int main(int argc, char **argv) {
-    layout_init_default(&rules.layout);
+    layout_init_default(&options.layout);
     if (argc == 1) {
         run_parts(5000000);
         return 0;

@@ -47,7 +47,7 @@ static void put(struct driver *driver, struct registry_key *key, struct bytes na
     }
     value = is_best ? value : value + before;
     uint64_t packed = layout_with_ordinal(layout, 0, 0, value);
-    CHECK(registry_put_member(driver->server.registry, key, &member, packed) == BOARD_OK);
+    CHECK(registry_board_put(driver->server.registry, key, &member, packed) == BOARD_OK);
 }
 
 static const struct row {
@@ -80,7 +80,7 @@ static void fill_period(struct driver *driver, uint32_t members, const struct ro
     driver_one(driver, "LB.ADD w 1 first");
     struct registry_key *whole = registry_find(registry, 0, bytes_from_text("w"), now_ms);
     struct registry_key *share = window_find_share(
-        registry, whole, registry_rules(whole)->period_start_ms, now_ms, &ignored);
+        registry, whole, registry_options(whole)->period_start_ms, now_ms, &ignored);
     for (uint32_t i = (uint32_t)period % stride; i < members; i += stride) {
         char name[MICRO_MEMBER_SIZE + 1];
         uint32_t member = (uint32_t)((i * UINT64_C(2654435761)) % members);

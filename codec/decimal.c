@@ -421,6 +421,9 @@ static bool decimal_parse_infinity(struct bytes text, bool *is_negative) {
     *is_negative = text.at[0] == '-';
     size_t sign_size = *is_negative || text.at[0] == '+' ? 1 : 0;
     struct bytes word = {.at = text.at + sign_size, .size = text.size - sign_size};
+    if (word.size == 3 && memcmp(word.at, "inf", 3) == 0) { /* as nearly all write it */
+        return true;
+    }
     return word.size > 0 && bytes_lower(word.at[0]) == 'i' &&
            (bytes_is(word, "inf") || bytes_is(word, "infinity"));
 }
@@ -522,16 +525,6 @@ static bool decimal_parse_limit(struct bytes text, unsigned scale, enum decimal_
     return decimal_parse_hex(text, is_negative, scale, kind, cut);
 }
 
-/* As isspace in the C locale. All of it: only an empty text is 0, spaces alone are no number. */
-static struct bytes decimal_skip_spaces(struct bytes text) {
-    struct bytes rest = text;
-    while (rest.size > 0 && (rest.at[0] == ' ' || (rest.at[0] >= '\t' && rest.at[0] <= '\r'))) {
-        rest.at++;
-        rest.size--;
-    }
-    return rest.size > 0 ? rest : text;
-}
-
 /* The smallest value within a lower limit. */
 static struct decimal_bound decimal_round_up(struct cut_number cut, bool is_exclusive) {
     if (cut.is_too_wide) {
@@ -575,7 +568,14 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum 
         text.at++;
         text.size--;
     }
-    text = decimal_skip_spaces(text);
+    /* As isspace in the C locale. All of it: only an empty text is 0, spaces alone are no
+     * number. */
+    struct bytes rest = text;
+    while (rest.size > 0 && (rest.at[0] == ' ' || (rest.at[0] >= '\t' && rest.at[0] <= '\r'))) {
+        rest.at++;
+        rest.size--;
+    }
+    text = rest.size > 0 ? rest : text;
     bool is_negative;
     if (decimal_parse_infinity(text, &is_negative)) {
         bound->kind = is_negative ? DECIMAL_BOUND_LOWEST : DECIMAL_BOUND_HIGHEST;

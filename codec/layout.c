@@ -226,14 +226,6 @@ static bool layout_decay_end(const struct layout_field *field, struct decimal_bo
     return true;
 }
 
-/* Ordinals at both ends of a range. false: it is empty, as far as one limit tells. */
-static bool layout_decay_range(const struct layout_field *field, const struct decimal_bound *lower,
-                               const struct decimal_bound *upper, int64_t time_us, uint64_t *first,
-                               uint64_t *last) {
-    return layout_decay_end(field, *lower, DECIMAL_BOUND_LOWEST, time_us, first) &&
-           layout_decay_end(field, *upper, DECIMAL_BOUND_HIGHEST, time_us, last);
-}
-
 /* ---- Text in ---- */
 
 struct parser {
@@ -613,22 +605,6 @@ static char *layout_put_text(char *at, const char *text) {
     return at + size;
 }
 
-static char *layout_put_field(char *at, const struct layout_field *field) {
-    at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
-                  field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
-    if (field->scale > 0) {
-        at += sprintf(at, " SCALE %u", (unsigned)field->scale);
-    }
-    if (field->is_double) {
-        at = layout_put_text(at, " DOUBLE");
-    }
-    if (field->decay.count > 0) {
-        at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
-                      units[field->decay.unit].name);
-    }
-    return at;
-}
-
 /* The start of a unit, counted from START. Saturates. */
 static int64_t layout_unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
     uint64_t elapsed_us;
@@ -648,10 +624,22 @@ static int64_t layout_end_us(const struct layout_time *time) {
 size_t layout_print(const struct layout *layout, char *out) {
     char *at = out;
     for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
         if (i > 0) {
             *at++ = ' ';
         }
-        at = layout_put_field(at, &layout->fields[i]);
+        at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
+                      field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
+        if (field->scale > 0) {
+            at += sprintf(at, " SCALE %u", (unsigned)field->scale);
+        }
+        if (field->is_double) {
+            at = layout_put_text(at, " DOUBLE");
+        }
+        if (field->decay.count > 0) {
+            at += sprintf(at, " DECAY %u %s", (unsigned)field->decay.count,
+                          units[field->decay.unit].name);
+        }
     }
     if (layout->time.bits > 0) {
         const struct layout_time *time = &layout->time;
@@ -939,27 +927,17 @@ static uint64_t layout_key_zero(const struct layout *layout) {
     return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
 }
 
-static bool layout_key_parse_exact(const struct layout *layout, struct bytes text, uint64_t *key) {
-    uint64_t zero = layout_key_zero(layout);
-    uint64_t above;
+bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
+    uint64_t zero = layout_key_zero(layout), above, parsed;
     int64_t below;
     if (bytes_parse_u64(text, &above)) {
         if (above > layout_mask_of(layout->bits_total) - zero) {
             return false;
         }
-        *key = zero + above;
-        return true;
-    }
-    if (!bytes_parse_i64(text, &below) || 0 - (uint64_t)below > zero) {
-        return false;
-    }
-    *key = zero + (uint64_t)below;
-    return true;
-}
-
-bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
-    uint64_t parsed;
-    if (!layout_key_parse_exact(layout, text, &parsed)) {
+        parsed = zero + above;
+    } else if (bytes_parse_i64(text, &below) && 0 - (uint64_t)below <= zero) {
+        parsed = zero + (uint64_t)below;
+    } else {
         return false;
     }
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -1117,7 +1095,8 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     uint64_t first;
     uint64_t last;
     if (layout_field_decays(lead)) {
-        if (!layout_decay_range(lead, &lower, &upper, time_us, &first, &last)) {
+        if (!layout_decay_end(lead, lower, DECIMAL_BOUND_LOWEST, time_us, &first) ||
+            !layout_decay_end(lead, upper, DECIMAL_BOUND_HIGHEST, time_us, &last)) {
             return false;
         }
     } else if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||

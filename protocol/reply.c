@@ -269,18 +269,13 @@ void reply_decimal_text(struct reply *reply, struct bytes text) {
     reply_line(reply, ',', text.at, text.size);
 }
 
-static size_t reply_print_double(char *out, double value) {
-    const char *word = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    int size = isfinite(value) ? snprintf(out, DOUBLE_TEXT_MAX, "%.17g", value)
-                               : snprintf(out, DOUBLE_TEXT_MAX, "%s", word);
-    CHECK(size > 0 && size < DOUBLE_TEXT_MAX);
-    return (size_t)size;
-}
-
 void reply_double(struct reply *reply, double value) {
     char text[DOUBLE_TEXT_MAX];
-    size_t size = reply_print_double(text, value);
-    reply_decimal_text(reply, (struct bytes){.at = text, .size = size});
+    const char *word = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    int size = isfinite(value) ? snprintf(text, sizeof text, "%.17g", value)
+                               : snprintf(text, sizeof text, "%s", word);
+    CHECK(size > 0 && size < DOUBLE_TEXT_MAX);
+    reply_decimal_text(reply, (struct bytes){.at = text, .size = (size_t)size});
 }
 
 /* ---- headers of arrays, maps and sets ---- */

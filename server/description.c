@@ -2,6 +2,7 @@
 #include "server/description.h"
 
 #include "codec/json.h"
+#include "server/clients/follow.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shape.h"
@@ -93,6 +94,18 @@ static void description_put_commands(struct json *json) {
     json_close(json, ']');
 }
 
+static void description_put_channels(struct json *json) {
+    json_open(json, "channels", '[');
+    for (const struct follow_channel *row = follow_channels; row->word != NULL; row++) {
+        json_open(json, NULL, '{');
+        description_put(json, "word", row->word);
+        description_put(json, "names", row->names);
+        description_put(json, "messages", row->messages);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 /* ---- settings ---- */
 
 static void description_put_settings(struct json *json) {
@@ -173,6 +186,7 @@ void description_write(FILE *file) {
     description_put(&json, "version", SERVER_VERSION);
     description_put(&json, "redis_version", SERVER_REDIS_VERSION);
     description_put_commands(&json);
+    description_put_channels(&json);
     description_put_settings(&json);
     description_put_figures(&json);
     json_close(&json, '}');

@@ -323,7 +323,7 @@ static bool main_is_moved_by_periods(const struct settings *settings, const char
         const struct setting_rule *rule = &settings->rules[i];
         if (strcmp(rule->layout_name, layout_name) == 0) {
             is_used = true;
-            if (rule->rules->period.unit == PERIOD_NONE) {
+            if (rule->options->period.unit == PERIOD_NONE) {
                 return false;
             }
         }
@@ -337,7 +337,7 @@ static void main_warn_of_layouts_without_today(void) {
     const struct settings *settings = &program.server.settings;
     int64_t now_us = clock_now_us(&program.server.clock);
     for (uint32_t i = 0; i < settings->layout_count; i++) {
-        const struct layout *layout = &settings->layouts[i]->rules.layout;
+        const struct layout *layout = &settings->layouts[i]->options.layout;
         if (layout->time.bits == 0 ||
             main_is_moved_by_periods(settings, settings->layouts[i]->name) ||
             (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {
@@ -489,20 +489,16 @@ static bool main_start(void) {
            main_start_persistence();
 }
 
-/* Closing libuv's handles restores the default actions of the signals. One of them could then kill
- * a server that is freeing its boards, and hide that it ended cleanly. */
-static void main_block_signals(void) {
+static void main_run(void) {
+    uv_run(&program.loop, UV_RUN_DEFAULT);
+    /* Closing libuv's handles restores the default actions of the signals. One of them could then kill a server that is
+     * freeing its boards, and hide that it ended cleanly. */
     sigset_t signals;
     sigemptyset(&signals);
     for (int i = 0; i < SIGNALS; i++) {
         sigaddset(&signals, signal_numbers[i]);
     }
     sigprocmask(SIG_BLOCK, &signals, NULL);
-}
-
-static void main_run(void) {
-    uv_run(&program.loop, UV_RUN_DEFAULT);
-    main_block_signals();
     replicator_stop(program.tick.replicator);
     /* The last group, if all is on disk that this server has told others to have; else 0. */
     uint64_t group = persistence_synced_group(program.persistence);

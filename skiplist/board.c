@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/large_board.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"
@@ -599,8 +598,8 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (list->tags != NULL) {
         list->tags->code = sheet_code(list, from);
         list->tags->is_moving = true;
-        counts_prefetch(list, from.leaf, list->tags->code);
-        counts_prefetch(list, to.leaf, list->tags->code);
+        tag_counts_prefetch(list, from.leaf, list->tags->code);
+        tag_counts_prefetch(list, to.leaf, list->tags->code);
     }
     enum board_status status = BOARD_OUT_OF_MEMORY;
     if (board_reserve(board, list, to, entry.code, 0, &plan)) {
@@ -932,16 +931,6 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
 
 /* ---- moving blocks to other addresses ---- */
 
-static void board_relocate_sheet(struct skiplist *list, struct index_block *index,
-                                 board_mover *move, void *context) {
-    size_t size = index->sheet != NULL ? memory_size(index->sheet) : 0;
-    void *sheet = index->sheet != NULL ? move(context, index->sheet) : NULL;
-    if (sheet != NULL) {
-        index->sheet = sheet;
-        list->tags->memory_size += memory_size(sheet) - size;
-    }
-}
-
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
                         void *context) {
     if (!board->is_large) {
@@ -960,7 +949,13 @@ uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, boar
             list->memory_size += memory_size(block) - size;
         }
         if (list->tags != NULL && node->block != NULL && node->level == 1) {
-            board_relocate_sheet(list, node->block, move, context);
+            struct index_block *index = node->block;
+            size_t sheet_size = index->sheet != NULL ? memory_size(index->sheet) : 0;
+            void *sheet = index->sheet != NULL ? move(context, index->sheet) : NULL;
+            if (sheet != NULL) {
+                index->sheet = sheet;
+                list->tags->memory_size += memory_size(sheet) - sheet_size;
+            }
         }
     }
     return id < list->node_end ? id : 0;
@@ -1067,15 +1062,6 @@ struct scan_leaf {
     uint64_t matches;
 };
 
-static void board_scan_fetch_matches(const struct scan_leaf *leaf) {
-    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
-        uint32_t index = (uint32_t)__builtin_ctzll(matches);
-        const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
-        prefetch_lines(member, block_heap_size(block_code(leaf->block, index)));
-        prefetch_line(block_keys(leaf->block) + index);
-    }
-}
-
 static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
                                    const struct scan_candidate *candidate, struct scan *scan) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
@@ -1113,7 +1099,12 @@ static void board_scan_find_members(const void *owner, const struct scan_candida
         }
         leaves[i].matches =
             board_scan_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
-        board_scan_fetch_matches(&leaves[i]);
+        for (uint64_t matches = leaves[i].matches; matches != 0; matches &= matches - 1) {
+            uint32_t index = (uint32_t)__builtin_ctzll(matches);
+            const char *member = block_heap(leaves[i].block) + block_offset(leaves[i].block, index);
+            prefetch_lines(member, block_heap_size(block_code(leaves[i].block, index)));
+            prefetch_line(block_keys(leaves[i].block) + index);
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         board_scan_add_matches(board, &leaves[i], &candidates[i], scan);
@@ -1191,32 +1182,26 @@ static const char *board_check_leaf(const struct board *board, uint32_t id) {
     return NULL;
 }
 
-static const char *board_check_large(const struct board *board) {
-    const struct large_board *large = board->large;
-    if (large->board != board) {
-        return "board: its large part belongs to another one";
-    }
-    if (map_count(&large->map) != large->list.count + detach_count(&large->list)) {
-        return "board: the map does not hold every member and all that remains once";
-    }
-    if (large->link != NULL && *large->link != board) {
-        return "board: it is not where it thinks in its chain";
-    }
-    return NULL;
-}
-
 bool board_validate(const struct board *board, const char **reason) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
     if (!skiplist_validate(list, reason)) {
         return false;
     }
-    const char *wrong = board->is_large ? board_check_large(board) : NULL;
+    const struct large_board *large = board->is_large ? board->large : NULL;
+    const char *wrong = NULL;
+    if (large != NULL && large->board != board) {
+        wrong = "board: its large part belongs to another one";
+    } else if (large != NULL &&
+               map_count(&large->map) != large->list.count + detach_count(&large->list)) {
+        wrong = "board: the map does not hold every member and all that remains once";
+    } else if (large != NULL && large->link != NULL && *large->link != board) {
+        wrong = "board: it is not where it thinks in its chain";
+    }
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next) {
         wrong = board_check_leaf(board, id);
     }
     return check_passed(wrong, reason) &&
-           (!board->is_large ||
-            (map_validate(&board->large->map, reason) && sheet_validate(list, reason)));
+           (large == NULL || (map_validate(&large->map, reason) && sheet_validate(list, reason)));
 }

@@ -120,17 +120,6 @@ void board_cursor_previous(struct board_cursor *cursor) {
 #define CURSOR_AT_EDGE UINT32_MAX
 #define OFFSET_UNKNOWN UINT32_MAX
 
-static void board_cursor_settle(struct board_cursor *cursor, bool is_best_first) {
-    const struct block *block = cursor->block;
-    if (cursor->index == CURSOR_AT_EDGE) {
-        cursor->index = is_best_first ? 0 : block->count - 1U;
-        cursor->member_offset = is_best_first ? 0 : OFFSET_UNKNOWN;
-    }
-    if (cursor->member_offset == OFFSET_UNKNOWN) {
-        cursor->member_offset = block_offset(block, cursor->index);
-    }
-}
-
 /* Move the cursor to the block with this id and prefetch it. */
 static void board_cursor_leave_block(struct board_cursor *cursor, uint32_t id) {
     const struct block *block = board_leaf(cursor->board, id);
@@ -147,7 +136,13 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     if (block == NULL) {
         return false;
     }
-    board_cursor_settle(cursor, is_best_first);
+    if (cursor->index == CURSOR_AT_EDGE) {
+        cursor->index = is_best_first ? 0 : block->count - 1U;
+        cursor->member_offset = is_best_first ? 0 : OFFSET_UNKNOWN;
+    }
+    if (cursor->member_offset == OFFSET_UNKNOWN) {
+        cursor->member_offset = block_offset(block, cursor->index);
+    }
     uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
     uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
     uint32_t count = here < count_max ? here : count_max;

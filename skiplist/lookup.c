@@ -10,15 +10,6 @@
 
 /* ---- the member ---- */
 
-static void lookup_fetch_slots(const struct lookup *lookup) {
-    const struct board *board = lookup->board;
-    if (board->is_large) {
-        map_prefetch(&board->large->map, lookup->hash);
-    } else if (board->leaf != NULL) {
-        prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
-    }
-}
-
 static void lookup_fetch_node(struct lookup *lookup) {
     const struct board *board = lookup->board;
     struct map_find find;
@@ -189,7 +180,11 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
         .place = SKIPLIST_NONE,
         .is_change = is_change,
     };
-    lookup_fetch_slots(lookup);
+    if (board->is_large) {
+        map_prefetch(&board->large->map, lookup->hash);
+    } else if (board->leaf != NULL) {
+        prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
+    }
 }
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {

@@ -141,12 +141,6 @@ static void map_table_free_segment(struct map_table *table) {
     }
 }
 
-static void map_table_destroy(struct map_table *table) {
-    while (table->segment_count > 0) {
-        map_table_free_segment(table);
-    }
-}
-
 /* Start a table of the same form as form, by allocating its first segment. */
 static bool map_table_begin(struct map_table *table, uint32_t bucket_count,
                             const struct map_table *form) {
@@ -276,13 +270,6 @@ static uint32_t map_table_after(const struct map_table *table, uint32_t bucket) 
     return bucket + 1 == table->bucket_count ? 0 : bucket + 1;
 }
 
-/* Count one more entry that passes this bucket. */
-static void map_table_pass(struct map_table *table, struct map_bucket *bucket) {
-    if (bucket->overflow < MAP_OVERFLOW_MANY && ++bucket->overflow == MAP_OVERFLOW_MANY) {
-        table->crowd = table->entry_count;
-    }
-}
-
 /* Change these bits of a field. */
 static void map_table_flip_field(const struct map_table *table, struct map_bucket *bucket,
                                  uint32_t slot, uint32_t flipped) {
@@ -299,7 +286,10 @@ static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t free_slots;
     ++*map_table_group(table, index);
     while ((free_slots = map_bucket_match(table, bucket, 0)) == 0) {
-        map_table_pass(table, bucket);
+        /* Count one more entry that passes this bucket. */
+        if (bucket->overflow < MAP_OVERFLOW_MANY && ++bucket->overflow == MAP_OVERFLOW_MANY) {
+            table->crowd = table->entry_count;
+        }
         index = map_table_after(table, index);
         bucket = map_bucket(table, index);
     }
@@ -428,37 +418,6 @@ static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_en
     return true;
 }
 
-/* Move the entries of one id. Returns their number. */
-static uint32_t map_move_id(struct map *map, uint32_t id) {
-    uint64_t hashes[MAP_HASHES_MAX];
-    uint32_t count = map->hashes(map->owner, id, hashes);
-    /* Each entry touches a random line in each table; prefetched together they cost little more
-     * than a single one. */
-    for (uint32_t i = 0; i < count; i++) {
-        map_prefetch(map, hashes[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        map_table_remove(&map->table, hashes[i], id);
-        map_table_put(&map->next, hashes[i], id);
-    }
-    return count;
-}
-
-/* All entries have moved: the old table is freed in steps. If the table before it still exists, it
- * is by far the larger one, because every entry added since has freed a part of it. */
-static void map_end_move(struct map *map) {
-    CHECK(map->table.entry_count == 0);
-    struct map_table left = map->table;
-    if (left.segment_count > map->last.segment_count) {
-        left = map->last;
-        map->last = map->table;
-    }
-    map_table_destroy(&left);
-    map->table = map->next;
-    map->next = map_no_table;
-    map->is_moving = false;
-}
-
 static void map_move_on(struct map *map) {
     uint32_t entries = 0;
     /* Skip ids that are no longer in use. */
@@ -469,11 +428,37 @@ static void map_move_on(struct map *map) {
         if (map->cursor >= map->id_limit) {
             break;
         }
-        entries += map_move_id(map, map->cursor);
+        /* Move the entries of one id. */
+        uint64_t hashes[MAP_HASHES_MAX];
+        uint32_t count = map->hashes(map->owner, map->cursor, hashes);
+        /* Each entry touches a random line in each table; prefetched together they cost little more
+         * than a single one. */
+        for (uint32_t i = 0; i < count; i++) {
+            map_prefetch(map, hashes[i]);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            map_table_remove(&map->table, hashes[i], map->cursor);
+            map_table_put(&map->next, hashes[i], map->cursor);
+        }
+        entries += count;
         map->cursor++;
     }
     if (map->cursor >= map->id_limit) {
-        map_end_move(map);
+        /* All entries have moved: the old table is freed in steps. If the table before it still
+         * exists, it is by far the larger one, because every entry added since has freed a part
+         * of it. */
+        CHECK(map->table.entry_count == 0);
+        struct map_table left = map->table;
+        if (left.segment_count > map->last.segment_count) {
+            left = map->last;
+            map->last = map->table;
+        }
+        while (left.segment_count > 0) {
+            map_table_free_segment(&left);
+        }
+        map->table = map->next;
+        map->next = map_no_table;
+        map->is_moving = false;
     }
 }
 
@@ -582,21 +567,6 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     return size + map_segments_for(bucket_count) * (2 * MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
-/* Have the entries for which a table was begun been removed since? */
-static bool map_prepares_too_much(const struct map *map) {
-    return map_has_next(map) && !map->is_moving && map_is_too_large(map, &map->next);
-}
-
-/* Free the prepared table one segment at a time. */
-static void map_give_up_next(struct map *map) {
-    if (map->last.segment_count > 0) {
-        map_table_free_segment(&map->last);
-        return;
-    }
-    map->last = map->next;
-    map->next = map_no_table;
-}
-
 /* Free the memory of an empty map, one segment at a time. */
 static void map_retire(struct map *map) {
     if (map_is_small(map)) {
@@ -613,45 +583,21 @@ static void map_retire(struct map *map) {
     map_table_free_segment(&map->last);
 }
 
-/* Would the entries of this table, in the order of their buckets, overflow far in one of so many
- * buckets of a form? */
-static bool map_table_is_crowded_in(const struct map_table *table, uint32_t bucket_count,
-                                    const struct map_table *form) {
-    enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
-    const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * form->slots * UNITS;
-    const uint64_t room =
-        (uint64_t)bucket_count * GROUP_BUCKETS * form->slots * UNITS / table->bucket_count;
-    uint64_t left = 0; /* what the groups so far could not hold */
-    for (uint32_t i = 0; i < table->bucket_count && left <= most; i += GROUP_BUCKETS) {
-        left += (uint64_t)*map_table_group(table, i) * UNITS;
-        left -= left < room ? left : room;
-    }
-    return left > most;
-}
-
 /* Would a table for the entries there are be crowded? */
 static bool map_is_crowded(const struct map *map, uint32_t id_end) {
     const struct map_table form = map_form_for(id_end);
-    return map_table_is_crowded_in(&map->table, map_buckets_for(map_count(map), &form), &form);
-}
-
-/* Begin a smaller table, or wait until there are fewer entries. */
-static bool map_shrink(struct map *map, uint32_t id_end) {
-    uint64_t count = map_count(map);
-    if (map_is_crowded(map, id_end)) {
-        map->crowded_count = count - count / 8;
-        return true;
+    /* Would the entries of this table, in the order of their buckets, overflow far in one of so
+     * many buckets of a form? */
+    enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
+    const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * form.slots * UNITS;
+    const uint64_t room = (uint64_t)(map_buckets_for(map_count(map), &form)) * GROUP_BUCKETS *
+                          form.slots * UNITS / map->table.bucket_count;
+    uint64_t left = 0; /* what the groups so far could not hold */
+    for (uint32_t i = 0; i < map->table.bucket_count && left <= most; i += GROUP_BUCKETS) {
+        left += (uint64_t)*map_table_group(&map->table, i) * UNITS;
+        left -= left < room ? left : room;
     }
-    return map_begin_next(map, count, id_end);
-}
-
-/* Begin a table whose counters are exact, which may be smaller, or wait as well. */
-static bool map_renew(struct map *map, uint32_t id_end) {
-    if (map_is_crowded(map, id_end)) {
-        map->table.crowd = map_count(map);
-        return true;
-    }
-    return map_begin_next(map, map_count(map), id_end);
+    return left > most;
 }
 
 bool map_step(struct map *map, uint32_t id_end) {
@@ -659,14 +605,26 @@ bool map_step(struct map *map, uint32_t id_end) {
     map_lower_id_end(map, id_end);
     if (map_count(map) == 0) {
         map_retire(map);
-    } else if (map_prepares_too_much(map)) {
-        map_give_up_next(map);
+    } else if (map_has_next(map) && !map->is_moving && map_is_too_large(map, &map->next)) {
+        /* The entries for which a table was begun have been removed since: it is freed one segment at a time. */
+        if (map->last.segment_count > 0) {
+            map_table_free_segment(&map->last);
+        } else {
+            map->last = map->next;
+            map->next = map_no_table;
+        }
     } else if (map_has_next(map) || map->last.segment_count > 0) {
         has_memory = map_is_waiting(map) || map_work(map);
-    } else if (map_may_shrink(map)) {
-        has_memory = map_shrink(map, id_end);
-    } else if (map_is_worn(map)) {
-        has_memory = map_renew(map, id_end);
+    } else if (map_may_shrink(map) || map_is_worn(map)) {
+        /* Begin a smaller table, or one whose counters are exact, or wait until there are fewer entries. */
+        uint64_t count = map_count(map);
+        if (!map_is_crowded(map, id_end)) {
+            has_memory = map_begin_next(map, count, id_end);
+        } else if (map_may_shrink(map)) {
+            map->crowded_count = count - count / 8;
+        } else {
+            map->table.crowd = count;
+        }
     } else {
         return false;
     }
@@ -770,16 +728,13 @@ static uint64_t map_table_end_of(const struct map_table *table, uint32_t bucket)
     return ((behind << 32) + table->bucket_count - 1) / table->bucket_count;
 }
 
-static bool map_bucket_is_empty(const struct map_table *table, const struct map_bucket *bucket) {
-    return bucket->overflow == 0 && map_bucket_match(table, bucket, 0) == table->slot_mask;
-}
-
 /* The last bucket of a step that begins at first: the first one that may have entries, or the one
  * before the bound or the limit. */
 static uint32_t map_pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
     uint32_t bucket = first;
     while (bucket - first < MAP_SCAN_EMPTY_MAX && map_table_end_of(table, bucket) < limit &&
-           map_bucket_is_empty(table, map_bucket(table, bucket))) {
+           map_bucket(table, bucket)->overflow == 0 &&
+           map_bucket_match(table, map_bucket(table, bucket), 0) == table->slot_mask) {
         bucket++;
     }
     return bucket;

@@ -89,28 +89,20 @@ static bool nodes_resize_first_segment(struct skiplist *list, uint64_t capacity)
     return true;
 }
 
-/* Make room in the table for one more segment. */
-static bool nodes_grow_segment_table(struct skiplist *list, uint32_t segment_count) {
-    bool is_inline = list->segments == &list->first_segment;
-    size_t size_before = is_inline ? 0 : memory_size(list->segments);
-    if (segment_count < size_before / sizeof(void *)) {
-        return true;
-    }
-    struct skiplist_node **segments =
-        memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof(void *));
-    if (segments == NULL) {
-        return false;
-    }
-    segments[0] = list->first_segment;
-    list->memory_size += memory_size(segments) - size_before;
-    list->segments = segments;
-    return true;
-}
-
 static bool nodes_add_segment(struct skiplist *list) {
     uint32_t segment_count = list->node_capacity >> SKIPLIST_SEGMENT_BITS;
-    if (!nodes_grow_segment_table(list, segment_count)) {
-        return false;
+    bool is_inline = list->segments == &list->first_segment;
+    size_t size_before = is_inline ? 0 : memory_size(list->segments);
+    if (segment_count >= size_before / sizeof(void *)) {
+        /* Make room in the table for one more segment. */
+        struct skiplist_node **segments =
+            memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof(void *));
+        if (segments == NULL) {
+            return false;
+        }
+        segments[0] = list->first_segment;
+        list->memory_size += memory_size(segments) - size_before;
+        list->segments = segments;
     }
     struct skiplist_node *nodes = memory_allocate(SKIPLIST_SEGMENT_NODES * sizeof *nodes);
     if (nodes == NULL) {

@@ -2,7 +2,6 @@
 #include "skiplist/sheet.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/skiplist.h"
 
 enum {
@@ -186,16 +185,6 @@ uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place) {
     return *sheet != NULL ? sheet_get(*sheet, first + place.index) : 0;
 }
 
-/* Entries below the index block above a leaf, or in the only leaf. */
-static uint32_t sheet_count_beside(const struct skiplist *list, uint32_t leaf) {
-    if (leaf == SKIPLIST_NONE) {
-        return 0;
-    }
-    uint32_t parent = skiplist_node(list, leaf)->parent;
-    return parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
-                                   : sheet_count_below(nodes_index(list, parent));
-}
-
 /* ---- changes of entries ---- */
 
 static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t count,
@@ -209,7 +198,11 @@ static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t co
     if (code == 0) {
         return true;
     }
-    uint32_t here = sheet_count_beside(list, leaf);
+    /* Entries below the index block above the leaf, or in the only leaf. */
+    uint32_t parent = leaf != SKIPLIST_NONE ? skiplist_node(list, leaf)->parent : SKIPLIST_NONE;
+    uint32_t here = leaf == SKIPLIST_NONE     ? 0
+                    : parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
+                                              : sheet_count_below(nodes_index(list, parent));
     *sheet = sheet_create(tags, here, here + count, sheet_width_for(code));
     return *sheet != NULL;
 }
@@ -227,9 +220,9 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
     if (*sheet != NULL) {
         uint32_t before = sheet_get(*sheet, first + place.index);
         sheet_use(list->tags, code);
-        counts_begin(list, place.leaf);
-        counts_add_above(list, place.leaf, before, 0U - 1);
-        counts_add_above(list, place.leaf, code, 1);
+        tag_counts_begin(list, place.leaf);
+        tag_counts_add_above(list, place.leaf, before, 0U - 1);
+        tag_counts_add_above(list, place.leaf, code, 1);
         sheet_put(*sheet, first + place.index, code);
         sheet_release(list->tags, before);
     }
@@ -240,9 +233,9 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first, code = list->tags->code;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (code != 0) {
-        counts_begin(list, place.leaf);
+        tag_counts_begin(list, place.leaf);
     }
-    counts_add_above(list, place.leaf, code, count);
+    tag_counts_add_above(list, place.leaf, code, count);
     if (sheet == NULL) {
         CHECK(code == 0);
         return;
@@ -276,11 +269,11 @@ void sheet_remove(struct skiplist *list, struct skiplist_place place, uint32_t c
     uint32_t first;
     struct sheet *sheet = *sheet_find(list, place.leaf, &first);
     if (sheet == NULL) {
-        counts_add_above(list, place.leaf, 0, 0U - count);
+        tag_counts_add_above(list, place.leaf, 0, 0U - count);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        counts_add_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
+        tag_counts_add_above(list, place.leaf, sheet_get(sheet, first + place.index + i), 0U - 1);
     }
     sheet_take_out(list, sheet, first + place.index, count);
 }
@@ -344,12 +337,12 @@ bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
     struct tags *tags = list->tags;
     struct index_block *left = nodes_index(list, left_id), *right = nodes_index(list, right_id);
     if (!left->is_lowest) {
-        counts_forget_in_parent(list, left_id);
-        counts_merge(tags, left, right);
+        tag_counts_forget_in_parent(list, left_id);
+        tag_counts_merge(tags, left, right);
         return true;
     }
     if (left->sheet == NULL && right->sheet == NULL) {
-        counts_forget_in_parent(list, left_id);
+        tag_counts_forget_in_parent(list, left_id);
         return true;
     }
     sheet_refresh(tags, left->sheet);
@@ -370,7 +363,7 @@ bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
         memset(sheet_at(sheet, left_count), 0, (size_t)right_count * sheet->width);
     }
     sheet->count = (uint16_t)(left_count + right_count);
-    counts_forget_in_parent(list, left_id);
+    tag_counts_forget_in_parent(list, left_id);
     sheet_destroy(tags, right->sheet);
     right->sheet = NULL;
     return true;
@@ -394,7 +387,7 @@ void sheet_sink(struct skiplist *list, struct index_block *root) {
 
 void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
     struct index_block *index = nodes_index(list, id);
-    counts_drop(list, id);
+    tag_counts_drop(list, id);
     if (!index->is_lowest || index->sheet == NULL) {
         return;
     }
@@ -426,7 +419,7 @@ void sheet_forget(struct skiplist *list, struct index_block *index) {
         sheet_destroy(list->tags, index->sheet);
         index->sheet = NULL;
     } else {
-        counts_forget(list->tags, index);
+        tag_counts_forget(list->tags, index);
     }
 }
 
@@ -581,27 +574,13 @@ static void sheet_check_block(struct sheet_check *check, uint32_t id) {
     struct index_block *index = node->block;
     if (!index->is_lowest && index->counts != NULL) {
         check->memory_size += tag_counts_memory_size(index->counts);
-        check->wrong = counts_check(check->list, id);
+        check->wrong = tag_counts_check(check->list, id);
     }
     if (index->is_lowest) {
         const struct sheet *sheet = sheet_of(check->list, index);
         bool is_alive = skiplist_is_alive(check->list, id);
         sheet_check_one(check, sheet,
                         is_alive || sheet == NULL ? sheet_count_below(index) : sheet->count);
-    }
-}
-
-static void sheet_check_uses(struct sheet_check *check) {
-    const struct tags *tags = check->list->tags;
-    for (uint32_t t = 0; t < tags->count; t++) {
-        const struct tag_dictionary *values = &tags->slots[t]->values;
-        for (uint32_t code = 1; code < values->end && check->wrong == NULL; code++) {
-            bool is_free = (values->at[code] & 1) != 0;
-            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
-            if (uses != check->uses[t][code]) {
-                check->wrong = "tags: the members that have a value are not counted right";
-            }
-        }
     }
 }
 
@@ -624,7 +603,16 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
     for (uint32_t id = 0; id < list->node_end; id++) {
         sheet_check_block(&check, id);
     }
-    sheet_check_uses(&check);
+    for (uint32_t t = 0; t < tags->count; t++) {
+        const struct tag_dictionary *values = &tags->slots[t]->values;
+        for (uint32_t code = 1; code < values->end && check.wrong == NULL; code++) {
+            bool is_free = (values->at[code] & 1) != 0;
+            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
+            if (uses != check.uses[t][code]) {
+                check.wrong = "tags: the members that have a value are not counted right";
+            }
+        }
+    }
     if (check.wrong == NULL && check.memory_size != tags->memory_size) {
         check.wrong = "tags: memory is not counted right";
     }

@@ -11,7 +11,7 @@
  * leaf has its sheet in struct tags. Sheets are the truth; counts (skiplist/tag_counts.h) follow from them and
  * may be missing.
  *
- * skiplist.c and detach.c call this, and skiplist/counts.h, where entries or index blocks come, go or move, and only
+ * skiplist.c and detach.c call this, and skiplist/tag_counts.h, where entries or index blocks come, go or move, and only
  * for lists with tags. */
 #ifndef SKIPLIST_SHEET_H
 #define SKIPLIST_SHEET_H

@@ -7,7 +7,6 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
@@ -250,14 +249,6 @@ static void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
     }
 }
 
-/* Determine the child and prefetch its id. */
-static uint32_t skiplist_find_child(const struct skiplist *list, struct skiplist_place *place) {
-    struct index_block *index = nodes_index(list, place->leaf);
-    uint32_t position = index_child_at(index, &place->index);
-    prefetch_line(index_children(index) + position);
-    return position;
-}
-
 void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
                       struct skiplist_place *places) {
     uint32_t positions[SKIPLIST_AT_MAX];
@@ -268,7 +259,10 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     }
     if (skiplist_node(list, list->root)->level > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            positions[i] = skiplist_find_child(list, &places[i]);
+            /* Determine the child and prefetch its id. */
+            struct index_block *index = nodes_index(list, places[i].leaf);
+            positions[i] = index_child_at(index, &places[i].index);
+            prefetch_line(index_children(index) + positions[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
@@ -451,7 +445,7 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
     if (list->tags != NULL) {
-        counts_put_child(list, id, position);
+        tag_counts_put_child(list, id, position);
     }
 }
 
@@ -484,16 +478,6 @@ static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan)
     if (list->tags != NULL) {
         sheet_rise(list, index);
     }
-}
-
-static void skiplist_grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
-    struct index_block *old = nodes_index(list, id);
-    struct index_block *index = skiplist_take_spare(plan);
-    index->links = old->links;
-    index_move(index, old, 0);
-    index->sheet = old->sheet;
-    skiplist_node(list, id)->block = index;
-    nodes_destroy(list, old);
 }
 
 static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
@@ -529,7 +513,7 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         if (left->is_lowest) {
             sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
         } else {
-            counts_split(list, *id, right, at, goes_right);
+            tag_counts_split(list, *id, right, at, goes_right);
         }
     }
     index_move(right, left, at);
@@ -556,7 +540,12 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
     if (index->count == INDEX_FANOUT) {
         skiplist_split_index(list, &parent, &position, key, span, plan);
     } else if (index->count == index->capacity) {
-        skiplist_grow_index(list, parent, plan);
+        struct index_block *larger = skiplist_take_spare(plan);
+        larger->links = index->links;
+        index_move(larger, index, 0);
+        larger->sheet = index->sheet;
+        skiplist_node(list, parent)->block = larger;
+        nodes_destroy(list, index);
     }
     skiplist_put_child(list, parent, position, key, span, child);
 }
@@ -662,19 +651,6 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     return place.leaf;
 }
 
-/* Reserve a leaf for exactly these entries, and everything the index needs for it. */
-static bool skiplist_reserve_append(struct skiplist *list, const struct block_entry *entries,
-                                    uint32_t count, struct skiplist_plan *plan) {
-    uint32_t heap = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        heap += block_heap_size(entries[i].code);
-    }
-    plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
-    bool has_leaf = plan->new_block != NULL &&
-                    (list->tags == NULL || sheet_reserve(list, plan->place.leaf, count));
-    return skiplist_reserve_above(list, plan, has_leaf, count);
-}
-
 /* A new last leaf takes no entries from others. */
 static void skiplist_nothing_moves(void *owner, const struct block *block, uint32_t index,
                                    uint32_t count, uint32_t from, uint32_t to) {
@@ -692,7 +668,15 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         const struct block *last = nodes_leaf(list, list->last);
         CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
     }
-    if (!skiplist_reserve_append(list, entries, count, &plan)) {
+    /* Reserve a leaf for exactly these entries, and everything the index needs for it. */
+    uint32_t heap = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        heap += block_heap_size(entries[i].code);
+    }
+    plan.new_block = nodes_adopt_leaf(list, block_create(count, heap));
+    bool has_leaf = plan.new_block != NULL &&
+                    (list->tags == NULL || sheet_reserve(list, plan.place.leaf, count));
+    if (!skiplist_reserve_above(list, &plan, has_leaf, count)) {
         return false;
     }
     uint32_t id =
@@ -781,7 +765,7 @@ static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
     uint32_t position = node.position;
     nodes_give_back(list, id);
     if (list->tags != NULL) {
-        counts_remove_children(list, node.parent, position, 1);
+        tag_counts_remove_children(list, node.parent, position, 1);
     }
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
@@ -1040,17 +1024,6 @@ static void skiplist_check_detached(struct skiplist_check *check, uint32_t id, u
     }
 }
 
-static void skiplist_check_all_detached(struct skiplist_check *check) {
-    const struct skiplist *list = check->list;
-    for (uint32_t id = list->detached; id != SKIPLIST_NONE && check->wrong == NULL;
-         id = nodes_links(list, id)->next) {
-        if (skiplist_claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
-                           "skiplist: a detached root is not in use")) {
-            skiplist_check_detached(check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
-        }
-    }
-}
-
 static void skiplist_check_nodes(struct skiplist_check *check) {
     const struct skiplist *list = check->list;
     uint32_t free_count = 0;
@@ -1094,7 +1067,14 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
     }
     skiplist_claim(&check, count == list->count, "skiplist: entries are not counted right");
     if (check.wrong == NULL) {
-        skiplist_check_all_detached(&check);
+        for (uint32_t id = list->detached; id != SKIPLIST_NONE && check.wrong == NULL;
+             id = nodes_links(list, id)->next) {
+            if (skiplist_claim(&check,
+                               id < list->node_end && skiplist_node(list, id)->block != NULL,
+                               "skiplist: a detached root is not in use")) {
+                skiplist_check_detached(&check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
+            }
+        }
     }
     if (check.wrong == NULL) {
         skiplist_claim(&check, list->last == check.last_at[0],

@@ -5,6 +5,14 @@
 #include "skiplist/sheet.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+enum {
+    /* What is as much work as one entry: so many numbers of rows; and what one more value in sorted numbers is. */
+    ROWS_PER_WORK = 16,
+    SORTED_WORK = 2,
+    /* Counts begin by themselves if that is not more work; those of a new root's two children may be more. */
+    BEGIN_WORK = 8192,
+    BEGIN_WORK_ABOVE = 4 * BEGIN_WORK,
+};
 
 /* ---- the plan ---- */
 
@@ -65,8 +73,9 @@ void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const 
     }
 }
 
-uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
-                           uint32_t code) {
+/* The values of a code side by side. */
+static uint32_t tag_counts_values(const struct tags *tags,
+                                  const struct tag_combination *combination, uint32_t code) {
     uint32_t values = 0;
     for (uint32_t i = 0; i < combination->count; i++) {
         uint32_t tag = combination->tags[i];
@@ -119,7 +128,8 @@ static size_t tag_counts_size(const struct tag_counts_plan *plan, bool is_narrow
            plan->row_count * INDEX_FANOUT * width;
 }
 
-struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow) {
+/* All 0, nothing known of children. NULL: no memory. */
+static struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow) {
     struct tag_counts *counts = memory_allocate_zeroed(tag_counts_size(plan, is_narrow));
     if (counts != NULL) {
         counts->number = plan->number;
@@ -160,6 +170,17 @@ static bool tag_counts_copy_list(const struct tag_list *from, struct tag_list *t
     return true;
 }
 
+/* May be NULL. */
+static void tag_counts_destroy(struct tag_counts *counts) {
+    if (counts != NULL) {
+        for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
+            memory_free(counts->lists[i].sorted);
+            memory_free(counts->lists[i].latest);
+        }
+        memory_free(counts);
+    }
+}
+
 struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
                                    const struct tag_counts *counts) {
     size_t size = tag_counts_size(plan, counts->is_narrow);
@@ -179,17 +200,8 @@ struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
     return copy;
 }
 
-void tag_counts_destroy(struct tag_counts *counts) {
-    if (counts != NULL) {
-        for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
-            memory_free(counts->lists[i].sorted);
-            memory_free(counts->lists[i].latest);
-        }
-        memory_free(counts);
-    }
-}
-
-size_t tag_counts_lists_size(const struct tag_counts *counts) {
+/* The part of it that tag_counts_add may change. */
+static size_t tag_counts_lists_size(const struct tag_counts *counts) {
     size_t size = 0;
     for (uint32_t i = 0; i < TAG_LISTS_MAX; i++) {
         size += counts->lists[i].memory_size;
@@ -215,8 +227,8 @@ uint32_t tag_counts_find(const struct tag_count *sorted, uint32_t count, uint32_
 }
 
 /* Merge these with the sorted numbers, of which those that are 0 go. */
-static bool tag_counts_merge(struct tag_list *list, const struct tag_count *other,
-                             uint32_t other_count) {
+static bool tag_counts_merge_sorted(struct tag_list *list, const struct tag_count *other,
+                                    uint32_t other_count) {
     const struct tag_count *own = list->sorted;
     struct tag_count *merged =
         memory_allocate(((size_t)list->sorted_count + other_count + 1) * sizeof *merged);
@@ -247,7 +259,7 @@ static bool tag_counts_merge(struct tag_list *list, const struct tag_count *othe
 }
 
 static bool tag_counts_merge_latest(struct tag_list *list) {
-    bool is_done = tag_counts_merge(list, list->latest, list->latest_count);
+    bool is_done = tag_counts_merge_sorted(list, list->latest, list->latest_count);
     list->latest_count = is_done ? 0 : list->latest_count;
     return is_done;
 }
@@ -308,7 +320,9 @@ static void tag_counts_sort_digit(const uint32_t *from, uint32_t count, uint32_t
     }
 }
 
-bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values, uint32_t count) {
+/* The same for the values, of so many bits, of entries that are in the dense numbers already, in one list. Changes their order. */
+static bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values,
+                                  uint32_t count) {
     struct tag_count *sums = memory_allocate((count + 1) * sizeof *sums);
     uint32_t *from = values, *to = (uint32_t *)(void *)sums, sum_count = 0;
     if (sums == NULL) {
@@ -331,12 +345,14 @@ bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *value
     }
     bool is_done =
         list->is_crowded || (tag_counts_merge_latest(list) &&
-                             (list->is_crowded || tag_counts_merge(list, sums, sum_count)));
+                             (list->is_crowded || tag_counts_merge_sorted(list, sums, sum_count)));
     memory_free(sums);
     return is_done;
 }
 
-bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code, uint32_t more) {
+/* `more` entries (as uint32_t: 0U - n is n fewer) with this code, in the numbers of the whole block. false: no memory; the counts are then wrong. */
+static bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code,
+                           uint32_t more) {
     const struct tag_places *places = tag_counts_places(tags, code);
     counts->dense[places->dense] += more;
     for (uint32_t i = 0; i < tags->plan.list_count; i++) {
@@ -367,17 +383,18 @@ static bool tag_counts_add_list(struct tag_list *list, const struct tag_list *ot
         return true;
     }
     /* Each is in the latest of one of them only once they are merged. */
-    if (!is_less &&
-        (!tag_counts_merge_latest(list) ||
-         (!list->is_crowded && !tag_counts_merge(list, other->sorted, other->sorted_count)))) {
+    if (!is_less && (!tag_counts_merge_latest(list) ||
+                     (!list->is_crowded &&
+                      !tag_counts_merge_sorted(list, other->sorted, other->sorted_count)))) {
         return false;
     }
     return (!is_less || tag_counts_add_each(list, other->sorted, other->sorted_count, true)) &&
            tag_counts_add_each(list, other->latest, other->latest_count, is_less);
 }
 
-bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                        const struct tag_counts *other, bool is_less) {
+/* Add (or subtract) the numbers of the whole block of other counts. false: as above. */
+static bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                               const struct tag_counts *other, bool is_less) {
     for (uint32_t i = 0; i >> plan->dense.bits == 0; i++) {
         counts->dense[i] += is_less ? 0U - other->dense[i] : other->dense[i];
     }
@@ -407,8 +424,9 @@ static bool tag_counts_contains(const struct tag_list *list, const struct tag_li
            tag_counts_has_each(list, other->latest, other->latest_count);
 }
 
-bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
-                      const struct tag_counts *b) {
+/* Are the numbers of the whole block equal? */
+static bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
+                             const struct tag_counts *b) {
     bool is_equal = memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0;
     for (uint32_t i = 0; i < plan->list_count; i++) {
         const struct tag_list *list = &a->lists[i], *other = &b->lists[i];
@@ -421,19 +439,20 @@ bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_count
 
 /* ---- rows ---- */
 
-void tag_counts_prefetch(struct tags *tags, struct tag_counts *counts, uint32_t child,
-                         uint32_t code) {
-    const struct tag_counts_plan *plan = &tags->plan;
-    const struct tag_places *places = tag_counts_places(tags, code);
-    size_t width = counts->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
-    prefetch_line(counts->dense + places->dense);
-    for (uint32_t i = 0; i < plan->combination_count; i++) {
-        prefetch_line((const char *)tag_counts_row(plan, counts, places->rows[i]) + child * width);
+/* Add to a row. */
+static void tag_counts_raise(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                             uint32_t row, uint32_t child, uint32_t more) {
+    void *at = tag_counts_row(plan, counts, row);
+    if (counts->is_narrow) {
+        ((uint16_t *)at)[child] = (uint16_t)(((uint16_t *)at)[child] + more);
+    } else {
+        ((uint32_t *)at)[child] += more;
     }
 }
 
-void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
-                            uint32_t code, uint32_t more) {
+/* As tag_counts_add, in the rows of a child. */
+static void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
+                                   uint32_t code, uint32_t more) {
     const struct tag_counts_plan *plan = &tags->plan;
     const struct tag_places *places = tag_counts_places(tags, code);
     for (uint32_t i = 0; i < plan->combination_count; i++) {
@@ -449,8 +468,9 @@ static size_t tag_counts_width(const struct tag_counts *counts) {
     return counts->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
 }
 
-void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                             uint32_t child) {
+/* A child comes, of which nothing is known; or children go. */
+static void tag_counts_insert_in_rows(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                      uint32_t child) {
     size_t width = tag_counts_width(counts);
     uint64_t before = counts->unknown & tag_counts_below(child);
     for (uint32_t row = 0; row < plan->row_count; row++) {
@@ -461,8 +481,8 @@ void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_coun
                       (child < 63 ? (counts->unknown & ~tag_counts_below(child)) << 1 : 0);
 }
 
-void tag_counts_remove_children(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                uint32_t child, uint32_t count) {
+static void tag_counts_remove_from_rows(const struct tag_counts_plan *plan,
+                                        struct tag_counts *counts, uint32_t child, uint32_t count) {
     size_t width = tag_counts_width(counts);
     uint64_t before = counts->unknown & tag_counts_below(child);
     for (uint32_t row = 0; row < plan->row_count; row++) {
@@ -474,9 +494,10 @@ void tag_counts_remove_children(const struct tag_counts_plan *plan, struct tag_c
         before | (count < 64 ? after >> count : 0) | ~tag_counts_below(INDEX_FANOUT - count);
 }
 
-void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_counts *to,
-                              uint32_t to_at, struct tag_counts *from, uint32_t from_at,
-                              uint32_t count) {
+/* Copy what is known of children, from child `from_at` of the other counts on. */
+static void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_counts *to,
+                                     uint32_t to_at, struct tag_counts *from, uint32_t from_at,
+                                     uint32_t count) {
     size_t width = tag_counts_width(to);
     for (uint32_t row = 0; row < plan->row_count && count > 0; row++) {
         memcpy((char *)tag_counts_row(plan, to, row) + to_at * width,
@@ -488,9 +509,405 @@ void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_cou
     }
 }
 
-void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                            uint32_t child) {
+/* Set the numbers of a child in all rows to 0. */
+static void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
+                                   uint32_t child) {
     for (uint32_t row = 0; row < plan->row_count; row++) {
         tag_counts_raise(plan, counts, row, child, 0U - tag_counts_at(plan, counts, row, child));
     }
+}
+
+/* ---- of the index blocks of a list ---- */
+
+void tag_counts_forget(struct tags *tags, struct index_block *index) {
+    if (index->counts != NULL) {
+        tags->memory_size -= tag_counts_memory_size(index->counts);
+        tag_counts_destroy(index->counts);
+        index->counts = NULL;
+    }
+}
+
+/* The known counts of an index block above level 1; those of another plan are forgotten. NULL: none. */
+static struct tag_counts *tag_counts_known(struct tags *tags, struct index_block *index) {
+    if (index->counts != NULL && index->counts->number != tags->plan.number) {
+        tag_counts_forget(tags, index);
+    }
+    return index->counts;
+}
+
+void tag_counts_drop(struct skiplist *list, uint32_t id) {
+    tags_note_gaps(list->tags);
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
+        if (skiplist_node(list, id)->level > 1) {
+            tag_counts_forget(list->tags, nodes_index(list, id));
+        }
+    }
+}
+
+static bool tag_counts_spend(uint32_t *work_left, uint32_t work) {
+    if (work > *work_left) {
+        return false;
+    }
+    *work_left -= work;
+    return true;
+}
+
+/* The numbers of a lowest index block, in the rows of its parent. false: too much work. */
+static bool tag_counts_count_lowest(const struct skiplist *list, struct index_block *index,
+                                    struct tag_counts *counts, uint32_t child,
+                                    uint32_t *work_left) {
+    const struct sheet *sheet = sheet_of(list, index);
+    if (!tag_counts_spend(work_left, sheet != NULL ? sheet->count : 1)) {
+        return false;
+    }
+    tag_counts_clear_child(&list->tags->plan, counts, child);
+    if (sheet == NULL) {
+        tag_counts_add_to_rows(list->tags, counts, child, 0, index_narrow_sum(index, index->count));
+        return true;
+    }
+    for (uint32_t i = 0; i < sheet->count; i++) {
+        tag_counts_add_to_rows(list->tags, counts, child, sheet_get(sheet, i), 1);
+    }
+    return true;
+}
+
+/* The same of a higher one: the sums of its own rows. */
+static bool tag_counts_count_higher(const struct skiplist *list, uint32_t id,
+                                    struct tag_counts *counts, uint32_t child,
+                                    uint32_t *work_left) {
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    const struct index_block *index = nodes_index(list, id);
+    struct tag_counts *own = tag_counts_of(list, id, work_left);
+    if (own == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < index->count; i++) {
+        if (!tag_counts_know_child(list, id, own, i, work_left)) {
+            return false;
+        }
+    }
+    if (!tag_counts_spend(work_left, plan->row_count * INDEX_FANOUT / ROWS_PER_WORK)) {
+        return false;
+    }
+    tag_counts_clear_child(plan, counts, child);
+    for (uint32_t row = 0; row < plan->row_count; row++) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < index->count; i++) {
+            sum += tag_counts_at(plan, own, row, i);
+        }
+        tag_counts_raise(plan, counts, row, child, sum);
+    }
+    return true;
+}
+
+bool tag_counts_count_child(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
+                            uint32_t child, uint32_t *work_left) {
+    uint32_t child_id = index_children(nodes_index(list, id))[child];
+    bool is_lowest = skiplist_node(list, child_id)->level == 1;
+    bool is_known = is_lowest ? tag_counts_count_lowest(list, nodes_index(list, child_id), counts,
+                                                        child, work_left)
+                              : tag_counts_count_higher(list, child_id, counts, child, work_left);
+    if (is_known) {
+        counts->unknown &= ~(UINT64_C(1) << child);
+    }
+    return is_known;
+}
+
+/* Add what the sheets of children from .. to - 1 have. values: room for those of their entries, one list's after
+ * another's, `room` each. false: no memory. */
+static bool tag_counts_add_each_sheet(const struct skiplist *list, struct index_block *index,
+                                      uint32_t from, uint32_t to, struct tag_counts *counts,
+                                      uint32_t *values, uint32_t room) {
+    struct tags *tags = list->tags;
+    const struct tag_counts_plan *plan = &tags->plan;
+    uint32_t count = 0;
+    for (uint32_t i = from; i < to; i++) {
+        const struct sheet *sheet = sheet_of(list, nodes_index(list, index_children(index)[i]));
+        /* While a leaf is being inserted, the child's own spans may be without it. */
+        if (sheet == NULL && !tag_counts_add(tags, counts, 0, index_span(index, i))) {
+            return false;
+        }
+        for (uint32_t c = 0; sheet != NULL && c < sheet->count; c++, count++) {
+            uint32_t code = sheet_get(sheet, c);
+            counts->dense[tag_counts_values(tags, &plan->dense, code)]++;
+            for (uint32_t l = 0; l < plan->list_count; l++) {
+                values[(size_t)l * room + count] = tag_counts_values(tags, &plan->lists[l], code);
+            }
+        }
+    }
+    for (uint32_t l = 0; l < plan->list_count; l++) {
+        if (!tag_counts_add_sorted(&counts->lists[l], plan->lists[l].bits,
+                                   values + (size_t)l * room, count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The same with the room for values. false: no memory, or too much work. */
+static bool tag_counts_add_sheets(const struct skiplist *list, struct index_block *index,
+                                  uint32_t from, uint32_t to, struct tag_counts *counts,
+                                  uint32_t *work_left) {
+    uint32_t *values = NULL, entry_count = 0, bare = 0, lists = list->tags->plan.list_count;
+    for (uint32_t i = from; i < to; i++) {
+        const struct sheet *sheet = nodes_index(list, index_children(index)[i])->sheet;
+        entry_count += sheet != NULL ? sheet->count : 0;
+        bare += sheet == NULL;
+    }
+    if (!tag_counts_spend(work_left, entry_count * (lists > 0 ? SORTED_WORK : 1) + bare)) {
+        return false;
+    }
+    if (lists > 0) {
+        values = memory_allocate(((size_t)entry_count * lists + 1) * sizeof *values);
+        if (values == NULL) {
+            return false;
+        }
+    }
+    bool is_done = tag_counts_add_each_sheet(list, index, from, to, counts, values, entry_count);
+    memory_free(values);
+    return is_done;
+}
+
+/* What adding a child's counts takes. */
+static uint32_t tag_counts_work_of(const struct tag_counts_plan *plan,
+                                   const struct tag_counts *child) {
+    uint32_t size = UINT32_C(1) << plan->dense.bits;
+    for (uint32_t i = 0; i < plan->list_count; i++) {
+        size += child->lists[i].sorted_count + child->lists[i].latest_count;
+    }
+    return size / ROWS_PER_WORK + 1;
+}
+
+/* The same of children of any level. */
+static bool tag_counts_add_children(const struct skiplist *list, uint32_t id, uint32_t from,
+                                    uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    struct index_block *index = nodes_index(list, id);
+    uint64_t work = 0;
+    if (skiplist_node(list, id)->level == 2) {
+        return tag_counts_add_sheets(list, index, from, to, counts, work_left);
+    }
+    /* Nothing is added in vain, for whoever comes next would do it again. */
+    for (uint32_t i = from; i < to; i++) {
+        const struct tag_counts *child =
+            tag_counts_known(list->tags, nodes_index(list, index_children(index)[i]));
+        work += child != NULL ? tag_counts_work_of(plan, child) : 0;
+    }
+    if (work > *work_left) {
+        return false;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        struct tag_counts *child = tag_counts_of(list, index_children(index)[i], work_left);
+        if (child == NULL || !tag_counts_spend(work_left, tag_counts_work_of(plan, child)) ||
+            !tag_counts_add_all(plan, counts, child, false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint32_t *work_left) {
+    struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *counts = tag_counts_known(tags, index);
+    if (counts != NULL || *work_left == 0) {
+        return counts;
+    }
+    counts = tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
+    if (counts != NULL && !tag_counts_add_children(list, id, 0, index->count, counts, work_left)) {
+        tag_counts_destroy(counts);
+        counts = NULL;
+    }
+    if (counts != NULL) {
+        tags->memory_size += tag_counts_memory_size(counts);
+        index->counts = counts;
+    }
+    return counts;
+}
+
+void tag_counts_begin(const struct skiplist *list, uint32_t leaf) {
+    uint32_t id = skiplist_node(list, leaf)->parent;
+    while (id != SKIPLIST_NONE && (id = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
+        uint32_t work_left = skiplist_node(list, id)->level == 2 ? BEGIN_WORK : BEGIN_WORK_ABOVE;
+        (void)tag_counts_of(list, id, &work_left);
+    }
+}
+
+void tag_counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t code) {
+    const struct skiplist_node *node = skiplist_node(list, leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        return;
+    }
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent)) {
+        struct tag_counts *counts = nodes_index(list, node->parent)->counts;
+        if (counts != NULL && counts->number == list->tags->plan.number) {
+            const struct tag_places *places = tag_counts_places(list->tags, code);
+            const struct tag_counts_plan *plan = &list->tags->plan;
+            prefetch_line(counts->dense + places->dense);
+            for (uint32_t i = 0; i < plan->combination_count; i++) {
+                prefetch_line((const char *)tag_counts_row(plan, counts, places->rows[i]) +
+                              node->position * tag_counts_width(counts));
+            }
+        }
+    }
+}
+
+void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t code,
+                          uint32_t more) {
+    struct tags *tags = list->tags;
+    const struct skiplist_node *node = skiplist_node(list, leaf);
+    if (node->parent == SKIPLIST_NONE) {
+        return;
+    }
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent)) {
+        struct index_block *index = nodes_index(list, node->parent);
+        struct tag_counts *counts = tag_counts_known(tags, index);
+        if (counts == NULL) {
+            continue;
+        }
+        size_t before = tags->plan.list_count > 0 ? tag_counts_lists_size(counts) : 0;
+        bool is_done = tag_counts_add(tags, counts, code, more);
+        if (tags->plan.list_count > 0) {
+            tags->memory_size += tag_counts_lists_size(counts) - before;
+        }
+        if (!is_done) { /* no memory for more: they are forgotten */
+            tag_counts_forget(tags, index);
+        } else if ((counts->unknown >> node->position & 1) == 0) {
+            tag_counts_add_to_rows(tags, counts, node->position, code, more);
+        }
+    }
+}
+
+/* Of children that are not lowest index blocks: are their counts known? */
+static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint32_t from,
+                                 uint32_t to) {
+    struct index_block *index = nodes_index(list, id);
+    for (uint32_t i = from; i < to && skiplist_node(list, id)->level > 2; i++) {
+        struct index_block *child = nodes_index(list, index_children(index)[i]);
+        if (tag_counts_known(list->tags, child) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void tag_counts_split(struct skiplist *list, uint32_t left_id, struct index_block *right,
+                      uint32_t at, bool goes_right) {
+    struct tags *tags = list->tags;
+    struct index_block *left = nodes_index(list, left_id);
+    struct tag_counts *counts = tag_counts_known(tags, left);
+    uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
+    uint32_t work_left = UINT32_MAX;
+    /* No child's counts may be made now: it may be split itself, with a child of its own in neither half. */
+    struct tag_counts *made =
+        counts != NULL && tag_counts_are_known(list, left_id, from, to)
+            ? tag_counts_create(&tags->plan, skiplist_node(list, left_id)->level == 2)
+            : NULL;
+    if (made == NULL) {
+        tag_counts_forget(tags, left);
+        return;
+    }
+    /* One side is counted, the other is what is left: so the child that is in neither is on its side. */
+    tags->memory_size -= tag_counts_memory_size(counts);
+    bool is_done = tag_counts_add_children(list, left_id, from, to, made, &work_left) &&
+                   tag_counts_add_all(&tags->plan, counts, made, true);
+    tags->memory_size += tag_counts_memory_size(counts);
+    if (!is_done) {
+        tag_counts_destroy(made);
+        tag_counts_forget(tags, left);
+        return;
+    }
+    tags->memory_size += tag_counts_memory_size(made);
+    tag_counts_copy_children(&tags->plan, made, 0, counts, from, to - from);
+    if (goes_right) {
+        tag_counts_remove_from_rows(&tags->plan, counts, 0, at);
+        left->counts = made;
+        right->counts = counts;
+    } else {
+        right->counts = made;
+    }
+}
+
+void tag_counts_forget_in_parent(struct skiplist *list, uint32_t id) {
+    const struct skiplist_node *node = skiplist_node(list, id);
+    if (node->parent != SKIPLIST_NONE && nodes_index(list, node->parent)->counts != NULL) {
+        nodes_index(list, node->parent)->counts->unknown |= UINT64_C(1) << node->position;
+    }
+}
+
+void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position) {
+    struct index_block *index = nodes_index(list, id);
+    if (index->is_lowest) {
+        return;
+    }
+    if (tag_counts_known(list->tags, index) != NULL) {
+        tag_counts_insert_in_rows(&list->tags->plan, index->counts, position);
+    }
+    uint32_t child = index_children(index)[position];
+    uint32_t neighbour = nodes_links(list, child)->previous;
+    if (neighbour != SKIPLIST_NONE) {
+        tag_counts_forget_in_parent(list, neighbour);
+    }
+}
+
+void tag_counts_remove_children(struct skiplist *list, uint32_t id, uint32_t position,
+                                uint32_t count) {
+    struct index_block *index = nodes_index(list, id);
+    if (!index->is_lowest && tag_counts_known(list->tags, index) != NULL) {
+        tag_counts_remove_from_rows(&list->tags->plan, index->counts, position, count);
+    }
+}
+
+void tag_counts_merge(struct tags *tags, struct index_block *left, struct index_block *right) {
+    struct tag_counts *counts = tag_counts_known(tags, left),
+                      *other = tag_counts_known(tags, right);
+    bool is_done = false;
+    if (counts != NULL && other != NULL) {
+        tags->memory_size -= tag_counts_memory_size(counts);
+        is_done = tag_counts_add_all(&tags->plan, counts, other, false);
+        tags->memory_size += tag_counts_memory_size(counts);
+    }
+    if (is_done) {
+        tag_counts_copy_children(&tags->plan, counts, left->count, other, 0, right->count);
+    } else {
+        tag_counts_forget(tags, left);
+    }
+    tag_counts_forget(tags, right);
+}
+
+/* ---- checking ---- */
+
+const char *tag_counts_check(const struct skiplist *list, uint32_t id) {
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *counts = index->counts;
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    const char *wrong = NULL;
+    uint32_t work_left = UINT32_MAX;
+    if (counts->number != plan->number || !skiplist_is_alive(list, id)) {
+        return NULL;
+    }
+    if (!tag_counts_are_known(list, id, 0, index->count)) {
+        return NULL; /* checking must not make any */
+    }
+    struct tag_counts *anew =
+        tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
+    CHECK(anew != NULL);
+    if (tag_counts_add_children(list, id, 0, index->count, anew, &work_left)) {
+        wrong = tag_counts_equal(plan, counts, anew)
+                    ? NULL
+                    : "tags: entries with some values are not counted right";
+    }
+    for (uint32_t i = 0; i < index->count && wrong == NULL; i++) {
+        bool is_known =
+            (counts->unknown >> i & 1) == 0 && tag_counts_know_child(list, id, anew, i, &work_left);
+        for (uint32_t row = 0; is_known && row < plan->row_count; row++) {
+            if (tag_counts_at(plan, counts, row, i) != tag_counts_at(plan, anew, row, i)) {
+                wrong = "tags: a child's entries are not counted right";
+            }
+        }
+    }
+    tag_counts_destroy(anew);
+    return wrong;
 }

@@ -36,6 +36,7 @@ enum {
 #endif
 };
 
+struct skiplist;
 struct tags;
 struct tag_slot;
 
@@ -87,9 +88,6 @@ _Static_assert(INDEX_FANOUT <= 64, "a set of children is a uint64_t");
 /* Choose for tags with these bits. The number becomes another one. */
 void tag_counts_plan(struct tag_counts_plan *plan, const struct tag_slot *const *slots,
                      uint32_t count);
-/* The values of a code side by side. */
-uint32_t tag_counts_values(const struct tags *tags, const struct tag_combination *combination,
-                           uint32_t code);
 
 /* Where a code is counted. A member that moves is counted in several blocks, so this is computed once. */
 struct tag_places {
@@ -99,14 +97,10 @@ struct tag_places {
     uint32_t rows[TAG_COMBINATIONS_MAX];
 };
 
-/* All 0, nothing known of children. NULL: no memory. */
-MUST_CHECK struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow);
+/* NULL: no memory. */
 MUST_CHECK struct tag_counts *tag_counts_copy(const struct tag_counts_plan *plan,
                                               const struct tag_counts *counts);
-void tag_counts_destroy(struct tag_counts *counts); /* may be NULL */
 size_t tag_counts_memory_size(const struct tag_counts *counts);
-/* The part of it that tag_counts_add may change. */
-size_t tag_counts_lists_size(const struct tag_counts *counts);
 
 /* The rows of a combination's values, and what they have of one child. */
 static inline void *tag_counts_row(const struct tag_counts_plan *plan, struct tag_counts *counts,
@@ -120,48 +114,57 @@ static inline uint32_t tag_counts_at(const struct tag_counts_plan *plan, struct 
     const void *at = tag_counts_row(plan, counts, row);
     return counts->is_narrow ? ((const uint16_t *)at)[child] : ((const uint32_t *)at)[child];
 }
-/* Add to a row. */
-static inline void tag_counts_raise(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                    uint32_t row, uint32_t child, uint32_t more) {
-    void *at = tag_counts_row(plan, counts, row);
-    if (counts->is_narrow) {
-        ((uint16_t *)at)[child] = (uint16_t)(((uint16_t *)at)[child] + more);
-    } else {
-        ((uint32_t *)at)[child] += more;
-    }
-}
-/* Prefetch what the next two change. */
-void tag_counts_prefetch(struct tags *tags, struct tag_counts *counts, uint32_t child,
-                         uint32_t code);
-/* `more` entries (as uint32_t: 0U - n is n fewer) with this code: in the rows of a child. */
-void tag_counts_add_to_rows(struct tags *tags, struct tag_counts *counts, uint32_t child,
-                            uint32_t code, uint32_t more);
-/* The same in the numbers of the whole block. false: no memory; the counts are then wrong. */
-MUST_CHECK bool tag_counts_add(struct tags *tags, struct tag_counts *counts, uint32_t code,
-                               uint32_t more);
-/* The same for the values, of so many bits, of entries that are in the dense numbers already, in one list. Changes
- * their order. */
-MUST_CHECK bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values,
-                                      uint32_t count);
-/* Add (or subtract) those of other counts. false: as above. */
-MUST_CHECK bool tag_counts_add_all(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                   const struct tag_counts *other, bool is_less);
-/* Are the numbers of the whole block equal? */
-bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
-                      const struct tag_counts *b);
-/* Children come: nothing is known of them. Or go. */
-void tag_counts_insert_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                             uint32_t child);
-void tag_counts_remove_children(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                uint32_t child, uint32_t count);
-/* Copy what is known of children, from child `from_at` of the other counts on. */
-void tag_counts_copy_children(const struct tag_counts_plan *plan, struct tag_counts *to,
-                              uint32_t to_at, struct tag_counts *from, uint32_t from_at,
-                              uint32_t count);
-/* Set the numbers of a child in all rows to 0. */
-void tag_counts_clear_child(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                            uint32_t child);
 /* The first of sorted numbers whose values are not below these. */
 uint32_t tag_counts_find(const struct tag_count *sorted, uint32_t count, uint32_t values);
+
+/* ---- of the index blocks of a list: kept true while entries and blocks come, go and move ----
+ *
+ * Counts may always be missing: without memory they are dropped, and whoever reads counts anew what is missing, within
+ * limits, or goes by the children and their sheets. Of an index block the numbers of single children may be unknown. */
+
+/* Entries that one call of a reader may count anew, for those that come after it: about a millisecond. */
+enum { TAG_COUNTS_READER_WORK = 128 << 10 };
+
+/* What is counted of an index block above level 1. Where it is not known it is counted, which takes from *work_left,
+ * in entries. NULL: more than is left, or no memory. */
+struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint32_t *work_left);
+/* Count what its numbers of this child are; tag_counts_know_child: unless they are known. The same. */
+MUST_CHECK bool tag_counts_count_child(const struct skiplist *list, uint32_t id,
+                                       struct tag_counts *counts, uint32_t child,
+                                       uint32_t *work_left);
+MUST_CHECK static inline bool tag_counts_know_child(const struct skiplist *list, uint32_t id,
+                                                    struct tag_counts *counts, uint32_t child,
+                                                    uint32_t *work_left) {
+    return (counts->unknown >> child & 1) == 0 ||
+           tag_counts_count_child(list, id, counts, child, work_left);
+}
+
+/* Begin to count what is above a leaf, while there is little to count. */
+void tag_counts_begin(const struct skiplist *list, uint32_t leaf);
+/* Add entries (as uint32_t: 0U - n is n fewer) to all counts above a leaf, before its sheet and the spans change. */
+void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t code, uint32_t more);
+
+/* Start the cache misses of tag_counts_add_above, which is going to be called. */
+void tag_counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t code);
+
+/* An index block above level 1 is being split: `at` children stay. The one for whose sake it is done, which is in
+ * neither yet, goes right, or left. */
+void tag_counts_split(struct skiplist *list, uint32_t left, struct index_block *right, uint32_t at,
+                      bool goes_right);
+/* The right one's children come behind those of the left one. */
+void tag_counts_merge(struct tags *tags, struct index_block *left, struct index_block *right);
+/* A child has come to an index block; it has taken entries from its left neighbour. */
+void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position);
+/* Children have gone, with what was below them. */
+void tag_counts_remove_children(struct skiplist *list, uint32_t id, uint32_t position,
+                                uint32_t count);
+/* What the parent knows of this block, if anything, is not so any more. */
+void tag_counts_forget_in_parent(struct skiplist *list, uint32_t id);
+/* Forget the counts of an index block above level 1; of a block and of all above it. */
+void tag_counts_forget(struct tags *tags, struct index_block *index);
+void tag_counts_drop(struct skiplist *list, uint32_t id);
+
+/* Count anew, and compare. NULL: all is right, or what is wrong. */
+const char *tag_counts_check(const struct skiplist *list, uint32_t id);
 
 #endif

@@ -579,17 +579,6 @@ void tag_filter_destroy(struct tag_filter *filter) {
 
 /* ---- a part of a group ---- */
 
-/* A value that nobody has stands for nobody. */
-static void tag_filter_narrow_test(struct tag_filter *filter, const struct tag_slot *slot,
-                                   unsigned tag, struct bytes value) {
-    struct filter_test *test = &filter->tests[filter->count++];
-    *test = (struct filter_test){.tag = tag, .slot = slot, .count = 1};
-    test->values = test->own;
-    test->own[0] = value.size > 0 ? tag_dictionary_find(&slot->values, value) : 0;
-    filter->is_nobody = filter->is_nobody || (value.size > 0 && test->own[0] == 0);
-    filter->tag_mask |= 1U << tag;
-}
-
 bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole, unsigned tag_mask,
                        const struct tag_values *values, struct tag_filter **part) {
     const struct tags *tags = board_tags(board);
@@ -611,9 +600,15 @@ bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole
     for (unsigned tag = 0; tag < tags->count; tag++) {
         const struct filter_test *test = tag_filter_test_of(whole, tag);
         if ((tag_mask >> tag & 1) != 0) {
-            bool has_value = (values->mask >> tag & 1) != 0;
-            tag_filter_narrow_test(filter, tags->slots[tag], tag,
-                                   has_value ? values->at[tag] : (struct bytes){.size = 0});
+            const struct tag_slot *slot = tags->slots[tag];
+            bool has_value = (values->mask >> tag & 1) != 0 && values->at[tag].size > 0;
+            struct filter_test *own = &filter->tests[filter->count++];
+            *own = (struct filter_test){.tag = tag, .slot = slot, .count = 1};
+            own->values = own->own;
+            own->own[0] = has_value ? tag_dictionary_find(&slot->values, values->at[tag]) : 0;
+            /* A value that nobody has stands for nobody. */
+            filter->is_nobody = filter->is_nobody || (has_value && own->own[0] == 0);
+            filter->tag_mask |= 1U << tag;
         } else if (test != NULL) {
             filter->tests[filter->count] = *test;
             filter->tests[filter->count++].is_borrowed = true;

@@ -3,7 +3,6 @@
  * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
  * level above, what is counted below the blocks to the left. */
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/tag_filter.h"
 
 /* ---- in one sheet ---- */
@@ -178,8 +177,8 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
     struct index_block *index = nodes_index(list, id);
     const struct tag_counts_plan *plan = &list->tags->plan;
     uint32_t child_id = index_children(index)[child], sum;
-    struct tag_counts *counts = counts_of(list, id, work_left);
-    if (counts != NULL && counts_know_child(list, id, counts, child, work_left) &&
+    struct tag_counts *counts = tag_counts_of(list, id, work_left);
+    if (counts != NULL && tag_counts_know_child(list, id, counts, child, work_left) &&
         tag_group_rows_tell(list, filter, index, child, &sum)) {
         return sum;
     }
@@ -189,9 +188,10 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
         filter->marks.read += span;
         return tag_group_count_in(sheet_of(list, below), filter, 0, span);
     }
-    const struct tag_counts *own = filter->has_sums ? counts_of(list, child_id, work_left) : NULL;
+    const struct tag_counts *own =
+        filter->has_sums ? tag_counts_of(list, child_id, work_left) : NULL;
     if (own != NULL && filter->rest.combination != NULL) {
-        bool is_known = counts != NULL && counts_know_child(list, id, counts, child, work_left);
+        bool is_known = counts != NULL && tag_counts_know_child(list, id, counts, child, work_left);
         own = is_known ? own : NULL;
         in_rest =
             is_known ? tag_filter_sum_children(&filter->rest, plan, index, child, child + 1) : 0;
@@ -262,7 +262,7 @@ static bool tag_group_sum_own(const struct skiplist *list, uint32_t id, struct t
     if (!filter->has_sums || filter->rest.combination != NULL) {
         return false;
     }
-    const struct tag_counts *counts = counts_of(list, id, work_left);
+    const struct tag_counts *counts = tag_counts_of(list, id, work_left);
     return counts != NULL &&
            tag_filter_sum(filter, &list->tags->plan, counts, index_span_sum(index, index->count), 0,
                           sum, &filter->marks.read);
@@ -273,14 +273,14 @@ static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, 
                                       struct tag_filter *filter, uint32_t *work_left) {
     struct index_block *index = nodes_index(list, id);
     bool has_rows = filter->rows.combination != NULL;
-    struct tag_counts *counts = has_rows && count > 0 ? counts_of(list, id, work_left) : NULL;
+    struct tag_counts *counts = has_rows && count > 0 ? tag_counts_of(list, id, work_left) : NULL;
     uint32_t sum, known = 0;
     if (!has_rows && count > index->count / 2U + 1 && count < index->count &&
         tag_group_sum_own(list, id, filter, work_left, &sum)) {
         return sum - tag_group_count_each(list, id, count, index->count, filter, work_left);
     }
     while (counts != NULL && known < count &&
-           counts_know_child(list, id, counts, known, work_left)) {
+           tag_counts_know_child(list, id, counts, known, work_left)) {
         known++;
     }
     sum =
@@ -437,7 +437,7 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
         return ranks;
     }
     const struct skiplist *list = &board->large->list;
-    uint32_t work_left = COUNTS_READER_WORK;
+    uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (tag_group_has_marks(list, filter)) {
         return tag_group_count_marked(list, filter, ranks);
     }
@@ -452,7 +452,7 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
 uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
                         const struct board_member *member) {
     struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
-    uint32_t work_left = COUNTS_READER_WORK;
+    uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (filter->is_nobody) {
         return 0;
     }
@@ -496,7 +496,7 @@ bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32
         return true;
     }
     const struct skiplist *list = &board->large->list;
-    uint32_t work_left = COUNTS_READER_WORK;
+    uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (tag_group_has_marks(list, filter)) {
         return tag_group_find_marked(list, filter, nth, rank);
     }
@@ -535,7 +535,7 @@ static uint32_t tag_group_next_in(const struct sheet *sheet, const struct tag_fi
 /* The first that matches behind everything below a lowest index block. behind: its rank, if it is there. */
 static bool tag_group_next_behind(const struct skiplist *list, uint32_t id, uint32_t behind,
                                   struct tag_filter *filter, uint32_t *rank) {
-    uint32_t work_left = COUNTS_READER_WORK;
+    uint32_t work_left = TAG_COUNTS_READER_WORK;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         const struct skiplist_node *node = skiplist_node(list, id);
         struct index_block *above =

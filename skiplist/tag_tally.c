@@ -1,6 +1,5 @@
 /* Counting the members of a group by their values: see skiplist/tags.h. */
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/tag_filter.h"
 
 enum { TALLY_FIRST_MAX = 1024 };
@@ -123,10 +122,11 @@ static bool tag_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, 
                            bool *is_done) {
     const struct skiplist *list = task->list;
     const struct tag_counts_plan *plan = &list->tags->plan;
-    struct tag_counts *counts = task->rows != NULL ? counts_of(list, id, &task->work_left) : NULL;
+    struct tag_counts *counts =
+        task->rows != NULL ? tag_counts_of(list, id, &task->work_left) : NULL;
     *is_done = counts != NULL;
     for (uint32_t i = from; i < to && *is_done; i++) {
-        *is_done = counts_know_child(list, id, counts, i, &task->work_left);
+        *is_done = tag_counts_know_child(list, id, counts, i, &task->work_left);
     }
     for (uint32_t value = 0; *is_done && value >> task->rows->bits == 0; value++) {
         uint32_t sum = 0;
@@ -153,7 +153,7 @@ static bool tag_tally_sorted(struct tally_task *task, const struct tag_combinati
 /* All of a block above level 1 from its own numbers. The same. */
 static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     const struct tag_counts_plan *plan = &task->list->tags->plan;
-    const struct tag_counts *counts = counts_of(task->list, id, &task->work_left);
+    const struct tag_counts *counts = tag_counts_of(task->list, id, &task->work_left);
     bool is_dense = (task->tag_mask & ~plan->dense.tag_mask) == 0;
     *is_done = counts != NULL;
     for (uint32_t value = 0; *is_done && is_dense && value >> plan->dense.bits == 0; value++) {
@@ -225,7 +225,7 @@ bool tag_tally(const struct board *board, const struct tag_filter *filter, uint3
     const struct tags *tags = board_tags(board);
     struct tag_values values = {.mask = 0};
     struct tally_task task = {
-        .filter = filter, .by_mask = by_mask, .work_left = COUNTS_READER_WORK};
+        .filter = filter, .by_mask = by_mask, .work_left = TAG_COUNTS_READER_WORK};
     CHECK(from <= to);
     CHECK(to <= board_count(board));
     if (from == to || (filter != NULL && filter->is_nobody)) {

@@ -2,7 +2,6 @@
 #include "skiplist/tags.h"
 
 #include "codec/memory.h"
-#include "skiplist/counts.h"
 #include "skiplist/large_board.h"
 #include "skiplist/sheet.h"
 
@@ -136,11 +135,11 @@ static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
         }
         /* One block is one step, however much it is. */
         uint32_t work = UINT32_MAX;
-        struct tag_counts *counts = counts_of(list, tags->gap_id, &work);
+        struct tag_counts *counts = tag_counts_of(list, tags->gap_id, &work);
         const struct index_block *index = node->block;
         bool is_known = counts != NULL;
         for (uint32_t i = 0; is_known && i < index->count; i++) {
-            is_known = counts_know_child(list, tags->gap_id, counts, i, &work);
+            is_known = tag_counts_know_child(list, tags->gap_id, counts, i, &work);
         }
         work = UINT32_MAX - work;
         *work_left -= work < *work_left ? work : *work_left;

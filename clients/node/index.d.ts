@@ -1,4 +1,5 @@
-import { Commands } from "./commands";
+import { BoardSummary, Commands } from "./commands";
+export type { BoardInfo, BoardSummary, LeagueInfo } from "./commands";
 export * from "./split";
 
 /** How values of records are read. */
@@ -90,71 +91,6 @@ export interface Ban {
 export interface Step<T> {
     cursor: bigint;
     items: T[];
-}
-
-/** A board's options and tags, as in LB.LIST. */
-export interface BoardOptions {
-    layout: string;
-    count: number;
-    cap: number | null;
-    keep: "last" | "best";
-    created: boolean;
-    period: {
-        unit: string;
-        tz: string;
-        start: Date;
-        end: Date;
-        archive: number | null;
-        every: number;
-        on: string | null;
-        at: number;
-        from: string | null;
-        archived: "frozen" | "writable";
-        copy: boolean;
-    } | null;
-    limit: number | null;
-    frozen: boolean;
-    opens: Date | null;
-    closes: Date | null;
-    /** Milliseconds. */
-    stale: number | null;
-    settle: boolean;
-    settled: boolean | null;
-    ended: Date | null;
-    window: { periods: number; of: "sum" | "best"; from: Date; behind: number; left: number } | null;
-    league?: { room: number; tiers: number; up: number; down: number; idle: "stay" | "down" };
-    archives: string[];
-    tags: { name: string; bits: number; values: number; valuesMax: number }[];
-}
-export interface BoardSummary extends BoardOptions {
-    name: string;
-}
-export interface BoardInfo extends BoardOptions {
-    bits: number;
-    memory: number;
-    /** lowest and highest are texts, exact or an error when they are read. halfLife: milliseconds. */
-    fields: {
-        name: string;
-        bits: number;
-        order: "desc" | "asc";
-        signed: boolean;
-        scale: number;
-        lowest: string;
-        highest: string;
-        halfLife?: number;
-    }[];
-    time: { unit: string; bits: number; order: "earliest" | "latest"; first: Date; last: Date } | null;
-}
-export interface LeagueInfo {
-    members: number;
-    room: number;
-    tiers: number;
-    up: number;
-    down: number;
-    idle: "stay" | "down";
-    start: Date | null;
-    end: Date | null;
-    list: { tier: number; members: number; openRoom: number; openRoomMembers: number }[];
 }
 
 /** What happens on a board (docs/push.md). */

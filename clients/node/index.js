@@ -7,6 +7,7 @@ const { randomUUID } = require("node:crypto");
 const { Commands } = require("./commands.js");
 const { text, needWhole, known } = require("./words.js");
 const { replies, merged, defineValues, numbers } = require("./replies.js");
+const { Channels, Events } = require("./shapes.js");
 const { send, nodes, subscribe, database, refuseQueue, checkEvents } = require("./send.js");
 
 const OPTIONS = ["numbers", "fields", "retries", "database"];
@@ -159,28 +160,24 @@ class Leaderboard extends Commands {
         const { board, top, list, members, overtaken } = events;
         known(events, EVENTS);
         const heard = new Map();
-        const listen = (channel, read) => heard.set(`__${channel}`, read);
-        const place = `@${this.database}__:`;
+        const listen = (kind, names, read = readEvent) => heard.set(channel(kind,
+            { DB: this.database, BOARD: this.key, SIZE: Buffer.byteLength(this.key), ...names }), read);
         if (board) {
-            listen(`board${place}${this.key}`, boardEvent);
+            listen("board", {});
         }
         if (top) {
-            listen(`top${place}${top}:${this.key}`, () => ({ type: "changed" }));
+            listen("top", { N: top });
         }
-        if (list) {
-            listen(`toplist${place}${list}:${this.key}`, (message) => this.#listEvent(message));
+        if (list) { // one that was too long is told as a change alone
+            listen("toplist", { N: list }, (message) => message[0] !== "[" ? readEvent(message)
+                : { type: "list", records: JSON.parse(message).map(
+                    ([member, ...values], rank) => defineValues({ member, rank }, this, values)) });
         }
         if (members) {
-            listen(`topmembers${place}${members}:${this.key}`, (message) => {
-                const [, type, member] = /^(\w+) ([^]*)$/.exec(message);
-                return { type, member };
-            });
+            listen("topmembers", { N: members });
         }
         for (const member of [overtaken ?? []].flat()) {
-            listen(`overtaken${place}${Buffer.byteLength(this.key)}:${this.key}:${member}`, (message) => {
-                const [, from, to, by] = /^overtaken (\d+) (\d+) ([^]*)$/.exec(message);
-                return { type: "overtaken", member, from: Number(from), to: Number(to), by };
-            });
+            listen("overtaken", { MEMBER: member }, (message) => ({ ...readEvent(message), member }));
         }
         if (heard.size === 0) {
             throw new TypeError("subscribe to one of board, top, list, members, overtaken");
@@ -193,21 +190,20 @@ class Leaderboard extends Commands {
             }
         });
     }
-
-    // A list that was too long is told as a change alone.
-    #listEvent(message) {
-        return message === "changed" ? { type: "changed" } : { type: "list", records: JSON.parse(message).map(
-            ([member, ...values], rank) => defineValues({ member, rank }, this, values)) };
-    }
 }
 
-function boardEvent(message) {
-    const [, type, rest] = /^(\w+) ?([^]*)$/.exec(message);
-    if (type === "league") {
-        const [, tier, room, before, member] = /^(\d+) (\d+) (\d+) ([^]*)$/.exec(rest);
-        return { type, tier: Number(tier), room: Number(room), before: Number(before), member };
-    }
-    return type === "rolled" ? { type, archive: rest || null } : { type };
+const channel = (kind, names) => Channels[kind].replace(/DB|N|SIZE|BOARD|MEMBER/g, (name) => names[name]);
+
+// A word, and what follows it, of which the last has all that is left. What a newer server tells is its word alone.
+function readEvent(message) {
+    const [type, ...words] = message.split(" ");
+    const event = { type };
+    const shapes = Object.entries(Events[type] ?? {});
+    shapes.forEach(([name, shape], i) => {
+        const word = i === shapes.length - 1 ? words.slice(i).join(" ") : words[i];
+        event[name] = shape === "i" ? Number(word) : word || null;
+    });
+    return event;
 }
 
 exports.Leaderboard = Leaderboard; // before split.js, which needs it

@@ -1,6 +1,7 @@
 // From replies to records. RESP2 and RESP3, and both clients, differ in what a map is (an array of names and values, a
 // Map, an object) and in whether a number is text.
 "use strict";
+const shapes = require("./shapes.js");
 
 const isNothing = (reply) => reply === null || reply === undefined;
 const integer = (reply) => isNothing(reply) ? null : Number(reply);
@@ -101,24 +102,23 @@ function record(reply, board, asked = {}) {
     return Object.assign(defineValues({ member, rank: integer(rank), time: date(time) }, board, values), end);
 }
 
-const kinds = {};
-const kind = (convert, ...names) => names.forEach((name) => {
-    kinds[name] = convert;
-});
-kind(date, "opens", "closes", "ended", "start", "end", "first", "last");
-kind(boolean, "created", "frozen", "settle", "settled", "signed", "copy");
-kind(String, "name", "layout", "order", "unit", "tz", "keep", "archived", "of", "on", "idle");
-kind(exactText, "lowest", "highest");
-kind((value) => value, "archives");
-kind((value) => /-/.test(value) ? value : date(value), "from"); // a period has a day, a window a time
-kind((value) => info(value), "time", "period", "window", "league");
-kind((value) => value.map(info), "fields", "tags", "list");
+// By the letters of shapes.js.
+const converts = { s: String, i: Number, b: boolean, d: date, "#": exactText };
 
-// The maps of LB.INFO and the like, with the maps in them. What is not named above is a number.
-function info(reply) {
+// The maps of LB.INFO and the like, with the maps in them. What a newer server says besides comes as it is.
+function described(reply, shape) {
+    if (isNothing(reply) || shape === undefined) {
+        return reply ?? null;
+    }
+    if (typeof shape === "string") {
+        return converts[shape](reply);
+    }
+    if (Array.isArray(shape)) {
+        return reply.map((each) => described(each, shape[0]));
+    }
     const found = {};
     for (const [name, value] of pairs(reply)) {
-        define(found, camel(name), () => isNothing(value) ? null : (kinds[name] ?? Number)(value));
+        define(found, camel(name), () => described(value, shape[name]));
     }
     return found;
 }
@@ -139,8 +139,10 @@ const replies = {
     integer,
     flag: boolean,
     integers: (reply) => reply.map(integer),
-    info,
+    board: (reply) => described(reply, shapes.Board),
+    league: (reply) => described(reply, shapes.League),
     records,
+    recordsOrNone: records,
     placed: (reply, board) => reply.map(([each, before, repeated]) =>
         ({ record: record(each, board), before: integer(before), ...told(repeated) })),
     results: (reply, board, { boards = [board.key] }) => reply.map(([each, before, counts, repeated], i) =>
@@ -153,7 +155,7 @@ const replies = {
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
     cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
     tagsEach: (reply) => reply.map(object),
-    boards: (reply) => step(reply, info),
+    boards: (reply) => step(reply, (each) => described(each, shapes.ListedBoard)),
     bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
 };
 

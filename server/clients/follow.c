@@ -126,25 +126,25 @@ static enum follow_opening follow_opening_of(const struct registry_key *key, int
     if (key == NULL) {
         return FOLLOW_NO_BOARD;
     }
-    const struct rules *rules = registry_rules(key);
-    if ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms) {
+    const struct board_options *options = registry_options(key);
+    if ((options->guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
         return FOLLOW_CLOSED;
     }
-    return (rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms ? FOLLOW_NOT_OPEN
-                                                                          : FOLLOW_OPEN;
+    return (options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms ? FOLLOW_NOT_OPEN
+                                                                              : FOLLOW_OPEN;
 }
 
 /* When it opens or closes next. */
 static int64_t follow_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
     int64_t next_ms = FOLLOW_NEVER;
     if (key != NULL) {
-        const struct rules *rules = registry_rules(key);
-        if ((rules->guards & RULES_CLOSES) != 0 && now_ms < rules->closes_ms) {
-            next_ms = rules->closes_ms;
+        const struct board_options *options = registry_options(key);
+        if ((options->guards & BOARD_CLOSES) != 0 && now_ms < options->closes_ms) {
+            next_ms = options->closes_ms;
         }
-        if ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms &&
-            rules->opens_ms < next_ms) {
-            next_ms = rules->opens_ms;
+        if ((options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms &&
+            options->opens_ms < next_ms) {
+            next_ms = options->opens_ms;
         }
     }
     return next_ms;
@@ -409,10 +409,15 @@ struct target {
     struct bytes board, member;
 };
 
-static const char *const words[FOLLOW_KINDS] = {
-    [FOLLOW_BOARD] = "__board@",         [FOLLOW_TOP] = "__top@",
-    [FOLLOW_TOP_LIST] = "__toplist@",    [FOLLOW_TOP_MEMBERS] = "__topmembers@",
-    [FOLLOW_OVERTAKEN] = "__overtaken@",
+const struct follow_channel follow_channels[] = {
+    [FOLLOW_BOARD] = {"__board@", "BOARD",
+                      "opened|closed|settled|rolled archive:s?|"
+                      "league tier:i room:i before:i member:s"},
+    [FOLLOW_TOP] = {"__top@", "N:BOARD", "changed"},
+    [FOLLOW_TOP_LIST] = {"__toplist@", "N:BOARD", "changed|[[member:s fields:#...]]"},
+    [FOLLOW_TOP_MEMBERS] = {"__topmembers@", "N:BOARD", "entered member:s|left member:s"},
+    [FOLLOW_OVERTAKEN] = {"__overtaken@", "SIZE:BOARD:MEMBER", "overtaken from:i to:i by:s"},
+    [FOLLOW_KINDS] = {NULL, NULL, NULL},
 };
 
 static void follow_skip(struct bytes *text, size_t size) {
@@ -444,7 +449,7 @@ static bool follow_skip_number(struct bytes *text, uint32_t *number) {
 
 static bool follow_is_of_a_board(struct bytes *text, struct target *target) {
     for (unsigned kind = 0; kind < FOLLOW_KINDS; kind++) {
-        if (follow_skip_text(text, words[kind])) {
+        if (follow_skip_text(text, follow_channels[kind].word)) {
             target->kind = (enum follow_kind)kind;
             return true;
         }

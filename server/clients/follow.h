@@ -32,6 +32,14 @@ enum {
     FOLLOW_REST_MS = 100,
 };
 
+/* __WORD@DB__:NAMES, and each of the messages: a word and what follows it, of which the last has all that is left, or
+ * JSON. Types are those of server/dispatch/shape.h. */
+struct follow_channel {
+    const char *word, *names, *messages;
+};
+/* The last one has no word. */
+extern const struct follow_channel follow_channels[];
+
 /* Make the server's subscriptions tell which boards are followed. */
 void follow_init(struct server *server);
 /* No client may be subscribed any more. */

@@ -105,7 +105,7 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
     if (!jobs->is_resumed && !server->durability.is_loading &&
         replication_may_change(&server->replication)) {
         jobs->is_resumed = true;
-        registry_drop_staged(server->registry);
+        registry_board_drop_staged(server->registry);
         if (jobs->resume != NULL) {
             jobs->resume(server);
         }
@@ -120,7 +120,7 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
         }
         skipped = 0;
         bool is_finished = job->kind->step(server, job);
-        registry_end_command(server->registry);
+        registry_free_after_command(server->registry);
         if (is_finished) {
             job_advance(server, job, EVENT_FINISHED);
         }

@@ -87,15 +87,15 @@ static const struct registry_key *once_ids_peek(const struct server *server, uin
 struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
                                              struct bytes key) {
     struct once_ids_name name;
-    struct rules rules;
+    struct board_options options;
     bool is_new;
     struct registry_key *ids = once_ids_find(server, database, key);
     if (ids != NULL) {
         return ids;
     }
-    once_ids_make_rules(&rules);
+    once_ids_make_options(&options);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE,
-                                        once_ids_name_of(database, &name), &rules, NULL,
+                                        once_ids_name_of(database, &name), &options, NULL,
                                         server->clock.now_ms, &is_new);
 }
 

@@ -85,7 +85,7 @@ void once_ids_forget_due(struct server *server);
 /* For INFO: heap bytes of the boards. */
 uint64_t once_ids_size(const struct server *server);
 
-/* For both kinds of places: rules of a new board; the newest id's time, 0 if there is none; where a user's ids
+/* For both kinds of places: options of a new board; the newest id's time, 0 if there is none; where a user's ids
  * begin. */
 uint64_t once_ids_newest(const struct registry_key *ids);
 uint32_t once_ids_begin_of(const struct registry_key *ids, uint32_t owner); /* up to 65536 */
@@ -95,6 +95,6 @@ uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint
                            uint64_t now);
 /* Of all of them. */
 void once_ids_cut(struct server *server, struct registry_key *ids, uint64_t now);
-void once_ids_make_rules(struct rules *rules);
+void once_ids_make_options(struct board_options *options);
 
 #endif

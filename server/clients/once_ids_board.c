@@ -9,12 +9,12 @@ uint16_t once_ids_owner_named(struct bytes user) {
     return (uint16_t)(1 + XXH3_64bits(user.at, user.size) % UINT16_MAX);
 }
 
-void once_ids_make_rules(struct rules *rules) {
+void once_ids_make_options(struct board_options *options) {
     static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
-    *rules = (struct rules){.cap = 0};
-    rules->layout.field_count = 1;
-    rules->layout.fields[0] = field;
-    layout_complete(&rules->layout);
+    *options = (struct board_options){.cap = 0};
+    options->layout.field_count = 1;
+    options->layout.fields[0] = field;
+    layout_complete(&options->layout);
 }
 
 uint32_t once_ids_begin_of(const struct registry_key *ids, uint32_t owner) {
@@ -50,7 +50,7 @@ uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint
         return found + UINT32_C(1);
     }
     uint32_t end = board_count_from(&ids->board, once_ids_key_of(found, now - window_ms));
-    registry_remove_range(server->registry, ids, begin, end - begin);
+    registry_board_cut(server->registry, ids, begin, end - begin);
     if (end - begin == count) {
         registry_remove(server->registry, ids);
         return 0;

@@ -29,7 +29,7 @@ struct session *server_find_session(const struct server *server, uint64_t id) {
 void server_update_time(struct server *server) {
     struct clock *clock = &server->clock;
     clock_update(clock);
-    registry_set_offset(server->registry, clock_offset_ms(clock));
+    registry_expiry_set_offset(server->registry, clock_offset_ms(clock));
 }
 
 const char *server_unready_reason(const struct server *server) {

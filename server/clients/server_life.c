@@ -72,7 +72,7 @@ bool server_init(struct server *server, uint32_t command_count) {
         return false;
     }
     server->registry =
-        registry_create(server->hash_seed, setting_board_rules_for, &server->settings);
+        registry_create(server->hash_seed, setting_board_options_for, &server->settings);
     if (server->registry == NULL) {
         return false;
     }
@@ -86,8 +86,8 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_listener(server->registry, server_life_on_key_changed, server);
     registry_set_expired_listener(server->registry, server_life_on_key_expired);
     registry_set_rolled_listener(server->registry, server_life_on_board_rolled);
-    registry_set_stale_listener(server->registry, server_life_on_board_stale);
-    registry_set_share_listener(server->registry, server_life_on_share_gone);
+    registry_stale_set_listener(server->registry, server_life_on_board_stale);
+    registry_window_set_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;

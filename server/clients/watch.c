@@ -92,7 +92,7 @@ void watch_touch_all(struct watches *watches, uint32_t database) {
 }
 
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms) {
-    int64_t next_ms = registry_next_due(registry);
+    int64_t next_ms = registry_expiry_next_due(registry);
     if (next_ms == REGISTRY_NO_EXPIRY || next_ms > now_ms) {
         return;
     }
@@ -104,7 +104,7 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
         char copy[REGISTRY_NAME_MAX];
         memcpy(copy, name.at, name.size);
         name.at = copy;
-        registry_catch_up(registry, database, name, now_ms);
+        registry_roll_catch_up(registry, database, name, now_ms);
         /* A stale list's watches are no longer valid. */
         watch = list->is_stale ? NULL : subscription_next(watch);
     }

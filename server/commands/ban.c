@@ -66,7 +66,7 @@ static int64_t ban_settle(struct registry *registry, struct registry_key *key, i
             char field[GLOB_PATTERN_MAX];
             size_t size = pair.field.size < sizeof field ? pair.field.size : sizeof field;
             memcpy(field, pair.field.at, size);
-            (void)registry_remove_field(registry, key, (struct bytes){.at = field, .size = size});
+            (void)registry_hash_remove(registry, key, (struct bytes){.at = field, .size = size});
         }
     }
     return last_ms;
@@ -82,7 +82,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
     if (keyspace_number(database) > BAN_NUMBER_MAX) {
         return BAN_NO_DATABASE;
     }
-    struct registry_key *key = registry_find_or_create_hash(
+    struct registry_key *key = registry_hash_find_or_create(
         registry, BAN_DATABASE, ban_name_of(database, member, &name), now_ms, &is_new);
     if (key == NULL || key->kind != REGISTRY_HASH) {
         return BAN_OUT_OF_MEMORY;
@@ -92,7 +92,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
     if (hash_count(&key->hash) >= BAN_PATTERNS_MAX && !hash_find(&key->hash, pattern, &before)) {
         return BAN_TOO_MANY;
     }
-    if (registry_put_fields(registry, key, args, 1, &added_count) != HASH_OK) {
+    if (registry_hash_put(registry, key, args, 1, &added_count) != HASH_OK) {
         if (is_new) {
             registry_take_back(registry, key);
         } else if (hash_count(&key->hash) == 0) {
@@ -102,7 +102,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
     }
     int64_t last_ms = ban_settle(registry, key, now_ms);
     /* Without memory for it the key stays longer than its patterns count, and does no harm. */
-    (void)!registry_set_expiry(registry, key, last_ms == BAN_FOREVER ? REGISTRY_NO_EXPIRY : last_ms,
+    (void)!registry_expiry_set(registry, key, last_ms == BAN_FOREVER ? REGISTRY_NO_EXPIRY : last_ms,
                                false);
     return BAN_OK;
 }

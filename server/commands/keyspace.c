@@ -10,8 +10,9 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
     if (!registry_roll_some(call->registry, call->now_ms)) {
         return cursor != 0 ? cursor : CURSOR_BEGIN;
     }
-    return registry_scan(call->registry, call->session->database,
-                         cursor != CURSOR_BEGIN ? cursor : 0, limits, call->now_ms, visit, context);
+    return registry_walk_scan(call->registry, call->session->database,
+                              cursor != CURSOR_BEGIN ? cursor : 0, limits, call->now_ms, visit,
+                              context);
 }
 
 bool keyspace_open(const struct call *call, struct bytes name) {
@@ -20,11 +21,11 @@ bool keyspace_open(const struct call *call, struct bytes name) {
     return true;
 }
 
-const struct rules *keyspace_peek_rules(const struct call *call, const struct registry_key *key,
-                                        struct bytes name) {
+const struct board_options *
+keyspace_peek_options(const struct call *call, const struct registry_key *key, struct bytes name) {
     const struct registry_key *found =
         registry_peek(call->registry, key->database, name, call->now_ms);
-    return found != NULL && found->kind == REGISTRY_BOARD ? registry_rules(found) : NULL;
+    return found != NULL && found->kind == REGISTRY_BOARD ? registry_options(found) : NULL;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {

@@ -16,9 +16,9 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
 /* Before a key is looked up whose name is no argument of the command. false: no memory, or in a cluster it may be on
  * another node; the error was replied. */
 MUST_CHECK bool keyspace_open(const struct call *call, struct bytes name);
-/* The rules of the board of this name beside the key, in the same database; NULL: there is none. */
-const struct rules *keyspace_peek_rules(const struct call *call, const struct registry_key *key,
-                                        struct bytes name);
+/* The options of the board of this name beside the key, in the same database; NULL: there is none. */
+const struct board_options *
+keyspace_peek_options(const struct call *call, const struct registry_key *key, struct bytes name);
 /* The board of this name in the session's database; NULL: there is none. Boards that were found before
  * stay, if they are in their periods. */
 const struct board *keyspace_find_board(const struct call *call, struct bytes name);

@@ -165,7 +165,7 @@ bool once_put(struct once *once) {
         if (!is_looked_up) {
             once_look_up(once, &once->marks[i]);
         }
-        if (registry_put_member(server->registry, once->ids, &once->member, key) != BOARD_OK) {
+        if (registry_board_put(server->registry, once->ids, &once->member, key) != BOARD_OK) {
             once_take_back(once);
             return call_out_of_memory(once->call);
         }
@@ -179,7 +179,7 @@ void once_take_back(struct once *once) {
     for (uint32_t i = 0; i < once->mark_count; i++) {
         once_look_up(once, &once->marks[i]);
         if (once->member.is_there) {
-            registry_take_member(registry, once->ids, &once->member);
+            registry_board_take(registry, once->ids, &once->member);
         }
     }
     if (board_count(&once->ids->board) == 0) {

@@ -11,25 +11,25 @@
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
                                        int64_t start_ms, int64_t now_ms, bool *is_taken) {
     char name[REGISTRY_NAME_MAX];
-    const struct period *period = &registry_rules(key)->period;
+    const struct period *period = &registry_options(key)->period;
     struct registry_key *share =
         registry_find(registry, key->database,
-                      archive_print_name(registry_name(key), period, start_ms, name), now_ms);
-    bool is_share = registry_window_is_share(share, registry_rules(key), start_ms);
+                      archive_name_print(registry_name(key), period, start_ms, name), now_ms);
+    bool is_share = registry_window_is_share(share, registry_options(key), start_ms);
     *is_taken = share != NULL && !is_share;
     return is_share ? share : NULL;
 }
 
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares) {
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     const struct board_state *state = registry_state(key);
     int64_t start_ms = state->from_ms;
     shares->key = key;
     shares->has_first = false;
     shares->count = 0;
     shares->is_board_changed = false;
-    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= options->period_start_ms; i++) {
         bool is_taken;
         struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
         if (share != NULL) {
@@ -37,7 +37,7 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
             shares->are_changed[shares->count] = false;
             shares->at[shares->count++] = share;
         }
-        start_ms = period_start_after(&rules->period, start_ms, 1);
+        start_ms = period_start_after(&options->period, start_ms, 1);
     }
     shares->left = state->left;
 }
@@ -45,11 +45,11 @@ void window_find_shares(struct registry *registry, const struct registry_key *ke
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms) {
     struct bytes base;
-    const struct rules *rules = registry_rules(key);
-    if (!rules->window.is_share) {
-        return rules->window.count > 0 ? key : NULL;
+    const struct board_options *options = registry_options(key);
+    if (!options->window.is_share) {
+        return options->window.count > 0 ? key : NULL;
     }
-    if (!archive_find_board(registry_name(key), &base)) {
+    if (!archive_name_find_board(registry_name(key), &base)) {
         return NULL;
     }
     uint32_t database = key->database;
@@ -57,7 +57,7 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
     struct registry_key *board = registry_find(registry, database, base, now_ms);
     bool is_taken;
     if (board == NULL || board->kind != REGISTRY_BOARD ||
-        registry_rules(board)->window.count == 0 || start_ms < registry_state(board)->from_ms) {
+        registry_options(board)->window.count == 0 || start_ms < registry_state(board)->from_ms) {
         return NULL;
     }
     return window_find_share(registry, board, start_ms, now_ms, &is_taken) == key ? board : NULL;
@@ -65,10 +65,10 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
 
 /* Its name is somebody else's. */
 static bool window_refuse_taken(const struct call *call, struct bytes base,
-                                const struct rules *rules) {
+                                const struct board_options *options) {
     enum { SHOWN_MAX = 64 };
     char suffix[REGISTRY_SUFFIX_MAX];
-    size_t size = archive_print_suffix(&rules->period, rules->period_start_ms, suffix);
+    size_t size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
     return call_refuse_format(call,
                               "BUSYKEY '%.*s%.*s' is the board of the running period's results "
                               "(WINDOW), but another key has this name: rename or delete it",
@@ -82,16 +82,17 @@ bool window_check_host(const struct call *call) {
 }
 
 /* KEEP, or SUM and BEST, may be others since the share was made. NULL: the error was replied. */
-static struct registry_key *window_follow_alter(const struct call *call, const struct rules *rules,
+static struct registry_key *window_follow_alter(const struct call *call,
+                                                const struct board_options *options,
                                                 struct registry_key *share) {
-    bool keeps_best = rules->keeps_best || rules->window.is_best;
-    struct rules altered;
-    if (registry_rules(share)->keeps_best == keeps_best) {
+    bool keeps_best = options->keeps_best || options->window.is_best;
+    struct board_options altered;
+    if (registry_options(share)->keeps_best == keeps_best) {
         return share;
     }
-    rules_copy(registry_rules(share), &altered);
+    board_options_copy(registry_options(share), &altered);
     altered.keeps_best = keeps_best;
-    share = registry_alter(call->registry, share, &altered, NULL);
+    share = registry_board_alter(call->registry, share, &altered, NULL);
     if (share == NULL) {
         call_out_of_memory(call);
     }
@@ -101,30 +102,30 @@ static struct registry_key *window_follow_alter(const struct call *call, const s
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new) {
     char name[REGISTRY_NAME_MAX];
-    struct rules share_rules;
-    const struct rules *rules = registry_rules(key);
-    int64_t end_ms = rules_archive_end_ms(rules);
+    struct board_options share_options;
+    const struct board_options *options = registry_options(key);
+    int64_t end_ms = board_options_archive_end_ms(options);
     bool is_taken;
     *is_new = false;
     struct registry_key *share =
-        window_find_share(call->registry, key, rules->period_start_ms, call->now_ms, &is_taken);
+        window_find_share(call->registry, key, options->period_start_ms, call->now_ms, &is_taken);
     if (is_taken) {
-        (void)window_refuse_taken(call, registry_name(key), rules);
+        (void)window_refuse_taken(call, registry_name(key), options);
         return NULL;
     }
-    rules = registry_rules(key);
+    options = registry_options(key);
     if (share != NULL) {
-        return window_follow_alter(call, rules, share);
+        return window_follow_alter(call, options, share);
     }
-    rules_begin_share(rules, &share_rules);
-    const struct board_state state = {.from_ms = rules->period_start_ms};
-    end_ms = rules->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
+    board_options_begin_share(options, &share_options);
+    const struct board_state state = {.from_ms = options->period_start_ms};
+    end_ms = options->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
     struct bytes full =
-        archive_print_name(registry_name(key), &rules->period, rules->period_start_ms, name);
-    share = registry_find_or_create_like(call->registry, key->database, full, &share_rules, &state,
-                                         call->now_ms, is_new);
+        archive_name_print(registry_name(key), &options->period, options->period_start_ms, name);
+    share = registry_find_or_create_like(call->registry, key->database, full, &share_options,
+                                         &state, call->now_ms, is_new);
     if (share != NULL && end_ms != INT64_MAX &&
-        registry_set_expiry(call->registry, share, end_ms, false) != REGISTRY_OK) {
+        registry_expiry_set(call->registry, share, end_ms, false) != REGISTRY_OK) {
         registry_remove(call->registry, share);
         share = NULL;
     }
@@ -135,14 +136,15 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     return share;
 }
 
-bool window_may_begin(const struct call *call, struct bytes base, const struct rules *rules) {
+bool window_may_begin(const struct call *call, struct bytes base,
+                      const struct board_options *options) {
     char name[REGISTRY_NAME_MAX];
-    struct rules running;
+    struct board_options running;
     if (!window_check_host(call)) {
         return false;
     }
-    rules_copy(rules, &running);
-    rules_enter_period(&running, call->now_ms);
+    board_options_copy(options, &running);
+    board_options_enter_period(&running, call->now_ms);
     const struct layout *layout = &running.layout;
     int64_t last_ms = period_start_after(&running.period, call->now_ms, running.window.count);
     if (layout->time.bits > 0 && (layout_time_first_us(layout) / 1000 > call->now_ms ||
@@ -151,7 +153,7 @@ bool window_may_begin(const struct call *call, struct bytes base, const struct r
                                  "anew with each period, and this TIME does not last: give it more "
                                  "bits, a larger unit or a START");
     }
-    struct bytes full = archive_print_name(base, &running.period, running.period_start_ms, name);
+    struct bytes full = archive_name_print(base, &running.period, running.period_start_ms, name);
     return call_find_key(call, full) == NULL || window_refuse_taken(call, base, &running);
 }
 
@@ -317,7 +319,7 @@ static uint32_t window_compute_with(const struct window_shares *shares, struct w
     const struct layout *layout = board_layout(&shares->key->board);
     struct window_sums sums[WINDOW_VALUES_MAX];
     struct window_group group = {.shares = shares, .values = values, .sums = sums};
-    bool is_best = registry_rules(shares->key)->window.is_best;
+    bool is_best = registry_options(shares->key)->window.is_best;
     group.sums = is_best ? NULL : sums;
     CHECK(count <= WINDOW_VALUES_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -352,41 +354,41 @@ uint32_t window_compute(const struct window_shares *shares, struct window_value 
 }
 
 /* Does the board show what the member has on this share, of which so many have left? */
-static bool window_shows(const struct rules *rules, const struct board *share, uint32_t left,
-                         struct bytes name, uint64_t key) {
+static bool window_shows(const struct board_options *options, const struct board *share,
+                         uint32_t left, struct bytes name, uint64_t key) {
     struct board_member member;
     board_look_up(share, name, NULL, &member);
     return member.is_there && (left == 0 || board_rank_of(share, &member) >= left) &&
-           (!rules->window.is_best || layout_without_time(&rules->layout, member.key) ==
-                                          layout_without_time(&rules->layout, key));
+           (!options->window.is_best || layout_without_time(&options->layout, member.key) ==
+                                            layout_without_time(&options->layout, key));
 }
 
 void window_find_shown(const struct registry *registry, const struct registry_key *key,
                        const struct bytes *members, const uint64_t *keys, unsigned count,
                        int64_t now_ms, int64_t *starts_ms) {
     char name[REGISTRY_NAME_MAX];
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     const struct board_state *state = registry_state(key);
     int64_t start_ms = state->from_ms;
     for (unsigned i = 0; i < count; i++) {
         starts_ms[i] = INT64_MAX;
     }
-    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= rules->period_start_ms; i++) {
+    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= options->period_start_ms; i++) {
         const struct registry_key *share = registry_peek(
             registry, key->database,
-            archive_print_name(registry_name(key), &rules->period, start_ms, name), now_ms);
-        bool is_share = registry_window_is_share(share, rules, start_ms);
+            archive_name_print(registry_name(key), &options->period, start_ms, name), now_ms);
+        bool is_share = registry_window_is_share(share, options, start_ms);
         uint32_t left = start_ms == state->from_ms ? state->left : 0;
         for (unsigned j = 0; is_share && j < count; j++) {
-            if ((!rules->window.is_best || starts_ms[j] == INT64_MAX) &&
-                window_shows(rules, &share->board, left, members[j], keys[j])) {
+            if ((!options->window.is_best || starts_ms[j] == INT64_MAX) &&
+                window_shows(options, &share->board, left, members[j], keys[j])) {
                 starts_ms[j] = start_ms;
             }
         }
-        start_ms = period_start_after(&rules->period, start_ms, 1);
+        start_ms = period_start_after(&options->period, start_ms, 1);
     }
     for (unsigned i = 0; i < count; i++) {
-        starts_ms[i] = starts_ms[i] == INT64_MAX ? rules->period_start_ms : starts_ms[i];
+        starts_ms[i] = starts_ms[i] == INT64_MAX ? options->period_start_ms : starts_ms[i];
     }
 }
 
@@ -452,7 +454,7 @@ bool window_follow(struct registry *registry, const struct registry_key *key,
                    const struct board_member *member, struct registry_key *share,
                    const struct board_member *share_member, uint64_t after, int64_t now_ms,
                    uint64_t *board_key) {
-    if (!registry_rules(key)->window.is_best) {
+    if (!registry_options(key)->window.is_best) {
         return window_follow_sum(registry, key, member, share, share_member, after, now_ms,
                                  board_key);
     }
@@ -469,7 +471,7 @@ bool window_leave(const struct registry_key *key, const struct board_member *mem
     bool fits;
     bool is_zero = true;
     *board_key = member->key;
-    if (registry_rules(key)->window.is_best) {
+    if (registry_options(key)->window.is_best) {
         return layout_without_time(layout, member->key) > layout_without_time(layout, share_key);
     }
     if (window_is_at_end(layout, member->key)) {
@@ -485,11 +487,11 @@ bool window_leave(const struct registry_key *key, const struct board_member *mem
 
 /* ---- changes ---- */
 
-static int64_t window_archive_end_ms(const struct rules *rules, int64_t start_ms) {
-    struct rules of_period;
-    rules_copy(rules, &of_period);
+static int64_t window_archive_end_ms(const struct board_options *options, int64_t start_ms) {
+    struct board_options of_period;
+    board_options_copy(options, &of_period);
     of_period.period_start_ms = start_ms;
-    return rules_archive_end_ms(&of_period);
+    return board_options_archive_end_ms(&of_period);
 }
 
 /* The share has the one end, as an expiry or until it is settled, and gets the other. */
@@ -502,24 +504,24 @@ static bool window_keep_share(struct registry *registry, struct registry_key *sh
         return true;
     }
     return registry_expiry(registry, share) != before_ms ||
-           registry_set_expiry(registry, share,
+           registry_expiry_set(registry, share,
                                after_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : after_ms,
                                false) == REGISTRY_OK;
 }
 
 bool window_keep_shares(struct registry *registry, struct registry_key *key,
-                        const struct rules *rules, int64_t now_ms) {
+                        const struct board_options *options, int64_t now_ms) {
     struct window_shares shares;
-    const struct rules *before = registry_rules(key);
-    if (before->window.count == 0 || rules->archives_max <= before->archives_max) {
+    const struct board_options *before = registry_options(key);
+    if (before->window.count == 0 || options->archives_max <= before->archives_max) {
         return true;
     }
     window_find_shares(registry, key, now_ms, &shares);
-    before = registry_rules(key);
+    before = registry_options(key);
     for (uint32_t i = 0; i < shares.count; i++) {
         int64_t start_ms = registry_state(shares.at[i])->from_ms;
         if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),
-                               window_archive_end_ms(rules, start_ms))) {
+                               window_archive_end_ms(options, start_ms))) {
             return false;
         }
     }
@@ -544,7 +546,7 @@ static bool window_take_from(struct registry *registry, struct registry_key *key
     if (!member.is_there) {
         return false;
     }
-    registry_take_member(registry, key, &member);
+    registry_board_take(registry, key, &member);
     registry_tell_members(registry, key);
     return true;
 }
@@ -611,5 +613,5 @@ bool window_put(struct registry *registry, struct registry_key *key,
     }
     board_look_up(&key->board, value->name, NULL, &member);
     return (member.is_there && member.key == value->key) ||
-           registry_put_member(registry, key, &member, value->key) == BOARD_OK;
+           registry_board_put(registry, key, &member, value->key) == BOARD_OK;
 }

@@ -26,7 +26,7 @@
 #include "server/commands/zset/zset.h"
 
 /* More than count can be there while what is due has not left yet. */
-enum { WINDOW_SHARES_MAX = 2 * RULES_WINDOW_MAX };
+enum { WINDOW_SHARES_MAX = 2 * BOARD_WINDOW_MAX };
 
 /* The shares that are there, the oldest first. One that has expired is removed when it is looked for: then the
  * board has got another state (registry_window.h). */
@@ -55,7 +55,7 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
                        const struct bytes *members, const uint64_t *keys, unsigned count,
                        int64_t now_ms, int64_t *starts_ms);
 static inline bool window_is_on(const struct registry_key *key) {
-    const struct rules_window *window = &registry_rules(key)->window;
+    const struct board_window *window = &registry_options(key)->window;
     return window->count > 0 || window->is_share;
 }
 
@@ -65,10 +65,10 @@ MUST_CHECK bool window_check_host(const struct call *call);
 /* The share of the running period, made if there is none. NULL: the error was replied. */
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new);
-/* May a board with these rules begin under this name: is the name of the running period's share
+/* May a board with these options begin under this name: is the name of the running period's share
  * free, and do its times last? false: the error was replied. */
 MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
-                                 const struct rules *rules);
+                                 const struct board_options *options);
 
 enum { WINDOW_VALUES_MAX = 64 };
 struct window_value {
@@ -111,9 +111,9 @@ uint32_t window_count_gone(const struct window_shares *shares, uint32_t index, s
 void window_note_moved(struct registry *registry, struct registry_key *key,
                        const struct window_shares *shares, uint32_t index, uint32_t gone_count,
                        struct bytes to);
-/* The board is about to get these rules: where they keep archives longer, those in the window are kept as long, but for
+/* The board is about to get these options: where they keep archives longer, those in the window are kept as long, but for
  * such as have got an expiry by hand. false: no memory. */
 MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
-                                   const struct rules *rules, int64_t now_ms);
+                                   const struct board_options *options, int64_t now_ms);
 
 #endif

@@ -76,16 +76,17 @@ static bool window_job_is_first(const struct window_job *job, uint32_t database,
 }
 
 static bool window_job_has_window(const struct registry_key *key) {
-    return key != NULL && key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0;
+    return key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
 }
 
-/* What was made anew under other rules has to be made anew once more. */
-static void window_job_note_rules(struct window_job *job, const struct registry_key *key) {
+/* What was made anew under other options has to be made anew once more. */
+static void window_job_note_options(struct window_job *job, const struct registry_key *key) {
     if (!window_job_has_window(key)) {
         return;
     }
     if (!window_job_is_first(job, key->database, registry_name(key))) {
-        job->has_missed |= rules_window_behind(registry_rules(key), registry_state(key), 1) > 0;
+        job->has_missed |=
+            board_options_window_behind(registry_options(key), registry_state(key), 1) > 0;
     } else if (registry_state(key)->is_anew) {
         window_job_rewind(job);
     }
@@ -101,7 +102,7 @@ static bool window_job_is_name(const struct window_job *job, uint32_t database, 
            (name.size == board.size || name.at[board.size] == '@');
 }
 
-/* They are kept over steps, until a key with such a name comes, goes, or gets other rules or another state. */
+/* They are kept over steps, until a key with such a name comes, goes, or gets other options or another state. */
 static void window_job_note_key(struct window_job *job, const struct effect *effect) {
     bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     if (job->has_shares &&
@@ -115,7 +116,7 @@ static void window_job_note_key(struct window_job *job, const struct effect *eff
 static void window_job_note_put(struct window_job *job, const struct effect *effect) {
     const struct registry_key *key = effect->key;
     if (job->has_shares && key != NULL && key->kind == REGISTRY_BOARD &&
-        registry_rules(key)->window.is_share && registry_state(key)->from_ms < job->running_ms) {
+        registry_options(key)->window.is_share && registry_state(key)->from_ms < job->running_ms) {
         job->has_shares = false;
     }
 }
@@ -123,12 +124,13 @@ static void window_job_note_put(struct window_job *job, const struct effect *eff
 /* May a member of the share have 0 in the first field? The end of the share tells which is the least there. */
 static bool window_job_may_have_zero(const struct window_job *job,
                                      const struct registry_key *share) {
-    const struct rules *rules = registry_rules(share);
+    const struct board_options *options = registry_options(share);
     uint32_t count = board_count(&share->board);
-    return registry_state(share)->from_ms >= job->running_ms || rules->layout.fields[0].is_signed ||
+    return registry_state(share)->from_ms >= job->running_ms ||
+           options->layout.fields[0].is_signed ||
            (count > 0 &&
-            (layout_ordinal(&rules->layout, board_at(&share->board, 0).key, 0) == 0 ||
-             layout_ordinal(&rules->layout, board_at(&share->board, count - 1).key, 0) == 0));
+            (layout_ordinal(&options->layout, board_at(&share->board, 0).key, 0) == 0 ||
+             layout_ordinal(&options->layout, board_at(&share->board, count - 1).key, 0) == 0));
 }
 
 static void window_job_find_with_zero(struct window_job *job) {
@@ -149,7 +151,7 @@ static struct window_shares *window_job_shares(struct window_job *job,
     if (!job->has_shares) {
         job->has_shares = true; /* unless one is gone by the time that the others are found */
         window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
-        job->running_ms = registry_rules(key)->period_start_ms;
+        job->running_ms = registry_options(key)->period_start_ms;
         window_job_find_with_zero(job);
     }
     shares->left = registry_state(key)->left;
@@ -182,15 +184,15 @@ static void window_job_receive(void *context, const struct effect *effect) {
     case EFFECT_RENAME:
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_STATE:
     case EFFECT_FILL:
         window_job_note_key(job, effect);
         break;
     }
-    if (effect->kind == EFFECT_RULES || effect->kind == EFFECT_STATE ||
+    if (effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_STATE ||
         effect->kind == EFFECT_FILL) {
-        window_job_note_rules(job, effect->key);
+        window_job_note_options(job, effect->key);
     }
 }
 
@@ -198,7 +200,7 @@ static void window_job_look_at(struct window_job *job, const struct registry_key
     struct bytes name = registry_name(key);
     struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
     if (!window_job_has_window(key) ||
-        rules_window_behind(registry_rules(key), registry_state(key), 1) == 0) {
+        board_options_window_behind(registry_options(key), registry_state(key), 1) == 0) {
         return;
     }
     char *at = buffer_reserve(&job->due, sizeof due + name.size);
@@ -234,7 +236,7 @@ static void window_job_end_change(struct server *server, struct registry_key *ke
     if (is_changed) {
         notify(server, SETTING_EVENT_ZSET, "lb.window", key->database, registry_name(key));
     }
-    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
         registry_remove(server->registry, key);
     } else {
@@ -352,7 +354,7 @@ static bool window_job_leaves_zero(const struct registry_key *key, uint64_t boar
                                    uint64_t share_key) {
     const struct layout *layout = board_layout(&key->board);
     uint64_t ordinal = layout_ordinal(layout, board_key, 0);
-    return !registry_rules(key)->window.is_best && !layout->fields[0].is_signed &&
+    return !registry_options(key)->window.is_best && !layout->fields[0].is_signed &&
            ordinal < layout->fields[0].mask && ordinal == layout_ordinal(layout, share_key, 0);
 }
 
@@ -427,10 +429,10 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
             }
             board_look_up(&key->board, step->names[i], &ahead[i - begin], &member);
             if (step->changes[i] == CHANGE_TAKE) {
-                registry_take_member(registry, key, &member);
+                registry_board_take(registry, key, &member);
             } else {
                 enum board_status status =
-                    registry_put_member(registry, key, &member, step->keys[i]);
+                    registry_board_put(registry, key, &member, step->keys[i]);
                 CHECK(status == BOARD_OK);
             }
         }
@@ -445,7 +447,7 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     step.all.count = 0;
     step.zero.count = 0;
     struct window_shares *shares = window_job_shares(job, key);
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     struct board_state state = *registry_state(key);
     if (state.is_anew) {
         return; /* a share has expired just now */
@@ -456,7 +458,7 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     }
     state.left += step.count;
     if (state.left >= share_count) {
-        state.from_ms = period_start_after(&rules->period, state.from_ms, 1);
+        state.from_ms = period_start_after(&options->period, state.from_ms, 1);
         state.left = 0;
     }
     if (!memory_reserve_begin(board_growth_size(&key->board, step.count))) {
@@ -485,7 +487,7 @@ static void window_job_step_first(struct window_job *job) {
         window_job_pop(job);
     } else if (registry_state(key)->is_anew) {
         window_job_renew(job, key);
-    } else if (rules_window_behind(registry_rules(key), registry_state(key), 1) > 0) {
+    } else if (board_options_window_behind(registry_options(key), registry_state(key), 1) > 0) {
         window_job_leave(job, key);
     } else {
         window_job_pop(job);

@@ -8,7 +8,7 @@
  *         LEAVING  the next members of the first share leave, by rank; behind the last one the next
  *                  period is the first
  *
- * How far it has come is in the board's rules and changes with the members, so a job that begins
+ * How far it has come is in the board's options and changes with the members, so a job that begins
  * again goes on from there; only ANEW begins from the front, which changes nothing twice. */
 #ifndef SERVER_WINDOW_JOB_H
 #define SERVER_WINDOW_JOB_H

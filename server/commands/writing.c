@@ -1,4 +1,4 @@
-/* Puts members and applies the board's rules. See writing.h. */
+/* Puts members and applies the board's options. See writing.h. */
 #include "server/commands/writing.h"
 
 #include "codec/timestamp.h"
@@ -9,30 +9,31 @@ static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1
     text[timestamp_print(text, time_ms * 1000)] = '\0';
 }
 
-bool writing_explain(const struct call *call, const struct rules *rules, enum rules_write write) {
+bool writing_explain(const struct call *call, const struct board_options *options,
+                     enum board_write write) {
     char time[TIMESTAMP_TEXT_MAX + 1];
-    switch (rules_find_refusal(rules, write, call->now_ms)) {
-    case RULES_TAKE:
+    switch (board_options_find_refusal(options, write, call->now_ms)) {
+    case BOARD_TAKE:
         return false;
-    case RULES_REFUSE_SHARE:
+    case BOARD_REFUSE_SHARE:
         reply_error(call->reply, "FROZEN board has the results of one period of a board with "
                                  "WINDOW: write to that one");
         break;
-    case RULES_REFUSE_FROZEN:
+    case BOARD_REFUSE_FROZEN:
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
         break;
-    case RULES_REFUSE_BEFORE:
-        writing_print_time(rules->opens_ms, time);
+    case BOARD_REFUSE_BEFORE:
+        writing_print_time(options->opens_ms, time);
         reply_error_format(call->reply, "CLOSED board opens at %s", time);
         break;
-    case RULES_REFUSE_AFTER:
-        writing_print_time(rules->closes_ms, time);
+    case BOARD_REFUSE_AFTER:
+        writing_print_time(options->closes_ms, time);
         reply_error_format(call->reply, "CLOSED board has been closed since %s", time);
         break;
-    case RULES_REFUSE_LEAGUE:
+    case BOARD_REFUSE_LEAGUE:
         reply_error(call->reply, "ERR board is of a league: only LB.LEAGUE writes to it");
         break;
-    case RULES_REFUSE_WINDOW:
+    case BOARD_REFUSE_WINDOW:
         reply_error(call->reply, "ERR board has a WINDOW: its members follow from its periods' "
                                  "results, and only single members are written or removed (ZADD, "
                                  "ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
@@ -43,7 +44,7 @@ bool writing_explain(const struct call *call, const struct rules *rules, enum ru
 
 /* Called seldom. */
 __attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
-    if (!writing_explain(writing->call, writing->rules, RULES_WRITE_MEMBERS)) {
+    if (!writing_explain(writing->call, writing->options, BOARD_WRITE_MEMBERS)) {
         return false;
     }
     if (writing->is_new) {
@@ -73,7 +74,7 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     writing->is_whole_new = writing->is_new;
     writing->is_new = false;
     bool may_begin = writing->is_whole_new
-                         ? window_may_begin(call, registry_name(writing->whole), writing->rules)
+                         ? window_may_begin(call, registry_name(writing->whole), writing->options)
                          : window_check_host(call);
     writing->key = may_begin ? window_begin_share(call, writing->whole, &writing->is_new) : NULL;
     if (writing->key == NULL) {
@@ -81,7 +82,7 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
         return false;
     }
     writing->board = &writing->key->board;
-    writing->rules = registry_rules(writing->key);
+    writing->options = registry_options(writing->key);
     return true;
 }
 
@@ -95,9 +96,9 @@ __attribute__((always_inline)) static inline bool writing_begin_found(struct wri
         return false;
     }
     writing->board = &writing->key->board;
-    writing->rules = registry_rules(writing->key);
-    return (writing->rules->guards == 0 || !writing_refuse(writing)) &&
-           (writing->rules->window.count == 0 || writing_begin_share(writing));
+    writing->options = registry_options(writing->key);
+    return (writing->options->guards == 0 || !writing_refuse(writing)) &&
+           (writing->options->window.count == 0 || writing_begin_share(writing));
 }
 
 bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
@@ -110,15 +111,15 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
     return writing_begin_found(writing);
 }
 
-bool writing_begin_in(const struct call *call, struct bytes name, const struct rules *rules,
-                      struct writing *writing) {
+bool writing_begin_in(const struct call *call, struct bytes name,
+                      const struct board_options *options, struct writing *writing) {
     *writing =
         (struct writing){.call = call, .is_given = true, .has_bans = ban_exists(call->registry)};
-    writing->key = registry_find_or_create_in(call->registry, call->session->database, name, rules,
-                                              call->now_ms, &writing->is_new);
+    writing->key = registry_find_or_create_in(call->registry, call->session->database, name,
+                                              options, call->now_ms, &writing->is_new);
     if (writing->key != NULL && writing->key->kind == REGISTRY_BOARD &&
-        registry_rules(writing->key)->window.count > 0) {
-        return !writing_explain(call, registry_rules(writing->key), RULES_WRITE_WHOLE);
+        registry_options(writing->key)->window.count > 0) {
+        return !writing_explain(call, registry_options(writing->key), BOARD_WRITE_WHOLE);
     }
     return writing_begin_found(writing);
 }
@@ -128,14 +129,15 @@ bool writing_choose_for(struct writing *writing, registry_judge *judge, const vo
     if (writing->whole != NULL || judge(scores, board_layout(writing->board)) == DECIMAL_OK) {
         return true;
     }
-    const struct rules *rules =
-        registry_rules_taking(call->registry, registry_name(writing->key), judge, scores);
+    const struct board_options *options =
+        registry_options_taking(call->registry, registry_name(writing->key), judge, scores);
     /* The first one's is what the board has, in the period that has begun. */
-    if (rules != setting_board_rules_for(&call->server->settings, registry_name(writing->key), 0)) {
-        if (!registry_choose(call->registry, writing->key, rules)) {
+    if (options !=
+        setting_board_options_for(&call->server->settings, registry_name(writing->key), 0)) {
+        if (!registry_choose(call->registry, writing->key, options)) {
             return call_out_of_memory(call);
         }
-        writing->rules = registry_rules(writing->key);
+        writing->options = registry_options(writing->key);
     }
     return true;
 }
@@ -153,20 +155,20 @@ bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
 /* Would a new member with this key rank below the cap? */
 static bool writing_is_pushed_out(const struct writing *writing, uint64_t key) {
     uint32_t count = board_count(writing->board);
-    if (count < writing->rules->cap) {
+    if (count < writing->options->cap) {
         return false;
     }
     uint64_t last_key = board_at(writing->board, count - 1).key;
-    const struct layout_time *time = &writing->rules->layout.time;
+    const struct layout_time *time = &writing->options->layout.time;
     /* A new member ranks after its equals; with LATEST, before them. */
     return time->bits > 0 && time->is_latest ? key < last_key : key <= last_key;
 }
 
-void writing_refuse_full(const struct call *call, const struct rules *rules) {
-    bool is_limited = rules->limit > 0;
+void writing_refuse_full(const struct call *call, const struct board_options *options) {
+    bool is_limited = options->limit > 0;
     reply_error_format(call->reply, "%s board is full: at most %u members",
                        is_limited ? "FULL" : "ERR",
-                       is_limited ? (unsigned)rules->limit : (unsigned)BOARD_MEMBERS_MAX);
+                       is_limited ? (unsigned)options->limit : (unsigned)BOARD_MEMBERS_MAX);
 }
 
 static size_t writing_board_growth(const struct board *board, uint32_t count, bool with_tags) {
@@ -237,7 +239,7 @@ static void writing_take_tags(const struct writing *writing, struct bytes name) 
     tags_of(whole, &member, &values);
     if (values.mask != 0) {
         board_look_up(writing->board, name, NULL, &member);
-        (void)!registry_tag(writing->call->registry, writing->key, &member, &values, &full);
+        (void)!registry_board_tag(writing->call->registry, writing->key, &member, &values, &full);
     }
 }
 
@@ -252,7 +254,7 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
      * is made anew. */
     (void)!writing_follow(writing, member, key, &whole_member, &whole_key);
     if (!whole_member.is_there && writing_room(writing) == 0) {
-        writing_refuse_full(writing->call, writing->rules);
+        writing_refuse_full(writing->call, writing->options);
         return WRITING_FAILED;
     }
     if (!writing->is_reserved &&
@@ -262,12 +264,11 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
     }
     writing->is_newcomer = !whole_member.is_there;
     writing->is_as_before = whole_member.is_there && whole_member.key == whole_key;
-    enum board_status status =
-        writing->is_as_before
-            ? BOARD_OK
-            : registry_put_member(registry, writing->whole, &whole_member, whole_key);
+    enum board_status status = writing->is_as_before ? BOARD_OK
+                                                     : registry_board_put(registry, writing->whole,
+                                                                          &whole_member, whole_key);
     CHECK(status == BOARD_OK);
-    status = registry_put_member(registry, writing->key, member, key);
+    status = registry_board_put(registry, writing->key, member, key);
     CHECK(status == BOARD_OK);
     writing->is_changed = true;
     writing->is_share_changed = true;
@@ -288,11 +289,12 @@ static void writing_tag_whole(struct writing *writing, const struct board_member
     struct registry_key *whole = writing->whole;
     board_look_up(&whole->board, member->name, NULL, &whole_member);
     enum tags_status status =
-        registry_tag(writing->call->registry, whole, &whole_member, values, &full);
+        registry_board_tag(writing->call->registry, whole, &whole_member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
     writing->is_whole_changed = writing->is_whole_changed || status == TAGS_OK;
     if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags) &&
-        registry_tag(writing->call->registry, writing->key, member, values, &full) == TAGS_OK) {
+        registry_board_tag(writing->call->registry, writing->key, member, values, &full) ==
+            TAGS_OK) {
         writing->is_share_changed = true;
     }
     writing->is_changed = writing->is_share_changed || writing->is_whole_changed;
@@ -321,21 +323,21 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
     if (writing->whole != NULL) {
         return writing_put_both(writing, member, key);
     }
-    if (writing->rules->cap > 0 && writing->is_only && !member->is_there &&
+    if (writing->options->cap > 0 && writing->is_only && !member->is_there &&
         writing_is_pushed_out(writing, key)) {
         return WRITING_PUSHED_OUT;
     }
-    if (writing->rules->limit > 0 && !member->is_there && writing_room(writing) == 0) {
-        writing_refuse_full(writing->call, writing->rules);
+    if (writing->options->limit > 0 && !member->is_there && writing_room(writing) == 0) {
+        writing_refuse_full(writing->call, writing->options);
         return WRITING_FAILED;
     }
     writing->is_newcomer = !member->is_there;
-    switch (registry_put_member(writing->call->registry, writing->key, member, key)) {
+    switch (registry_board_put(writing->call->registry, writing->key, member, key)) {
     case BOARD_OK:
         writing->is_changed = true;
         return WRITING_PUT;
     case BOARD_FULL:
-        writing_refuse_full(writing->call, writing->rules);
+        writing_refuse_full(writing->call, writing->options);
         return WRITING_FAILED;
     case BOARD_OUT_OF_MEMORY:
         break;
@@ -352,7 +354,7 @@ void writing_tag(struct writing *writing, const struct board_member *member,
         return;
     }
     enum tags_status status =
-        registry_tag(writing->call->registry, writing->key, member, values, &full);
+        registry_board_tag(writing->call->registry, writing->key, member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
     writing->is_changed = writing->is_changed || status == TAGS_OK;
 }
@@ -365,49 +367,50 @@ void writing_notify(const struct writing *writing, const char *event) {
 }
 
 void writing_cut(struct writing *writing) {
-    uint32_t cap = writing->rules->cap;
+    uint32_t cap = writing->options->cap;
     uint32_t count = board_count(writing->board);
     if (count > cap) {
-        registry_remove_range(writing->call->registry, writing->key, cap, count - cap);
+        registry_board_cut(writing->call->registry, writing->key, cap, count - cap);
         writing->has_lost = true;
     }
 }
 
 /* ---- whole boards ---- */
 
-bool writing_may_replace(const struct call *call, struct bytes name, const struct rules **kept) {
+bool writing_may_replace(const struct call *call, struct bytes name,
+                         const struct board_options **kept) {
     const struct registry_key *key = call_find_key(call, name);
     *kept = NULL;
     if (call_board(key) == NULL) {
         return true;
     }
-    if (registry_rules(key)->is_created) {
-        *kept = registry_rules(key);
+    if (registry_options(key)->is_created) {
+        *kept = registry_options(key);
     }
-    return !writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE);
+    return !writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE);
 }
 
-bool writing_create_board(const struct call *call, const struct rules *kept, unsigned choice,
-                          struct bytes name, struct board *board) {
-    const struct rules *rules =
-        kept != NULL ? kept : setting_board_rules_for(&call->server->settings, name, choice);
-    if (kept == NULL && rules->window.count > 0) {
-        return !writing_explain(call, rules, RULES_WRITE_WHOLE);
+bool writing_create_board(const struct call *call, const struct board_options *kept,
+                          unsigned choice, struct bytes name, struct board *board) {
+    const struct board_options *options =
+        kept != NULL ? kept : setting_board_options_for(&call->server->settings, name, choice);
+    if (kept == NULL && options->window.count > 0) {
+        return !writing_explain(call, options, BOARD_WRITE_WHOLE);
     }
     bool is_made = kept == NULL && choice == 0
                        ? registry_create_board(call->registry, name, call->now_ms, board)
-                       : registry_create_board_like(call->registry, rules, board);
+                       : registry_create_board_like(call->registry, options, board);
     return is_made || call_out_of_memory(call);
 }
 
 bool writing_refuses_whole(const struct call *call, const struct board *board, uint32_t count) {
-    const struct rules *rules = rules_of(board_layout(board));
-    if (writing_refuses(call, rules, RULES_WRITE_WHOLE)) {
+    const struct board_options *options = board_options_of(board_layout(board));
+    if (writing_refuses(call, options, BOARD_WRITE_WHOLE)) {
         return true;
     }
-    bool is_full = rules->limit > 0 && count > rules->limit;
+    bool is_full = options->limit > 0 && count > options->limit;
     if (is_full) {
-        writing_refuse_full(call, rules);
+        writing_refuse_full(call, options);
     }
     return is_full;
 }
@@ -426,7 +429,7 @@ bool writing_may_use_archives(const struct call *call, struct bytes name, unsign
 /* A copy of a board with a WINDOW has no PERIOD, and there is no other name for such a board. */
 bool writing_may_name(const struct call *call, struct bytes name, const struct registry_key *key) {
     bool has_archives = key->kind == REGISTRY_BOARD &&
-                        registry_rules(key)->period.unit != PERIOD_NONE &&
-                        registry_rules(key)->window.count == 0;
+                        registry_options(key)->period.unit != PERIOD_NONE &&
+                        registry_options(key)->window.count == 0;
     return !has_archives || writing_may_use_archives(call, name, ACL_WRITE);
 }

@@ -1,5 +1,5 @@
 /* The common path for writing members to boards. Every command that writes a member uses it, so
- * that none can bypass the board's rules.
+ * that none can bypass the board's options.
  *
  *     if (!writing_begin(call, name, &writing)) return;              finds or creates the board
  *     for (...) writing_put(&writing, &member, key, is_increment);   KEEP BEST
@@ -26,13 +26,13 @@ struct writing {
     const struct call *call;
     struct registry_key *key;
     struct board *board;
-    const struct rules *rules;
+    const struct board_options *options;
     struct registry_key *whole; /* WINDOW: the board of which key is a share; NULL: no window */
     bool is_only; /* set by the caller if only one member is written: writing_put then decides at
                         once whether it stays */
     bool is_new;  /* the board was created by writing_begin */
     bool
-        is_given; /* its rules are the caller's (writing_begin_in): there is no choice of layouts */
+        is_given; /* its options are the caller's (writing_begin_in): there is no choice of layouts */
     bool is_whole_new;     /* so was `whole` */
     bool is_reserved;      /* writing_reserve has reserved memory */
     bool is_newcomer;      /* the member put last was not on the board before; WINDOW: on `whole` */
@@ -51,21 +51,24 @@ enum writing_status {
     WRITING_FAILED,     /* the error was replied; nothing changed */
 };
 
-/* Does the board take no such write now (rules.h says why)? Then the error was replied. What writes to boards in
+/* Does the board take no such write now (options.h says why)? Then the error was replied. What writes to boards in
  * other ways than by struct writing, or removes members, asks here before it changes anything. */
-bool writing_explain(const struct call *call, const struct rules *rules, enum rules_write write);
-MUST_CHECK static inline bool writing_refuses(const struct call *call, const struct rules *rules,
-                                              enum rules_write write) {
-    return (rules->guards != 0 || rules->window.count > 0) && writing_explain(call, rules, write);
+bool writing_explain(const struct call *call, const struct board_options *options,
+                     enum board_write write);
+MUST_CHECK static inline bool writing_refuses(const struct call *call,
+                                              const struct board_options *options,
+                                              enum board_write write) {
+    return (options->guards != 0 || options->window.count > 0) &&
+           writing_explain(call, options, write);
 }
 
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
 
-/* The same, but a new board gets these rules, in the period they state, and goes with its last member. The name
+/* The same, but a new board gets these options, in the period they state, and goes with its last member. The name
  * is a valid one. */
 MUST_CHECK bool writing_begin_in(const struct call *call, struct bytes name,
-                                 const struct rules *rules, struct writing *writing);
+                                 const struct board_options *options, struct writing *writing);
 
 /* A new board that has a choice of layouts gets the first one that takes these scores, before they are read. false:
  * the error was replied. */
@@ -89,7 +92,8 @@ MUST_CHECK static inline bool writing_check_member(const struct writing *writing
  * change. */
 static inline bool writing_takes(const struct writing *writing, const struct board_member *member,
                                  uint64_t key, bool is_increment) {
-    return is_increment || !member->is_there || rules_take(writing->rules, member->key, key);
+    return is_increment || !member->is_there ||
+           board_options_take(writing->options, member->key, key);
 }
 
 /* WINDOW: would the sum be out of a field's range if the member had this key in the running period?
@@ -136,7 +140,7 @@ void writing_tag(struct writing *writing, const struct board_member *member,
 /* Remove the members ranked below the board's cap. Ranks are then final. */
 void writing_cut(struct writing *writing);
 static inline void writing_settle(struct writing *writing) {
-    if (writing->rules->cap > 0) {
+    if (writing->options->cap > 0) {
         writing_cut(writing);
     }
 }
@@ -167,17 +171,17 @@ static inline void writing_end(struct writing *writing, const char *event) {
 /* The number of newcomers for which the board has room: LIMIT, or the maximum of any board. */
 static inline uint32_t writing_room(const struct writing *writing) {
     uint32_t count = board_count(writing_shown(writing));
-    uint32_t limit = writing->rules->limit > 0 ? writing->rules->limit : BOARD_MEMBERS_MAX;
+    uint32_t limit = writing->options->limit > 0 ? writing->options->limit : BOARD_MEMBERS_MAX;
     return count < limit ? limit - count : 0;
 }
 /* Reply that the board has no room. */
-void writing_refuse_full(const struct call *call, const struct rules *rules);
+void writing_refuse_full(const struct call *call, const struct board_options *options);
 
-/* For commands that replace a key by a board as a whole. *kept: the rules of a board made by
+/* For commands that replace a key by a board as a whole. *kept: the options of a board made by
  * LB.CREATE, which the new one keeps; NULL: there is none. false: the board that is there takes no
  * writes; the error was replied. */
 MUST_CHECK bool writing_may_replace(const struct call *call, struct bytes name,
-                                    const struct rules **kept);
+                                    const struct board_options **kept);
 /* May the user use all archives of a board of this name, of at most REGISTRY_KEY_MAX bytes? access: ACL_READ,
  * ACL_WRITE. false: the error was replied. */
 MUST_CHECK bool writing_may_use_archives(const struct call *call, struct bytes name,
@@ -186,11 +190,11 @@ MUST_CHECK bool writing_may_use_archives(const struct call *call, struct bytes n
  * make there? false: the error was replied. */
 MUST_CHECK bool writing_may_name(const struct call *call, struct bytes name,
                                  const struct registry_key *key);
-/* An empty board with these rules or, if they are NULL, the choice that the settings have for the name
- * (setting_board_rules_for). false: the error was replied. */
-MUST_CHECK bool writing_create_board(const struct call *call, const struct rules *kept,
+/* An empty board with these options or, if they are NULL, the choice that the settings have for the name
+ * (setting_board_options_for). false: the error was replied. */
+MUST_CHECK bool writing_create_board(const struct call *call, const struct board_options *kept,
                                      unsigned choice, struct bytes name, struct board *board);
-/* Do its rules refuse that it begins with so many members? Then the error was replied. */
+/* Do its options refuse that it begins with so many members? Then the error was replied. */
 MUST_CHECK bool writing_refuses_whole(const struct call *call, const struct board *board,
                                       uint32_t count);
 

@@ -113,7 +113,7 @@ uint64_t cost_count_results(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool is_board = key != NULL && key->kind == REGISTRY_BOARD;
     return cost_count_pairs(view) *
-           (1 + (is_board ? (uint64_t)registry_rules(key)->window.count / PERIODS : 0));
+           (1 + (is_board ? (uint64_t)registry_options(key)->window.count / PERIODS : 0));
 }
 
 uint64_t cost_count_whole(const struct cost_view *view) {

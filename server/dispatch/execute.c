@@ -341,7 +341,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     struct call call = call_begin(server, session, command, request, reply);
     call.ahead = server->ahead;
     command->run(&call);
-    registry_end_command(server->registry);
+    registry_free_after_command(server->registry);
     uint64_t end_ticks = clock_ticks();
     uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);
     server->command_begin_ticks = end_ticks;

@@ -32,10 +32,10 @@ static const struct {
     {"Count", "[values:s?... count:i]"},
     {"Cut", "[rank:i key:s]"},
     {"Ban", "[member:s pattern:s until:d?]"},
-    {"Board",
-     "(layout:s bits:i count:i memory:i "
-     "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# half-life?:i)] "
-     "time:(unit:s bits:i order:<earliest|latest> first:i last:i)? " OPTIONS ")"},
+    {"Board", "(layout:s bits:i count:i memory:i "
+              "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# "
+              "half-life?:i'milliseconds')] "
+              "time:(unit:s bits:i order:<earliest|latest> first:d last:d)? " OPTIONS ")"},
     {"ListedBoard", "(name:s layout:s count:i " OPTIONS ")"},
     {"League", "(members:i room:i tiers:i up:i down:i idle:<stay|down> start:d? end:d? "
                "list:[(tier:i members:i open-room:i'0: none yet' open-room-members:i)])"},

@@ -26,12 +26,12 @@ static struct registry_key *waiting_find_board(struct server *server, uint32_t d
     if (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) == 0) {
         return NULL;
     }
-    const struct rules *rules = registry_rules(key);
-    enum rules_refusal refusal = rules_refuse(rules, RULES_WRITE_WHOLE, now_ms);
-    if (refusal == RULES_REFUSE_BEFORE) {
-        wait_note_opening(&server->waits, rules->opens_ms);
+    const struct board_options *options = registry_options(key);
+    enum board_refusal refusal = board_options_refuse(options, BOARD_WRITE_WHOLE, now_ms);
+    if (refusal == BOARD_REFUSE_BEFORE) {
+        wait_note_opening(&server->waits, options->opens_ms);
     }
-    return refusal == RULES_TAKE || rules_refusal_lasts(refusal) ? key : NULL;
+    return refusal == BOARD_TAKE || board_options_refusal_lasts(refusal) ? key : NULL;
 }
 
 /* May the user still use the key, and that to which members are moved? Otherwise the error was replied. */

@@ -32,7 +32,7 @@ static inline void effect_batch_clear(struct effect_batch *batch) {
     batch->count = 0;
 }
 
-/* true: apply before anything more is decoded. It is full, or the effect has rules, which are valid
+/* true: apply before anything more is decoded. It is full, or the effect has options, which are valid
  * only until the decoder's next record. */
 MUST_CHECK static inline bool effect_batch_add(struct effect_batch *batch,
                                                const struct effect *effect) {

@@ -44,7 +44,7 @@ enum {
     HAS_KIND = 32,
     HAS_FIELD = 64,
     HAS_VALUE = 128, /* its size is before the field */
-    HAS_STATE = 256, /* HAS_RULES has it, too, if the rules do */
+    HAS_STATE = 256, /* HAS_RULES has it, too, if the options do */
 };
 static const struct {
     enum effect_record record;
@@ -57,7 +57,7 @@ static const struct {
     [OTHER_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_RULES | HAS_TIME},
     [OTHER_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_RULES | HAS_TIME},
     [OTHER_EXPIRE] = {EFFECT_RECORD_EFFECT, EFFECT_EXPIRE, HAS_TIME},
-    [OTHER_RULES] = {EFFECT_RECORD_EFFECT, EFFECT_RULES, HAS_RULES},
+    [OTHER_RULES] = {EFFECT_RECORD_EFFECT, EFFECT_OPTIONS, HAS_RULES},
     [OTHER_CUT] = {EFFECT_RECORD_EFFECT, EFFECT_CUT, HAS_RANGE},
     [OTHER_OPEN] = {EFFECT_RECORD_OPEN, EFFECT_FILL, HAS_RULES | HAS_TIME},
     [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
@@ -123,22 +123,6 @@ static void effect_bytes_commit(struct effect_encoder *encoder, const char *end)
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
 }
 
-static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint32_t database,
-                                           struct bytes name) {
-    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
-    if (at == NULL) {
-        return;
-    }
-    at = effect_bytes_put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
-    *at++ = (char)database;
-    encoder->name_at = (size_t)(at - encoder->out->at);
-    at = effect_bytes_put(at, name.at, name.size);
-    encoder->name_size = (uint32_t)name.size;
-    encoder->database = database;
-    encoder->member_size = 0;
-    effect_bytes_commit(encoder, at);
-}
-
 /* Write a BOARD record for the next records, unless the board is the current one. */
 static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uint32_t database,
                                              struct bytes name) {
@@ -148,7 +132,17 @@ static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uin
             return;
         }
     }
-    effect_bytes_encode_board_anew(encoder, database, name);
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
+    if (at != NULL) {
+        at = effect_bytes_put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
+        *at++ = (char)database;
+        encoder->name_at = (size_t)(at - encoder->out->at);
+        at = effect_bytes_put(at, name.at, name.size);
+        encoder->name_size = (uint32_t)name.size;
+        encoder->database = database;
+        encoder->member_size = 0;
+        effect_bytes_commit(encoder, at);
+    }
 }
 
 static inline void effect_bytes_encode_member(struct effect_encoder *encoder, enum record_kind kind,
@@ -233,9 +227,9 @@ static inline bool effect_bytes_take_key(struct effect_decoder *decoder, uint64_
     return true;
 }
 
-/* ---- rules ---- */
+/* ---- options ---- */
 
-/* Each code_* writes a part of rules, or operands, or reads it; false: what is read is invalid. */
+/* Each code_* writes a part of options, or operands, or reads it; false: what is read is invalid. */
 struct coder {
     struct effect_decoder *from; /* NULL: writing */
     char *to;
@@ -340,10 +334,10 @@ static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
 }
 
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
-                                    struct rules *rules, struct board_state *state) {
-    int64_t value = board_option_get(option, rules, state);
+                                    struct board_options *options, struct board_state *state) {
+    int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {
-        return effect_bytes_code_zone(coder, &rules->period.zone);
+        return effect_bytes_code_zone(coder, &options->period.zone);
     }
     if (!effect_bytes_code_i64(coder, &value)) {
         return false;
@@ -351,23 +345,23 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     if (coder->from == NULL) {
         return true;
     }
-    if (!board_option_may_be(option, value)) {
+    if (!board_options_may_be(option, value)) {
         return false;
     }
-    board_option_set(option, rules, state, value);
-    return board_option_get(option, rules, state) == value;
+    board_options_set(option, options, state, value);
+    return board_options_get(option, options, state) == value;
 }
 
-/* The rows of rules, or of a state (rules NULL), that are not as usual, each with its code; 0 is the end. */
-static bool effect_bytes_put_options(struct coder *coder, struct rules *rules,
+/* The rows of options, or of a state (options NULL), that are not as usual, each with its code; 0 is the end. */
+static bool effect_bytes_put_options(struct coder *coder, struct board_options *options,
                                      struct board_state *state) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (option->code != 0 && option->is_of_state == (rules == NULL) &&
-            board_option_get(option, rules, state) !=
-                (rules != NULL ? board_option_usual(option, rules) : 0)) {
+        if (option->code != 0 && option->is_of_state == (options == NULL) &&
+            board_options_get(option, options, state) !=
+                (options != NULL ? board_options_usual(option, options) : 0)) {
             *coder->to++ = (char)option->code;
-            if (!effect_bytes_code_value(coder, option, rules, state)) {
+            if (!effect_bytes_code_value(coder, option, options, state)) {
                 return false;
             }
         }
@@ -376,7 +370,7 @@ static bool effect_bytes_put_options(struct coder *coder, struct rules *rules,
     return true;
 }
 
-static bool effect_bytes_take_options(struct coder *coder, struct rules *rules,
+static bool effect_bytes_take_options(struct coder *coder, struct board_options *options,
                                       struct board_state *state) {
     bool has[BOARD_OPTION_COUNT] = {false};
     uint8_t code;
@@ -384,21 +378,21 @@ static bool effect_bytes_take_options(struct coder *coder, struct rules *rules,
     while (is_good && code != 0) {
         size_t i = board_options_find(code);
         is_good = i < BOARD_OPTION_COUNT && !has[i] &&
-                  board_options[i].is_of_state == (rules == NULL) &&
-                  effect_bytes_code_value(coder, &board_options[i], rules, state);
+                  board_options[i].is_of_state == (options == NULL) &&
+                  effect_bytes_code_value(coder, &board_options[i], options, state);
         if (is_good) {
             has[i] = true;
             is_good = effect_bytes_take_byte(coder->from, &code);
         }
     }
-    for (size_t i = 0; i < BOARD_OPTION_COUNT && rules != NULL; i++) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT && options != NULL; i++) {
         const struct board_option *option = &board_options[i];
         if (option->code != 0 && option->usual != 0 && !has[i]) {
-            board_option_set(option, rules, NULL, board_option_usual(option, rules));
+            board_options_set(option, options, NULL, board_options_usual(option, options));
         }
     }
-    if (rules != NULL) {
-        rules->guards = board_options_guards(rules);
+    if (options != NULL) {
+        options->guards = board_options_guards(options);
     }
     return is_good;
 }
@@ -455,10 +449,10 @@ static bool effect_bytes_code_field(struct coder *coder, struct layout_field *fi
     return is_good;
 }
 
-static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
-    struct layout *layout = &rules->layout;
-    if (!(coder->from != NULL ? effect_bytes_take_options(coder, rules, NULL)
-                              : effect_bytes_put_options(coder, rules, NULL)) ||
+static bool effect_bytes_code_options(struct coder *coder, struct board_options *options) {
+    struct layout *layout = &options->layout;
+    if (!(coder->from != NULL ? effect_bytes_take_options(coder, options, NULL)
+                              : effect_bytes_put_options(coder, options, NULL)) ||
         !effect_bytes_code_tags(coder, &layout->tags) ||
         !effect_bytes_code_time(coder, &layout->time) ||
         !effect_bytes_code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
@@ -474,38 +468,35 @@ static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
     return layout->field_count > 0;
 }
 
-/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
-static uint32_t effect_bytes_print_rules(const struct rules *rules, char *out) {
-    struct rules copy;
-    struct coder coder = {.to = out};
-    rules_copy(rules, &copy);
-    CHECK(effect_bytes_code_rules(&coder, &copy));
-    return (uint32_t)(coder.to - out);
-}
-
-static bool effect_bytes_define_rules(struct effect_decoder *decoder, struct rules *rules) {
+static bool effect_bytes_define_options(struct effect_decoder *decoder,
+                                        struct board_options *options) {
     struct coder coder = {.from = decoder};
     const char *reason;
-    memset(rules, 0, sizeof *rules);
-    if (!effect_bytes_code_rules(&coder, rules)) {
+    memset(options, 0, sizeof *options);
+    if (!effect_bytes_code_options(&coder, options)) {
         return false;
     }
-    layout_complete(&rules->layout);
-    if (!rules_validate(rules, &reason)) {
+    layout_complete(&options->layout);
+    if (!board_options_validate(options, &reason)) {
         return false;
     }
-    rules_renew_period(rules);
-    if (rules->period.zone != NULL && zone_is_missing(rules->period.zone)) {
-        decoder->missing_zone = rules->period.zone;
+    board_options_renew_period(options);
+    if (options->period.zone != NULL && zone_is_missing(options->period.zone)) {
+        decoder->missing_zone = options->period.zone;
     }
-    return rules_validate(rules, &reason); /* a start that no file has may be behind the new end */
+    return board_options_validate(options,
+                                  &reason); /* a start that no file has may be behind the new end */
 }
 
-/* Find or choose the slot for these rules; is_new: its content must be written, too. */
-static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder, const struct rules *rules,
-                                       bool *is_new) {
+/* Find or choose the slot for these options; is_new: its content must be written, too. */
+static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
+                                       const struct board_options *options, bool *is_new) {
     char text[EFFECT_RULES_SIZE_MAX];
-    uint32_t size = effect_bytes_print_rules(rules, text);
+    struct board_options copy;
+    struct coder coder = {.to = text};
+    board_options_copy(options, &copy);
+    CHECK(effect_bytes_code_options(&coder, &copy));
+    uint32_t size = (uint32_t)(coder.to - text);
     *is_new = false;
     for (uint32_t i = 0; i < encoder->slots_used; i++) {
         const struct effect_rules_text *slot = &encoder->slots[i];
@@ -525,10 +516,10 @@ static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder, const str
 }
 
 /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *effect_bytes_put_rules(struct effect_encoder *encoder, char *at,
-                                    const struct rules *rules) {
+static char *effect_bytes_put_slot(struct effect_encoder *encoder, char *at,
+                                   const struct board_options *options) {
     bool is_new;
-    uint32_t index = effect_bytes_find_slot(encoder, rules, &is_new);
+    uint32_t index = effect_bytes_find_slot(encoder, options, &is_new);
     *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
     if (is_new) {
         at = effect_bytes_put(at, encoder->slots[index].at, encoder->slots[index].size);
@@ -538,7 +529,8 @@ static char *effect_bytes_put_rules(struct effect_encoder *encoder, char *at,
 
 /* ---- writing records ---- */
 
-static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct rules **rules) {
+static bool effect_bytes_take_slot(struct effect_decoder *decoder,
+                                   const struct board_options **options) {
     uint8_t slot;
     if (!effect_bytes_take_byte(decoder, &slot)) {
         return false;
@@ -548,13 +540,13 @@ static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct
         return false;
     }
     if ((slot & SLOT_DEFINED) != 0) {
-        decoder->has_slot[index] = effect_bytes_define_rules(decoder, &decoder->slots[index]);
+        decoder->has_slot[index] = effect_bytes_define_options(decoder, &decoder->slots[index]);
     }
-    *rules = &decoder->slots[index];
+    *options = &decoder->slots[index];
     return decoder->has_slot[index];
 }
 
-/* encoder: where rules that are written have their slots. */
+/* encoder: where options that are written have their slots. */
 static bool effect_bytes_code_operands(struct coder *coder, struct effect_encoder *encoder,
                                        struct effect *effect, unsigned operands) {
     uint64_t name_size = effect->to_name.size;
@@ -569,15 +561,17 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
         return false;
     }
     if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
-        coder->to = effect_bytes_put_rules(encoder, coder->to, effect->rules);
+        coder->to = effect_bytes_put_slot(encoder, coder->to, effect->options);
     } else if ((operands & HAS_RULES) != 0 &&
-               !effect_bytes_take_rules(coder->from, &effect->rules)) {
+               !effect_bytes_take_slot(coder->from, &effect->options)) {
         return false;
     }
-    bool has_rules = (operands & HAS_RULES) != 0;
-    if (((operands & HAS_STATE) != 0 || (has_rules && rules_have_state(effect->rules))) &&
+    bool has_options = (operands & HAS_RULES) != 0;
+    if (((operands & HAS_STATE) != 0 ||
+         (has_options && board_options_have_state(effect->options))) &&
         !(effect_bytes_code_state(coder, &effect->state) &&
-          (!has_rules || coder->from == NULL || rules_take_state(effect->rules, effect->state)))) {
+          (!has_options || coder->from == NULL ||
+           board_options_take_state(effect->options, effect->state)))) {
         return false;
     }
     return ((operands & HAS_TIME) == 0 ||
@@ -669,8 +663,9 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
 
 void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                               int64_t expire_at_ms) {
-    const struct effect effect = {
-        .rules = registry_rules(key), .state = registry_state(key), .expire_at_ms = expire_at_ms};
+    const struct effect effect = {.options = registry_options(key),
+                                  .state = registry_state(key),
+                                  .expire_at_ms = expire_at_ms};
     effect_bytes_encode_board(encoder, key->database, registry_name(key));
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
@@ -804,7 +799,7 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
     bool is_of_hash = other >= OTHER_HASH_CREATE && other < OTHER_TAGS;
     bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash ||
                                               other == OTHER_TAGS || other == OTHER_STATE);
-    decoder->effect.rules = NULL;
+    decoder->effect.options = NULL;
     decoder->effect.state = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
         !effect_bytes_code_operands(&coder, NULL, &decoder->effect, others[other].operands)) {

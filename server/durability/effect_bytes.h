@@ -7,12 +7,12 @@
  *     kind 1  TAKE   n = member's size   member
  *     kind 2  BOARD  n = name's size     database (1 byte), name: the board of the next records
  *     kind 3  n is the subkind:
- *       0 CREATE   rules                 5 EXPIRE  time
- *       1 REMOVE                         6 RULES   rules
+ *       0 CREATE   options                 5 EXPIRE  time
+ *       1 REMOVE                         6 RULES   options
  *       2 FLUSH    database              7 CUT     varint rank, varint count
- *       3 RENAME, 4 COPY                 database, varint size, name, rules, time
+ *       3 RENAME, 4 COPY                 database, varint size, name, options, time
  *     in snapshots only:
- *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
+ *       8 OPEN     options, time           9 PIECE   varint count, count * (varint size, key, member)
  *       10 CLOSE                         11 PIECE  varint count, count * (varint size, key, member, values)
  *     of keys with hashes:
  *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
@@ -31,11 +31,11 @@
  *     key     XOR with the previous key in the chunk, without leading and trailing zero bytes:
  *             (zero bytes below << 4 | bytes that follow), bytes. Keys from the same moment differ
  *             in few bits.
- *     rules   slot (1 byte); with 0x80 set, the slot's new content follows: a code and a value for each row of
+ *     options   slot (1 byte); with 0x80 set, the slot's new content follows: a code and a value for each row of
  *             skiplist/keyspace/board_options.h that is not as usual (a varint of both signs, a zone's
  *             name), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
  *             read, the end of a period in a named zone is that of today's tzdata. Behind it the state, if boards
- *             with these rules have one
+ *             with these options have one
  *     state   a code and a value for each of its rows that is not 0, likewise, and 0
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
@@ -104,7 +104,7 @@ enum effect_record {
     EFFECT_RECORD_END,     /* end of the chunk */
     EFFECT_RECORD_BAD,     /* not a valid record */
     EFFECT_RECORD_EFFECT,  /* effect is filled in */
-    EFFECT_RECORD_OPEN,    /* effect's database, name, rules and expire_at_ms */
+    EFFECT_RECORD_OPEN,    /* effect's database, name, options and expire_at_ms */
     EFFECT_RECORD_ENTRIES, /* entry_count entries of a piece */
     EFFECT_RECORD_CLOSE,
 };
@@ -131,7 +131,7 @@ struct effect_decoder {
     struct bytes entry_values[EFFECT_ENTRIES_MAX]; /* packed, of any tags */
     const struct zone *missing_zone; /* that a PERIOD in this chunk needs; NULL: none */
     bool has_slot[EFFECT_RULES_SLOTS];
-    struct rules slots[EFFECT_RULES_SLOTS];
+    struct board_options slots[EFFECT_RULES_SLOTS];
     struct board_state state; /* of the effect */
 };
 

@@ -168,16 +168,6 @@ void journal_each_waiting(const struct journal *journal,
 
 /* ---- the writer's jobs ---- */
 
-static void journal_seal_groups(struct journal *journal) {
-    for (size_t at = 0; at < journal->writing.size;) {
-        struct journal_group_head head;
-        memcpy(&head, journal->writing.at + at, sizeof head);
-        head.unsynced = head.sequence - journal->writing_synced;
-        journal_file_seal_group(journal->writing.at + at, &head, journal->file.id);
-        at += JOURNAL_GROUP_HEAD + (size_t)head.size;
-    }
-}
-
 static void journal_fail_job(struct journal *journal, enum journal_job_status status,
                              const char *what) {
     journal->result.error = errno;
@@ -229,8 +219,15 @@ static void journal_run_write(void *context) {
 }
 
 static void journal_run_seal_and_write(void *context) {
-    journal_seal_groups(context);
-    journal_run_write(context);
+    struct journal *journal = context;
+    for (size_t at = 0; at < journal->writing.size;) {
+        struct journal_group_head head;
+        memcpy(&head, journal->writing.at + at, sizeof head);
+        head.unsynced = head.sequence - journal->writing_synced;
+        journal_file_seal_group(journal->writing.at + at, &head, journal->file.id);
+        at += JOURNAL_GROUP_HEAD + (size_t)head.size;
+    }
+    journal_run_write(journal);
 }
 
 /* The old file is synced as a whole before anything is written to the new one: only the last
@@ -393,17 +390,6 @@ static void journal_finish_write(struct journal *journal) {
     }
 }
 
-static void journal_stall(struct journal *journal) {
-    journal->error = journal->result.error;
-    if (!journal->is_stalled) {
-        log_write(LOG_WARNING,
-                  "journal: the disk does not take what was written, trying again: %s waiting=%zu",
-                  strerror(journal->error), journal_waiting_size(journal));
-        journal->stall_count++;
-    }
-    journal->is_stalled = true;
-}
-
 static void journal_on_written(void *context) {
     struct journal *journal = context;
     const struct journal_result *result = &journal->result;
@@ -423,7 +409,15 @@ static void journal_on_written(void *context) {
                       strerror(journal->result.error));
         }
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        journal_stall(journal);
+        journal->error = journal->result.error;
+        if (!journal->is_stalled) {
+            log_write(
+                LOG_WARNING,
+                "journal: the disk does not take what was written, trying again: %s waiting=%zu",
+                strerror(journal->error), journal_waiting_size(journal));
+            journal->stall_count++;
+        }
+        journal->is_stalled = true;
     } else {
         journal_finish_write(journal);
     }
@@ -638,9 +632,10 @@ void journal_note_base(struct journal *journal, uint64_t group) {
     }
 }
 
-/* Write everything that is buffered, batch after batch. A batch may be held back for others
- * (journal_is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
-static bool journal_flush_writes(struct journal *journal) {
+bool journal_flush(struct journal *journal, bool is_synced) {
+    CHECK(!journal->has_group);
+    /* Write everything that is buffered, batch after batch. A batch may be held back for others
+     * (journal_is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
@@ -653,12 +648,7 @@ static bool journal_flush_writes(struct journal *journal) {
         (void)journal_go_on(journal);
         worker_wait(&journal->writer);
     }
-    return journal->state == JOURNAL_WRITES && !journal->is_stalled;
-}
-
-bool journal_flush(struct journal *journal, bool is_synced) {
-    CHECK(!journal->has_group);
-    if (!journal_flush_writes(journal)) {
+    if (journal->state != JOURNAL_WRITES || journal->is_stalled) {
         return false;
     }
     if (is_synced && journal->synced_group < journal->written_group) {

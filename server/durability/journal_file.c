@@ -257,17 +257,6 @@ static enum journal_status journal_file_check_on_disk(struct journal_reader *rea
     return XXH3_64bits_digest(&state) == expected ? JOURNAL_GROUP : JOURNAL_TORN;
 }
 
-/* Can this be the head of a group after the broken one? The sequence alone nearly decides it,
- * because the id is in it. Every group takes at least one byte. */
-static bool journal_file_may_be_later_group(const struct journal_reader *reader, const char *head,
-                                            uint64_t offset) {
-    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
-    uint32_t size = journal_file_size_in(head);
-    return sequence - reader->next_sequence - 1 < offset - reader->offset && size > 0 &&
-           size <= JOURNAL_GROUP_SIZE_MAX &&
-           size <= reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
-}
-
 /* Look for a whole group at offset. If there is one, count it and set *size to its size with the
  * head; otherwise to 0. The first one that proves that the broken group had been on disk makes the
  * file damaged. */
@@ -279,12 +268,16 @@ static enum journal_status journal_file_look_for_group(struct journal_reader *re
     if (head == NULL) {
         return journal_file_fail(reader, offset);
     }
-    if (!journal_file_may_be_later_group(reader, head, offset)) {
+    /* Can this be the head of a group after the broken one? The sequence alone nearly decides it, because the id is in
+     * it. Every group takes at least one byte. */
+    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint32_t payload_size = journal_file_size_in(head);
+    if (sequence - reader->next_sequence - 1 >= offset - reader->offset || payload_size == 0 ||
+        payload_size > JOURNAL_GROUP_SIZE_MAX ||
+        payload_size > reader->window.file_size - offset - JOURNAL_GROUP_HEAD) {
         return JOURNAL_TORN;
     }
-    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
-    uint32_t payload_size = journal_file_size_in(head);
     enum journal_status status = journal_file_check_on_disk(reader, offset, payload_size);
     if (status != JOURNAL_GROUP) {
         return status;

@@ -139,10 +139,10 @@ static enum loading_status loading_open_board(struct loading *loading) {
     if (open->is_open) {
         return loading_fail_meaning(loading, "a board begins within another one");
     }
-    if (!registry_may_put(loading->registry, effect->database, effect->name, effect->rules)) {
+    if (!registry_may_put(loading->registry, effect->database, effect->name, effect->options)) {
         return loading_fail_meaning(loading, "two boards have the same name, or it is too long");
     }
-    if (!registry_create_board_like(loading->registry, effect->rules, &open->board)) {
+    if (!registry_create_board_like(loading->registry, effect->options, &open->board)) {
         return loading_fail_memory(loading);
     }
     loading->base_boards++;
@@ -171,7 +171,7 @@ static enum loading_status loading_tag_entries(struct loading *loading, struct b
             return loading_fail_meaning(loading, "a member has values of unknown tags");
         }
         enum tags_status status = tags_set_at(board, first + i, &values, &full);
-        /* As in registry_tag: members that were cut may still hold values. */
+        /* As in registry_board_tag: members that were cut may still hold values. */
         while (status == TAGS_FULL && board_free_remains(board)) {
             status = tags_set_at(board, first + i, &values, &full);
         }

@@ -76,7 +76,7 @@ static bool persistence_load_continue_journal(struct persistence *persistence, c
 
 static void persistence_load_update_time(const struct persistence *persistence) {
     clock_update(persistence->clock);
-    registry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
+    registry_expiry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
 }
 
 static bool persistence_load_begin_service(struct persistence *persistence, char *error) {

@@ -105,19 +105,6 @@ static bool snapshot_make_journal(struct snapshot *snapshot) {
     return true;
 }
 
-static bool snapshot_adopt(struct snapshot *snapshot) {
-    switch (store_set(snapshot->store, &snapshot->new_state)) {
-    case STORE_SET:
-        (void)store_remove_old(snapshot->store, &snapshot->old_state);
-        return true;
-    case STORE_SET_FAILED:
-        break;
-    case STORE_SET_UNKNOWN:
-        snapshot->is_kept = true;
-    }
-    return snapshot_fail(snapshot, "cannot change the manifest");
-}
-
 static void snapshot_run_end(void *context) {
     struct snapshot *snapshot = context;
     if (!snapshot_write_chunks(snapshot)) {
@@ -129,7 +116,16 @@ static void snapshot_run_end(void *context) {
     }
     if (!snapshot->is_streamed &&
         (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || snapshot_make_journal(snapshot))) {
-        (void)snapshot_adopt(snapshot);
+        switch (store_set(snapshot->store, &snapshot->new_state)) {
+        case STORE_SET:
+            (void)store_remove_old(snapshot->store, &snapshot->old_state);
+            return;
+        case STORE_SET_FAILED:
+            break;
+        case STORE_SET_UNKNOWN:
+            snapshot->is_kept = true;
+        }
+        (void)snapshot_fail(snapshot, "cannot change the manifest");
     }
 }
 
@@ -173,23 +169,6 @@ static void snapshot_abort(struct snapshot *snapshot) {
     }
 }
 
-/* Compute the manifest's state that will include the file. */
-static void snapshot_prepare_state(struct snapshot *snapshot) {
-    struct store *store = snapshot->store;
-    struct store_state *state = &snapshot->new_state;
-    snapshot->old_state = store->state;
-    *state = (struct store_state){.base_number = snapshot->number,
-                                  .base_sequence = snapshot->footer.sequence};
-    if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {
-        snapshot->journal_number = store_take_number(store);
-        state->journals[state->journal_count++] = (struct store_journal){
-            .number = snapshot->journal_number, .first_sequence = snapshot->footer.sequence + 1};
-    } else if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
-        state->journals[state->journal_count++] =
-            store->state.journals[store->state.journal_count - 1];
-    }
-}
-
 /* Give the thread its next job, if it is free. */
 static void snapshot_go_on(struct snapshot *snapshot) {
     if (snapshot->worker.is_busy || snapshot->is_failed) {
@@ -198,7 +177,21 @@ static void snapshot_go_on(struct snapshot *snapshot) {
     if (snapshot->state == SNAPSHOT_ENDS) {
         snapshot_close_chunk(snapshot);
         if (!snapshot->is_streamed) {
-            snapshot_prepare_state(snapshot);
+            /* Compute the manifest's state that will include the file. */
+            struct store *store = snapshot->store;
+            struct store_state *state = &snapshot->new_state;
+            snapshot->old_state = store->state;
+            *state = (struct store_state){.base_number = snapshot->number,
+                                          .base_sequence = snapshot->footer.sequence};
+            if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {
+                snapshot->journal_number = store_take_number(store);
+                state->journals[state->journal_count++] =
+                    (struct store_journal){.number = snapshot->journal_number,
+                                           .first_sequence = snapshot->footer.sequence + 1};
+            } else if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
+                state->journals[state->journal_count++] =
+                    store->state.journals[store->state.journal_count - 1];
+            }
         }
         snapshot_hand_over(snapshot, snapshot_run_end);
     } else if (snapshot->state == SNAPSHOT_WALKS && snapshot->chunk_count > 0) {
@@ -341,37 +334,11 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
 
 /* ---- walking ---- */
 
-/* How many of these entries fit into one record, so that chunks do not get much too long. values_size: of
- * the tags of each, about. */
-static uint32_t snapshot_count_together(const struct board_stored *entries, uint32_t entries_max,
-                                        size_t values_size) {
-    size_t size = 0;
-    uint32_t count = 0;
-    while (count < entries_max && size < RECORD_SIZE) {
-        size += name_size(entries[count++].member) + values_size;
-    }
-    return count;
-}
-
-/* Write entries of a board as a record; values_size becomes what their tags have taken. */
-static void snapshot_write_entries(struct snapshot *snapshot, const struct board *board,
-                                   uint32_t rank, const struct board_stored *entries,
-                                   uint32_t count) {
-    size_t size = snapshot->filling.size;
-    CHECK(count > 0);
-    effect_bytes_encode_piece_of(&snapshot->encoder, board, rank, entries, count);
-    size = snapshot->filling.size - size;
-    for (uint32_t i = 0; i < count && size > 0; i++) {
-        size_t member_size = name_size(entries[i].member);
-        size -= member_size < size ? member_size : size;
-    }
-    snapshot->values_size = tags_has_values(board) ? size / count : 0;
-}
-
 static void snapshot_write_board_piece(struct snapshot *snapshot,
                                        const struct registry_walk_piece *piece,
                                        const struct board_stored *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
+    const struct board *board = &piece->key->board;
     if (piece->is_first) {
         snapshot->values_size = 0;
         effect_bytes_encode_open(encoder, piece->key,
@@ -379,10 +346,20 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
         snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
-        uint32_t count =
-            snapshot_count_together(entries + done, piece->count - done, snapshot->values_size);
-        snapshot_write_entries(snapshot, &piece->key->board, piece->rank + done, entries + done,
-                               count);
+        /* As many as fit into one record with their tags, so that chunks do not get much too long. */
+        const struct board_stored *first = entries + done;
+        size_t size = 0, members_size = 0;
+        uint32_t count = 0;
+        while (done + count < piece->count && size < RECORD_SIZE) {
+            size_t member_size = name_size(first[count++].member);
+            members_size += member_size;
+            size += member_size + snapshot->values_size;
+        }
+        size = snapshot->filling.size;
+        effect_bytes_encode_piece_of(encoder, board, piece->rank + done, first, count);
+        size = snapshot->filling.size - size;
+        size -= members_size < size ? members_size : size;
+        snapshot->values_size = tags_has_values(board) ? size / count : 0;
         snapshot_check_chunk(snapshot);
         done += count;
     }
@@ -422,17 +399,6 @@ static void snapshot_write_hash_piece(struct snapshot *snapshot,
     }
 }
 
-static void snapshot_write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                                 const void *entries) {
-    size_t size_before = snapshot->filling.size;
-    if (piece->key->kind == REGISTRY_HASH) {
-        snapshot_write_hash_piece(snapshot, piece, entries);
-    } else {
-        snapshot_write_board_piece(snapshot, piece, entries);
-    }
-    snapshot->walked_size += snapshot->filling.size - size_before;
-}
-
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and
  * nothing else would end the step of SAVE. Effects do not count, or a client that makes many could
  * stop the walk. */
@@ -456,7 +422,13 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
             snapshot->footer.sequence = group;
             snapshot->footer.time_us = (uint64_t)now_us;
         } else if (piece.key != NULL) {
-            snapshot_write_piece(snapshot, &piece, &entries);
+            size_t size_before = snapshot->filling.size;
+            if (piece.key->kind == REGISTRY_HASH) {
+                snapshot_write_hash_piece(snapshot, &piece, entries.of_hash);
+            } else {
+                snapshot_write_board_piece(snapshot, &piece, entries.of_board);
+            }
+            snapshot->walked_size += snapshot->filling.size - size_before;
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             break;

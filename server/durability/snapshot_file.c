@@ -85,22 +85,6 @@ bool snapshot_file_writer_open_pipe(struct snapshot_writer *writer, int fd, uint
     return snapshot_file_write_file_head(writer, created_ms);
 }
 
-/* Keep the disk writing about as fast as blocks arrive. */
-static bool snapshot_file_write_back(struct snapshot_writer *writer) {
-    uint64_t begin = writer->write_back_begin;
-    uint64_t end = writer->write_back_end;
-    if (writer->size - end < WRITE_BACK_SIZE) {
-        return true;
-    }
-    if (disk->write_back(writer->fd, end, writer->size - end, false) != 0 && errno != EINTR) {
-        return false;
-    }
-    writer->write_back_begin = end;
-    writer->write_back_end = writer->size;
-    return end == begin || disk->write_back(writer->fd, begin, end - begin, true) == 0 ||
-           errno == EINTR;
-}
-
 static bool snapshot_file_write_block(struct snapshot_writer *writer, uint32_t raw_size,
                                       const char *stored, uint32_t stored_size) {
     char head[SNAPSHOT_BLOCK_HEAD];
@@ -116,7 +100,18 @@ static bool snapshot_file_write_block(struct snapshot_writer *writer, uint32_t r
     writer->block_number++;
     writer->raw_size += raw_size;
     writer->size += SNAPSHOT_BLOCK_HEAD + (uint64_t)stored_size;
-    return writer->is_stream || snapshot_file_write_back(writer);
+    /* Keep the disk writing about as fast as blocks arrive. */
+    uint64_t begin = writer->write_back_begin, end = writer->write_back_end;
+    if (writer->is_stream || writer->size - end < WRITE_BACK_SIZE) {
+        return true;
+    }
+    if (disk->write_back(writer->fd, end, writer->size - end, false) != 0 && errno != EINTR) {
+        return false;
+    }
+    writer->write_back_begin = end;
+    writer->write_back_end = writer->size;
+    return end == begin || disk->write_back(writer->fd, begin, end - begin, true) == 0 ||
+           errno == EINTR;
 }
 
 bool snapshot_file_writer_block(struct snapshot_writer *writer, const char *raw,

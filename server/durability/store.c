@@ -286,16 +286,12 @@ static int store_open_kept(const struct store *store) {
     return disk_open(store->directory, STORE_KEPT_NAME, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static bool store_retire(const struct store *store, const char *name) {
-    return store->keep.seconds > 0 ? store_move_to_kept(store, name)
-                                   : store_remove_name(store, name);
-}
-
 /* Unless the manifest names it. 0: there is no such file. */
 static bool store_remove_unless_named(const struct store *store, enum store_kind kind,
                                       uint64_t number) {
     return number == 0 || store_is_named(&store->state, kind, number) ||
-           store_retire(store, store_name(kind, number).text);
+           (store->keep.seconds > 0 ? store_move_to_kept(store, store_name(kind, number).text)
+                                    : store_remove_name(store, store_name(kind, number).text));
 }
 
 bool store_remove_old(struct store *store, const struct store_state *before) {
@@ -440,21 +436,6 @@ static enum store_status store_take_lock(const struct opening *opening, bool *is
     return STORE_OK;
 }
 
-/* Open the directory and lock it. */
-static enum store_status store_hold_directory(const struct opening *opening, const char *parent,
-                                              const char *name) {
-    enum { ATTEMPTS_MAX = 100 };
-    enum store_status status = STORE_OK;
-    bool is_gone = true;
-    for (int i = 0; i < ATTEMPTS_MAX && is_gone; i++) {
-        is_gone = false;
-        store_close(opening->store);
-        status = store_open_directory(opening, parent, name);
-        status = status == STORE_OK ? store_take_lock(opening, &is_gone) : status;
-    }
-    return is_gone && status == STORE_OK ? store_say_in_use(opening) : status;
-}
-
 /* ---- what is in the directory ---- */
 
 /* What the visitors of the directory's names have found. */
@@ -491,18 +472,14 @@ bool store_list_unnamed(const struct store *store, disk_visit_name *visit, void 
     return disk->list(store->directory, store_see_name, &sighting) == 0;
 }
 
-/* A crash may have come between a manifest and the keeping of what it replaced. */
-static bool store_keep_unnamed(const struct store *store, const char *name) {
-    enum store_kind kind;
-    uint64_t number;
-    int kept = store_parse_name(name, &kind, &number) ? store_open_kept(store) : -1;
-    disk_close(kept);
-    return kept >= 0 && store_move_to_kept(store, name);
-}
-
 static void store_remove_unnamed(void *context, const char *name) {
     const struct store *store = context;
-    if (store_keep_unnamed(store, name)) {
+    enum store_kind kind;
+    uint64_t number;
+    /* A crash may have come between a manifest and the keeping of what it replaced. */
+    int kept = store_parse_name(name, &kind, &number) ? store_open_kept(store) : -1;
+    disk_close(kept);
+    if (kept >= 0 && store_move_to_kept(store, name)) {
         return;
     }
     if (store_remove_name(store, name)) {
@@ -538,18 +515,16 @@ static enum store_status store_say_missing(const struct opening *opening) {
 
 /* ---- the manifest at opening ---- */
 
-/* Sync the directory's own entry in its parent: it may be new. */
-static bool store_sync_entry(const struct store *store) {
+bool store_begin(struct store *store) {
+    struct store_state empty = {0};
+    if (store->has_manifest) {
+        return true;
+    }
+    /* The directory's own entry in its parent may be new. */
     int above = disk_open(store->directory, "..", O_RDONLY | O_DIRECTORY, 0);
     bool is_synced = above >= 0 && disk_sync_directory(above);
     disk_close(above);
-    return is_synced;
-}
-
-bool store_begin(struct store *store) {
-    struct store_state empty = {0};
-    return store->has_manifest ||
-           (store_sync_entry(store) && store_set(store, &empty) == STORE_SET);
+    return is_synced && store_set(store, &empty) == STORE_SET;
 }
 
 enum store_status store_read_manifest(int directory, struct store_state *state, char *reason) {
@@ -570,18 +545,6 @@ enum store_status store_read_manifest(int directory, struct store_state *state, 
     return store_parse_manifest((struct bytes){.at = text, .size = size}, state, reason)
                ? STORE_OK
                : STORE_DAMAGED;
-}
-
-static enum store_status store_read_own_manifest(const struct opening *opening) {
-    struct store *store = opening->store;
-    char reason[DISK_ERROR_MAX];
-    enum store_status status = store_read_manifest(store->directory, &store->state, reason);
-    store->has_manifest = status == STORE_OK;
-    if (status == STORE_DAMAGED || status == STORE_FAILED) {
-        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s%s", store->path,
-                 reason, status == STORE_DAMAGED ? ": " STORE_ADVICE : "");
-    }
-    return status == STORE_MISSING ? STORE_OK : status;
 }
 
 static enum store_status store_look_around(const struct opening *opening) {
@@ -631,9 +594,27 @@ enum store_status store_open(struct store *store, const char *parent, const char
         snprintf(error, DISK_ERROR_MAX, "the path of the directory %.100s is too long", name);
         return STORE_FAILED;
     }
-    enum store_status status = store_hold_directory(&opening, parent, name);
-    status = status == STORE_OK ? store_read_own_manifest(&opening) : status;
-    status = status == STORE_OK ? store_look_around(&opening) : status;
+    enum { ATTEMPTS_MAX = 100 };
+    enum store_status status = STORE_OK;
+    bool is_gone = true;
+    for (int i = 0; i < ATTEMPTS_MAX && is_gone; i++) {
+        is_gone = false;
+        store_close(store);
+        status = store_open_directory(&opening, parent, name);
+        status = status == STORE_OK ? store_take_lock(&opening, &is_gone) : status;
+    }
+    status = is_gone && status == STORE_OK ? store_say_in_use(&opening) : status;
+    if (status == STORE_OK) {
+        char reason[DISK_ERROR_MAX];
+        status = store_read_manifest(store->directory, &store->state, reason);
+        store->has_manifest = status == STORE_OK;
+        if (status == STORE_DAMAGED || status == STORE_FAILED) {
+            snprintf(error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s%s", store->path,
+                     reason, status == STORE_DAMAGED ? ": " STORE_ADVICE : "");
+        } else {
+            status = store_look_around(&opening);
+        }
+    }
     if (status != STORE_OK) {
         store_abandon(store);
     }

@@ -74,7 +74,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_TAGS:
     case EFFECT_STATE:
         break;

@@ -76,19 +76,6 @@ static void verify_print_unnamed(void *context, const char *name) {
             checking->store.path, name);
 }
 
-static void verify_print_manifest(struct checking *checking) {
-    const struct store_state *state = &checking->store.state;
-    if (checking->store.is_file) {
-        return;
-    }
-    fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
-            checking->store.path, state->base_number != 0 ? "a base" : "no base",
-            state->journal_count);
-    if (!store_list_unnamed(&checking->store, verify_print_unnamed, checking)) {
-        fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
-    }
-}
-
 /* ---- the base ---- */
 
 /* Read every block without decoding it. This takes fd; the reader is to be closed. */
@@ -146,22 +133,6 @@ static enum check_result verify_check_base(struct checking *checking) {
 }
 
 /* ---- a journal ---- */
-
-/* Count groups and their changes. A change that cannot be decoded is found later, by loading. */
-static enum journal_status verify_read_groups(struct checking *checking,
-                                              struct journal_reader *reader,
-                                              uint64_t *change_count) {
-    struct journal_group group;
-    enum journal_status status;
-    while ((status = journal_file_reader_next(reader, &group)) == JOURNAL_GROUP) {
-        effect_bytes_decode_begin(&checking->decoder,
-                                  (struct bytes){.at = group.payload, .size = group.size});
-        while (effect_bytes_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
-            ++*change_count;
-        }
-    }
-    return status;
-}
 
 static enum check_result verify_fix_tail(const struct checking *checking, uint64_t number,
                                          const struct journal_reader *reader) {
@@ -231,7 +202,16 @@ static enum check_result verify_check_journal(struct checking *checking, uint32_
     enum journal_status status =
         journal_file_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
     if (status == JOURNAL_GROUP) {
-        status = verify_read_groups(checking, &reader, &change_count);
+        /* Count groups and their changes. A change that cannot be decoded is found later, by
+         * loading. */
+        struct journal_group group;
+        while ((status = journal_file_reader_next(&reader, &group)) == JOURNAL_GROUP) {
+            effect_bytes_decode_begin(&checking->decoder,
+                                      (struct bytes){.at = group.payload, .size = group.size});
+            while (effect_bytes_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
+                ++change_count;
+            }
+        }
         uint64_t count = reader.group_count;
         fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
                 status == JOURNAL_END ? "whole" : "whole so far", reader.offset, count);
@@ -314,7 +294,7 @@ static enum check_result verify_whole(struct checking *checking, struct loading 
     struct counts counts = {.boards = 0};
     char time[TIMESTAMP_TEXT_MAX];
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
+        registry_walk_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
     }
     size_t size = timestamp_print(time, (int64_t)loading->time_us);
     fprintf(checking->out,
@@ -333,7 +313,7 @@ static enum check_result verify_check_boards(struct checking *checking) {
         return CHECK_IS_UNKNOWN;
     }
     loading->registry =
-        registry_create(disk_random_id(), setting_board_rules_for, &checking->settings);
+        registry_create(disk_random_id(), setting_board_options_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
         result = verify_whole(checking, loading);
@@ -386,7 +366,15 @@ static enum check_result verify_worse_of(enum check_result a, enum check_result 
 }
 
 static enum check_result verify_check_files(struct checking *checking) {
-    verify_print_manifest(checking);
+    const struct store_state *state = &checking->store.state;
+    if (!checking->store.is_file) {
+        fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
+                checking->store.path, state->base_number != 0 ? "a base" : "no base",
+                state->journal_count);
+        if (!store_list_unnamed(&checking->store, verify_print_unnamed, checking)) {
+            fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
+        }
+    }
     enum check_result result = verify_check_base(checking);
     bool is_loadable = result == CHECK_IS_WHOLE;
     for (uint32_t i = 0; i < checking->store.state.journal_count; i++) {
@@ -399,25 +387,12 @@ static enum check_result verify_check_files(struct checking *checking) {
     return is_loadable ? verify_worse_of(result, verify_check_boards(checking)) : result;
 }
 
-static enum check_result verify_check_store(struct checking *checking, const char *directory) {
+enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     static const char *const words[] = {[CHECK_IS_WHOLE] = "whole",
                                         [CHECK_IS_DAMAGED] = "not whole",
                                         [CHECK_IS_UNKNOWN] = "not checked"};
     char error[DISK_ERROR_MAX];
     enum check_result result = CHECK_IS_UNKNOWN;
-    enum store_status status = verify_open_store(checking, directory, error);
-    if (status == STORE_OK) {
-        result = verify_check_files(checking);
-        store_close(&checking->store);
-    } else {
-        result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
-        fprintf(checking->out, "%s\n", error);
-    }
-    fprintf(checking->out, "%s: %s\n", directory, words[result]);
-    return result;
-}
-
-enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     struct checking *checking = memory_allocate_zeroed(sizeof *checking);
     if (checking == NULL || !settings_init(&checking->settings)) {
         fprintf(out, "out of memory\n");
@@ -426,7 +401,15 @@ enum check_result verify_run(const char *directory, bool is_fixing, FILE *out) {
     }
     checking->out = out;
     checking->is_fixing = is_fixing;
-    enum check_result result = verify_check_store(checking, directory);
+    enum store_status status = verify_open_store(checking, directory, error);
+    if (status == STORE_OK) {
+        result = verify_check_files(checking);
+        store_close(&checking->store);
+    } else {
+        result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
+        fprintf(out, "%s\n", error);
+    }
+    fprintf(out, "%s: %s\n", directory, words[result]);
     settings_deinit(&checking->settings);
     memory_free(checking);
     return result;

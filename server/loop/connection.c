@@ -206,13 +206,6 @@ static void connection_note_told(struct connection *connection) {
     }
 }
 
-static bool connection_has_news(const struct connection *connection) {
-    return connection->done > 0 || connection->was_stopped != connection_is_stopped(connection) ||
-           connection->was_draining != connection->tick->is_draining ||
-           connection->was_awaited != session_is_replica(&connection->session) ||
-           connection->was_authenticated != connection->session.is_authenticated;
-}
-
 /* Without output. false: no memory. */
 static bool connection_send_message(const struct connection *connection,
                                     const struct transport_message *message) {
@@ -236,8 +229,11 @@ static void connection_try_again(struct connection *connection) {
 
 static void connection_tell(struct connection *connection) {
     struct transport_message message = {.transport = &connection->transport};
-    if (!connection_has_news(connection)) {
-        return;
+    if (connection->done == 0 && connection->was_stopped == connection_is_stopped(connection) &&
+        connection->was_draining == connection->tick->is_draining &&
+        connection->was_awaited == session_is_replica(&connection->session) &&
+        connection->was_authenticated == connection->session.is_authenticated) {
+        return; /* there is no news */
     }
     connection_fill_message(connection, &message);
     message.is_report_wanted &= connection->network->has_thread;
@@ -300,19 +296,15 @@ static bool connection_is_full(const struct server *server) {
     return server->sessions.count >= (uint64_t)server->settings.maxclients;
 }
 
-/* Is the client on this machine? Through a balancer: so must that be. */
-static bool connection_is_local(const struct accepted *accepted) {
-    return (accepted->is_unix_socket || connection_is_loopback(&accepted->peer)) &&
-           (!accepted->is_proxied || connection_is_loopback(&accepted->proxy));
-}
-
 static const char *connection_refusal(const struct server *server,
                                       const struct accepted *accepted) {
     if (connection_is_full(server)) {
         return "-ERR max number of clients reached\r\n";
     }
-    if (server->settings.protected_mode && !server_has_password(server) &&
-        !connection_is_local(accepted)) {
+    /* Is the client on this machine? Through a balancer: so must that be. */
+    bool is_local = (accepted->is_unix_socket || connection_is_loopback(&accepted->peer)) &&
+                    (!accepted->is_proxied || connection_is_loopback(&accepted->proxy));
+    if (server->settings.protected_mode && !server_has_password(server) && !is_local) {
         return "-DENIED This server is in protected mode: no password is set, so only clients on "
                "the same machine are let in. To accept clients from elsewhere, set one "
                "('requirepass' in the configuration file, or CONFIG SET requirepass from this "
@@ -320,18 +312,6 @@ static const char *connection_refusal(const struct server *server,
                "('protected-mode no').\r\n";
     }
     return NULL;
-}
-
-static void connection_fill_addresses(struct session *session, const struct accepted *accepted,
-                                      const char *unix_path) {
-    if (accepted->is_unix_socket) {
-        snprintf(session->address, SESSION_ADDRESS_MAX, "%.*s:0", SESSION_ADDRESS_MAX - 3,
-                 unix_path != NULL ? unix_path : "");
-        snprintf(session->local_address, SESSION_ADDRESS_MAX, "%s", session->address);
-        return;
-    }
-    connection_print_address(&accepted->peer, session->address);
-    connection_print_address(&accepted->local, session->local_address);
 }
 
 static struct connection *connection_create(struct tick *tick, const struct accepted *accepted) {
@@ -380,7 +360,15 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     session->fd = accepted->fd;
     session->is_unix_socket = accepted->is_unix_socket;
     session->output.size_max = server_output_limit(server, session)->hard_bytes;
-    connection_fill_addresses(session, accepted, server->settings.unixsocket);
+    if (accepted->is_unix_socket) {
+        const char *path = server->settings.unixsocket;
+        snprintf(session->address, SESSION_ADDRESS_MAX, "%.*s:0", SESSION_ADDRESS_MAX - 3,
+                 path != NULL ? path : "");
+        snprintf(session->local_address, SESSION_ADDRESS_MAX, "%s", session->address);
+    } else {
+        connection_print_address(&accepted->peer, session->address);
+        connection_print_address(&accepted->local, session->local_address);
+    }
     connection_count_input(connection);
     server_add_session(server, session);
     session->is_close_after_reply = text != NULL; /* from the first message on */
@@ -393,7 +381,8 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     }
     connection->network->client_count++;
     if (text != NULL) {
-        /* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
+        /* With TLS it can only be told after the handshake, for which it needs a place. It is
+         * not read. */
         server->stats.connections_rejected++;
         buffer_append(&session->output, text, strlen(text));
         tick_output_mark_dirty(tick, connection);
@@ -489,15 +478,6 @@ static void connection_log_tls_failure(struct connection *connection,
     tick->tls_unlogged_count = 0;
 }
 
-static void connection_end_handshake(struct connection *connection) {
-    const char *name = transport_peer_name(&connection->transport);
-    connection->is_shaking = false;
-    if (name != NULL) {
-        server_take_certificate(connection->tick->server, &connection->session,
-                                bytes_from_text(name));
-    }
-}
-
 void connection_take_note(const struct transport_note *note) {
     struct connection *connection = connection_of(note->session);
     if ((note->events & TRANSPORT_CLOSED) != 0) {
@@ -512,7 +492,12 @@ void connection_take_note(const struct transport_note *note) {
     connection->transport_memory_size = note->memory_size;
     connection->is_input_over |= (note->events & TRANSPORT_INPUT_OVER) != 0;
     if ((note->events & TRANSPORT_SHAKEN) != 0) {
-        connection_end_handshake(connection);
+        const char *name = transport_peer_name(&connection->transport);
+        connection->is_shaking = false;
+        if (name != NULL) {
+            server_take_certificate(connection->tick->server, &connection->session,
+                                    bytes_from_text(name));
+        }
     }
     connection_count_input(connection);
     client_memory_count(&connection->tick->server->sessions.memory, &connection->session);

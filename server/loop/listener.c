@@ -208,19 +208,6 @@ static bool listener_take_socket(struct listeners *listeners, const struct setti
     return true;
 }
 
-static bool listener_take_all(struct listeners *listeners, const struct settings *settings,
-                              const struct service_socket *given, unsigned count, char *error) {
-    for (unsigned i = 0; i < count; i++) {
-        if (!listener_take_socket(listeners, settings, &given[i], error)) {
-            for (; i < count; i++) {
-                close(given[i].fd);
-            }
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool listener_open_all(struct listeners *listeners, const struct settings *settings,
                               char *error) {
     for (uint32_t i = 0; settings->port != 0 && i < settings->bind.count; i++) {
@@ -254,12 +241,17 @@ bool listener_open(struct listeners *listeners, const struct settings *settings,
     listeners->acceptor.header_limit_ms = PROXY_HEADER_LIMIT_MS;
     listeners->acceptor.proxy_count = settings->proxies.count;
     memcpy(listeners->acceptor.proxies, settings->proxies.at, sizeof settings->proxies.at);
-    if (count > 0 ? listener_take_all(listeners, settings, given, count, error)
-                  : listener_open_all(listeners, settings, error)) {
-        return true;
+    bool is_open = count > 0 || listener_open_all(listeners, settings, error);
+    for (unsigned i = 0; i < count; i++) {
+        is_open = is_open && listener_take_socket(listeners, settings, &given[i], error);
+        if (!is_open) {
+            close(given[i].fd);
+        }
     }
-    listener_close(listeners);
-    return false;
+    if (!is_open) {
+        listener_close(listeners);
+    }
+    return is_open;
 }
 
 void listener_log(const struct listeners *listeners) {

@@ -76,19 +76,6 @@ static const struct board *lookahead_board_to_fetch(const struct server *server,
     return &key->board;
 }
 
-static void lookahead_find_values(const struct server *server, unsigned count,
-                                  struct lookahead_group *group) {
-    const struct board *boards[LOOKAHEAD_GROUP];
-    for (unsigned i = 0; i < group->key_count; i++) {
-        boards[i] = lookahead_board_to_fetch(server, &group->keys[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        bool has_key = group->key_numbers[i] != LOOKAHEAD_NO_KEY;
-        group->boards[i] = has_key ? boards[group->key_numbers[i]] : NULL;
-        group->ahead[i] = NULL;
-    }
-}
-
 /* The key that a single new score will have. false: none; the handler reports the error. */
 static bool lookahead_key_of_score(const struct layout *layout, struct bytes text, int64_t now_us,
                                    uint64_t *key) {
@@ -171,7 +158,15 @@ static void lookahead_begin_group(const struct queue_entry *entries, unsigned co
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group) {
     lookahead_look_up_keys(server, entries, count, group);
-    lookahead_find_values(server, count, group);
+    const struct board *boards[LOOKAHEAD_GROUP];
+    for (unsigned i = 0; i < group->key_count; i++) {
+        boards[i] = lookahead_board_to_fetch(server, &group->keys[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        bool has_key = group->key_numbers[i] != LOOKAHEAD_NO_KEY;
+        group->boards[i] = has_key ? boards[group->key_numbers[i]] : NULL;
+        group->ahead[i] = NULL;
+    }
     lookahead_begin_group(entries, count, group);
     for (unsigned i = 0; i < count; i++) {
         if (group->ahead[i] != NULL) {

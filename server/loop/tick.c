@@ -182,19 +182,6 @@ static const struct queue_entry *tick_run_next_group(struct tick *tick, unsigned
     return tick->group;
 }
 
-/* The first count requests of the queue have run. */
-static void tick_run_advance(struct tick *tick, unsigned count) {
-    tick->waiting_count -= count;
-    tick->done_total += count;
-    while (count > 0) {
-        struct batch *batch = tick_run_current_batch(tick);
-        size_t left = batch->count - batch->position;
-        unsigned part = count < left ? count : (unsigned)left;
-        batch->position += part;
-        count -= part;
-    }
-}
-
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
  * spent. Running them queues nothing before them, so the entries do not move. */
 static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
@@ -218,7 +205,15 @@ static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
-    tick_run_advance(tick, done);
+    tick->waiting_count -= done;
+    tick->done_total += done;
+    while (done > 0) {
+        struct batch *batch = tick_run_current_batch(tick);
+        size_t left = batch->count - batch->position;
+        unsigned part = done < left ? done : (unsigned)left;
+        batch->position += part;
+        done -= part;
+    }
     tick->running = NULL;
     tick->server->ahead = NULL;
 }
@@ -338,27 +333,24 @@ static void tick_stop_stop(struct tick *tick) {
     tick_close_handle((uv_handle_t *)&tick->drain);
 }
 
-/* Their clients are told nothing, and cannot know what has become of their writes. */
-static void tick_stop_log_unanswered(const struct tick *tick) {
-    unsigned count = 0;
-    const struct connection *connection = tick->waiting_first;
-    for (; connection != NULL; connection = connection->wait.next) {
-        count++;
-    }
-    if (count > 0) {
-        log_write(LOG_WARNING,
-                  "shutdown: closing clients whose answers still wait for the disk or for replicas "
-                  "count=%u waited_ms=%d",
-                  count, (int)DRAIN_MS);
-    } else {
-        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
-    }
-}
-
 static void tick_stop_on_drain_over(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     if (!tick->is_lingering) {
-        tick_stop_log_unanswered(tick);
+        /* Their clients are told nothing, and cannot know what has become of their writes. */
+        unsigned count = 0;
+        const struct connection *connection = tick->waiting_first;
+        for (; connection != NULL; connection = connection->wait.next) {
+            count++;
+        }
+        if (count > 0) {
+            log_write(
+                LOG_WARNING,
+                "shutdown: closing clients whose answers still wait for the disk or for replicas "
+                "count=%u waited_ms=%d",
+                count, (int)DRAIN_MS);
+        } else {
+            log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+        }
     }
     tick_stop_stop(tick);
 }
@@ -418,25 +410,6 @@ static bool tick_stop_is_drained(const struct tick *tick) {
     return true;
 }
 
-/* Everybody has their replies. If a client's next request arrived after its socket was closed, TCP
- * would reset the connection, and a reply on its way could be lost: then the client could not know
- * that its request has run, and would repeat it. So the sockets of clients that were active just
- * now are first closed in one direction, and what still comes, which is not run, is read away. */
-static void tick_stop_linger(struct tick *tick) {
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    struct session *session = tick->server->sessions.first;
-    tick->is_lingering = true;
-    while (session != NULL) {
-        struct session *next = session->next;
-        if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
-            !connection_end(connection_of(session))) {
-            connection_close(connection_of(session), "shutdown");
-        }
-        session = next;
-    }
-    uv_timer_start(&tick->drain, tick_stop_on_drain_over, LINGER_MS, 0);
-}
-
 static void tick_stop_on_retired(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     tick->server->ending.retiring.is_over = true;
@@ -486,7 +459,23 @@ static void tick_check_shutdown(struct tick *tick) {
         return;
     }
     if (!tick->is_lingering && tick_stop_is_drained(tick)) {
-        tick_stop_linger(tick);
+        /* Everybody has their replies. If a client's next request arrived after its socket was
+         * closed, TCP would reset the connection, and a reply on its way could be lost: then the
+         * client could not know that its request has run, and would repeat it. So the sockets of
+         * clients that were active just now are first closed in one direction, and what still
+         * comes, which is not run, is read away. */
+        int64_t now_ms = tick->server->clock.monotonic_ms;
+        struct session *session = tick->server->sessions.first;
+        tick->is_lingering = true;
+        while (session != NULL) {
+            struct session *next = session->next;
+            if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
+                !connection_end(connection_of(session))) {
+                connection_close(connection_of(session), "shutdown");
+            }
+            session = next;
+        }
+        uv_timer_start(&tick->drain, tick_stop_on_drain_over, LINGER_MS, 0);
     }
     if (tick->is_lingering && server->sessions.count == 0) {
         tick_stop_stop(tick);
@@ -634,7 +623,7 @@ static bool tick_tell_durations(const struct tick *tick) {
     uint64_t begin = clock_ticks();
     bool has_more = false;
     while (!tick->is_behind) {
-        has_more = registry_tell_durations(tick->server->registry, DUE_KEYS_MAX);
+        has_more = registry_expiry_tell_shifted(tick->server->registry, DUE_KEYS_MAX);
         if (!has_more || clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
             break;
         }
@@ -646,11 +635,11 @@ static bool tick_tell_durations(const struct tick *tick) {
 static bool tick_drop_stale(struct tick *tick) {
     struct registry *registry = tick->server->registry;
     int64_t now_ms = tick->server->clock.monotonic_ms;
-    if (now_ms >= tick->stale_at_ms && registry_has_stale(registry)) {
-        registry_begin_stale(registry);
+    if (now_ms >= tick->stale_at_ms && registry_stale_is_there(registry)) {
+        registry_stale_begin(registry);
         tick->stale_at_ms = now_ms + STALE_EVERY_MS;
     }
-    if (!registry_is_at_stale(registry)) {
+    if (!registry_stale_is_going(registry)) {
         return false;
     }
     uint64_t begin = clock_ticks();
@@ -658,7 +647,7 @@ static bool tick_drop_stale(struct tick *tick) {
     bool has_more = true;
     while (has_more && elapsed_ns < CHORE_BUDGET_NS) {
         has_more = !tick_is_behind(tick->server) && /* it wakes the loop when it is not */
-                   registry_step_stale(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
+                   registry_stale_step(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     }
     tick_note_latency(tick, "stale-cycle", elapsed_ns, elapsed_ns);
@@ -669,7 +658,7 @@ static bool tick_drop_stale(struct tick *tick) {
 static bool tick_handle_due(struct tick *tick) {
     tick_hold_due(tick,
                   server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
-    int64_t due_ms = registry_next_due(tick->server->registry);
+    int64_t due_ms = registry_expiry_next_due(tick->server->registry);
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
@@ -680,7 +669,7 @@ static bool tick_handle_due(struct tick *tick) {
         return has_more;
     }
     has_more |= tick_run_some(tick, registry_roll_due, "roll-cycle");
-    return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
+    return tick_run_some(tick, registry_expiry_remove_due, "expire-cycle") || has_more;
 }
 
 /* Make archives that are copies, or on a replica what their effects will take. They wait for room below maxmemory. true:
@@ -698,7 +687,7 @@ static bool tick_copy_archives(struct tick *tick) {
     uint64_t limit = server->settings.maxmemory;
     uint64_t used = memory_used();
     uint64_t room = limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
-    if (registry_limit_archives(server->registry, room, server->clock.now_ms)) {
+    if (registry_roll_archive_limit(server->registry, room, server->clock.now_ms)) {
         int64_t now_ms = tick->server->clock.monotonic_ms;
         if (tick->archive_logged_at_ms == 0 ||
             now_ms - tick->archive_logged_at_ms >= ARCHIVE_LOG_MS) {
@@ -714,8 +703,8 @@ static bool tick_copy_archives(struct tick *tick) {
     }
     do {
         is_ready = memory_is_ready();
-        has_more = registry_archive_step(server->registry, server->clock.now_ms,
-                                         is_ready ? COPIED_MAX : 0);
+        has_more = registry_roll_archive_step(server->registry, server->clock.now_ms,
+                                              is_ready ? COPIED_MAX : 0);
     } while (has_more && is_ready && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS);
     tick->waits_for_memory |= has_more && !is_ready;
     return has_more && is_ready;
@@ -775,12 +764,12 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     int64_t monotonic_ms = server->clock.monotonic_ms;
     int64_t wait_ms = follow_wait_ms(server);
     if (tick_may_run_due(server)) {
-        int64_t due_ms = registry_next_due(server->registry);
+        int64_t due_ms = registry_expiry_next_due(server->registry);
         wait_ms = due_ms != REGISTRY_NO_EXPIRY ? tick_sooner(wait_ms, due_ms, now_ms) : wait_ms;
         if (server->waits.opens_ms != 0) {
             wait_ms = tick_sooner(wait_ms, server->waits.opens_ms, now_ms);
         }
-        if (registry_has_stale(server->registry)) {
+        if (registry_stale_is_there(server->registry)) {
             wait_ms = tick_sooner(wait_ms, tick->stale_at_ms, monotonic_ms);
         }
     }

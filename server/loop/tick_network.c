@@ -89,17 +89,6 @@ bool tick_network_queue_held(struct tick *tick, struct connection *connection) {
     return true;
 }
 
-/* All its entries have run or were dropped. */
-static void tick_network_release_batch(struct batch *batch) {
-    if (batch->network != NULL) {
-        network_give_back(batch->network, batch);
-        return;
-    }
-    transaction_clear(&((struct held_batch *)batch)->requests);
-    memory_free(batch->entries);
-    memory_free(batch);
-}
-
 void tick_network_release_batches(struct tick *tick) {
     while (tick->queue_first != NULL && tick->queue_first->position == tick->queue_first->count) {
         struct batch *batch = tick->queue_first;
@@ -110,40 +99,19 @@ void tick_network_release_batches(struct tick *tick) {
         if (tick->queue_at == batch) {
             tick->queue_at = batch->next;
         }
-        tick_network_release_batch(batch);
+        /* All its entries have run or were dropped. */
+        if (batch->network != NULL) {
+            network_give_back(batch->network, batch);
+        } else {
+            transaction_clear(&((struct held_batch *)batch)->requests);
+            memory_free(batch->entries);
+            memory_free(batch);
+        }
     }
-}
-
-static void tick_network_log_turned_away(struct tick *tick, int error) {
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    if (tick->full_logged_at_ms != 0 && now_ms - tick->full_logged_at_ms < FULL_LOG_MS) {
-        return;
-    }
-    tick->full_logged_at_ms = now_ms;
-    log_write(LOG_WARNING,
-              "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise the limit "
-              "(ulimit -n) or lower maxclients\"",
-              strerror(error));
-}
-
-static void tick_network_log_proxy_refusals(struct tick *tick,
-                                            const struct proxy_refusals *refusals) {
-    char address[SESSION_ADDRESS_MAX];
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    tick->server->stats.connections_rejected += refusals->count;
-    tick->proxy_refused_count += refusals->count;
-    if (tick->proxy_logged_at_ms != 0 && now_ms - tick->proxy_logged_at_ms < TICK_SECOND_MS) {
-        return;
-    }
-    connection_print_address(&refusals->peer, address);
-    log_write(LOG_WARNING,
-              "client refused on a listener of proxy-protocol addr=%s reason=\"%s\" count=%u",
-              address, refusals->reason, tick->proxy_refused_count);
-    tick->proxy_logged_at_ms = now_ms;
-    tick->proxy_refused_count = 0;
 }
 
 static void tick_network_take_accepted(struct tick *tick, const struct batch *batch) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
     for (unsigned i = 0; i < batch->accepted_count; i++) {
         if (tick->is_draining) {
             close(batch->accepted[i].fd);
@@ -153,10 +121,28 @@ static void tick_network_take_accepted(struct tick *tick, const struct batch *ba
     }
     tick->server->stats.connections_rejected += batch->turned_away.count;
     if (batch->proxy_refusals.count > 0) {
-        tick_network_log_proxy_refusals(tick, &batch->proxy_refusals);
+        char address[SESSION_ADDRESS_MAX];
+        tick->server->stats.connections_rejected += batch->proxy_refusals.count;
+        tick->proxy_refused_count += batch->proxy_refusals.count;
+        if (tick->proxy_logged_at_ms == 0 || now_ms - tick->proxy_logged_at_ms >= TICK_SECOND_MS) {
+            connection_print_address(&batch->proxy_refusals.peer, address);
+            log_write(
+                LOG_WARNING,
+                "client refused on a listener of proxy-protocol addr=%s reason=\"%s\" count=%u",
+                address, batch->proxy_refusals.reason, tick->proxy_refused_count);
+            tick->proxy_logged_at_ms = now_ms;
+            tick->proxy_refused_count = 0;
+        }
     }
     if (batch->turned_away.error != 0) {
-        tick_network_log_turned_away(tick, batch->turned_away.error);
+        if (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= FULL_LOG_MS) {
+            tick->full_logged_at_ms = now_ms;
+            log_write(
+                LOG_WARNING,
+                "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise the limit "
+                "(ulimit -n) or lower maxclients\"",
+                strerror(batch->turned_away.error));
+        }
     }
 }
 

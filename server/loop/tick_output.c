@@ -155,17 +155,6 @@ static bool tick_output_is_of_boards(const struct command *command) {
     return strcmp(command->group, "leaderboard") == 0;
 }
 
-/* DATA brings values of other keys, SINCE LAST ranks on another board. */
-static bool tick_output_has_others(const struct request *request) {
-    for (uint32_t i = 1; i < request->count; i++) {
-        if (bytes_equal_ignoring_case(request->args[i], BYTES("DATA")) ||
-            bytes_equal_ignoring_case(request->args[i], BYTES("SINCE"))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Does the reply follow from the keys that the request names? */
 static bool tick_output_is_of_its_keys(const struct queue_entry *entry) {
     enum { OTHER = COMMAND_WRITE | COMMAND_RUNS_QUEUE | COMMAND_BLOCKING };
@@ -173,8 +162,14 @@ static bool tick_output_is_of_its_keys(const struct queue_entry *entry) {
         return false;
     }
     const struct command *command = command_by_index(entry->command);
-    return (command->flags & COMMAND_READ) != 0 && (command->flags & OTHER) == 0 &&
-           !(tick_output_is_of_boards(command) && tick_output_has_others(&entry->request));
+    const struct request *request = &entry->request;
+    /* DATA brings values of other keys, SINCE LAST ranks on another board. */
+    bool has_others = false;
+    for (uint32_t i = 1; i < request->count && tick_output_is_of_boards(command); i++) {
+        has_others |= bytes_equal_ignoring_case(request->args[i], BYTES("DATA")) ||
+                      bytes_equal_ignoring_case(request->args[i], BYTES("SINCE"));
+    }
+    return (command->flags & COMMAND_READ) != 0 && (command->flags & OTHER) == 0 && !has_others;
 }
 
 /* persistence_is_stuck: may the reply, which has changed nothing, show what is not on disk? In doubt it does. */

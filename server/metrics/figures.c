@@ -9,7 +9,7 @@
 
 #include "server/replication/replication.h"
 #include "server/system/process.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 static double figures_percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? (double)part * 100 / (double)whole : 0;
@@ -24,15 +24,15 @@ static void figures_take_databases(const struct server *server, struct figures *
         figures->databases[i] = (struct figures_database){
             .keys = registry_count(registry, i),
             .boards = registry_board_count(registry, i),
-            .expiring = registry_expiring_count(registry, i),
-            .average_ttl_ms = registry_average_ttl_ms(registry, i, server->clock.now_ms),
+            .expiring = registry_expiry_count(registry, i),
+            .average_ttl_ms = registry_expiry_average_ttl_ms(registry, i, server->clock.now_ms),
             .members = registry_member_count(registry, i),
         };
         figures->members += figures->databases[i].members;
     }
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
-    figures->leagues = registry_league_count(registry);
+    figures->leagues = league_count(registry);
     figures->windows_behind = registry_behind_count(registry);
 }
 

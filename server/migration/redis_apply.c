@@ -11,7 +11,7 @@
 #include "server/clients/broadcast.h"
 #include "server/clients/notify.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/syntax.h"
 #include "server/durability/effect_blob.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -135,7 +135,7 @@ static bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
     if (key == NULL) {
         return true;
     }
-    if (registry_set_expiry(apply->registry, key, expire_at_ms, false) != REGISTRY_OK) {
+    if (registry_expiry_set(apply->registry, key, expire_at_ms, false) != REGISTRY_OK) {
         return redis_apply_fail_memory(apply);
     }
     redis_apply_tell(apply, SETTING_EVENT_GENERIC,
@@ -148,24 +148,24 @@ static bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
 /* Put a member that was looked up. false: error. */
 static bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
                             const struct board_member *member, uint64_t packed_key) {
-    const struct rules *rules = registry_rules(key);
-    uint32_t limit = rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX;
+    const struct board_options *options = registry_options(key);
+    uint32_t limit = options->limit > 0 ? options->limit : BOARD_MEMBERS_MAX;
     if (!member->is_there && board_count(&key->board) >= limit) {
         return redis_apply_fail_key(apply, registry_name(key),
                                     "member '%s': the board is full, it takes at most %u members",
                                     bytes_show(member->name).text, (unsigned)limit);
     }
-    return registry_put_member(apply->registry, key, member, packed_key) == BOARD_OK ||
+    return registry_board_put(apply->registry, key, member, packed_key) == BOARD_OK ||
            redis_apply_fail_memory(apply);
 }
 
 /* After members were put: drop what is below the CAP, and tell. event NULL: it is told otherwise. */
 static void redis_apply_settle(struct redis_apply *apply, struct registry_key *key,
                                const char *event) {
-    uint32_t cap = registry_rules(key)->cap;
+    uint32_t cap = registry_options(key)->cap;
     uint32_t count = board_count(&key->board);
     if (cap > 0 && count > cap) {
-        registry_remove_range(apply->registry, key, cap, count - cap);
+        registry_board_cut(apply->registry, key, cap, count - cap);
     }
     registry_tell_members(apply->registry, key);
     if (event != NULL) {
@@ -238,20 +238,16 @@ struct pair {
 static bool redis_apply_zadd_read_options(const struct request *request, struct zadd *zadd,
                                           uint32_t *first) {
     uint32_t at = *first;
-    for (; at < request->count; at++) {
-        struct bytes word = request->args[at];
-        if (bytes_is(word, "NX")) {
-            zadd->is_new_only = true;
-        } else if (bytes_is(word, "XX")) {
-            zadd->is_existing_only = true;
-        } else if (bytes_is(word, "GT")) {
-            zadd->is_greater_only = true;
-        } else if (bytes_is(word, "LT")) {
-            zadd->is_less_only = true;
-        } else if (bytes_is(word, "INCR")) {
-            zadd->is_increment = true;
-        } else if (!bytes_is(word, "CH")) {
-            break;
+    struct bytes word = at < request->count ? request->args[at] : BYTES("");
+    if (!zadd->is_increment && word.size > 0 && word.at[0] >= 'A') {
+        const struct command *command = command_by_index(command_find_original(BYTES("zadd")));
+        zadd->is_new_only = syntax_find(command, request, "NX") > 0;
+        zadd->is_existing_only = syntax_find(command, request, "XX") > 0;
+        zadd->is_greater_only = syntax_find(command, request, "GT") > 0;
+        zadd->is_less_only = syntax_find(command, request, "LT") > 0;
+        zadd->is_increment = syntax_find(command, request, "INCR") > 0;
+        for (uint32_t next; (next = syntax_skip(command, request, at)) > at;) {
+            at = next;
         }
     }
     *first = at;
@@ -358,10 +354,10 @@ static bool redis_apply_zadd_choose(struct redis_apply *apply, const struct zadd
     if (redis_apply_zadd_judge(&scores, layout) == DECIMAL_OK) {
         return true;
     }
-    const struct rules *rules =
-        registry_rules_taking(apply->registry, zadd->name, redis_apply_zadd_judge, &scores);
-    return layout_keys_equal(&rules->layout, layout) ||
-           registry_choose(apply->registry, zadd->key, rules);
+    const struct board_options *options =
+        registry_options_taking(apply->registry, zadd->name, redis_apply_zadd_judge, &scores);
+    return layout_keys_equal(&options->layout, layout) ||
+           registry_choose(apply->registry, zadd->key, options);
 }
 
 static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
@@ -425,7 +421,7 @@ static bool redis_apply_zrem(struct redis_apply *apply, const struct request *re
             board_look_up(&key->board, name, NULL, &member);
         }
         if (member.is_there) {
-            registry_take_member(apply->registry, key, &member);
+            registry_board_take(apply->registry, key, &member);
         }
     }
     redis_apply_tell(apply, SETTING_EVENT_ZSET, "zrem", registry_name(key));
@@ -814,7 +810,7 @@ static bool redis_apply_merge_removes(struct redis_apply *apply, const struct bo
             board_cursor_next(&cursor);
         }
         if (gone_count > 0) {
-            registry_remove_range(apply->registry, key, rank, gone_count);
+            registry_board_cut(apply->registry, key, rank, gone_count);
         }
     }
     apply->merge.rank = rank;

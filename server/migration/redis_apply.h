@@ -1,5 +1,5 @@
 /* Applies the commands of a Redis's replication stream to the registry, so that the keys have the same members and the
- * same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
+ * same scores, whatever the boards' own options would make of the command. Where the Redis has the module,
  * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit. Those of its bans
  * and of durable jobs that it has not finished come as LB.APPLYSTATE.
  *

@@ -46,8 +46,8 @@ static bool redis_position_put_field(struct registry *registry, struct bytes fie
     uint32_t added_count;
     bool is_new;
     struct registry_key *key =
-        registry_find_or_create_hash(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
-    if (key == NULL || registry_put_fields(registry, key, args, 1, &added_count) == HASH_OK) {
+        registry_hash_find_or_create(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
+    if (key == NULL || registry_hash_put(registry, key, args, 1, &added_count) == HASH_OK) {
         return key != NULL;
     }
     if (is_new) {
@@ -58,7 +58,7 @@ static bool redis_position_put_field(struct registry *registry, struct bytes fie
 
 static void redis_position_remove_field(struct registry *registry, struct bytes field) {
     struct registry_key *key = redis_position_find(registry);
-    if (key != NULL && registry_remove_field(registry, key, field) && hash_count(&key->hash) == 0) {
+    if (key != NULL && registry_hash_remove(registry, key, field) && hash_count(&key->hash) == 0) {
         registry_remove(registry, key);
     }
 }

@@ -138,7 +138,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
                                          .key_kind = &key_kind_board,
                                          .database = key->database,
                                          .name = host_bytes(name),
-                                         .rules = registry_rules(key),
+                                         .options = registry_options(key),
                                          .state = registry_state(key),
                                          .expire_at_ms = REGISTRY_NO_EXPIRY,
                                          .key = key}};
@@ -160,11 +160,11 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 
 /* Ids of results that a key of the command has. Whatever is there before, these changes are possible. */
 static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
-    struct rules ids;
+    struct board_options ids;
     switch (effect->kind) {
     case EFFECT_CREATE:
-        once_ids_make_rules(&ids);
-        return rules_equal(effect->rules, &ids);
+        once_ids_make_options(&ids);
+        return board_options_equal(effect->options, &ids);
     case EFFECT_PUT:
     case EFFECT_TAKE:
         return effect->member.size >= 1 && effect->member.size <= ONCE_ID_MAX &&
@@ -177,7 +177,7 @@ static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed
     case EFFECT_RENAME:
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_FILL:
     case EFFECT_TAGS:
     case EFFECT_STATE:

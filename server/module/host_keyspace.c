@@ -58,12 +58,12 @@ bool keyspace_open(const struct call *call, struct bytes name) {
            !working_set_lacks(host_run_set(), name);
 }
 
-const struct rules *keyspace_peek_rules(const struct call *call, const struct registry_key *key,
-                                        struct bytes name) {
+const struct board_options *
+keyspace_peek_options(const struct call *call, const struct registry_key *key, struct bytes name) {
     const struct registry_key *found =
         registry_peek(call->registry, key->database, name, call->now_ms);
     if (found != NULL) {
-        return registry_rules(found); /* it has come to be just now */
+        return registry_options(found); /* it has come to be just now */
     }
     struct host_named named = host_open_named(module.context, name);
     const struct host_value *value = named.key != NULL ? host_value_of_board(named.key) : NULL;
@@ -72,7 +72,7 @@ const struct rules *keyspace_peek_rules(const struct call *call, const struct re
         (void)working_set_lacks(host_run_set(), name);
     }
     host_close_named(module.context, named);
-    return value != NULL ? registry_rules(value->key) : NULL;
+    return value != NULL ? registry_options(value->key) : NULL;
 }
 
 const struct board *keyspace_find_board(const struct call *call, struct bytes name) {
@@ -300,7 +300,7 @@ static void host_keyspace_cut(struct registry_key *ids, uint32_t old_count) {
     uint32_t count = old_count < CUT_MAX ? old_count : CUT_MAX;
     bool is_all = count == board_count(&ids->board);
     if (count > 0) {
-        registry_remove_range(module.server.registry, ids, 0, count);
+        registry_board_cut(module.server.registry, ids, 0, count);
     }
     if (is_all) {
         registry_remove(module.server.registry, ids);
@@ -317,7 +317,7 @@ void once_ids_forget(struct server *server, struct registry_key *ids, uint16_t o
 
 struct registry_key *once_ids_find_or_create(struct server *server, uint32_t database,
                                              struct bytes key) {
-    struct rules rules;
+    struct board_options options;
     bool is_new;
     struct registry_key *ids = host_keyspace_find(key);
     uint32_t old_count = ids != NULL ? host_keyspace_count_old(ids) : 0;
@@ -329,8 +329,8 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     if (ids != NULL) {
         return ids;
     }
-    once_ids_make_rules(&rules);
-    return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &rules, NULL,
+    once_ids_make_options(&options);
+    return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &options, NULL,
                                         server->clock.now_ms, &is_new);
 }
 

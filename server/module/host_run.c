@@ -293,7 +293,7 @@ static bool host_run_refuses_period(const struct call *call) {
         strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
     bool has_period =
         !is_by_name &&
-        setting_board_rules_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
+        setting_board_options_for(&module.server.settings, name, 0)->period.unit != PERIOD_NONE;
     for (uint32_t i = 2; is_by_name && i < call->request->count; i++) {
         has_period |= call_arg_is(call, i, "PERIOD");
     }
@@ -484,18 +484,18 @@ static void host_run_drop_members(void *context) {
         return;
     }
     struct registry_key *key = registry_find(registry, 0, dropping->name, now_ms);
-    if (key == NULL || key->kind != REGISTRY_BOARD || registry_rules(key)->stale_ms == 0) {
+    if (key == NULL || key->kind != REGISTRY_BOARD || registry_options(key)->stale_ms == 0) {
         return;
     }
     dropping->left = HOST_STALE_DONE;
-    if (!registry_can_be_stale(key, now_ms) ||
-        registry_drop_stale(registry, key, now_ms, dropping->from_key, &work, &is_done) == 0) {
+    if (!registry_stale_may_leave(key, now_ms) ||
+        registry_stale_drop(registry, key, now_ms, dropping->from_key, &work, &is_done) == 0) {
         dropping->left = is_done || work > 0 ? HOST_STALE_DONE : HOST_STALE_MORE;
         return;
     }
     dropping->left = is_done ? HOST_STALE_DONE : HOST_STALE_MORE;
     notify_send(&module.server, "lb.stale", 0, dropping->name);
-    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
         notify_send(&module.server, "del", 0, dropping->name);
         registry_remove(registry, key);
         dropping->left = HOST_STALE_GONE;

@@ -43,7 +43,8 @@ void host_state_replicate(struct host_context *ctx) {
 }
 
 void host_state_expire(void) {
-    (void)registry_expire_due(module.server.registry, module.server.clock.now_ms, EXPIRE_COUNT);
+    (void)registry_expiry_remove_due(module.server.registry, module.server.clock.now_ms,
+                                     EXPIRE_COUNT);
 }
 
 void host_state_clear(void) {

@@ -54,12 +54,12 @@ static bool host_type_refuse(const struct type_loading *loading, const char *why
 }
 
 static bool host_type_open_board(struct type_loading *loading) {
-    struct rules ids;
-    once_ids_make_rules(&ids);
-    if (loading->read->is_ids && !rules_equal(&loading->read->rules, &ids)) {
+    struct board_options ids;
+    once_ids_make_options(&ids);
+    if (loading->read->is_ids && !board_options_equal(&loading->read->options, &ids)) {
         return host_type_refuse(loading, "damaged ids");
     }
-    if (!registry_create_board_like(module.server.registry, &loading->read->rules,
+    if (!registry_create_board_like(module.server.registry, &loading->read->options,
                                     &loading->board)) {
         return host_type_refuse(loading, "out of memory");
     }
@@ -156,7 +156,7 @@ static struct registry_key *host_type_load_key(struct type_loading *loading, int
     if (host_type_load_head(loading, version) && host_type_load_members(loading)) {
         key = registry_embedded_create(
             module.server.registry, loading->read->is_ids ? REGISTRY_ONCE : 0, loading->name,
-            REGISTRY_BOARD, rules_of(board_layout(&loading->board)), &loading->read->state);
+            REGISTRY_BOARD, board_options_of(board_layout(&loading->board)), &loading->read->state);
     }
     if (key != NULL) {
         board_move_to(&loading->board, &key->board);

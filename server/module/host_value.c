@@ -1,7 +1,7 @@
 /* Values of the host's keys. See host_value.h.
  *
  * The host frees values in other threads, too (UNLINK, FLUSHALL ASYNC). The members go there; what is
- * shared, the rules, is released in the main thread, from a list that any thread may push to. A value that the main
+ * shared, the options, is released in the main thread, from a list that any thread may push to. A value that the main
  * thread is at work on (has_remains) goes to that list with all it holds. */
 #include "server/module/host_value.h"
 
@@ -39,7 +39,7 @@ struct host_value *host_value_of_board(struct host_key *opened) {
     return value != NULL && value->key != NULL ? value : NULL;
 }
 
-static const struct rules *host_value_free_key(struct registry_key *key) {
+static const struct board_options *host_value_free_key(struct registry_key *key) {
     return key != NULL ? registry_embedded_free(key) : NULL;
 }
 
@@ -49,8 +49,8 @@ void host_value_free(struct host_value *value) {
             memory_free(value);
             return;
         }
-        value->rules = host_value_free_key(value->key);
-        value->ids_rules = host_value_free_key(value->ids);
+        value->options = host_value_free_key(value->key);
+        value->ids_options = host_value_free_key(value->ids);
         value->is_emptied = true;
     }
     value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
@@ -132,8 +132,8 @@ static bool host_value_step(uint32_t work) {
         struct host_value *next = unfreed.freed->next_freed;
         struct host_value *value = unfreed.freed;
         if (value->is_emptied) {
-            registry_embedded_release(module.server.registry, value->rules);
-            registry_embedded_release(module.server.registry, value->ids_rules);
+            registry_embedded_release(module.server.registry, value->options);
+            registry_embedded_release(module.server.registry, value->ids_options);
         } else {
             host_value_free_later(&value->key);
             host_value_free_later(&value->ids);
@@ -319,14 +319,15 @@ void host_value_note_ids(struct host_value *value, struct bytes name, int databa
 
 void host_value_note_due(struct host_value *value, struct bytes name, int database) {
     if (value->key != NULL) {
-        const struct rules *rules = registry_rules(value->key);
+        const struct board_options *options = registry_options(value->key);
         int64_t now_ms = module.server.clock.now_ms;
-        if (rules->period.unit != PERIOD_NONE) {
-            (void)host_value_put_note(NOTE_ROLL, name, database, rules->period_end_ms);
+        if (options->period.unit != PERIOD_NONE) {
+            (void)host_value_put_note(NOTE_ROLL, name, database, options->period_end_ms);
         }
-        value->stale_number = rules->stale_ms > 0 ? host_value_put_note(NOTE_STALE, name, database,
-                                                                        now_ms + STALE_EVERY_MS)
-                                                  : 0;
+        value->stale_number =
+            options->stale_ms > 0
+                ? host_value_put_note(NOTE_STALE, name, database, now_ms + STALE_EVERY_MS)
+                : 0;
     }
     value->ids_number = 0;
     host_value_note_ids(value, name, database);

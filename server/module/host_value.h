@@ -13,14 +13,14 @@
 /* The host moves values to other names without a word (RENAME, MOVE, SWAPDB), so the names in the
  * keys are only those they were found by last. */
 struct host_value {
-    /* Owned; in no database, but while they are in a working set. Of an emptied one the rules that they had. */
+    /* Owned; in no database, but while they are in a working set. Of an emptied one the options that they had. */
     union {
         struct registry_key *key; /* the board; NULL: none */
-        const struct rules *rules;
+        const struct board_options *options;
     };
     union {
         struct registry_key *ids; /* in REGISTRY_ONCE; NULL: none */
-        const struct rules *ids_rules;
+        const struct board_options *ids_options;
     };
     union {
         /* Of the notes by which its passes of STALE go on, and its ids are forgotten; 0: none. */
@@ -30,7 +30,7 @@ struct host_value {
         struct host_value *next_freed;
     };
     atomic_bool has_remains; /* the main thread is at work on it; set and cleared there */
-    bool is_emptied;         /* freed, and its members with it: the rules are to be released */
+    bool is_emptied;         /* freed, and its members with it: the options are to be released */
     bool is_freed;           /* freed, and goes with the last of its remains */
 };
 _Static_assert(sizeof(struct host_value) <= 32, "every key of the host has one");

@@ -74,7 +74,7 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
         registry_embedded_lend(module.server.registry, entry->key);
         return true;
     }
-    return entry->key != NULL && registry_admit(module.server.registry, entry->key);
+    return entry->key != NULL && registry_embedded_admit(module.server.registry, entry->key);
 }
 
 static void working_set_release_name(const struct working_set *set, struct host_string *name,
@@ -94,7 +94,7 @@ static bool working_set_put_own(struct working_set *set, struct bytes text) {
 
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
     struct bytes base;
-    if (set->applies || !archive_find_board(text, &base)) {
+    if (set->applies || !archive_name_find_board(text, &base)) {
         return working_set_put_as(set, name, text, false);
     }
     bool is_put = working_set_put_own(set, base) && working_set_put_as(set, name, text, false);
@@ -107,7 +107,7 @@ bool working_set_put(struct working_set *set, struct host_string *name, struct b
 
 bool working_set_put_named(struct working_set *set, struct bytes name) {
     struct bytes base; /* an archive may only come to be now, because its board is due */
-    bool has_base = !set->applies && archive_find_board(name, &base);
+    bool has_base = !set->applies && archive_name_find_board(name, &base);
     return (!has_base || working_set_put_own(set, base)) && working_set_put_own(set, name);
 }
 
@@ -128,7 +128,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     if (set->is_lent) { /* another key comes: the one that was lent is put where both can be */
         set->is_lent = false;
         registry_embedded_take_back(module.server.registry);
-        is_admitted = registry_admit(module.server.registry, set->keys[0].key);
+        is_admitted = registry_embedded_admit(module.server.registry, set->keys[0].key);
         set->keys[0].key = is_admitted ? set->keys[0].key : NULL;
     }
     if (!is_admitted || !working_set_reserve(set)) {
@@ -198,7 +198,7 @@ bool working_set_open_ids(struct working_set *set, struct bytes name) {
     if (entry->value != NULL && entry->value->ids != NULL) {
         struct registry_key *ids =
             working_set_name_key(&entry->value->ids, name, &entry->is_to_note);
-        if (ids == NULL || !registry_admit(module.server.registry, ids)) {
+        if (ids == NULL || !registry_embedded_admit(module.server.registry, ids)) {
             return false;
         }
     }
@@ -246,7 +246,7 @@ void working_set_note(struct working_set *set, const struct effect *effect) {
     set->has_gone |= has_gone;
     if (entry != NULL) {
         entry->is_changed = true;
-        entry->is_to_note |= effect->kind == EFFECT_RULES || effect->kind == EFFECT_CREATE;
+        entry->is_to_note |= effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_CREATE;
         entry->is_replaced |= has_gone;
         entry->is_rolled |= has_gone && effect->kind == EFFECT_RENAME;
     }
@@ -335,7 +335,7 @@ static struct registry_key *working_set_leave_ids(const struct working_key *entr
     }
     struct registry_key *ids = registry_embedded_find_in(registry, REGISTRY_ONCE, entry->text);
     if (ids != NULL) {
-        registry_dismiss(registry, ids);
+        registry_embedded_dismiss(registry, ids);
     }
     if (entry->value != NULL) {
         entry->value->ids = ids;
@@ -349,7 +349,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     struct registry_key *ids = working_set_leave_ids(entry);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
     if (now != NULL) {
-        registry_dismiss(registry, now);
+        registry_embedded_dismiss(registry, now);
     }
     if (now == NULL) {
         working_set_leave_none(set, entry, ids);
@@ -360,7 +360,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (entry->is_changed) {
         /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
          * stays. */
-        bool is_archive = registry_rules(entry->key)->is_archive;
+        bool is_archive = registry_options(entry->key)->is_archive;
         if (entry->is_to_note) {
             host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
         }
@@ -406,7 +406,7 @@ void working_set_end(struct working_set *set) {
             struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
             struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
             int64_t expire_at_ms = registry_expiry(registry, key);
-            registry_dismiss(registry, key);
+            registry_embedded_dismiss(registry, key);
             (void)working_set_give(set, opened, host_bytes(name), key, NULL, expire_at_ms);
             host_CloseKey(opened);
             host_SignalModifiedKey(set->ctx, name);
@@ -416,7 +416,7 @@ void working_set_end(struct working_set *set) {
     if (set->keys != set->keys_inline) {
         memory_free(set->keys);
     }
-    registry_end_command(module.server.registry);
+    registry_free_after_command(module.server.registry);
 }
 
 /* ---- copies ----
@@ -455,9 +455,9 @@ bool working_set_copy(struct working_set *set) {
             working_set_drop_copies(set);
             return false;
         }
-        registry_dismiss(registry, set->boards[i]);
+        registry_embedded_dismiss(registry, set->boards[i]);
         working_set_set_key(&set->keys[i], copy);
-        CHECK(registry_admit(registry, copy)); /* into the place that is free now */
+        CHECK(registry_embedded_admit(registry, copy)); /* into the place that is free now */
     }
     registry_embedded_hold_rolls(registry);
     return true;
@@ -483,11 +483,11 @@ void working_set_drop_copies(struct working_set *set) {
     struct registry_key *key;
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->boards[i] != NULL && set->keys[i].key == set->boards[i]) {
-            registry_dismiss(registry, set->boards[i]);
+            registry_embedded_dismiss(registry, set->boards[i]);
         }
     }
     while ((key = registry_embedded_first(registry)) != NULL) {
-        registry_dismiss(registry, key);
+        registry_embedded_dismiss(registry, key);
         if (key->kind == REGISTRY_BOARD) {
             working_set_discard_key(key);
         } else {
@@ -501,7 +501,7 @@ void working_set_drop_copies(struct working_set *set) {
         entry->key = NULL;
         if (set->boards[i] != NULL) {
             working_set_set_key(entry, set->boards[i]);
-            CHECK(registry_admit(registry, entry->key)); /* there was room for it before */
+            CHECK(registry_embedded_admit(registry, entry->key)); /* there was room for it before */
         }
     }
     registry_embedded_hold_rolls(registry);

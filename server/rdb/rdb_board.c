@@ -21,7 +21,7 @@ static enum rdb_board_event rdb_board_refuse(struct rdb_board *board, const char
 bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format, uint64_t time_us,
                      uint64_t member_count) {
     board->error = NULL;
-    board->has_rules = false;
+    board->has_options = false;
     board->has_ids = (format & RDB_BOARD_HAS_IDS) != 0;
     board->is_ids = (format & RDB_BOARD_IS_IDS) != 0;
     format &= ~(uint64_t)(board->has_ids ? RDB_BOARD_HAS_IDS : RDB_BOARD_IS_IDS);
@@ -50,9 +50,9 @@ static bool rdb_board_are_fit(struct rdb_board *board) {
         bool is_first = board->read_count == 0 && i == 0;
         bool are_values_fit = !board->decoder.has_values ||
                               tag_values_unpack(board->decoder.entry_values[i],
-                                                board->rules.layout.tags.count, &values);
+                                                board->options.layout.tags.count, &values);
         if (entry->member.size == 0 || entry->member.size > BOARD_MEMBER_MAX ||
-            !layout_has_room(&board->rules.layout, entry->key) || !are_values_fit ||
+            !layout_has_room(&board->options.layout, entry->key) || !are_values_fit ||
             (!is_first && entry->key > board->last_key)) {
             return false;
         }
@@ -76,16 +76,17 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     board->is_chunk_used = true;
     switch (record) {
     case EFFECT_RECORD_OPEN:
-        if (board->has_rules) {
+        if (board->has_options) {
             break;
         }
-        rules_copy(board->decoder.effect.rules, &board->rules);
-        board->state = rules_have_state(&board->rules) ? board->decoder.state
-                                                       : (struct board_state){.from_ms = 0};
-        board->has_rules = true;
+        board_options_copy(board->decoder.effect.options, &board->options);
+        board->state = board_options_have_state(&board->options)
+                           ? board->decoder.state
+                           : (struct board_state){.from_ms = 0};
+        board->has_options = true;
         return RDB_BOARD_OPENED;
     case EFFECT_RECORD_ENTRIES:
-        if (!board->has_rules ||
+        if (!board->has_options ||
             board->decoder.entry_count > board->member_count - board->read_count ||
             !rdb_board_are_fit(board)) {
             break;

@@ -10,7 +10,7 @@
  *     rdb_board_begin(board, version, format, time_us, member_count)
  *     rdb_board_take(board, chunk)
  *     while ((event = rdb_board_next(board)) > RDB_BOARD_CHUNK_END)
- *         RDB_BOARD_OPENED     rules
+ *         RDB_BOARD_OPENED     options
  *         RDB_BOARD_ENTRIES    entry_count entries
  *     the next chunk, until rdb_board_is_whole
  *
@@ -32,12 +32,12 @@ enum rdb_board_event {
 };
 
 struct rdb_board {
-    struct rules rules; /* from RDB_BOARD_OPENED on */
+    struct board_options options; /* from RDB_BOARD_OPENED on */
     struct board_state state;
     int64_t time_us; /* when it was written */
     uint64_t member_count, read_count;
     const char *error; /* NULL: none */
-    bool has_rules;
+    bool has_options;
     bool has_ids, is_ids;
     /* Private. */
     bool is_chunk_used; /* something was in it */
@@ -69,7 +69,7 @@ static inline const struct bytes *rdb_board_values(const struct rdb_board *board
     return board->decoder.has_values ? board->decoder.entry_values : NULL;
 }
 static inline bool rdb_board_is_whole(const struct rdb_board *board) {
-    return board->has_rules && board->read_count == board->member_count;
+    return board->has_options && board->read_count == board->member_count;
 }
 
 /* ---- writing ---- */

@@ -102,7 +102,7 @@ static bool rdb_load_begin_key(struct rdb_load *load) {
     rdb_load_drop_board(load);
     load->has_board =
         load->kind == RDB_BOARD
-            ? registry_create_board_like(load->registry, &board->rules, &load->board)
+            ? registry_create_board_like(load->registry, &board->options, &load->board)
             : registry_create_board(load->registry, load->name, load->now_us / 1000, &load->board);
     if (!load->has_board) {
         return rdb_load_fail_memory(load);
@@ -161,12 +161,12 @@ static bool rdb_load_take_field(struct rdb_load *load) {
 
 /* ---- in place ---- */
 
-/* Its name is free, or becomes it. rules: of a board; NULL: it is a hash. */
-static bool rdb_load_take_name(struct rdb_load *load, const struct rules *rules) {
+/* Its name is free, or becomes it. options: of a board; NULL: it is a hash. */
+static bool rdb_load_take_name(struct rdb_load *load, const struct board_options *options) {
     if (load->replace != NULL) {
         load->replace(load->context, load);
     }
-    return registry_may_put(load->registry, (uint32_t)load->database, load->name, rules) ||
+    return registry_may_put(load->registry, (uint32_t)load->database, load->name, options) ||
            rdb_load_fail_key(load, registry_peek(load->registry, (uint32_t)load->database,
                                                  load->name, INT64_MIN) != NULL
                                        ? "it is there twice"
@@ -175,7 +175,7 @@ static bool rdb_load_take_name(struct rdb_load *load, const struct rules *rules)
 
 /* The board is filled. */
 static bool rdb_load_put_board(struct rdb_load *load) {
-    if (!rdb_load_take_name(load, rules_of(board_layout(&load->board)))) {
+    if (!rdb_load_take_name(load, board_options_of(board_layout(&load->board)))) {
         return false;
     }
     uint32_t cut_count = load->value.count - board_count(&load->board);
@@ -189,18 +189,6 @@ static bool rdb_load_put_board(struct rdb_load *load) {
     load->module_board_count += load->kind == RDB_BOARD;
     load->member_count -= cut_count;
     load->cut_count += cut_count;
-    return true;
-}
-
-static bool rdb_load_begin_filling(struct rdb_load *load) {
-    const struct rules *rules = rules_of(board_layout(&load->board));
-    bool is_exact = load->kind == RDB_BOARD;
-    if (!is_exact && rules->limit > 0 && load->value.count > rules->limit) {
-        return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u",
-                                 (unsigned)load->value.count, (unsigned)rules->limit);
-    }
-    rdb_value_begin_fill(&load->value, &load->board, is_exact ? 0 : rules->cap);
-    load->is_filling = true;
     return true;
 }
 
@@ -237,13 +225,21 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
     if (is_hash && !rdb_load_check(load, rdb_value_end_hash(&load->value), NULL)) {
         return false;
     }
-    bool is_lasting = load->kind == RDB_BOARD && load->reader.board->rules.is_created;
+    bool is_lasting = load->kind == RDB_BOARD && load->reader.board->options.is_created;
     bool is_empty =
         is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
     bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
                       expire_at_ms <= load->now_us / 1000;
     if (!is_empty && !is_expired && !is_hash) {
-        return rdb_load_begin_filling(load);
+        const struct board_options *options = board_options_of(board_layout(&load->board));
+        bool is_exact = load->kind == RDB_BOARD;
+        if (!is_exact && options->limit > 0 && load->value.count > options->limit) {
+            return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u",
+                                     (unsigned)load->value.count, (unsigned)options->limit);
+        }
+        rdb_value_begin_fill(&load->value, &load->board, is_exact ? 0 : options->cap);
+        load->is_filling = true;
+        return true;
     }
     if (!is_empty && !is_expired) {
         load->hash_count++;
@@ -338,7 +334,7 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
     case RDB_END:
         /* Bans that are over go; no other key is due. */
         if (!reader->is_single && !load->keeps_expired) {
-            (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
+            (void)registry_expiry_remove_due(load->registry, load->now_us / 1000, UINT32_MAX);
         }
         load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
         return RDB_LOAD_DONE;

@@ -9,7 +9,7 @@
  *     rdb_load_step                     the same in bounded steps, of what rdb_reader_feed was given
  *     rdb_load_begin_value              then feed: the value of a DUMP payload
  *
- * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
+ * A sorted set gets the options that the settings have for its name; its members, scores and order are those
  * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
  * for clients, and do not hold back an import. A board of the module keeps everything as it was. So do its bans, and the
  * durable jobs that it had not finished, which a server carries out when it starts. Where rdb_load_step has failed, the

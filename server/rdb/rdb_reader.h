@@ -2,7 +2,7 @@
  *
  *     rdb_reader_feed(&reader, piece);
  *     while ((event = rdb_reader_next(&reader)) > RDB_MORE)
- *         RDB_KEY      database, name, kind, type, expire_at_ms; of a board its rules, too
+ *         RDB_KEY      database, name, kind, type, expire_at_ms; of a board its options, too
  *         RDB_ENTRY    text and score of a zset, text and value of a hash; none of other kinds
  *         RDB_ENTRIES  some entries of a board, best first
  *         RDB_KEY_END
@@ -58,8 +58,8 @@ struct rdb_reader {
     unsigned type;
     int64_t expire_at_ms; /* or RDB_NO_EXPIRY */
     struct bytes text, value;
-    double score;                /* not nan */
-    struct rdb_board *board;     /* RDB_BOARD: rules, time_us, member_count; RDB_ENTRIES: entries */
+    double score;            /* not nan */
+    struct rdb_board *board; /* RDB_BOARD: options, time_us, member_count; RDB_ENTRIES: entries */
     int64_t field_expire_at_ms;  /* RDB_ENTRY of a hash: the field's; or RDB_NO_EXPIRY */
     uint64_t field_expiry_count; /* fields that had one */
     uint64_t function_count;     /* libraries of functions, which are passed over */

@@ -75,7 +75,7 @@ bool rdb_state_write(struct registry *registry, int64_t time_us,
     rdb_state_begin_blob(&writing);
     size_t empty_size = writing.blob.size;
     for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
-        registry_each(registry, database, INT64_MIN, rdb_state_write_key, &writing);
+        registry_walk_each(registry, database, INT64_MIN, rdb_state_write_key, &writing);
     }
     if (writing.blob.size > empty_size || writing.blob.is_broken) {
         rdb_state_end_blob(&writing);
@@ -121,7 +121,7 @@ static bool rdb_state_follows(struct checking *checking, const struct effect *ef
     case EFFECT_FLUSH:
     case EFFECT_RENAME:
     case EFFECT_COPY:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_FILL:
     case EFFECT_TAGS:
     case EFFECT_STATE:

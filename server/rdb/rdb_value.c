@@ -363,31 +363,33 @@ enum rdb_value_status rdb_value_choose(struct rdb_value *value, struct registry 
                                        struct bytes name, double score, int64_t now_us,
                                        struct board *board, char *error) {
     const struct value_and_score scores = {.value = value, .score = score};
-    const struct rules *rules = registry_rules_taking(registry, name, rdb_value_judge, &scores);
+    const struct board_options *options =
+        registry_options_taking(registry, name, rdb_value_judge, &scores);
     struct board other;
     uint64_t base;
     uint64_t ordinal;
-    if (rdb_value_judge(&scores, &rules->layout) != DECIMAL_OK) {
+    if (rdb_value_judge(&scores, &options->layout) != DECIMAL_OK) {
         /* Of a score that fits alone, what was put before it does not. */
         enum rdb_value_status status =
-            rdb_value_find_ordinal(&rules->layout.fields[0], score, &ordinal, error);
+            rdb_value_find_ordinal(&options->layout.fields[0], score, &ordinal, error);
         return status == RDB_VALUE_OK
                    ? rdb_value_find_ordinal(&value->layout->fields[0], score, &ordinal, error)
                    : status;
     }
-    if (layout_stamp(&rules->layout, layout_zero_key(&rules->layout), now_us, &base) != LAYOUT_OK) {
-        layout_explain_time(&rules->layout, now_us, error);
+    if (layout_stamp(&options->layout, layout_zero_key(&options->layout), now_us, &base) !=
+        LAYOUT_OK) {
+        layout_explain_time(&options->layout, now_us, error);
         return RDB_VALUE_REFUSED;
     }
-    if (!registry_create_board_like(registry, rules, &other)) {
+    if (!registry_create_board_like(registry, options, &other)) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < value->count; i++) {
         uint64_t *key = &value->entries[i].key;
-        CHECK(rdb_value_convert(value->layout, *key, &rules->layout, &ordinal) == DECIMAL_OK);
-        *key = layout_with_ordinal(&rules->layout, base, 0, ordinal);
+        CHECK(rdb_value_convert(value->layout, *key, &options->layout, &ordinal) == DECIMAL_OK);
+        *key = layout_with_ordinal(&options->layout, base, 0, ordinal);
     }
-    if (rules->layout.fields[0].is_ascending != value->layout->fields[0].is_ascending) {
+    if (options->layout.fields[0].is_ascending != value->layout->fields[0].is_ascending) {
         value->is_in_order = value->count < 2;
         value->is_in_reverse = value->count < 2;
     }

@@ -167,7 +167,7 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
             rdb_write_byte(&writing.pack, OP_DATABASE);
             rdb_write_length(&writing.pack, database);
             /* Also what is over: it ends when that is said. */
-            registry_each(registry, database, INT64_MIN, rdb_write_put_key, &writing);
+            registry_walk_each(registry, database, INT64_MIN, rdb_write_put_key, &writing);
         }
     }
     rdb_write_byte(&writing.pack, OP_END);

@@ -34,21 +34,6 @@ void backlog_clear(struct backlog *backlog) {
     backlog->next_group = 0;
 }
 
-static struct backlog_chunk *backlog_add_chunk(struct backlog *backlog, size_t size,
-                                               uint64_t group) {
-    size_t capacity = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-    struct backlog_chunk *chunk = memory_allocate(sizeof *chunk + capacity);
-    if (chunk == NULL) {
-        return NULL;
-    }
-    *chunk = (struct backlog_chunk){
-        .first_group = group, .last_group = group, .begin = backlog->end, .capacity = capacity};
-    *(backlog->last != NULL ? &backlog->last->next : &backlog->first) = chunk;
-    backlog->last = chunk;
-    backlog->memory_size += sizeof *chunk + capacity;
-    return chunk;
-}
-
 bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
                  const char *payload) {
     struct backlog_chunk *chunk = backlog->last;
@@ -57,10 +42,18 @@ bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
         return false;
     }
     if (chunk == NULL || chunk->capacity - chunk->size < size) {
-        chunk = backlog_add_chunk(backlog, size, head->sequence);
-    }
-    if (chunk == NULL) {
-        return false;
+        size_t capacity = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+        chunk = memory_allocate(sizeof *chunk + capacity);
+        if (chunk == NULL) {
+            return false;
+        }
+        *chunk = (struct backlog_chunk){.first_group = head->sequence,
+                                        .last_group = head->sequence,
+                                        .begin = backlog->end,
+                                        .capacity = capacity};
+        *(backlog->last != NULL ? &backlog->last->next : &backlog->first) = chunk;
+        backlog->last = chunk;
+        backlog->memory_size += sizeof *chunk + capacity;
     }
     wire_put_group(chunk->at + chunk->size, head, payload);
     chunk->size += size;

@@ -200,21 +200,16 @@ void failover_take_order(struct server *server, const struct replica *replica) {
     server->replication.failover.is_ordered |= why == NULL;
 }
 
-static void failover_step_asked(struct server *server) {
-    const struct replication *replication = &server->replication;
+/* ---- steps ---- */
+
+void failover_step(struct server *server, bool has_waiting_answers) {
+    struct replication *replication = &server->replication;
     int64_t until_ms = replication->failover.asked_until_ms;
     if (until_ms != 0 &&
         (server->clock.monotonic_ms >= until_ms || !replication_is_up(replication))) {
         log_write(LOG_WARNING, "failover: the master has not handed over, and is replaced");
         replication_promote(server);
     }
-}
-
-/* ---- steps ---- */
-
-void failover_step(struct server *server, bool has_waiting_answers) {
-    struct replication *replication = &server->replication;
-    failover_step_asked(server);
     if (replication->failover.state != REPLICATION_FAILOVER_WAITS) {
         return;
     }

@@ -55,19 +55,6 @@ static void feed_take_read(struct feed *feed, struct feed_disk_place *files,
  *
  * While the worker is busy it owns job, raw, out, larger_size and result. */
 
-/* The file's head, by which its groups are known. */
-static bool feed_disk_open_file(struct feed_disk *reader) {
-    char head[JOURNAL_FILE_HEAD];
-    struct feed_disk_place *job = &reader->job;
-    job->fd = disk_open(AT_FDCWD, reader->path, O_RDONLY, 0);
-    if (job->fd < 0 || !disk_read_whole(job->fd, head, sizeof head, 0)) {
-        return false;
-    }
-    job->file_id = journal_file_id(head);
-    job->offset = JOURNAL_FILE_HEAD;
-    return job->file_id != 0;
-}
-
 /* Take the groups that are whole in the window. false: one is not what was written. */
 static bool feed_disk_take_groups(struct feed_disk *reader, size_t size) {
     struct feed_disk_place *job = &reader->job;
@@ -106,8 +93,18 @@ static void feed_disk_run_read(void *context) {
     ssize_t size;
     reader->larger_size = 0;
     reader->result = FEED_DISK_NONE;
-    if (job->fd < 0 && !feed_disk_open_file(reader)) {
-        return;
+    if (job->fd < 0) {
+        /* The file's head, by which its groups are known. */
+        char head[JOURNAL_FILE_HEAD];
+        job->fd = disk_open(AT_FDCWD, reader->path, O_RDONLY, 0);
+        if (job->fd < 0 || !disk_read_whole(job->fd, head, sizeof head, 0)) {
+            return;
+        }
+        job->file_id = journal_file_id(head);
+        job->offset = JOURNAL_FILE_HEAD;
+        if (job->file_id == 0) {
+            return;
+        }
     }
     do {
         size = pread(job->fd, reader->raw.at, reader->raw.capacity, (off_t)job->offset);
@@ -507,14 +504,6 @@ static void feed_copy_complete_one(struct feed *feed, const struct feed_copy *co
     }
 }
 
-/* The next bytes, into feed->piece. */
-static enum stream_status feed_copy_read(struct feed *feed, struct feed_copy *copy, size_t *size,
-                                         char *error) {
-    return copy->is_redis ? feed_redis_copy_read(feed, copy, size, error)
-                          : persistence_read_stream(feed->server->persistence, feed->piece,
-                                                    sizeof feed->piece, size, error);
-}
-
 /* true: there is more to do at once. */
 static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
     enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
@@ -525,7 +514,11 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
         if (!feed_redis_copy_is_read(copy) && feed_is_copy_slow(feed, copy->is_redis)) {
             return false;
         }
-        switch (feed_copy_read(feed, copy, &size, error)) {
+        enum stream_status status =
+            copy->is_redis ? feed_redis_copy_read(feed, copy, &size, error)
+                           : persistence_read_stream(feed->server->persistence, feed->piece,
+                                                     sizeof feed->piece, &size, error);
+        switch (status) {
         case STREAM_PIECE:
             feed_copy_send_piece(feed, copy, size);
             break;
@@ -604,23 +597,17 @@ static bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica)
     return now_ms - place->taken_at_ms > feed->server->settings.repl_timeout_s * 1000;
 }
 
-/* Has another one taken all that was sent of the copy? */
-static bool feed_copy_is_awaited(const struct feed *feed, const struct replica *replica) {
-    for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
-         other = other->next) {
-        if (other != replica && feed_takes_copy(other, replica->is_redis) &&
-            feed_unsent(other) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
 static bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
+    bool is_awaited = false; /* by another one, which has taken all that was sent of the copy */
+    for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
+         other = other->next) {
+        is_awaited |= other != replica && feed_takes_copy(other, replica->is_redis) &&
+                      feed_unsent(other) == 0;
+    }
     if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
-        feed_copy_is_awaited(feed, replica)) {
+        is_awaited) {
         place->holding_s++;
     }
     return place->holding_s > feed->server->settings.repl_timeout_s;
@@ -660,19 +647,12 @@ struct buffer *feed_output(struct replica *replica) {
     return &replica->session->output;
 }
 
-/* Of the replica that has the place; NULL: none has. */
-static struct replica *feed_stream_owner_of(const struct feed *feed,
-                                            const struct feed_disk_place *files) {
+static void feed_take_read(struct feed *feed, struct feed_disk_place *files,
+                           enum feed_disk_result result) {
     struct replica *replica = feed_replication(feed)->replicas;
     while (replica != NULL && &feed_place_of(replica)->disk != files) {
         replica = replica->next;
     }
-    return replica;
-}
-
-static void feed_take_read(struct feed *feed, struct feed_disk_place *files,
-                           enum feed_disk_result result) {
-    struct replica *replica = feed_stream_owner_of(feed, files);
     CHECK(replica != NULL);
     switch (result) {
     case FEED_DISK_READ:
@@ -808,18 +788,6 @@ static void feed_ping(struct feed *feed, struct replica *replica) {
     }
 }
 
-/* Of a Redis that has its copy, but has not loaded it: those behind it. */
-static void feed_stream_keep_groups(struct feed *feed, struct replica *replica) {
-    struct feed_place *place = feed_place_of(replica);
-    if (place->redis == NULL || !place->redis->awaits_ack) {
-        return;
-    }
-    if (place->cursor.chunk == NULL && feed->backlog.first != NULL) {
-        (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
-    }
-    feed_bound_lag(feed, replica);
-}
-
 /* What replicas are to get in this tick. true: there is more to do at once. */
 static bool feed_stream(struct feed *feed) {
     bool has_more = false;
@@ -829,13 +797,18 @@ static bool feed_stream(struct feed *feed) {
         if (feed_is_lost(replica)) {
             continue;
         }
-        if (!feed_place_of(replica)->is_streaming) {
-            feed_stream_keep_groups(feed, replica);
+        struct feed_place *place = feed_place_of(replica);
+        if (!place->is_streaming) {
+            /* Of a Redis that has its copy, but has not loaded it, the groups behind it are kept. */
+            if (place->redis != NULL && place->redis->awaits_ack) {
+                if (place->cursor.chunk == NULL && feed->backlog.first != NULL) {
+                    (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
+                }
+                feed_bound_lag(feed, replica);
+            }
             continue;
         }
-        const struct feed_place *place = feed_place_of(replica);
-        if (replica->state == REPLICA_COPIES && place->is_streaming &&
-            replica->ack_group >= place->online_from) {
+        if (replica->state == REPLICA_COPIES && replica->ack_group >= place->online_from) {
             replica->state = REPLICA_ONLINE;
             log_write(LOG_NOTICE, "replica has its full copy id=%llu addr=%s group=%" PRIu64,
                       (unsigned long long)replica->session->id, replica->session->address,

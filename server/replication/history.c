@@ -60,7 +60,7 @@ bool history_write(struct registry *registry, const struct history *history) {
     uint32_t added_count;
     bool is_new;
     struct registry_key *key =
-        registry_find_or_create_hash(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
+        registry_hash_find_or_create(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
     if (key == NULL) {
         return false;
     }
@@ -71,7 +71,7 @@ bool history_write(struct registry *registry, const struct history *history) {
         BYTES("second_until"), bytes_from_text(until),
     };
     enum { PAIRS = sizeof args / sizeof args[0] / 2 };
-    if (registry_put_fields(registry, key, args, PAIRS, &added_count) == HASH_OK) {
+    if (registry_hash_put(registry, key, args, PAIRS, &added_count) == HASH_OK) {
         return true;
     }
     if (is_new) {

@@ -202,21 +202,6 @@ static void master_link_on_timer(uv_timer_t *timer) {
     }
 }
 
-/* The same reason is logged once a minute. */
-static void master_link_log_loss(struct master_link *link, enum master_link_state before) {
-    const struct replication *replication = &link->server->replication;
-    int64_t now_ms = link->server->clock.monotonic_ms;
-    if (before < LINK_COPYING && strcmp(link->reason, link->logged_reason) == 0 &&
-        now_ms - link->logged_at_ms < LOG_AGAIN_MS) {
-        return;
-    }
-    memcpy(link->logged_reason, link->reason, sizeof link->reason);
-    link->logged_at_ms = now_ms;
-    log_write(
-        LOG_WARNING, "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
-        master_link_host(link), (unsigned)master_link_port(link), link->reason, replication->group);
-}
-
 /* The attempt, or the link, has failed: the reason is set. */
 void master_link_lose(struct master_link *link) {
     struct replication *replication = &link->server->replication;
@@ -231,7 +216,17 @@ void master_link_lose(struct master_link *link) {
         replication->link_down_at_ms = link->server->clock.monotonic_ms;
         replication->counters.link_losses++;
     }
-    master_link_log_loss(link, before);
+    /* The same reason is logged once a minute. */
+    int64_t now_ms = link->server->clock.monotonic_ms;
+    if (before >= LINK_COPYING || strcmp(link->reason, link->logged_reason) != 0 ||
+        now_ms - link->logged_at_ms >= LOG_AGAIN_MS) {
+        memcpy(link->logged_reason, link->reason, sizeof link->reason);
+        link->logged_at_ms = now_ms;
+        log_write(LOG_WARNING,
+                  "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
+                  master_link_host(link), (unsigned)master_link_port(link), link->reason,
+                  replication->group);
+    }
     snprintf(replication->error, sizeof replication->error, "%s", link->reason);
     link->failures += link->failures < UINT32_MAX;
     if (link->wants_failover) {

@@ -1,12 +1,12 @@
-/* Layouts by name, and the rules that give a new board its layout.
+/* Layouts by name, and the options that give a new board its layout.
  *
  *     layout laps FIELD time_ms 32 ASC TIME 32 S     layouts[1]
- *     board race:* laps                              rules[0] -> layouts[1]
- *     board top:* default CAP 100                    rules[1] -> its own: layouts[0], and a cap
+ *     board race:* laps                                rules[0] -> layouts[1]
+ *     board top:* default CAP 100                      rules[1] -> its own: layouts[0], and a cap
  *     default-layout default decimals                -> layouts[0], and another that is built in
  *
  * A rule may come before the layout that it names, so names are resolved at the end, after all
- * sources are read; until then a board line's rules are NULL. Layouts are borrowed by rules, so
+ * sources are read; until then a board line's options are NULL. Layouts are borrowed by rules, so
  * CONFIG SET replaces either all rules, or all layouts and all rules. */
 #include "server/settings/setting_private.h"
 
@@ -50,7 +50,7 @@ static struct setting_layout *setting_board_find_layout(const struct settings *s
 
 const struct layout *setting_board_layout(const struct settings *settings, struct bytes name) {
     const struct setting_layout *found = setting_board_find_layout(settings, name);
-    return found != NULL ? &found->rules.layout : NULL;
+    return found != NULL ? &found->options.layout : NULL;
 }
 
 /* ---- Layouts ---- */
@@ -91,7 +91,7 @@ static struct setting_layout *setting_board_create_layout(struct bytes name, cha
         memory_free(text);
         return NULL;
     }
-    created->rules.layout = *layout;
+    created->options.layout = *layout;
     created->name = setting_value_copy(name);
     created->text = text;
     if (created->name == NULL || created->text == NULL) {
@@ -112,7 +112,7 @@ bool setting_board_init(struct settings *settings) {
             count++;
         }
         bool is_ready =
-            layout_parse_words(words, count, &ready_layouts[i].rules.layout, error) == LAYOUT_OK;
+            layout_parse_words(words, count, &ready_layouts[i].options.layout, error) == LAYOUT_OK;
         CHECK(is_ready);
     }
     layout_init_default(&layout);
@@ -146,7 +146,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     if (found != NULL) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
-        return (in->origin->is_argument && layout_equal(&found->rules.layout, &layout)) ||
+        return (in->origin->is_argument && layout_equal(&found->options.layout, &layout)) ||
                setting_words_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
@@ -179,7 +179,7 @@ static void setting_board_deinit_rule(struct setting_rule *rule) {
     memory_free(rule->pattern);
     memory_free(rule->layout_name);
     memory_free(rule->origin);
-    memory_free(rule->options);
+    memory_free(rule->text);
     memory_free(rule->own);
     memory_free(rule->tags);
     *rule = (struct setting_rule){0};
@@ -214,10 +214,10 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     };
     if (option_count > 0) {
         rule->own = memory_allocate_zeroed(sizeof *rule->own);
-        rule->options = setting_board_join_words(options, option_count);
+        rule->text = setting_board_join_words(options, option_count);
     }
     if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
-        (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
+        (option_count > 0 && (rule->own == NULL || rule->text == NULL))) {
         return setting_words_fail(in->reason, "out of memory");
     }
     if (option_count == 0) {
@@ -252,7 +252,7 @@ bool setting_board_assign_rule(const struct setting_input *in) {
         const struct setting_rule *earlier = &settings->rules[i];
         is_new = !setting_board_is_same_text(earlier->pattern, rule.pattern) ||
                  !setting_board_is_same_text(earlier->layout_name, rule.layout_name) ||
-                 !setting_board_is_same_text(earlier->options, rule.options);
+                 !setting_board_is_same_text(earlier->text, rule.text);
     }
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
         is_fine =
@@ -324,18 +324,17 @@ bool setting_board_repeat_rules(struct settings *draft, char *reason) {
             .pattern = setting_value_copy(bytes_from_text(rule->pattern)),
             .layout_name = setting_value_copy(bytes_from_text(rule->layout_name)),
             .origin = setting_value_copy(bytes_from_text(rule->origin)),
-            .options =
-                rule->options != NULL ? setting_value_copy(bytes_from_text(rule->options)) : NULL,
+            .text = rule->text != NULL ? setting_value_copy(bytes_from_text(rule->text)) : NULL,
             .own = rule->own != NULL ? memory_allocate(sizeof *rule->own) : NULL,
         };
         if (copy->pattern == NULL || copy->layout_name == NULL || copy->origin == NULL ||
-            (rule->options != NULL && copy->options == NULL) ||
+            (rule->text != NULL && copy->text == NULL) ||
             (rule->own != NULL && copy->own == NULL) ||
             !setting_board_keep_tags(copy, rule->tags)) {
             return setting_words_fail(reason, "out of memory");
         }
         if (rule->own != NULL) {
-            rules_copy(rule->own, copy->own);
+            board_options_copy(rule->own, copy->own);
         }
     }
     return true;
@@ -367,7 +366,7 @@ void setting_board_explain(const struct settings *settings, struct bytes name, c
                                settings);
 }
 
-/* default_rules, of the names that are known by now. false: reason names the first one that is not. */
+/* default_options, of the names that are known by now. false: reason names the first one that is not. */
 static bool setting_board_find_defaults(struct settings *settings, char *reason) {
     struct bytes names = bytes_from_text(settings->default_layouts);
     for (uint32_t i = 0; i < settings->default_count; i++) {
@@ -377,7 +376,7 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
             setting_board_explain(settings, name, reason);
             return false;
         }
-        settings->default_rules[i] = &found->rules;
+        settings->default_options[i] = &found->options;
     }
     return true;
 }
@@ -449,7 +448,7 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
         return false;
     }
     if (rule->own != NULL) {
-        rule->own->layout = found->rules.layout;
+        rule->own->layout = found->options.layout;
         struct tag_set *tags = &rule->own->layout.tags;
         for (unsigned i = 0; rule->tags != NULL && i < rule->tags->count; i++) {
             char text[BYTES_INTEGER_TEXT_MAX];
@@ -463,8 +462,8 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
             }
         }
     }
-    rule->rules = rule->own != NULL ? rule->own : &found->rules;
-    return setting_options_check(rule->rules, reason);
+    rule->options = rule->own != NULL ? rule->own : &found->options;
+    return setting_options_check(rule->options, reason);
 }
 
 bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error) {
@@ -494,10 +493,10 @@ const char *setting_board_find_taking(const struct settings *settings,
             settings, i < settings->default_count
                           ? bytes_take_word(&names)
                           : bytes_from_text(ready_layouts[i - settings->default_count].name));
-        const struct layout_field *lead = &layout->rules.layout.fields[0];
+        const struct layout_field *lead = &layout->options.layout.fields[0];
         struct decimal value;
         uint64_t ordinal;
-        bool takes = layout->rules.layout.field_count == 1 &&
+        bool takes = layout->options.layout.field_count == 1 &&
                      layout_field_parse(lead, text, &value) == DECIMAL_OK &&
                      layout_field_ordinal(lead, value, &ordinal) == LAYOUT_OK;
         is_known |= lead->bits == field->bits && lead->scale == field->scale &&
@@ -509,13 +508,14 @@ const char *setting_board_find_taking(const struct settings *settings,
     return is_known && taking != NULL && settings->default_count > 1 ? taking->name : NULL;
 }
 
-const struct rules *setting_board_rules_for(void *context, struct bytes key, uint32_t choice) {
+const struct board_options *setting_board_options_for(void *context, struct bytes key,
+                                                      uint32_t choice) {
     const struct settings *settings = context;
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];
         if (glob_matches(bytes_from_text(rule->pattern), key)) {
-            return choice == 0 ? rule->rules : NULL;
+            return choice == 0 ? rule->options : NULL;
         }
     }
-    return choice < settings->default_count ? settings->default_rules[choice] : NULL;
+    return choice < settings->default_count ? settings->default_options[choice] : NULL;
 }

@@ -35,7 +35,7 @@ enum { AGES = sizeof ages / sizeof ages[0] };
 
 /* What was parsed so far. */
 struct parsing {
-    struct rules *rules;
+    struct board_options *options;
     struct board_state *state; /* NULL: its words are not taken */
     enum setting_takes takes;
     bool has[BOARD_OPTION_COUNT];
@@ -127,7 +127,7 @@ static bool setting_options_fail_value(const struct board_option *option, const 
 /* TAG name bits|NONE. A tag that is there gets other bits. */
 static bool setting_options_parse_tag(struct parsing *parsing, const struct bytes *words,
                                       size_t word_count) {
-    struct tag_set *tags = &parsing->rules->layout.tags;
+    struct tag_set *tags = &parsing->options->layout.tags;
     char ignored[TAG_ERROR_MAX];
     if (word_count < 3) {
         return setting_words_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
@@ -183,7 +183,7 @@ static bool setting_options_parse_age(const struct parsing *parsing,
                                   "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
                                   bytes_show(words[1]).text, bytes_show(words[2]).text);
     }
-    board_option_set(option, parsing->rules, parsing->state, count * ages[i].ms);
+    board_options_set(option, parsing->options, parsing->state, count * ages[i].ms);
     return true;
 }
 
@@ -208,7 +208,7 @@ static bool setting_options_parse_window(const struct parsing *parsing,
                                          const struct board_option *option,
                                          const struct bytes *words, size_t word_count,
                                          size_t *size) {
-    struct rules_window *window = &parsing->rules->window;
+    struct board_window *window = &parsing->options->window;
     int64_t value;
     bool is_alone = word_count == 2 ||
                     (word_count > 2 && (setting_options_find(words[2], parsing->takes) != NULL ||
@@ -228,7 +228,7 @@ static bool setting_options_parse_window(const struct parsing *parsing,
                                   (unsigned)window->count, bytes_show(words[2]).text);
     }
     if (!is_alone) {
-        board_option_set(option + 1, parsing->rules, parsing->state, value);
+        board_options_set(option + 1, parsing->options, parsing->state, value);
     }
     return true;
 }
@@ -243,7 +243,7 @@ static bool setting_options_parse_league(const struct parsing *parsing,
         if (*size == word_count || !setting_options_parse_number(option, words[*size], &value)) {
             return setting_words_fail(parsing->reason, "LEAGUE needs five numbers");
         }
-        board_option_set(option, parsing->rules, parsing->state, value);
+        board_options_set(option, parsing->options, parsing->state, value);
     }
     return true;
 }
@@ -251,7 +251,7 @@ static bool setting_options_parse_league(const struct parsing *parsing,
 /* Parse words[0], the option's name, and its value: *size words. */
 static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
                                          size_t word_count, size_t *size) {
-    struct rules *rules = parsing->rules;
+    struct board_options *options = parsing->options;
     char *reason = parsing->reason;
     int64_t value;
     int offset;
@@ -275,8 +275,8 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     parsing->has[option - board_options] = true;
     if (option->form == BOARD_FORM_FLAG) {
         *size = 1;
-        board_option_set(option, rules, parsing->state, option->value);
-        rules->is_archive |= option->is_of_state && option->needs == BOARD_NEEDS_END;
+        board_options_set(option, options, parsing->state, option->value);
+        options->is_archive |= option->is_of_state && option->needs == BOARD_NEEDS_END;
         return true;
     }
     bool is_none = option->none != NULL && word_count > 1 && bytes_is(words[1], option->none);
@@ -284,7 +284,7 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return setting_options_parse_age(parsing, option, words, word_count, size);
     }
     if (option->form == BOARD_FORM_WINDOW && is_none) {
-        rules->window = (struct rules_window){.count = 0};
+        options->window = (struct board_window){.count = 0};
     } else if (option->form == BOARD_FORM_WINDOW) {
         return setting_options_parse_window(parsing, option, words, word_count, size);
     }
@@ -295,24 +295,24 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
         return setting_options_fail_value(option, word_count == 1 ? NULL : &words[1], reason);
     }
-    board_option_set(option, rules, parsing->state, value);
+    board_options_set(option, options, parsing->state, value);
     if (option == &board_options[BOARD_OPTION_SHARE]) {
-        rules->window.is_share = true;
+        options->window.is_share = true;
     }
     if (option->form == BOARD_FORM_ZONE && !period_parse_zone(words[1], &offset)) {
-        rules->period.zone = tzdata_find(words[1], reason);
-        return rules->period.zone != NULL;
+        options->period.zone = tzdata_find(words[1], reason);
+        return options->period.zone != NULL;
     }
     return true;
 }
 
 /* Do the options of the period fit each other? A unit other than before begins without EVERY, ON, FROM and COPY. */
 static bool setting_options_finish_period(const bool *has, enum period_unit unit_before,
-                                          struct rules *rules, char *reason) {
-    bool has_period = rules->period.unit != PERIOD_NONE;
-    bool restarts = has_period && (has[BOARD_OPTION_PERIOD] || rules->period.unit != unit_before);
-    if (has_period ? rules->window.is_share : rules->window.count > 0) {
-        rules->window = (struct rules_window){.count = 0};
+                                          struct board_options *options, char *reason) {
+    bool has_period = options->period.unit != PERIOD_NONE;
+    bool restarts = has_period && (has[BOARD_OPTION_PERIOD] || options->period.unit != unit_before);
+    if (has_period ? options->window.is_share : options->window.count > 0) {
+        options->window = (struct board_window){.count = 0};
     }
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
@@ -326,82 +326,84 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                                       option->word);
         }
         if (!has_period) {
-            board_option_set(option, rules, NULL, 0);
+            board_options_set(option, options, NULL, 0);
         } else if (option->word != NULL && !has[i] &&
                    (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
-            board_option_set(option, rules, NULL, option->usual);
+            board_options_set(option, options, NULL, option->usual);
         }
     }
-    if (has[BOARD_OPTION_ON] && rules->period.unit != PERIOD_WEEK) {
+    if (has[BOARD_OPTION_ON] && options->period.unit != PERIOD_WEEK) {
         return setting_words_fail(reason, "ON requires PERIOD WEEK");
     }
-    if (has[BOARD_OPTION_FROM] && rules->period.every == 1) {
+    if (has[BOARD_OPTION_FROM] && options->period.every == 1) {
         return setting_words_fail(reason, "FROM requires EVERY 2 or more");
     }
-    rules->period.from_day = rules->period.every == 1 ? 0 : rules->period.from_day;
-    if (has_period && rules->settles && rules->archives_max == 0) {
+    options->period.from_day = options->period.every == 1 ? 0 : options->period.from_day;
+    if (has_period && options->settles && options->archives_max == 0) {
         return setting_words_fail(reason,
                                   "SETTLE YES requires ARCHIVE 1 or more: without an archive "
                                   "there is nothing to settle");
     }
     /* What else would change the members of a board with a WINDOW? */
     const struct board_option *other =
-        rules->window.count > 0 ? board_options_find_alone(rules) : NULL;
+        options->window.count > 0 ? board_options_find_alone(options) : NULL;
     if (other != NULL) {
         return setting_words_fail(reason, "WINDOW and %s exclude each other", other->alone);
     }
-    return rules->archives_max >= rules->window.count ||
+    return options->archives_max >= options->window.count ||
            setting_words_fail(reason,
                               "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
-                              (unsigned)rules->window.count, (unsigned)rules->window.count);
+                              (unsigned)options->window.count, (unsigned)options->window.count);
 }
 
 /* Do the options fit each other? */
-static bool setting_options_finish(const bool *has, const struct rules *before, struct rules *rules,
-                                   char *reason) {
+static bool setting_options_finish(const bool *has, const struct board_options *before,
+                                   struct board_options *options, char *reason) {
     if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
         return setting_words_fail(reason, "FREEZE and THAW exclude each other");
     }
     /* One that is given replaces the other of a `board` line, or of a living board. */
-    if (rules->cap > 0 && rules->limit > 0) {
+    if (options->cap > 0 && options->limit > 0) {
         if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
             return setting_words_fail(reason,
                                       "CAP and LIMIT exclude each other: a full board either "
                                       "drops its last member or refuses newcomers");
         }
-        rules->cap = has[BOARD_OPTION_CAP] ? rules->cap : 0;
-        rules->limit = has[BOARD_OPTION_LIMIT] ? rules->limit : 0;
+        options->cap = has[BOARD_OPTION_CAP] ? options->cap : 0;
+        options->limit = has[BOARD_OPTION_LIMIT] ? options->limit : 0;
     }
-    if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
+    if (options->opens_ms > 0 && options->closes_ms > 0 &&
+        options->opens_ms >= options->closes_ms) {
         return setting_words_fail(reason, "OPENS must be before CLOSES");
     }
-    rules->guards = board_options_guards(rules);
-    return setting_options_finish_period(has, before->period.unit, rules, reason);
+    options->guards = board_options_guards(options);
+    return setting_options_finish_period(has, before->period.unit, options, reason);
 }
 
 bool setting_options_parse(enum setting_takes takes, const struct bytes *words, size_t word_count,
-                           struct rules *rules, struct board_state *state, char *reason) {
-    struct rules parsed;
-    struct parsing parsing = {.rules = &parsed, .state = state, .takes = takes, .reason = reason};
-    rules_copy(rules, &parsed);
+                           struct board_options *options, struct board_state *state, char *reason) {
+    struct board_options parsed;
+    struct parsing parsing = {.options = &parsed, .state = state, .takes = takes, .reason = reason};
+    board_options_copy(options, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
         if (!setting_options_parse_option(&parsing, words + i, word_count - i, &size)) {
             return false;
         }
     }
-    if (!setting_options_finish(parsing.has, rules, &parsed, reason)) {
+    if (!setting_options_finish(parsing.has, options, &parsed, reason)) {
         return false;
     }
-    rules_copy(&parsed, rules);
+    board_options_copy(&parsed, options);
     return true;
 }
 
 /* ---- options -> words ---- */
 
-size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
+size_t setting_options_print_one(const struct board_option *option,
+                                 const struct board_options *options,
                                  const struct board_state *state, char *out) {
-    int64_t value = board_option_get(option, rules, state);
+    int64_t value = board_options_get(option, options, state);
     const char *text = NULL;
     size_t unit = AGES - 1;
     switch ((enum board_option_form)option->form) {
@@ -413,15 +415,15 @@ size_t setting_options_print_one(const struct board_option *option, const struct
         text = option->words[value];
         break;
     case BOARD_FORM_UNIT:
-        text = period_unit_name(rules->period.unit);
+        text = period_unit_name(options->period.unit);
         break;
     case BOARD_FORM_WEEKDAY:
-        text = period_weekday_name(rules->period.weekday);
+        text = period_weekday_name(options->period.weekday);
         break;
     case BOARD_FORM_DATE:
-        return period_print_date(out, rules->period.from_day);
+        return period_print_date(out, options->period.from_day);
     case BOARD_FORM_ZONE:
-        return period_print_zone(out, &rules->period);
+        return period_print_zone(out, &options->period);
     case BOARD_FORM_AGE:
         while (unit > 0 && value % ages[unit].ms != 0) {
             unit--;
@@ -437,18 +439,19 @@ size_t setting_options_print_one(const struct board_option *option, const struct
     return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%s", text);
 }
 
-size_t setting_options_print(const struct rules *rules, const struct board_state *state,
+size_t setting_options_print(const struct board_options *options, const struct board_state *state,
                              char *out) {
     size_t size = 0;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        int64_t value = board_option_get(option, rules, state);
+        int64_t value = board_options_get(option, options, state);
         bool is_usual = option->form == BOARD_FORM_FLAG
                             ? value != option->value || (value == 0 && !option->is_of_state)
-                        : option->form == BOARD_FORM_ZONE ? value == 0 && rules->period.zone == NULL
-                                                          : value == option->usual;
+                        : option->form == BOARD_FORM_ZONE
+                            ? value == 0 && options->period.zone == NULL
+                            : value == option->usual;
         if (option->word == NULL || option->is_of_league || is_usual ||
-            !board_option_applies(option, rules)) {
+            !board_options_applies(option, options)) {
             continue;
         }
         size += (size_t)snprintf(out + size, SETTING_OPTION_TEXT_MAX, " %s", option->word);
@@ -456,10 +459,11 @@ size_t setting_options_print(const struct rules *rules, const struct board_state
                               (more == i || board_options[more].is_more);
              more++) {
             out[size++] = ' ';
-            size += board_options[more].is_of_league
-                        ? bytes_print_i64(out + size,
-                                          board_option_get(&board_options[more], rules, NULL))
-                        : setting_options_print_one(&board_options[more], rules, state, out + size);
+            size +=
+                board_options[more].is_of_league
+                    ? bytes_print_i64(out + size,
+                                      board_options_get(&board_options[more], options, NULL))
+                    : setting_options_print_one(&board_options[more], options, state, out + size);
         }
     }
     out[size] = '\0';
@@ -468,26 +472,26 @@ size_t setting_options_print(const struct rules *rules, const struct board_state
 
 /* ---- options and layout ---- */
 
-bool setting_options_check(const struct rules *rules, char *reason) {
-    const struct layout_time *time = &rules->layout.time;
-    if (rules->stale_ms > 0 && time->bits == 0) {
+bool setting_options_check(const struct board_options *options, char *reason) {
+    const struct layout_time *time = &options->layout.time;
+    if (options->stale_ms > 0 && time->bits == 0) {
         return setting_words_fail(reason, "STALE requires a layout with a TIME");
     }
-    if (rules->league.room > 0 && (rules->cap > 0 || rules->period.unit != PERIOD_NONE)) {
+    if (options->league.room > 0 && (options->cap > 0 || options->period.unit != PERIOD_NONE)) {
         return setting_words_fail(reason,
                                   "a league takes no CAP and no PERIOD: its rooms have them");
     }
-    if (rules->window.count > 0 && layout_field_decays(&rules->layout.fields[0])) {
+    if (options->window.count > 0 && layout_field_decays(&options->layout.fields[0])) {
         return setting_words_fail(reason,
                                   "WINDOW and DECAY exclude each other: what members got either "
                                   "leaves with its period, or fades");
     }
     /* The times of a board with a WINDOW do not begin anew with each period. */
-    if (rules->period.unit == PERIOD_NONE || time->bits == 0 || rules->window.count > 0) {
+    if (options->period.unit == PERIOD_NONE || time->bits == 0 || options->window.count > 0) {
         return true;
     }
     /* To count the layout's time units in the longest period; at least 1. */
-    uint64_t span_us = (uint64_t)period_longest_ms(&rules->period) * 1000;
+    uint64_t span_us = (uint64_t)period_longest_ms(&options->period) * 1000;
     uint64_t last_unit = (span_us - 1) / (uint64_t)time->unit_us;
     unsigned bits = last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
     if (time->bits >= bits) {
@@ -495,10 +499,10 @@ bool setting_options_check(const struct rules *rules, char *reason) {
     }
     const char *unit = layout_unit_name(time->unit);
     char every[16] = "";
-    if (rules->period.every > 1) {
-        snprintf(every, sizeof every, " EVERY %u", (unsigned)rules->period.every);
+    if (options->period.every > 1) {
+        snprintf(every, sizeof every, " EVERY %u", (unsigned)options->period.every);
     }
     return setting_words_fail(
         reason, "PERIOD %s%s needs at least TIME %u %s: TIME %u %s has too few bits",
-        period_unit_name(rules->period.unit), every, bits, unit, (unsigned)time->bits, unit);
+        period_unit_name(options->period.unit), every, bits, unit, (unsigned)time->bits, unit);
 }

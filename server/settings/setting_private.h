@@ -3,7 +3,7 @@
  *     setting_table.c   the table: names, defaults, explanations
  *     setting_words.c   a line <-> words
  *     setting_value.c   words <-> the fields of struct settings
- *     setting_board.c   the same for layouts and the rules that choose them
+ *     setting_board.c   the same for layouts and the options that choose them
  *     setting_options.c words -> board options
  *     setting_file.c    files, the command line, and CONFIG REWRITE
  *     settings.c        life cycle, CONFIG SET, drafts, --help
@@ -96,26 +96,26 @@ MUST_CHECK bool setting_board_init(struct settings *settings);
 MUST_CHECK bool setting_board_assign_layout(const struct setting_input *input);
 MUST_CHECK bool setting_board_assign_rule(const struct setting_input *input);
 MUST_CHECK bool setting_board_assign_default(const struct setting_input *input);
-/* Set the layouts of the rules and the default. false: error says which line names a missing
+/* Set the layouts of the options and the default. false: error says which line names a missing
  * layout. */
 MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
 /* The same from rule *next on. false: call it again for the errors after this one. */
 MUST_CHECK bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error);
-/* Set all layouts, or all rules, of a draft from the lines of a text. If all layouts are set and the
- * rules are not, call setting_board_repeat_rules before setting_board_resolve. */
+/* Set all layouts, or all options, of a draft from the lines of a text. If all layouts are set and the
+ * options are not, call setting_board_repeat_rules before setting_board_resolve. */
 MUST_CHECK bool setting_board_replace(const struct setting_input *input);
-/* Give a draft rules of its own, equal to the original's. false: no memory. */
+/* Give a draft options of its own, equal to the original's. false: no memory. */
 MUST_CHECK bool setting_board_repeat_rules(struct settings *draft, char *reason);
-/* Free the layouts and rules that a draft shares with nobody, or those that the draft replaced. */
+/* Free the layouts and options that a draft shares with nobody, or those that the draft replaced. */
 void setting_board_drop_own(struct settings *draft);
 void setting_board_drop_replaced(struct settings *original, const struct settings *draft);
-/* Free the layouts and rules from these indices on. */
+/* Free the layouts and options from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 
 /* ---- settings.c ---- */
 
-/* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
- * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */
+/* A draft is a copy to change. It shares the existing strings, layouts and options (boards borrow
+ * them); new layouts and options are appended, or CONFIG SET replaces all of them. */
 void settings_draft_begin(struct settings *draft, struct settings *original);
 /* Replace the original by the draft if is_fine, otherwise drop the draft. Returns is_fine. */
 bool settings_draft_end(struct settings *draft, bool is_fine);

@@ -605,8 +605,8 @@ static size_t setting_value_print_rule(const struct printing *p) {
     const struct setting_rule *rule = &p->settings->rules[p->index];
     size_t size = setting_words_quote(p->out, bytes_from_text(rule->pattern));
     return size + (size_t)sprintf(p->out + size, " %s%s%s", rule->layout_name,
-                                  rule->options != NULL ? " " : "",
-                                  rule->options != NULL ? rule->options : "");
+                                  rule->text != NULL ? " " : "",
+                                  rule->text != NULL ? rule->text : "");
 }
 
 /* ---- Users ---- */

@@ -4,7 +4,7 @@
  *                                          \-----------> abort: nothing has changed
  *
  * A draft borrows the strings that it does not change, so a commit frees the replaced strings and
- * an abort frees the new ones. Layouts and rules are appended to, or replaced as a whole. */
+ * an abort frees the new ones. Layouts and options are appended to, or replaced as a whole. */
 #include "server/settings/setting_private.h"
 
 const struct setting_alias settings_aliases[] = {

@@ -43,18 +43,18 @@ enum {
 /* Allocated one by one, so that the layout can be borrowed until CONFIG SET replaces it. */
 struct setting_layout {
     char *name;
-    char *text;         /* as given, words separated by one blank */
-    struct rules rules; /* the layout, without options */
+    char *text;                   /* as given, words separated by one blank */
+    struct board_options options; /* the layout, without options */
 };
 /* "board GLOB NAME [options]": applies to new boards whose key matches; first match wins. */
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    char *origin;         /* "leaderboard.conf:12: board", "option --board": for errors */
-    char *options;        /* as given, words separated by one blank; NULL: none */
-    struct rules *own;    /* the rules with the options; NULL without options */
+    char *origin;              /* "leaderboard.conf:12: board", "option --board": for errors */
+    char *text;                /* as given, words separated by one blank; NULL: none */
+    struct board_options *own; /* the options with the options; NULL without options */
     struct tag_set *tags; /* of the options: more than the layout has, or other bits; or NULL */
-    const struct rules *rules; /* own or the layout's; set by settings_finish */
+    const struct board_options *options; /* own or the layout's; set by settings_finish */
 };
 
 /* "rename-command NAME NEW|""": new_name "" takes the command away. */
@@ -242,7 +242,7 @@ struct settings {
     uint32_t layout_count;
     struct setting_rule rules[SETTING_RULES_MAX];
     uint32_t rule_count;
-    const struct rules *default_rules[SETTING_DEFAULT_LAYOUTS_MAX];
+    const struct board_options *default_options[SETTING_DEFAULT_LAYOUTS_MAX];
     uint32_t default_count;
     char *default_layouts; /* their names, with blanks between them */
     char *default_layout_origin;
@@ -287,9 +287,10 @@ typedef bool settings_check_more(const struct settings *settings, char *error);
  * there is none so far; may be NULL. */
 MUST_CHECK bool setting_file_check(const char *path, settings_check_more *check, FILE *out);
 
-/* The rules of a new board with this name: a registry_rules_for whose context is the settings. Only where no
+/* The options of a new board with this name: a registry_options_for whose context is the settings. Only where no
  * `board` line names it there is a choice, of the default layouts. */
-const struct rules *setting_board_rules_for(void *settings, struct bytes key, uint32_t choice);
+const struct board_options *setting_board_options_for(void *settings, struct bytes key,
+                                                      uint32_t choice);
 /* Is the layout of this name one of the default layouts? */
 bool setting_board_is_default(const struct settings *settings, const char *name);
 /* Find a layout by name; NULL: there is none. */
@@ -304,29 +305,31 @@ void setting_board_explain(const struct settings *settings, struct bytes name, c
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_OPTIONS BOARD_OPTIONS(BOARD_OPTION_LINE) "[TAG name bits ...]"
-/* Beside these: what else rules hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
- * rules of rooms, whose league then has what they say of it. */
+/* Beside these: what else options hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
+ * options of rooms, whose league then has what they say of it. */
 enum setting_takes { SETTING_TAKES_OPTIONS, SETTING_TAKES_STATE, SETTING_TAKES_LEAGUE };
-/* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
+/* Parse options into *options, which may be those of a living board; the other fields stay. CAP,
  * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
- * false *rules is unchanged, and reason
+ * false *options is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct bytes *words,
-                                      size_t word_count, struct rules *rules,
+                                      size_t word_count, struct board_options *options,
                                       struct board_state *state, char *reason);
 enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
     SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,
 };
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
-size_t setting_options_print_one(const struct board_option *option, const struct rules *rules,
+size_t setting_options_print_one(const struct board_option *option,
+                                 const struct board_options *options,
                                  const struct board_state *state, char *out);
 /* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
  * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
-size_t setting_options_print(const struct rules *rules, const struct board_state *state, char *out);
+size_t setting_options_print(const struct board_options *options, const struct board_state *state,
+                             char *out);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
-MUST_CHECK bool setting_options_check(const struct rules *rules, char *reason);
+MUST_CHECK bool setting_options_check(const struct board_options *options, char *reason);
 
 /* REPLICAOF: the master that `replicaof` names; a host of 0 bytes: none. false: out of memory, nothing
  * changed. */

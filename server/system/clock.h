@@ -101,7 +101,7 @@ void clock_follow(struct clock *clock, int64_t master_us, bool is_floor);
 void clock_follow_anew(struct clock *clock, int64_t master_us);
 /* A replica has become a master: time goes on from here, and follows the machine's clock. What that is ahead,
  * up to a minute, counts at once: it is the other clock, and no time that has passed meanwhile, and so
- * durations (registry_set_offset) do not shift by it. */
+ * durations (registry_expiry_set_offset) do not shift by it. */
 void clock_lead(struct clock *clock);
 /* For log lines that report that server time is ahead. */
 #define CLOCK_RESET_ADVICE                                                                         \

@@ -27,7 +27,7 @@ struct exporting {
     bool is_failed;
     struct record record;
     char database[BYTES_INTEGER_TEXT_MAX], expires[BYTES_INTEGER_TEXT_MAX];
-    char rules[RECORD_RULES_MAX];
+    char options[RECORD_RULES_MAX];
     /* for Redis */
     int64_t now_us;
     uint32_t selected; /* UINT32_MAX: none yet */
@@ -100,22 +100,6 @@ static void export_put_word(struct buffer *out, struct bytes value) {
     buffer_append(out, "\"", 1);
 }
 
-/* "country DE class mage" */
-static void export_put_tags(struct buffer *out, const struct tag_set *tags, struct bytes packed) {
-    struct tag_values values;
-    bool is_packed = tag_values_unpack(packed, tags->count, &values);
-    CHECK(is_packed);
-    for (unsigned i = 0; i < tags->count; i++) {
-        if ((values.mask >> i & 1) != 0) {
-            const char *name = tags->tags[i].name;
-            buffer_append(out, " ", out->size > 0);
-            buffer_append(out, name, strlen(name));
-            buffer_append(out, " ", 1);
-            export_put_word(out, values.at[i]);
-        }
-    }
-}
-
 /* packed: values of its tags; empty: none. */
 static void export_print_member(struct exporting *exporting, const struct effect *effect,
                                 struct bytes packed, const struct layout *layout) {
@@ -143,7 +127,20 @@ static void export_print_member(struct exporting *exporting, const struct effect
     }
     buffer_clear(&exporting->tags);
     if (packed.size > 0) {
-        export_put_tags(&exporting->tags, &layout->tags, packed);
+        /* "country DE class mage" */
+        struct buffer *out = &exporting->tags;
+        struct tag_values values;
+        bool is_packed = tag_values_unpack(packed, layout->tags.count, &values);
+        CHECK(is_packed);
+        for (unsigned i = 0; i < layout->tags.count; i++) {
+            if ((values.mask >> i & 1) != 0) {
+                const char *name = layout->tags.tags[i].name;
+                buffer_append(out, " ", out->size > 0);
+                buffer_append(out, name, strlen(name));
+                buffer_append(out, " ", 1);
+                export_put_word(out, values.at[i]);
+            }
+        }
         exporting->is_failed |= exporting->tags.is_broken;
     }
     record->at[RECORD_VALUE] = buffer_bytes(&exporting->tags);
@@ -159,9 +156,10 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
     record->at[RECORD_KEY] = registry_name(key);
     record->at[RECORD_KIND] = is_hash ? BYTES("hash") : BYTES("board");
     if (!is_hash) {
-        record->at[RECORD_RULES] = (struct bytes){
-            .at = exporting->rules,
-            .size = record_print_rules(registry_rules(key), registry_state(key), exporting->rules)};
+        record->at[RECORD_RULES] =
+            (struct bytes){.at = exporting->options,
+                           .size = record_print_options(registry_options(key), registry_state(key),
+                                                        exporting->options)};
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         record->at[RECORD_EXPIRES] = export_print_integer(exporting->expires, expire_at_ms);
@@ -319,7 +317,7 @@ static void export_key(void *context, const struct registry_key *key) {
                                          .database = key->database,
                                          .name = registry_name(key),
                                          .expire_at_ms = expire_at_ms,
-                                         .rules = is_hash ? NULL : registry_rules(key),
+                                         .options = is_hash ? NULL : registry_options(key),
                                          .state = registry_state(key),
                                          .key = key}};
     if (exporting->is_redis) {
@@ -346,7 +344,7 @@ static bool export_all(struct exporting *exporting) {
         (void)!record_print_head(&exporting->text, exporting->format);
     }
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry_each(exporting->registry, i, INT64_MIN, export_key, exporting);
+        registry_walk_each(exporting->registry, i, INT64_MIN, export_key, exporting);
     }
     export_flush(exporting, 0);
     buffer_deinit(&exporting->text);

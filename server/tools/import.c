@@ -22,7 +22,7 @@ struct importing {
     struct buffer name; /* of the current key */
     uint32_t database;
     bool has_key, is_hash;
-    struct rules rules;
+    struct board_options options;
     struct board_state state;
     char error[RECORD_RULES_ERROR_MAX];
 };
@@ -59,8 +59,8 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     if (!is_hash && database >= REGISTRY_SYSTEM && database != REGISTRY_ONCE) {
         return "this database has hashes only";
     }
-    if (!is_hash && !record_parse_rules(importing->record.at[RECORD_RULES], &importing->rules,
-                                        &importing->state, importing->error)) {
+    if (!is_hash && !record_parse_options(importing->record.at[RECORD_RULES], &importing->options,
+                                          &importing->state, importing->error)) {
         return importing->error;
     }
     buffer_clear(&importing->name);
@@ -72,7 +72,7 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
         return "the key's name is empty or too long";
     }
     struct effect effect = {.kind = EFFECT_CREATE,
-                            .rules = is_hash ? NULL : &importing->rules,
+                            .options = is_hash ? NULL : &importing->options,
                             .state = is_hash ? NULL : &importing->state};
     const char *wrong = import_apply(importing, &effect);
     importing->has_key = wrong == NULL;
@@ -116,7 +116,7 @@ static const char *import_pack_score(struct importing *importing, const struct l
 }
 
 static const char *import_pack(struct importing *importing, uint64_t *key) {
-    const struct layout *layout = &importing->rules.layout;
+    const struct layout *layout = &importing->options.layout;
     struct bytes score = importing->record.at[RECORD_SCORE];
     struct bytes time = importing->record.at[RECORD_TIME];
     int64_t time_us;
@@ -143,7 +143,7 @@ static const char *import_pack(struct importing *importing, uint64_t *key) {
 /* The values of a member's tags: names and values in turn. */
 static const char *import_take_tags(struct importing *importing, char *text,
                                     struct tag_values *values) {
-    const struct tag_set *tags = &importing->rules.layout.tags;
+    const struct tag_set *tags = &importing->options.layout.tags;
     struct bytes left = importing->record.at[RECORD_VALUE];
     struct bytes name;
     struct bytes value;
@@ -405,7 +405,7 @@ static bool import_rdb_fill(struct dump *dump) {
                               "(--dir), or move them away",
                               dump->store.path);
     }
-    dump->registry = registry_create(disk_random_id(), setting_board_rules_for, &dump->settings);
+    dump->registry = registry_create(disk_random_id(), setting_board_options_for, &dump->settings);
     if (dump->registry == NULL) {
         return tools_complain("out of memory");
     }

@@ -47,24 +47,6 @@ static void record_put(struct buffer *out, const char *text) {
 
 /* ---- writing ---- */
 
-/* Empty fields are left out. */
-static void record_print_json(struct buffer *out, const struct record *record) {
-    struct json json = {.append = buffer_put, .out = out};
-    struct buffer text;
-    buffer_init(&text, 0);
-    json_open(&json, NULL, '{');
-    for (int i = 0; i < RECORD_FIELDS; i++) {
-        if (record->at[i].size > 0) {
-            buffer_clear(&text);
-            record_escape(&text, record->at[i], false);
-            out->is_broken |= text.is_broken;
-            json_text(&json, names[i], buffer_bytes(&text));
-        }
-    }
-    json_close(&json, '}');
-    buffer_deinit(&text);
-}
-
 bool record_print_head(struct buffer *out, enum record_format format) {
     for (int i = 0; format == RECORD_CSV && i < RECORD_FIELDS; i++) {
         record_put(out, names[i]);
@@ -87,7 +69,21 @@ bool record_print(struct buffer *out, enum record_format format, const struct re
             record_put(out, is_quoted ? "\"" : "");
         }
     } else {
-        record_print_json(out, record);
+        /* Empty fields are left out. */
+        struct json json = {.append = buffer_put, .out = out};
+        struct buffer text;
+        buffer_init(&text, 0);
+        json_open(&json, NULL, '{');
+        for (int i = 0; i < RECORD_FIELDS; i++) {
+            if (record->at[i].size > 0) {
+                buffer_clear(&text);
+                record_escape(&text, record->at[i], false);
+                out->is_broken |= text.is_broken;
+                json_text(&json, names[i], buffer_bytes(&text));
+            }
+        }
+        json_close(&json, '}');
+        buffer_deinit(&text);
     }
     record_put(out, "\n");
     return !out->is_broken;
@@ -319,13 +315,14 @@ enum record_status record_read(struct record_reader *reader, struct record *reco
 
 /* ---- layout and options ---- */
 
-size_t record_print_rules(const struct rules *rules, const struct board_state *state, char *out) {
-    size_t size = layout_print(&rules->layout, out);
-    return size + setting_options_print(rules, state, out + size);
+size_t record_print_options(const struct board_options *options, const struct board_state *state,
+                            char *out) {
+    size_t size = layout_print(&options->layout, out);
+    return size + setting_options_print(options, state, out + size);
 }
 
-bool record_parse_rules(struct bytes text, struct rules *rules, struct board_state *state,
-                        char *error) {
+bool record_parse_options(struct bytes text, struct board_options *options,
+                          struct board_state *state, char *error) {
     enum { WORDS_MAX = 1024 };
     struct bytes words[WORDS_MAX];
     size_t count = 0;
@@ -335,20 +332,20 @@ bool record_parse_rules(struct bytes text, struct rules *rules, struct board_sta
         words[count] = bytes_take_word(&text);
         count += words[count].size > 0;
     }
-    memset(rules, 0, sizeof *rules);
+    memset(options, 0, sizeof *options);
     *state = (struct board_state){.from_ms = 0};
     size_t layout_count = layout_count_words(words, count);
-    if (layout_parse_words(words, layout_count, &rules->layout, why) != LAYOUT_OK ||
+    if (layout_parse_words(words, layout_count, &options->layout, why) != LAYOUT_OK ||
         !setting_options_parse(SETTING_TAKES_STATE, words + layout_count, count - layout_count,
-                               rules, state, why)) {
+                               options, state, why)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "%.900s", why);
         return false;
     }
-    if (!rules_validate(rules, &reason)) {
+    if (!board_options_validate(options, &reason)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "%s", reason);
         return false;
     }
-    if (!rules_take_state(rules, state)) {
+    if (!board_options_take_state(options, state)) {
         snprintf(error, RECORD_RULES_ERROR_MAX, "rules: their options contradict each other");
         return false;
     }

@@ -1,6 +1,6 @@
 /* The text form of boards and hashes: one line for each key, each member and each field.
  *
- *     CSV     database,key,kind,member,score,time,value,rules,expires
+ *     CSV     database,key,kind,member,score,time,value,options,expires
  *             0,daily,board,,,,,FIELD score 33 SIGNED TIME 31 S,
  *             0,daily,member,ann,700,1763890000000000,,,
  *     JSONL   {"database":"0","key":"daily","kind":"member","member":"ann","score":"700", ...}
@@ -81,9 +81,10 @@ enum record_status record_refuse(struct record_reader *reader, const char *reaso
 enum { RECORD_RULES_MAX = LAYOUT_TEXT_MAX + SETTING_RULES_TEXT_MAX, RECORD_RULES_ERROR_MAX = 1024 };
 
 /* out: RECORD_RULES_MAX; returns the size. */
-size_t record_print_rules(const struct rules *rules, const struct board_state *state, char *out);
+size_t record_print_options(const struct board_options *options, const struct board_state *state,
+                            char *out);
 /* false: error (RECORD_RULES_ERROR_MAX) says what is wrong. */
-MUST_CHECK bool record_parse_rules(struct bytes text, struct rules *rules,
-                                   struct board_state *state, char *error);
+MUST_CHECK bool record_parse_options(struct bytes text, struct board_options *options,
+                                     struct board_state *state, char *error);
 
 #endif

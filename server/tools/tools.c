@@ -373,7 +373,7 @@ static bool tools_with_registry(const struct words *words, bool is_import) {
         return tools_complain("out of memory");
     }
     struct registry *registry =
-        registry_create(disk_random_id(), setting_board_rules_for, &settings);
+        registry_create(disk_random_id(), setting_board_options_for, &settings);
     bool is_done = false;
     if (registry == NULL) {
         (void)tools_complain("out of memory");

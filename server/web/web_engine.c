@@ -12,7 +12,7 @@
 #include "server/durability/persistence.h"
 #include "server/web/web_query.h"
 
-static const char *const public_rules[] = {
+static const char *const public_options[] = {
     "on",         "resetchannels", "-@all",           "+lb.range", "+lb.get",
     "+lb.around", "+lb.hist",      "+lb.quantile",    "+lb.info",  "+lb.list",
     "+lb.count",  "+zscan",        "+lb.league|info",
@@ -60,8 +60,8 @@ bool web_engine_init(struct web_engine *engine, struct server *server, char *err
     struct acl_user *user = acl_user_create(BYTES("(web-public)"), false);
     bool is_fine = user != NULL;
     snprintf(error, HTTP_ERROR_MAX, "web-public: out of memory");
-    for (size_t i = 0; is_fine && i < sizeof public_rules / sizeof public_rules[0]; i++) {
-        is_fine = web_engine_apply(user, bytes_from_text(public_rules[i]), error);
+    for (size_t i = 0; is_fine && i < sizeof public_options / sizeof public_options[0]; i++) {
+        is_fine = web_engine_apply(user, bytes_from_text(public_options[i]), error);
     }
     if (!is_fine || !web_engine_add_patterns(user, patterns, error) || !acl_user_finish(user)) {
         if (user != NULL) {

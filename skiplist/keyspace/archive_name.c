@@ -1,17 +1,18 @@
 /* See archive_name.h. */
 #include "skiplist/keyspace/archive_name.h"
 
-size_t archive_print_suffix(const struct period *period, int64_t time_ms, char *out) {
+size_t archive_name_print_suffix(const struct period *period, int64_t time_ms, char *out) {
     out[0] = '@';
     return 1 + period_print_name(out + 1, period, time_ms);
 }
 
-struct bytes archive_print_name(struct bytes board, const struct period *period, int64_t time_ms,
+struct bytes archive_name_print(struct bytes board, const struct period *period, int64_t time_ms,
                                 char *out) {
     CHECK(board.size <= REGISTRY_KEY_MAX);
     memcpy(out, board.at, board.size);
-    return (struct bytes){
-        .at = out, .size = board.size + archive_print_suffix(period, time_ms, out + board.size)};
+    return (struct bytes){.at = out,
+                          .size = board.size +
+                                  archive_name_print_suffix(period, time_ms, out + board.size)};
 }
 
 /* ---- reading ---- */
@@ -32,7 +33,7 @@ static bool archive_name_take(struct bytes *text, char character) {
     return is_there;
 }
 
-/* "2026-11-16", "2026-11-16T05", each perhaps with a number behind it: what archive_print_suffix and registry_roll.c
+/* "2026-11-16", "2026-11-16T05", each perhaps with a number behind it: what archive_name_print_suffix and registry_roll.c
  * write behind the '@'. */
 static bool archive_name_is_suffix(struct bytes text) {
     (void)archive_name_take(&text, '-');
@@ -44,7 +45,7 @@ static bool archive_name_is_suffix(struct bytes text) {
            text.size == 0;
 }
 
-bool archive_find_board(struct bytes name, struct bytes *board) {
+bool archive_name_find_board(struct bytes name, struct bytes *board) {
     for (size_t size = 1; size < name.size && size <= REGISTRY_SUFFIX_MAX; size++) {
         struct bytes before = {.at = name.at, .size = name.size - size};
         if (name.at[before.size] == '@' &&

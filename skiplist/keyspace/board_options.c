@@ -1,12 +1,25 @@
-/* See board_options.h. */
+/* The rows of options; and the set of options. The set is structured like a database: a dense list, and a map from hashes to indexes in it. A
+ * client may create a million boards with a million different caps, so no operation takes time that
+ * grows with the set.
+ *
+ * Invariant: options->index is the index in the list, the map holds (hash, index) for every element
+ * and nothing else, no two are equal, and each has a reference count above 0. */
 #include "skiplist/keyspace/board_options.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/memory.h"
-#include "skiplist/keyspace/league.h"
+
+_Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 96,
+               "no hidden bytes: board_options_equal and board_options_hash see them all");
+
+/* ---- the rows ---- */
 
 #define BOARD_OPTION_ROW(name, member, line, create, alter, ...)                                   \
-    [BOARD_OPTION_##name] = {.at = offsetof(struct rules, member),                                 \
-                             .size = sizeof(((struct rules *)NULL)->member),                       \
+    [BOARD_OPTION_##name] = {.at = offsetof(struct board_options, member),                         \
+                             .size = sizeof(((struct board_options *)NULL)->member),               \
                              __VA_ARGS__},
 
 #define BOARD_STATE_ROW(name, member, line, create, alter, ...)                                    \
@@ -19,10 +32,10 @@
 const struct board_option board_options[BOARD_OPTION_COUNT] = {BOARD_OPTIONS(BOARD_OPTION_ROW)
                                                                    BOARD_STATES(BOARD_STATE_ROW)};
 
-int64_t board_option_get(const struct board_option *option, const struct rules *rules,
-                         const struct board_state *state) {
+int64_t board_options_get(const struct board_option *option, const struct board_options *options,
+                          const struct board_state *state) {
     static const struct board_state none;
-    const void *in = option->is_of_state ? (const void *)(state != NULL ? state : &none) : rules;
+    const void *in = option->is_of_state ? (const void *)(state != NULL ? state : &none) : options;
     const char *at = (const char *)in + option->at;
     uint64_t value_64;
     uint32_t value_32;
@@ -44,9 +57,9 @@ int64_t board_option_get(const struct board_option *option, const struct rules *
     }
 }
 
-void board_option_set(const struct board_option *option, struct rules *rules,
-                      struct board_state *state, int64_t value) {
-    void *in = option->is_of_state ? (void *)state : rules;
+void board_options_set(const struct board_option *option, struct board_options *options,
+                       struct board_state *state, int64_t value) {
+    void *in = option->is_of_state ? (void *)state : options;
     if (in == NULL) {
         return;
     }
@@ -57,37 +70,38 @@ void board_option_set(const struct board_option *option, struct rules *rules,
         memcpy(at, &value, option->size);
     }
     if (option->form == BOARD_FORM_ZONE) {
-        rules->period.zone = NULL;
+        options->period.zone = NULL;
     }
 }
 
-bool board_option_applies(const struct board_option *option, const struct rules *rules) {
+bool board_options_applies(const struct board_option *option, const struct board_options *options) {
     switch ((enum board_option_needs)option->needs) {
     case BOARD_NEEDS_PERIOD:
-        return rules->period.unit != PERIOD_NONE;
+        return options->period.unit != PERIOD_NONE;
     case BOARD_NEEDS_WEEK:
-        return rules->period.unit == PERIOD_WEEK;
+        return options->period.unit == PERIOD_WEEK;
     case BOARD_NEEDS_EVERY:
-        return rules->period.every > 1;
+        return options->period.every > 1;
     case BOARD_NEEDS_WINDOW:
-        return rules->window.count > 0;
+        return options->window.count > 0;
     case BOARD_NEEDS_SHARE:
-        return rules->window.is_share;
+        return options->window.is_share;
     case BOARD_NEEDS_LEAGUE:
-        return rules->league.room > 0;
+        return options->league.room > 0;
     case BOARD_NEEDS_END:
-        return rules->is_archive;
+        return options->is_archive;
     case BOARD_NEEDS_NOTHING:
         break;
     }
     return true;
 }
 
-int64_t board_option_usual(const struct board_option *option, const struct rules *rules) {
-    return option->usual != 0 && board_option_applies(option, rules) ? option->usual : 0;
+int64_t board_options_usual(const struct board_option *option,
+                            const struct board_options *options) {
+    return option->usual != 0 && board_options_applies(option, options) ? option->usual : 0;
 }
 
-bool board_option_may_be(const struct board_option *option, int64_t value) {
+bool board_options_may_be(const struct board_option *option, int64_t value) {
     switch ((enum board_option_form)option->form) {
     case BOARD_FORM_FLAG:
     case BOARD_FORM_YES_NO:
@@ -118,17 +132,478 @@ size_t board_options_find(uint8_t code) {
     return i;
 }
 
-const struct board_option *board_options_find_alone(const struct rules *rules) {
+const struct board_option *board_options_find_alone(const struct board_options *options) {
     const struct board_option *found = NULL;
     for (size_t i = 0; i < BOARD_OPTION_COUNT && found == NULL; i++) {
         const struct board_option *option = &board_options[i];
-        found = option->alone != NULL && board_option_get(option, rules, NULL) != 0 ? option : NULL;
+        found =
+            option->alone != NULL && board_options_get(option, options, NULL) != 0 ? option : NULL;
     }
     return found;
 }
 
-uint8_t board_options_guards(const struct rules *rules) {
-    return (uint8_t)((rules->guards & RULES_FROZEN) | (rules->opens_ms != 0 ? RULES_OPENS : 0) |
-                     (rules->closes_ms != 0 ? RULES_CLOSES : 0) |
-                     (rules->league.room > 0 ? RULES_LEAGUE : 0));
+uint8_t board_options_guards(const struct board_options *options) {
+    return (uint8_t)((options->guards & BOARD_FROZEN) | (options->opens_ms != 0 ? BOARD_OPENS : 0) |
+                     (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
+                     (options->league.room > 0 ? BOARD_LEAGUE : 0));
+}
+
+/* ---- options ---- */
+
+/* Bytes of options up to the end of the last field. */
+static size_t board_options_size(const struct board_options *options) {
+    return offsetof(struct board_options, layout.fields) +
+           options->layout.field_count * sizeof(struct layout_field);
+}
+
+void board_options_copy(const struct board_options *options, struct board_options *copy) {
+    memcpy(copy, options, board_options_size(options));
+}
+
+bool board_options_equal(const struct board_options *a, const struct board_options *b) {
+    return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
+           layout_equal(&a->layout, &b->layout);
+}
+
+bool board_options_keys_are_akin(const struct board_options *a, const struct board_options *b) {
+    struct board_options akin;
+    board_options_copy(a, &akin);
+    akin.layout.time.start_us = b->layout.time.start_us;
+    akin.layout.time.is_given_by_end = b->layout.time.is_given_by_end;
+    return layout_keys_equal(&akin.layout, &b->layout);
+}
+
+bool board_options_are_akin(const struct board_options *a, const struct board_options *b) {
+    return board_options_keys_are_akin(a, b) && tag_set_equal(&a->layout.tags, &b->layout.tags);
+}
+
+/* ---- periods ---- */
+
+void board_options_enter_period(struct board_options *options, int64_t now_ms) {
+    options->period_start_ms = period_start(&options->period, now_ms);
+    options->period_end_ms = period_start_after(&options->period, now_ms, 1);
+}
+
+void board_options_begin_period(struct board_options *options, int64_t now_ms) {
+    board_options_enter_period(options, now_ms);
+    if (options->window.count == 0 && options->layout.time.bits > 0) {
+        layout_set_start(&options->layout, options->period_start_ms * 1000);
+    }
+}
+
+void board_options_slide(struct board_options *options, struct board_state *state, int64_t now_ms) {
+    int64_t start_ms = options->period_start_ms;
+    board_options_enter_period(options, now_ms);
+    options->period_start_ms =
+        options->period_start_ms > start_ms ? options->period_start_ms : start_ms;
+    if (board_options_window_behind(options, state, options->window.count) ==
+        options->window.count) {
+        state->from_ms = options->period_start_ms;
+        for (uint32_t i = 1; i < options->window.count; i++) {
+            state->from_ms = period_start(&options->period, state->from_ms - 1);
+        }
+        state->left = 0;
+        state->is_anew = true;
+    }
+}
+
+uint32_t board_options_window_behind(const struct board_options *options,
+                                     const struct board_state *state, uint32_t most) {
+    uint32_t count = options->window.count;
+    uint32_t behind = state->is_anew;
+    while (count > 0 && behind < most &&
+           period_start_after(&options->period, state->from_ms, count + behind - state->is_anew) <=
+               options->period_start_ms) {
+        behind++;
+    }
+    return behind;
+}
+
+void board_options_without_window(const struct board_options *options, struct board_options *copy) {
+    board_options_copy(options, copy);
+    copy->window = (struct board_window){.count = 0};
+    if (options->window.count > 0) {
+        copy->period = (struct period){.unit = PERIOD_NONE};
+        copy->archives_max = 0;
+        copy->period_start_ms = 0;
+        copy->period_end_ms = 0;
+        copy->settles = false;
+    }
+}
+
+void board_options_begin_share(const struct board_options *options, struct board_options *share) {
+    board_options_end_period(options, share);
+    share->is_archive = false;
+    share->guards = BOARD_FROZEN;
+    share->keeps_best = options->keeps_best || options->window.is_best;
+    share->window = (struct board_window){.is_share = true};
+}
+
+void board_options_renew_period(struct board_options *options) {
+    const struct zone *zone = options->period.zone;
+    if (zone != NULL && !zone_is_missing(zone)) {
+        options->period_end_ms =
+            period_nearest_end(&options->period, options->period_end_ms, options->period_start_ms);
+    }
+}
+
+enum board_refusal board_options_find_refusal(const struct board_options *options,
+                                              enum board_write write, int64_t now_ms) {
+    uint8_t guards = options->guards;
+    if ((guards & BOARD_LEAGUE) != 0 && write != BOARD_WRITE_LEAGUE) {
+        return BOARD_REFUSE_LEAGUE;
+    }
+    if ((guards & BOARD_FROZEN) != 0) {
+        return options->window.is_share ? BOARD_REFUSE_SHARE : BOARD_REFUSE_FROZEN;
+    }
+    if ((guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms) {
+        return BOARD_REFUSE_BEFORE;
+    }
+    if ((guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
+        return BOARD_REFUSE_AFTER;
+    }
+    return options->window.count > 0 && write == BOARD_WRITE_WHOLE ? BOARD_REFUSE_WINDOW
+                                                                   : BOARD_TAKE;
+}
+
+void board_options_end_period(const struct board_options *options, struct board_options *archive) {
+    bool is_frozen = options->period.unit != PERIOD_NONE ? !options->archives_are_writable
+                                                         : (options->guards & BOARD_FROZEN) != 0;
+    board_options_copy(options, archive);
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        if (!board_options[i].is_kept) {
+            board_options_set(&board_options[i], archive, NULL, 0);
+        }
+    }
+    archive->guards = is_frozen ? BOARD_FROZEN : 0;
+    archive->is_archive = true;
+}
+
+int64_t board_options_archive_end_ms(const struct board_options *options) {
+    if (options->archives_max == BOARD_ARCHIVES_ALL) {
+        return INT64_MAX;
+    }
+    return period_start_after(&options->period, options->period_start_ms,
+                              options->archives_max + 1);
+}
+
+/* ---- state ---- */
+
+_Static_assert(sizeof(struct board_state) == 32, "no hidden bytes: states are compared as bytes");
+
+struct board_state board_options_begin_state(const struct board_options *options) {
+    return (struct board_state){.from_ms =
+                                    options->window.count > 0 ? options->period_start_ms : 0};
+}
+
+struct board_state board_options_keep_state(const struct board_options *options,
+                                            const struct board_state *state) {
+    struct board_state kept = *state;
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (option->is_of_state && !option->is_other && !board_options_applies(option, options) &&
+            !(i == BOARD_OPTION_COUNTS && options->window.is_share)) {
+            board_options_set(option, NULL, &kept, 0);
+        }
+    }
+    return kept;
+}
+
+bool board_options_take_state(const struct board_options *options,
+                              const struct board_state *state) {
+    struct board_state kept = board_options_keep_state(options, state);
+    /* A period can begin before 1970, too. */
+    return memcmp(&kept, state, sizeof kept) == 0 && state->from_ms >= -PERIOD_TIME_MAX &&
+           state->from_ms <= PERIOD_TIME_MAX && state->settled_expire_ms >= 0 &&
+           (state->settled_expire_ms == 0 || board_options_are_unsettled(options, state)) &&
+           (options->window.count == 0 || state->from_ms <= options->period_start_ms);
+}
+
+/* ---- hashing ---- */
+
+static uint64_t board_options_hash_field(const struct layout_field *field, uint64_t seed) {
+    const uint64_t words[] = {
+        XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
+        (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
+            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_double << 1 |
+            (uint64_t)field->is_ascending,
+        (uint64_t)field->decay.count << 8 | field->decay.unit,
+    };
+    return XXH3_64bits_withSeed(words, sizeof(words), seed);
+}
+
+static uint64_t board_options_hash_tags(const struct tag_set *set, uint64_t seed) {
+    for (unsigned i = 0; i < set->count; i++) {
+        const struct tag *tag = &set->tags[i];
+        seed = XXH3_64bits_withSeed(tag->name, strlen(tag->name), seed + tag->bits);
+    }
+    return seed;
+}
+
+/* Hash of everything board_options_equal compares. */
+static uint64_t board_options_hash(const struct board_options *options, uint64_t seed) {
+    const struct layout *layout = &options->layout;
+    const struct layout_time *time = &layout->time;
+    uint64_t hash = XXH3_64bits_withSeed(options, offsetof(struct board_options, index), seed);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        hash = board_options_hash_field(&layout->fields[i], hash);
+    }
+    const uint64_t words[] = {
+        board_options_hash_tags(&layout->tags, hash),
+        (uint64_t)time->start_us,
+        (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
+            (uint64_t)time->is_given_by_end,
+    };
+    return XXH3_64bits_withSeed(words, sizeof(words), seed);
+}
+
+/* ---- the set ---- */
+
+static struct board_options **board_options_list_at(const struct board_options_set *set,
+                                                    uint32_t index) {
+    return pages_at(&set->list, index * (uint64_t)sizeof(struct board_options *));
+}
+
+/* Callback of the map: the hash of the options at one index. */
+static uint32_t board_options_set_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct board_options_set *set = owner;
+    if (id >= set->count) {
+        return 0;
+    }
+    hashes[0] = (*board_options_list_at(set, id))->hash;
+    return 1;
+}
+
+void board_options_set_init(struct board_options_set *set, uint64_t hash_seed) {
+    *set = (struct board_options_set){.hash_seed = hash_seed};
+    map_init(&set->map, board_options_set_hashes, set);
+}
+
+void board_options_set_deinit(struct board_options_set *set) {
+    CHECK(set->count == 0);
+    CHECK(set->use_count == 0);
+    board_options_free_gone(set);
+    map_deinit(&set->map);
+    pages_deinit(&set->list);
+}
+
+static struct board_options *board_options_find_equal(const struct board_options_set *set,
+                                                      const struct board_options *like,
+                                                      uint64_t hash) {
+    struct map_find find;
+    uint32_t index;
+    map_find(&set->map, hash, &find);
+    while (map_find_next(&find, &index)) {
+        struct board_options *options =
+            index < set->count ? *board_options_list_at(set, index) : NULL;
+        if (options != NULL && options->hash == hash && board_options_equal(options, like)) {
+            return options;
+        }
+    }
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct board_options *board_options_add(struct board_options_set *set,
+                                               const struct board_options *like, uint64_t hash) {
+    uint64_t count = set->count + (uint64_t)1;
+    if (count >= MAP_ID_END || !pages_reserve(&set->list, count * sizeof(struct board_options *)) ||
+        !map_reserve(&set->map, 1, (uint32_t)count)) {
+        return NULL;
+    }
+    struct board_options *options = memory_allocate_lasting(board_options_size(like));
+    if (options == NULL) {
+        return NULL;
+    }
+    board_options_copy(like, options);
+    options->hash = hash;
+    options->use_count = 0;
+    options->index = set->count++;
+    set->stale_count += options->stale_ms > 0;
+    *board_options_list_at(set, options->index) = options;
+    map_put(&set->map, hash, options->index);
+    return options;
+}
+
+/* Remove options from the set; the last element of the list takes its index. */
+static void board_options_take_out(struct board_options_set *set, struct board_options *options) {
+    map_remove(&set->map, options->hash, options->index);
+    uint32_t last_index = --set->count;
+    set->stale_count -= options->stale_ms > 0;
+    struct board_options *last = *board_options_list_at(set, last_index);
+    if (last != options) {
+        map_replace(&set->map, last->hash, last_index, options->index);
+        *board_options_list_at(set, options->index) = last;
+        last->index = options->index;
+    }
+    (void)map_step(&set->map, set->count);
+    pages_trim(&set->list, set->count * (uint64_t)sizeof(struct board_options *));
+    options->next_gone = set->gone;
+    set->gone = options;
+}
+
+void board_options_free_gone(struct board_options_set *set) {
+    while (set->gone != NULL) {
+        struct board_options *options = set->gone;
+        set->gone = options->next_gone;
+#ifdef SKIPLIST_TINY
+        memset(options, 0xdd, board_options_size(options)); /* who still reads them is to notice */
+#endif
+        memory_free(options);
+    }
+}
+
+static void board_options_count_user(struct board_options_set *set, struct board_options *options,
+                                     int change) {
+    uint64_t difference = (uint64_t)(int64_t)change;
+    options->use_count += difference;
+    set->use_count += difference;
+    set->league_count += options->league.room > 0 ? difference : 0;
+}
+
+const struct board_options *board_options_hold(struct board_options_set *set,
+                                               const struct board_options *like) {
+    uint64_t hash = board_options_hash(like, set->hash_seed);
+    struct board_options *options = board_options_find_equal(set, like, hash);
+    if (options == NULL) {
+        options = board_options_add(set, like, hash);
+    }
+    if (options != NULL) {
+        board_options_count_user(set, options, 1);
+    }
+    return options;
+}
+
+void board_options_hold_again(struct board_options_set *set, const struct board_options *options) {
+    board_options_count_user(set, *board_options_list_at(set, options->index), 1);
+}
+
+void board_options_release(struct board_options_set *set, const struct board_options *options) {
+    if (options == NULL) {
+        return;
+    }
+    struct board_options *own = *board_options_list_at(set, options->index);
+    CHECK(own == options);
+    CHECK(own->use_count > 0);
+    board_options_count_user(set, own, -1);
+    if (own->use_count == 0) {
+        board_options_take_out(set, own);
+    }
+}
+
+bool board_options_are_in(const struct board_options_set *set,
+                          const struct board_options *options) {
+    return options->index < set->count && *board_options_list_at(set, options->index) == options;
+}
+
+/* ---- validation ---- */
+
+/* Is the period a calendar period? In a zone the calendar may have changed since: only ends are
+ * corrected. START may be elsewhere: a board that had members got its PERIOD later. */
+static bool board_options_is_period_right(const struct board_options *options) {
+    struct board_options same;
+    if (!period_is_valid(&options->period) ||
+        (options->archives_max > PERIOD_COUNT_MAX && options->archives_max != BOARD_ARCHIVES_ALL)) {
+        return false;
+    }
+    board_options_copy(options, &same);
+    if (options->period.zone == NULL) {
+        board_options_enter_period(&same, options->period_start_ms);
+    }
+    return options->period_start_ms < options->period_end_ms && board_options_equal(options, &same);
+}
+
+/* Has it a number of microseconds? */
+static bool board_options_is_time(int64_t time_ms) {
+    return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
+}
+
+/* Do the guards say what there is, and is nothing there without what it needs? */
+static bool board_options_are_right(const struct board_options *options) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool may_stand =
+            option->code == 0 || option->is_of_state || board_options_applies(option, options);
+        if (!may_stand && board_options_get(option, options, NULL) != 0) {
+            return false;
+        }
+    }
+    return options->guards == board_options_guards(options) &&
+           board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
+           (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
+           options->stale_ms <= BOARD_STALE_MAX_MS &&
+           (options->stale_ms == 0 || options->layout.time.bits > 0);
+}
+
+/* Has the board of a league its layout, and nothing that removes members? */
+static bool board_options_is_league_right(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    return options->league.room == 0 ||
+           (options->league.tiers > 0 && layout->bits_total == 64 && layout->field_count == 3 &&
+            layout->fields[0].bits == 8 && layout->fields[1].bits == 24 &&
+            options->period.unit == PERIOD_NONE && options->cap == 0);
+}
+
+/* Has a board with a window what it needs and nothing that would change its members otherwise, and
+ * is a share of one period? */
+static bool board_options_is_window_right(const struct board_options *options) {
+    const struct board_window *window = &options->window;
+    if (window->count == 0) {
+        return !window->is_share || options->period.unit == PERIOD_NONE;
+    }
+    return window->count >= 2 && window->count <= BOARD_WINDOW_MAX && !window->is_share &&
+           options->archives_max >= window->count && board_options_find_alone(options) == NULL &&
+           !layout_field_decays(&options->layout.fields[0]) && options->league.room == 0 &&
+           !options->is_archive;
+}
+
+bool board_options_validate(const struct board_options *options, const char **reason) {
+    if (!layout_validate(&options->layout, reason)) {
+        return false;
+    }
+    if (!board_options_are_right(options) || !board_options_is_league_right(options) ||
+        !board_options_is_window_right(options)) {
+        return check_passed("rules: their options contradict each other", reason);
+    }
+    return options->period.unit == PERIOD_NONE || board_options_is_period_right(options) ||
+           check_passed(
+               "rules: their period is none of the calendar's, or they keep too many archives",
+               reason);
+}
+
+static const char *board_options_check(const struct board_options_set *set, uint32_t index) {
+    const struct board_options *options = *board_options_list_at(set, index);
+    const char *reason;
+    if (options->index != index || options->use_count == 0) {
+        return "rules: they do not stand where they think, or have no user";
+    }
+    if (options->hash != board_options_hash(options, set->hash_seed)) {
+        return "rules: they have changed";
+    }
+    if (board_options_find_equal(set, options, options->hash) != options) {
+        return "rules: they are not found, or not the only ones of their kind";
+    }
+    return board_options_validate(options, &reason) ? NULL : reason;
+}
+
+bool board_options_set_validate(const struct board_options_set *set, const char **reason) {
+    const char *wrong = NULL;
+    uint64_t use_count = 0;
+    uint64_t league_count = 0;
+    uint32_t stale_count = 0;
+    for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
+        const struct board_options *options = *board_options_list_at(set, i);
+        wrong = board_options_check(set, i);
+        league_count += options->league.room > 0 ? options->use_count : 0;
+        stale_count += options->stale_ms > 0;
+        use_count += options->use_count;
+    }
+    if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
+                          stale_count != set->stale_count)) {
+        wrong = "rules: their users, or those of leagues, are not counted right";
+    }
+    if (wrong == NULL && map_count(&set->map) != set->count) {
+        wrong = "rules: the map holds more or less than the rules";
+    }
+    return check_passed(wrong, reason) && map_validate(&set->map, reason);
 }

@@ -1,15 +1,251 @@
-/* The options of a board, and what else its rules hold: a row each. From it follow what LB.CREATE, LB.ALTER and
- * `board` lines take and the errors they reply, the syntax that COMMAND DOCS and the documentation show, LB.INFO,
- * and the text of an export.
+/* The options of a board, what LB.CREATE and `board` lines say of it with its layout; and its state, what happens to it.
  *
- *     CAP 1000   ->   board_options[BOARD_OPTION_CAP]   ->   rules.cap = 1000   ->   "cap" of LB.INFO
+ *     board.layout --> options.layout <-- board.layout      boards with equal options share one copy
+ *     key, with its state                                 if there is something to keep: changed in place
  *
- * A new option is a row, a member of struct rules, and what it does. Where the value is more than a number or a
+ * A server may hold a million boards, so a board has no room for its own options: it points to the
+ * layout inside its options, and board_options_of leads from there to the rest. The options in use form a set,
+ * each stored once with a reference count, and are immutable.
+ *
+ * A board with a PERIOD rolls over at the end of each. It then gets the options of the new
+ * period, where START of the layout's TIME is the period's start.
+ *
+ * Each option has a row. From it follow what LB.CREATE, LB.ALTER and `board` lines take and the errors they reply, the
+ * syntax that COMMAND DOCS and the documentation show, LB.INFO, and the text of an export.
+ *
+ *     CAP 1000   ->   board_options[BOARD_OPTION_CAP]   ->   options.cap = 1000   ->   "cap" of LB.INFO
+ *
+ * A new option is a row, a member of struct board_options, and what it does. Where the value is more than a number or a
  * word of the row, its form says so: server/settings/setting_options.c has the functions. */
 #ifndef SKIPLIST_BOARD_OPTIONS_H
 #define SKIPLIST_BOARD_OPTIONS_H
 
-#include "skiplist/keyspace/rules.h"
+#include "codec/layout.h"
+#include "codec/period.h"
+#include "skiplist/keyspace/pages.h"
+#include "skiplist/map.h"
+
+#define BOARD_CAP_MAX UINT32_MAX /* the maximum number of members of a board */
+/* No ARCHIVE limit: all are kept. */
+#define BOARD_ARCHIVES_ALL UINT32_MAX
+
+enum {
+    BOARD_FROZEN = 1,
+    BOARD_OPENS = 2,  /* opens_ms is given */
+    BOARD_CLOSES = 4, /* closes_ms is */
+    BOARD_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+};
+
+#define BOARD_STALE_MAX_MS (INT64_C(1000000) * 86400 * 1000)
+
+/* Of the board that keeps the members of a league (skiplist/keyspace/league.h). room 0: of any other
+ * board; the rest is 0 then. */
+struct board_league {
+    uint16_t room;       /* members of a room, at the most */
+    uint16_t up, down;   /* how many of a room change their tier */
+    uint8_t tiers;       /* at least 1 */
+    bool idle_goes_down; /* a period without a result takes a member one tier down */
+};
+
+enum {
+    LEAGUE_ROOM_MAX = 1000, /* members */
+    LEAGUE_TIERS_MAX = 255,
+};
+
+#define BOARD_WINDOW_MAX 1000
+
+/* WINDOW: the board ranks what its members got in the running period and the count - 1 before it.
+ * What they got in one period is a board of its own, the period's share, under the name that the
+ * archive of the period has; it has count 0 and is_share. All zero: neither.
+ * How they are kept: server/commands/window.h. */
+struct board_window {
+    uint16_t count; /* 2 .. BOARD_WINDOW_MAX */
+    bool is_best;   /* BEST: the best of the shares; else SUM */
+    bool is_share;
+};
+
+/* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
+ * compared and hashed as bytes; each member has a row below. */
+struct board_options {
+    struct period period;        /* PERIOD; zero without one */
+    int64_t opens_ms, closes_ms; /* writes are refused before and from then on; 0: no such time */
+    int64_t stale_ms;        /* a member whose time is longer ago leaves; 0: none; needs a TIME */
+    int64_t period_start_ms; /* of the board's current period; 0: none yet */
+    int64_t period_end_ms;
+    struct board_league league;
+    struct board_window window;
+    uint32_t cap;               /* number of best members that the board keeps; 0: all */
+    uint32_t limit;             /* number of members from which on newcomers are refused; 0: none */
+    uint32_t archives_max;      /* periods with an archive, or BOARD_ARCHIVES_ALL */
+    bool keeps_best;            /* only strictly better results count, increments excepted */
+    bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
+    bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
+    bool settles;               /* SETTLE YES: an archive has no expiry until it is settled */
+    bool copies;     /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    bool is_archive; /* of a period that has ended: it is to be settled */
+    uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
+    uint8_t unused;
+    uint32_t index; /* in the set; this and the following fields are private to the set */
+    union {
+        uint64_t use_count;
+        struct board_options *next_gone; /* when nobody uses them any more */
+    };
+    uint64_t hash;
+    struct layout layout; /* last: in the set the allocation ends behind its last field */
+};
+
+/* The options of a board of the registry, from its layout. */
+static inline const struct board_options *board_options_of(const struct layout *layout) {
+    const void *options = (const char *)layout - offsetof(struct board_options, layout);
+    return options;
+}
+
+/* What happens to an archive, to a board with a WINDOW, and to a share of one. Other boards have none: it is zeroed. */
+struct board_state {
+    int64_t from_ms;  /* start of the first period that counts; of a share: of its period */
+    int64_t ended_ms; /* of an archive: when its period ended */
+    /* Of an unsettled archive of a board with SETTLE YES: the expiry that it gets when it is
+     * settled; 0: none. */
+    int64_t settled_expire_ms;
+    uint32_t left; /* the first so many of the first share's members, by rank, have left already */
+    bool is_anew;  /* a share is gone: what the members have is to be computed from those there */
+    bool is_settled; /* have the rewards been paid? */
+    uint8_t unused[2];
+};
+static inline bool board_options_have_state(const struct board_options *options) {
+    return options->window.count > 0 || options->window.is_share || options->is_archive;
+}
+static inline bool board_options_are_unsettled(const struct board_options *options,
+                                               const struct board_state *state) {
+    return options->is_archive && !state->is_settled;
+}
+/* The state of a board that begins with these options. */
+struct board_state board_options_begin_state(const struct board_options *options);
+/* What is left of a state where the options become these. */
+struct board_state board_options_keep_state(const struct board_options *options,
+                                            const struct board_state *state);
+/* Can a board with these options have it? */
+MUST_CHECK bool board_options_take_state(const struct board_options *options,
+                                         const struct board_state *state);
+
+/* Copy options, which may be in a set. */
+void board_options_copy(const struct board_options *options, struct board_options *copy);
+/* Do two boards with these options behave identically? */
+bool board_options_equal(const struct board_options *a, const struct board_options *b);
+/* Are the layouts equal except for START, and except for START and tags? */
+bool board_options_are_akin(const struct board_options *a, const struct board_options *b);
+bool board_options_keys_are_akin(const struct board_options *a, const struct board_options *b);
+
+/* Move options with a PERIOD to the period that contains this time, and START with it. */
+void board_options_begin_period(struct board_options *options, int64_t now_ms);
+/* The same, but START stays: of a board with members. */
+void board_options_enter_period(struct board_options *options, int64_t now_ms);
+/* What a write does to a board. */
+enum board_write {
+    BOARD_WRITE_MEMBERS, /* puts or takes members that it names */
+    BOARD_WRITE_WHOLE,   /* takes or stores any */
+    BOARD_WRITE_LEAGUE,  /* LB.LEAGUE, on the board of its league */
+};
+/* Why it may not, now. The only question of this kind: whatever writes asks it, whether at once, for a
+ * client that waited, or in a pass. */
+enum board_refusal {
+    BOARD_TAKE, /* it may */
+    BOARD_REFUSE_SHARE,
+    BOARD_REFUSE_FROZEN,
+    BOARD_REFUSE_BEFORE, /* it opens later */
+    BOARD_REFUSE_AFTER,  /* it is closed */
+    BOARD_REFUSE_LEAGUE,
+    BOARD_REFUSE_WINDOW,
+};
+enum board_refusal board_options_find_refusal(const struct board_options *options,
+                                              enum board_write write, int64_t now_ms);
+static inline enum board_refusal board_options_refuse(const struct board_options *options,
+                                                      enum board_write write, int64_t now_ms) {
+    return __builtin_expect(options->guards == 0 && options->window.count == 0, 1)
+               ? BOARD_TAKE
+               : board_options_find_refusal(options, write, now_ms);
+}
+/* Does it last as long as the board is what it is? The others end by a time or by THAW. */
+static inline bool board_options_refusal_lasts(enum board_refusal refusal) {
+    return refusal == BOARD_REFUSE_LEAGUE || refusal == BOARD_REFUSE_WINDOW;
+}
+/* After an update of tzdata: move the period's end to where the zone's calendar has it now. */
+void board_options_renew_period(struct board_options *options);
+/* Is the period over at this time? Never true without a PERIOD. */
+static inline bool board_options_are_over(const struct board_options *options, int64_t now_ms) {
+    return options->period.unit != PERIOD_NONE && options->period_end_ms <= now_ms;
+}
+/* Set archive to the options of the archive of a board that rolls over: no PERIOD, no times, and
+ * removed with its last member. It is frozen if the board has a PERIOD and does not say
+ * otherwise. */
+void board_options_end_period(const struct board_options *options, struct board_options *archive);
+/* When the archive's period has ended: at its end, if that is not after now_ms. */
+static inline int64_t board_options_ended_ms(const struct board_options *options, int64_t now_ms) {
+    return board_options_are_over(options, now_ms) ? options->period_end_ms : now_ms;
+}
+/* Move a board with a WINDOW, whose period is over at this time, to the period that contains it. If more periods
+ * than the WINDOW has would have to leave one after another, the board is to be made anew instead: so from
+ * from_ms to the running period there are never more than twice as many. */
+void board_options_slide(struct board_options *options, struct board_state *state, int64_t now_ms);
+/* Set share to the options of the share of the running period: as those of an archive, but nothing is to be
+ * settled yet, and frozen, so that it is written only together with the board. Its from_ms is the period's start. */
+void board_options_begin_share(const struct board_options *options, struct board_options *share);
+/* How many periods that count have to leave? That the board is to be made anew counts as one. More than `most`
+ * are `most`. */
+uint32_t board_options_window_behind(const struct board_options *options,
+                                     const struct board_state *state, uint32_t most);
+/* The options of a copy of the board: without WINDOW, and then without PERIOD; no share. */
+void board_options_without_window(const struct board_options *options, struct board_options *copy);
+/* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
+int64_t board_options_archive_end_ms(const struct board_options *options);
+
+/* May a member with key before be overwritten with key after? No, if the board keeps the best and
+ * after is not strictly better, ignoring time. */
+static inline bool board_options_take(const struct board_options *options, uint64_t before,
+                                      uint64_t after) {
+    return !options->keeps_best || layout_without_time(&options->layout, after) >
+                                       layout_without_time(&options->layout, before);
+}
+
+/* Are the options valid: is the layout valid, and is the period a calendar period at whose start the
+ * layout's times begin? reason: the first violation. */
+MUST_CHECK bool board_options_validate(const struct board_options *options, const char **reason);
+
+struct board_options_set {
+    struct map map;        /* (hash of the options, index) */
+    struct pages list;     /* struct board_options * */
+    uint32_t count;        /* of the options */
+    uint32_t stale_count;  /* with a STALE */
+    uint64_t league_count; /* users of those of leagues */
+    uint64_t use_count;    /* of all */
+    uint64_t hash_seed;
+    struct board_options *gone; /* out of the set, not yet freed */
+};
+
+/* hash_seed: random, secret. The set must not be moved in memory. */
+void board_options_set_init(struct board_options_set *set, uint64_t hash_seed);
+/* Requires that nothing is in use any more. */
+void board_options_set_deinit(struct board_options_set *set);
+
+/* The options of the set that equal like, added if missing; increments the reference count. NULL: no
+ * memory, nothing changed. */
+MUST_CHECK const struct board_options *board_options_hold(struct board_options_set *set,
+                                                          const struct board_options *like);
+/* Increment the reference count of options in the set. Never fails. */
+void board_options_hold_again(struct board_options_set *set, const struct board_options *options);
+/* Decrement the reference count. At zero the options leave the set, and are freed by board_options_free_gone: whoever has looked up a
+ * board may go on reading its options, though another look-up has given it others. Never fails. options may be NULL. */
+void board_options_release(struct board_options_set *set, const struct board_options *options);
+/* Free what was released: between two commands. */
+void board_options_free_gone(struct board_options_set *set);
+/* Is this pointer one of the set's options? */
+bool board_options_are_in(const struct board_options_set *set, const struct board_options *options);
+
+/* Check the map, the list and the counts. reason: the first violated invariant. */
+MUST_CHECK bool board_options_set_validate(const struct board_options_set *set,
+                                           const char **reason);
+
+/* ---- the rows ---- */
 
 enum board_option_form {
     BOARD_FORM_FLAG,   /* the word alone is value */
@@ -48,7 +284,7 @@ struct board_option {
     const char *none;         /* a word for the usual value, which LB.INFO shows as nil */
     const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
-    uint16_t at;              /* where in struct rules, or struct board_state, its value is */
+    uint16_t at; /* where in struct board_options, or struct board_state, its value is */
     uint8_t size;
     uint8_t bit;       /* of the byte there; 0: all of them */
     uint8_t value;     /* of a flag */
@@ -69,18 +305,18 @@ struct board_option {
 #define BOARD_OPTIONS(ROW)                                                                         \
     ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
         .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members", .minimum = 1,   \
-        .maximum = RULES_CAP_MAX, .none = "NONE", .alone = "CAP")                                  \
+        .maximum = BOARD_CAP_MAX, .none = "NONE", .alone = "CAP")                                  \
     ROW(LIMIT, limit, " | LIMIT n] ", " | LIMIT limit:integer] ", " | LIMIT limit] ", .code = 2,   \
         .word = "LIMIT", .is_kept = true, .form = BOARD_FORM_NUMBER,                               \
-        .wanted = "number of members", .minimum = 1, .maximum = RULES_CAP_MAX, .none = "NONE",     \
+        .wanted = "number of members", .minimum = 1, .maximum = BOARD_CAP_MAX, .none = "NONE",     \
         .alone = "LIMIT")                                                                          \
     ROW(KEEP, keeps_best, "[KEEP LAST|BEST] ", "[KEEP <LAST | BEST>] ", "[KEEP <LAST | BEST>] ",   \
         .code = 3, .word = "KEEP", .is_kept = true, .form = BOARD_FORM_CHOICE,                     \
         .words = {"LAST", "BEST"}, .wanted = "LAST or BEST")                                       \
     ROW(FREEZE, guards, "[FREEZE] ", "[FREEZE] ", "state=[FREEZE", .code = 4, .word = "FREEZE",    \
-        .form = BOARD_FORM_FLAG, .bit = RULES_FROZEN, .value = 1)                                  \
+        .form = BOARD_FORM_FLAG, .bit = BOARD_FROZEN, .value = 1)                                  \
     ROW(THAW, guards, "", "", " | THAW] ", .word = "THAW", .form = BOARD_FORM_FLAG,                \
-        .bit = RULES_FROZEN, .is_other = true)                                                     \
+        .bit = BOARD_FROZEN, .is_other = true)                                                     \
     ROW(OPENS, opens_ms, "[OPENS t] ", "[OPENS time] ", "[OPENS time] ", .code = 5,                \
         .word = "OPENS", .form = BOARD_FORM_TIME,                                                  \
         .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE")           \
@@ -120,7 +356,7 @@ struct board_option {
         .needs = BOARD_NEEDS_PERIOD)                                                               \
     ROW(ARCHIVE, archives_max, "[ARCHIVE n] ", "[ARCHIVE periods:integer] ", "[ARCHIVE periods] ", \
         .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER, .wanted = "number of periods",   \
-        .maximum = PERIOD_COUNT_MAX, .usual = RULES_ARCHIVES_ALL, .none = "ALL",                   \
+        .maximum = PERIOD_COUNT_MAX, .usual = BOARD_ARCHIVES_ALL, .none = "ALL",                   \
         .needs = BOARD_NEEDS_PERIOD)                                                               \
     ROW(ARCHIVED, archives_are_writable, "[ARCHIVED FROZEN|WRITABLE] ",                            \
         "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17,          \
@@ -132,7 +368,7 @@ struct board_option {
     ROW(WINDOW, window.count, "[WINDOW n SUM|BEST]] ", "[WINDOW window:integer of=<SUM | BEST>]]", \
         "[WINDOW window [of=<SUM | BEST>]]", .code = 19, .word = "WINDOW",                         \
         .form = BOARD_FORM_WINDOW, .wanted = "number of periods", .minimum = 2,                    \
-        .maximum = RULES_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
+        .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
     /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
@@ -226,23 +462,23 @@ enum board_option_id {
 
 extern const struct board_option board_options[BOARD_OPTION_COUNT];
 
-/* rules: not asked for a row of the state; state: only then, and NULL is a zeroed one. */
-int64_t board_option_get(const struct board_option *option, const struct rules *rules,
-                         const struct board_state *state);
+/* options: not asked for a row of the state; state: only then, and NULL is a zeroed one. */
+int64_t board_options_get(const struct board_option *option, const struct board_options *options,
+                          const struct board_state *state);
 /* The value that needs no word: 0 where there is not what it needs. */
-int64_t board_option_usual(const struct board_option *option, const struct rules *rules);
+int64_t board_options_usual(const struct board_option *option, const struct board_options *options);
 /* Likewise; NULL: nothing happens. */
-void board_option_set(const struct board_option *option, struct rules *rules,
-                      struct board_state *state, int64_t value);
-/* Can a row have this value, which differs from its usual one? rules_validate sees more. */
-bool board_option_may_be(const struct board_option *option, int64_t value);
+void board_options_set(const struct board_option *option, struct board_options *options,
+                       struct board_state *state, int64_t value);
+/* Can a row have this value, which differs from its usual one? board_options_validate sees more. */
+bool board_options_may_be(const struct board_option *option, int64_t value);
 /* The row with a code, which is not 0; BOARD_OPTION_COUNT: none. */
 size_t board_options_find(uint8_t code);
 /* Is there what it needs? */
-bool board_option_applies(const struct board_option *option, const struct rules *rules);
+bool board_options_applies(const struct board_option *option, const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
-const struct board_option *board_options_find_alone(const struct rules *rules);
-/* What the guards are by what there is: RULES_FROZEN stays. */
-uint8_t board_options_guards(const struct rules *rules);
+const struct board_option *board_options_find_alone(const struct board_options *options);
+/* What the guards are by what there is: BOARD_FROZEN stays. */
+uint8_t board_options_guards(const struct board_options *options);
 
 #endif

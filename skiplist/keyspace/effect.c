@@ -7,7 +7,6 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
 
 /* ---- reporting ---- */
@@ -30,10 +29,10 @@ static inline __attribute__((always_inline)) void effect_report_of(const struct 
     effect_report(registry, effect);
 }
 
-/* The same with its rules and its state. */
+/* The same with its options and its state. */
 static void effect_report_whole(const struct registry *registry, const struct registry_key *key,
                                 struct effect effect) {
-    effect.rules = key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+    effect.options = key->kind == REGISTRY_BOARD ? registry_options(key) : NULL;
     effect.state = registry_state(key);
     effect_report_of(registry, key, &effect);
 }
@@ -45,16 +44,16 @@ __attribute__((noinline)) static void effect_report_new(const struct registry *r
     effect_report_whole(registry, key, (struct effect){.kind = EFFECT_CREATE});
 }
 
-void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
-                                struct effect *effect) {
+void effect_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                              struct effect *effect) {
     if (key->is_unreported) {
         effect_report_new(registry, key);
     }
     effect_report_of(registry, key, effect);
 }
 
-void registry_emit_key(const struct registry *registry, enum effect_kind kind,
-                       struct registry_key *key) {
+void effect_emit_key(const struct registry *registry, enum effect_kind kind,
+                     struct registry_key *key) {
     if (registry->listeners == NULL) {
         return;
     }
@@ -66,30 +65,31 @@ void registry_emit_key(const struct registry *registry, enum effect_kind kind,
         (struct effect){.kind = kind, .expire_at_ms = registry_expiry(registry, key)});
 }
 
-void registry_emit_move(const struct registry *registry, enum effect_kind kind,
-                        const struct registry_key *from, const struct registry_key *key) {
+void effect_emit_move(const struct registry *registry, enum effect_kind kind,
+                      const struct registry_key *from, const struct registry_key *key) {
     const struct database *database = registry_read(registry, key->database);
-    effect_report(registry, &(struct effect){
-                                .kind = kind,
-                                .key_kind = registry->kinds[key->kind],
-                                .database = from->database,
-                                .name = registry_name(from),
-                                .to_database = key->database,
-                                .to_name = registry_name(key),
-                                .rules = key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL,
-                                .state = registry_state(key),
-                                .expire_at_ms = registry_expiry_in(database, key),
-                                .key = key});
+    effect_report(
+        registry,
+        &(struct effect){.kind = kind,
+                         .key_kind = registry->kinds[key->kind],
+                         .database = from->database,
+                         .name = registry_name(from),
+                         .to_database = key->database,
+                         .to_name = registry_name(key),
+                         .options = key->kind == REGISTRY_BOARD ? registry_options(key) : NULL,
+                         .state = registry_state(key),
+                         .expire_at_ms = registry_expiry_in(database, key),
+                         .key = key});
 }
 
-void registry_emit_flush(const struct registry *registry, uint32_t database) {
+void effect_emit_flush(const struct registry *registry, uint32_t database) {
     effect_report(registry, &(struct effect){.kind = EFFECT_FLUSH, .database = database});
 }
 
-void registry_report_member(const struct registry *registry, enum effect_kind kind,
-                            struct registry_key *key, struct bytes member, struct bytes value) {
+void effect_emit_member(const struct registry *registry, enum effect_kind kind,
+                        struct registry_key *key, struct bytes member, struct bytes value) {
     CHECK(key->kind != REGISTRY_BOARD);
-    registry_emit(registry, key, (struct effect){.kind = kind, .member = member, .value = value});
+    effect_emit(registry, key, (struct effect){.kind = kind, .member = member, .value = value});
 }
 
 /* ---- receiving ---- */
@@ -180,13 +180,13 @@ static struct registry_key *effect_find(struct registry *registry, const struct 
 
 /* May a key of this kind be put under this name? Rules are given for boards, and only for them. */
 static bool effect_may_put(const struct registry *registry, uint32_t database, struct bytes name,
-                           uint32_t kind, const struct rules *rules) {
-    return registry->kinds[kind] != NULL && (rules != NULL) == (kind == REGISTRY_BOARD) &&
-           registry_may_put(registry, database, name, rules);
+                           uint32_t kind, const struct board_options *options) {
+    return registry->kinds[kind] != NULL && (options != NULL) == (kind == REGISTRY_BOARD) &&
+           registry_may_put(registry, database, name, options);
 }
 
-static bool effect_are_akin(const struct registry_key *key, const struct rules *rules) {
-    return rules == NULL || rules_are_akin(registry_rules(key), rules);
+static bool effect_are_akin(const struct registry_key *key, const struct board_options *options) {
+    return options == NULL || board_options_are_akin(registry_options(key), options);
 }
 
 static enum effect_status effect_status_if(bool has_memory) {
@@ -201,7 +201,7 @@ static enum effect_status effect_put_member(struct registry *registry, struct re
     if (!layout_has_room(board_layout(&key->board), effect->member_key)) {
         return EFFECT_IMPOSSIBLE;
     }
-    switch (registry_put_member(registry, key, member, effect->member_key)) {
+    switch (registry_board_put(registry, key, member, effect->member_key)) {
     case BOARD_OK:
         return EFFECT_OK;
     case BOARD_FULL:
@@ -221,7 +221,7 @@ static enum effect_status effect_tag_member(struct registry *registry, struct re
     if (!member->is_there || !tag_values_unpack(effect->value, tags->count, &values)) {
         return EFFECT_IMPOSSIBLE;
     }
-    switch (registry_tag(registry, key, member, &values, &full)) {
+    switch (registry_board_tag(registry, key, member, &values, &full)) {
     case TAGS_OK:
     case TAGS_SAME:
         return EFFECT_OK;
@@ -251,7 +251,7 @@ static enum effect_status effect_apply_member(struct registry *registry, struct 
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
     }
-    registry_take_member(registry, key, &member);
+    registry_board_take(registry, key, &member);
     return EFFECT_OK;
 }
 
@@ -475,7 +475,7 @@ static enum effect_status effect_apply_cut(struct registry *registry, struct reg
         effect->count > board_count(&key->board) - effect->rank) {
         return EFFECT_IMPOSSIBLE;
     }
-    registry_remove_range(registry, key, effect->rank, effect->count);
+    registry_board_cut(registry, key, effect->rank, effect->count);
     return EFFECT_OK;
 }
 
@@ -491,43 +491,43 @@ enum effect_status effect_apply_to_board(struct registry *registry, struct regis
 static enum effect_status effect_apply_create(struct registry *registry,
                                               const struct effect *effect) {
     uint32_t kind = effect_kind_of(effect);
-    if (!effect_may_put(registry, effect->database, effect->name, kind, effect->rules)) {
+    if (!effect_may_put(registry, effect->database, effect->name, kind, effect->options)) {
         return EFFECT_IMPOSSIBLE;
     }
     struct registry_key *key = registry_make_key(registry, effect->database, effect->name, kind,
-                                                 effect->rules, effect->state);
+                                                 effect->options, effect->state);
     if (key == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
     registry_remember(&registry->databases[effect->database], key); /* its members come next */
-    registry_emit_key(registry, EFFECT_CREATE, key);
+    effect_emit_key(registry, EFFECT_CREATE, key);
     registry_tell(registry, effect->database, effect->name);
     return EFFECT_OK;
 }
 
-static enum effect_status effect_apply_rules(struct registry *registry, struct registry_key *key,
-                                             const struct effect *effect) {
-    if (key->kind != REGISTRY_BOARD || effect->rules == NULL) {
+static enum effect_status effect_apply_options(struct registry *registry, struct registry_key *key,
+                                               const struct effect *effect) {
+    if (key->kind != REGISTRY_BOARD || effect->options == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
     bool is_fit = board_count(&key->board) > 0
-                      ? layout_keys_equal(board_layout(&key->board), &effect->rules->layout)
-                      : rules_keys_are_akin(registry_rules(key), effect->rules);
+                      ? layout_keys_equal(board_layout(&key->board), &effect->options->layout)
+                      : board_options_keys_are_akin(registry_options(key), effect->options);
     unsigned full;
-    if (!is_fit || !registry_tags_fit(key, &effect->rules->layout, &full) ||
-        (effect->rules->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
+    if (!is_fit || !registry_board_tags_fit(key, &effect->options->layout, &full) ||
+        (effect->options->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;
     }
     const struct board_state none = {.from_ms = 0};
     const struct board_state *state = effect->state != NULL ? effect->state : &none;
-    return effect_status_if(registry_alter(registry, key, effect->rules, state) != NULL);
+    return effect_status_if(registry_board_alter(registry, key, effect->options, state) != NULL);
 }
 
 static enum effect_status effect_apply_state(struct registry *registry, struct registry_key *key,
                                              const struct effect *effect) {
     if (key->kind != REGISTRY_BOARD || effect->state == NULL ||
-        !rules_have_state(registry_rules(key)) ||
-        !rules_take_state(registry_rules(key), effect->state)) {
+        !board_options_have_state(registry_options(key)) ||
+        !board_options_take_state(registry_options(key), effect->state)) {
         return EFFECT_IMPOSSIBLE;
     }
     registry_set_state(registry, key, effect->state);
@@ -536,19 +536,19 @@ static enum effect_status effect_apply_state(struct registry *registry, struct r
 
 /* ---- renames and copies ---- */
 
-/* Move or copy the key's value to its successor; rules: of the successor's board, held. false: no
+/* Move or copy the key's value to its successor; options: of the successor's board, held. false: no
  * memory. */
 static bool effect_fill_successor(struct registry *registry, const struct effect *effect,
                                   struct registry_key *key, struct registry_key *successor,
-                                  const struct rules *rules) {
+                                  const struct board_options *options) {
     if (effect->kind == EFFECT_RENAME) {
         registry_move_value(registry, key, successor);
-    } else if (!registry_archive_give(registry, key, successor) &&
+    } else if (!registry_roll_archive_give(registry, key, successor) &&
                !registry->kinds[key->kind]->copy(registry, key, successor)) {
         return false;
     }
-    if (rules != NULL) {
-        registry_set_rules(registry, successor, rules);
+    if (options != NULL) {
+        registry_set_options(registry, successor, options);
         registry_give_state(successor, effect->state);
     }
     return true;
@@ -556,23 +556,24 @@ static bool effect_fill_successor(struct registry *registry, const struct effect
 
 static enum effect_status effect_apply_move(struct registry *registry, struct registry_key *key,
                                             const struct effect *effect) {
-    const struct rules *rules = NULL;
-    if (!effect_may_put(registry, effect->to_database, effect->to_name, key->kind, effect->rules) ||
-        !effect_are_akin(key, effect->rules)) {
+    const struct board_options *options = NULL;
+    if (!effect_may_put(registry, effect->to_database, effect->to_name, key->kind,
+                        effect->options) ||
+        !effect_are_akin(key, effect->options)) {
         return EFFECT_IMPOSSIBLE;
     }
-    if (effect->rules != NULL) {
-        rules = rules_hold(&registry->rules, effect->rules);
-        if (rules == NULL) {
+    if (effect->options != NULL) {
+        options = board_options_hold(&registry->options, effect->options);
+        if (options == NULL) {
             return EFFECT_OUT_OF_MEMORY;
         }
     }
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
-        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules));
-    if (successor == NULL || !effect_fill_successor(registry, effect, key, successor, rules)) {
+        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
+    if (successor == NULL || !effect_fill_successor(registry, effect, key, successor, options)) {
         memory_free(successor);
-        rules_release(&registry->rules, rules);
+        board_options_release(&registry->options, options);
         return EFFECT_OUT_OF_MEMORY;
     }
     bool is_renamed = effect->kind == EFFECT_RENAME;
@@ -584,10 +585,10 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
         state = REGISTRY_WALK_AHEAD;
     }
     registry_put_reserved(registry, successor, state, effect->expire_at_ms, BEFORE_ALL);
-    registry_emit_move(registry, effect->kind, key, successor);
+    effect_emit_move(registry, effect->kind, key, successor);
     if (is_renamed) {
         registry_trim(registry_database(registry, key->database));
-        registry_let_go(registry, key);
+        registry_free_shell(registry, key);
     }
     return EFFECT_OK;
 }
@@ -621,10 +622,10 @@ static enum effect_status effect_apply_to_key(struct registry *registry, struct 
     case EFFECT_COPY:
         return effect_apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return effect_status_if(registry_set_expiry(registry, key, effect->expire_at_ms, false) ==
+        return effect_status_if(registry_expiry_set(registry, key, effect->expire_at_ms, false) ==
                                 REGISTRY_OK);
-    case EFFECT_RULES:
-        return effect_apply_rules(registry, key, effect);
+    case EFFECT_OPTIONS:
+        return effect_apply_options(registry, key, effect);
     case EFFECT_STATE:
         return effect_apply_state(registry, key, effect);
     case EFFECT_CREATE:
@@ -685,7 +686,7 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
                 effect_fetch_key_to_create(registry, next + IN_FLIGHT);
             }
             status = effect_apply_one(registry, next);
-            registry_end_command(registry);
+            registry_free_after_command(registry);
             done = status == EFFECT_OK;
         }
         *applied += done;

@@ -1,11 +1,11 @@
 /* Effects: the changes of a registry as final values, not as commands.
  *
- *     ZADD daily 700 ann  ---->  CREATE daily, with these rules      (if it did not exist)
+ *     ZADD daily 700 ann  ---->  CREATE daily, with these options      (if it did not exist)
  *                                PUT daily ann 0x00000341...
  *
  * Listeners (skiplist/keyspace/effect.h) receive every change. Applying the same effects
  * in the same order to a registry with the same initial state yields the same keys, boards,
- * members, order, rules and expiries. Effects do not depend on a clock: an expiry or a period's end
+ * members, order, options and expiries. Effects do not depend on a clock: an expiry or a period's end
  * is reported when it is carried out.
  *
  *     PUT      a member was added or moved: it is placed behind its equals (LATEST: before); or a
@@ -15,10 +15,10 @@
  *     CREATE   an empty board, or hash, was created
  *     REMOVE   a key was removed, with its board
  *     FLUSH    a database was emptied
- *     RENAME   a key got another name or database, and possibly other rules
+ *     RENAME   a key got another name or database, and possibly other options
  *     COPY     the same, and the old key remains
  *     EXPIRE   a key's expiry was set or removed
- *     RULES    the rules of a board changed, perhaps with its state; START only if it is empty
+ *     RULES    the options of a board changed, perhaps with its state; START only if it is empty
  *     STATE    its state alone changed
  *     FILL     a key was created together with all its members
  *     TAGS     a member's tags have these values; those it does not name are as before
@@ -43,7 +43,7 @@ enum effect_kind {
     EFFECT_RENAME,
     EFFECT_COPY,
     EFFECT_EXPIRE,
-    EFFECT_RULES,
+    EFFECT_OPTIONS,
     EFFECT_FILL,
     EFFECT_TAGS,
     EFFECT_STATE,
@@ -64,8 +64,8 @@ struct effect {
     uint64_t member_key;  /* PUT, of a board */
     struct bytes value;   /* PUT, of another kind; TAGS: as tag_values_pack writes them */
     int64_t expire_at_ms; /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
-    /* CREATE, RULES, RENAME, COPY, FILL: the board's rules now; NULL: no board. */
-    const struct rules *rules;
+    /* CREATE, RULES, RENAME, COPY, FILL: the board's options now; NULL: no board. */
+    const struct board_options *options;
     const struct board_state *state; /* likewise, and STATE; NULL: zeroed */
     /* In a listener: the key. RENAME, COPY: the new key; REMOVE: the removed key. NULL for FLUSH
      * and for effects to be applied. */

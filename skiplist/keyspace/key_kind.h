@@ -13,6 +13,13 @@
 
 #include "skiplist/keyspace/effect.h"
 
+/* May an expired key be removed? */
+enum key_expiry {
+    KEY_EXPIRY_READY,
+    KEY_EXPIRY_MORE, /* parts_max were dealt with, and others may be left */
+    KEY_EXPIRY_OUT_OF_MEMORY,
+};
+
 struct key_kind {
     const char *name; /* as TYPE replies it */
     uint32_t number;  /* below REGISTRY_KINDS_MAX */
@@ -38,14 +45,21 @@ struct key_kind {
     enum effect_status (*apply)(struct registry *registry, struct registry_key *key,
                                 const struct effect *effect);
 
+    /* What a key of this kind means to others; NULL: nothing. Before it is removed because it has expired: in parts, *work
+     * is what that took. When it has been taken out, before that is reported, and after. */
+    enum key_expiry (*expire)(struct registry *registry, const struct registry_key *key,
+                              uint32_t parts_max, uint32_t *work);
+    void (*taken)(struct registry *registry, const struct registry_key *key);
+    void (*removed)(struct registry *registry, const struct registry_key *key);
+
     /* What is wrong with the value, or with the cursor of a walk in it (or NULL); NULL: nothing. */
     const char *(*check)(const struct registry *registry, const struct registry_key *key,
                          const struct key_cursor *cursor);
 };
 
-/* Boards, REGISTRY_BOARD: kind_board.c. Every registry knows them. */
+/* Boards, REGISTRY_BOARD: registry_board.c. Every registry knows them. */
 extern const struct key_kind key_kind_board;
-/* Hashes, REGISTRY_HASH: kind_hash.c. The same. */
+/* Hashes, REGISTRY_HASH: registry_hash.c. The same. */
 extern const struct key_kind key_kind_hash;
 
 /* Add another kind, before there are keys of it. Borrowed for good. */
@@ -59,7 +73,7 @@ MUST_CHECK struct registry_key *registry_find_or_create_kind(struct registry *re
                                                              int64_t now_ms, bool *is_new);
 /* Report that a member of a key of a kind other than boards was put, with this value, or taken.
  * Call after the change. */
-void registry_report_member(const struct registry *registry, enum effect_kind kind,
-                            struct registry_key *key, struct bytes member, struct bytes value);
+void effect_emit_member(const struct registry *registry, enum effect_kind kind,
+                        struct registry_key *key, struct bytes member, struct bytes value);
 
 #endif

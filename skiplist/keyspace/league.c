@@ -1,7 +1,8 @@
-/* Arithmetic and names of leagues. See league.h. */
+/* Arithmetic and names of leagues; their members whose period is over. See league.h. */
 #include "skiplist/keyspace/league.h"
 
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry_private.h"
 
 #define LEAGUE_EPOCH_MS (INT64_C(1577836800) * 1000) /* 2020-01-01T00:00Z */
 #define HOUR_MS         (INT64_C(3600) * 1000)
@@ -50,12 +51,12 @@ uint32_t league_count_between(const struct period *period, uint32_t from, uint32
 /* ---- tiers ---- */
 
 /* The number of tiers may have been other when the entry was written. */
-static uint32_t league_clamp(const struct rules_league *league, uint32_t tier) {
+static uint32_t league_clamp(const struct board_league *league, uint32_t tier) {
     tier = tier < league->tiers ? tier : league->tiers;
     return tier > 1 ? tier : 1;
 }
 
-uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+uint32_t league_tier_after(const struct board_league *league, uint32_t tier, uint32_t rank,
                            uint32_t count) {
     CHECK(rank < count);
     tier = league_clamp(league, tier);
@@ -65,7 +66,7 @@ uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uin
     return count - rank <= league->down ? league_clamp(league, tier - 1) : tier;
 }
 
-uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods) {
+uint32_t league_tier_idle(const struct board_league *league, uint32_t tier, uint32_t periods) {
     tier = league_clamp(league, tier);
     if (!league->idle_goes_down) {
         return tier;
@@ -136,7 +137,7 @@ struct bytes league_archive(struct league_names *names, struct league_entry entr
 }
 
 size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
-    return archive_print_suffix(period, league_time_in(number), out);
+    return archive_name_print_suffix(period, league_time_in(number), out);
 }
 
 /* Take ":17" from the end. */
@@ -167,4 +168,212 @@ bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *in
     bool is_whole = name.at[0] == '{' && name.at[name.size - 1] == '}';
     *inner = is_whole ? (struct bytes){.at = name.at + 1, .size = name.size - 2} : name;
     return true;
+}
+
+/* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
+enum { ARCHIVES_TRIED = 8 };
+
+uint64_t league_count(const struct registry *registry) {
+    return registry->options.league_count;
+}
+
+/* ---- a member that comes ---- */
+
+/* Its tier, from an archive that has it; false: it has not. */
+static bool league_read(const struct board_league *league, const struct board *archive,
+                        struct bytes member, uint32_t *tier) {
+    struct board_member found;
+    board_look_up(archive, member, NULL, &found);
+    if (found.is_there) {
+        *tier =
+            league_tier_after(league, *tier, board_rank_of(archive, &found), board_count(archive));
+    }
+    return found.is_there;
+}
+
+/* One that has expired and is there all the same has members who are not settled: nothing expires now, or
+ * there was no memory for it. */
+static const struct registry_key *league_find_archive(struct registry *registry, uint32_t database,
+                                                      struct bytes name, int64_t now_ms) {
+    const struct registry_key *archive = registry_find(registry, database, name, now_ms);
+    return archive != NULL ? archive : registry_find_name(registry_read(registry, database), name);
+}
+
+bool league_find_tier(struct registry *registry, const struct registry_key *league,
+                      struct league_names *names, struct bytes member, struct league_entry entry,
+                      const struct period *period, uint32_t now_period, int64_t now_ms,
+                      league_open *open, const void *context, uint32_t *tier) {
+    const struct board_league *options = &registry_options(league)->league;
+    struct bytes name =
+        entry.room > 0 ? league_archive(names, entry, period) : (struct bytes){.size = 0};
+    size_t size = name.size;
+    *tier = entry.tier;
+    for (uint64_t number = 2; size > 0 && number < 2 + ARCHIVES_TRIED; number++) {
+        if (!open(context, name)) {
+            return false;
+        }
+        const struct registry_key *archive =
+            league_find_archive(registry, league->database, name, now_ms);
+        if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
+                                league_read(options, &archive->board, member, tier))) {
+            break;
+        }
+        names->at[size] = '.';
+        name.size = size + 1 + bytes_print_u64(names->at + size + 1, number);
+    }
+    uint32_t idle_count = options->idle_goes_down ? league_count_between(period, entry.period,
+                                                                         now_period, options->tiers)
+                                                  : 0;
+    *tier = league_tier_idle(options, *tier, idle_count);
+    return true;
+}
+
+/* ---- an archive that goes ---- */
+
+/* More members than rooms have come to an archive only from elsewhere: it is not looked through. */
+enum { ARCHIVE_MEMBERS_MAX = 4 * LEAGUE_ROOM_MAX };
+
+struct settling {
+    struct registry *registry;
+    const struct registry_key *archive;
+    struct registry_key *league;
+    const struct period *period; /* of the template */
+    struct league_entry entry;   /* tier and room of the archive */
+    struct bytes suffix;         /* "@2026-11-16" in its name */
+    uint32_t settled_count;
+};
+
+/* The league of this name, and the options of its template. NULL: there is none, or it has none with a PERIOD. */
+static struct registry_key *league_find(const struct registry *registry, uint32_t number,
+                                        struct bytes name, const struct board_options **rooms) {
+    struct league_names names;
+    const struct database *database = registry_read(registry, number);
+    struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
+    if (key == NULL || key->kind != REGISTRY_BOARD || registry_options(key)->league.room == 0) {
+        return NULL;
+    }
+    league_names_init(&names, name);
+    const struct registry_key *template = registry_find_name(database, league_template(&names));
+    if (template == NULL || template->kind != REGISTRY_BOARD ||
+        registry_options(template)->period.unit == PERIOD_NONE) {
+        return NULL;
+    }
+    *rooms = registry_options(template);
+    return key;
+}
+
+/* The league that has a room of this name, likewise. */
+static struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
+                                                struct bytes name, struct league_entry *entry,
+                                                const struct board_options **rooms) {
+    struct bytes prefix;
+    struct bytes inner;
+    if (!league_parse_room(name, &prefix, &inner, entry)) {
+        return NULL;
+    }
+    struct registry_key *league = league_find(registry, number, prefix, rooms);
+    return league != NULL ? league : league_find(registry, number, inner, rooms);
+}
+
+/* Did the member have its last result in this archive? */
+static bool league_is_of(const struct settling *settling, uint64_t key) {
+    char text[REGISTRY_SUFFIX_MAX];
+    struct league_entry entry = league_entry_of(key);
+    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
+        return false;
+    }
+    /* Perhaps with a number behind it. */
+    size_t size = league_print_suffix(settling->period, entry.period, text);
+    return settling->suffix.size >= size && memcmp(settling->suffix.at, text, size) == 0 &&
+           (settling->suffix.size == size || settling->suffix.at[size] == '.');
+}
+
+/* false: no memory. */
+static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
+    struct board_member member;
+    const struct board_league *options = &registry_options(settling->league)->league;
+    board_look_up(&settling->league->board, name, NULL, &member);
+    if (!member.is_there || !league_is_of(settling, member.key)) {
+        return true;
+    }
+    struct league_entry entry = league_entry_of(member.key);
+    entry.tier =
+        league_tier_after(options, entry.tier, rank, board_count(&settling->archive->board));
+    entry.room = 0;
+    settling->settled_count++;
+    settling->registry->totals.league_settled++;
+    return registry_board_put(settling->registry, settling->league, &member, league_key(entry)) ==
+           BOARD_OK;
+}
+
+static enum key_expiry league_settle_members(struct settling *settling, uint32_t members_max,
+                                             uint32_t *work) {
+    const struct board *archive = &settling->archive->board;
+    enum key_expiry status = KEY_EXPIRY_READY;
+    struct board_cursor cursor;
+    struct board_stored entry;
+    char room[NAME_TEXT_ROOM];
+    board_cursor_seek(archive, 0, &cursor);
+    while (status == KEY_EXPIRY_READY && board_cursor_read(&cursor, &entry)) {
+        if (settling->settled_count == members_max) {
+            status = KEY_EXPIRY_MORE;
+        } else if (!league_settle_member(settling, name_text(entry.member, room), (*work)++)) {
+            status = KEY_EXPIRY_OUT_OF_MEMORY;
+        }
+        board_cursor_next(&cursor);
+    }
+    if (settling->settled_count > 0) {
+        registry_tell_members(settling->registry, settling->league);
+    }
+    return status;
+}
+
+enum key_expiry league_settle(struct registry *registry, const struct registry_key *key,
+                              uint32_t members_max, uint32_t *work) {
+    struct settling settling = {.registry = registry, .archive = key};
+    const struct board_options *rooms;
+    struct bytes name;
+    *work = 0;
+    if (league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
+        board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
+        !archive_name_find_board(registry_name(key), &name)) {
+        return KEY_EXPIRY_READY;
+    }
+    settling.suffix = bytes_behind(registry_name(key), name.size);
+    settling.league = league_find_of_room(registry, key->database, name, &settling.entry, &rooms);
+    if (settling.league == NULL) {
+        return KEY_EXPIRY_READY;
+    }
+    settling.period = &rooms->period;
+    return league_settle_members(&settling, members_max, work);
+}
+
+/* ---- members whose results are put together ---- */
+
+bool league_parts(const struct registry *registry, const struct registry_key *key, struct bytes one,
+                  struct bytes other) {
+    struct league_entry room;
+    const struct board_options *rooms;
+    uint64_t keys[2];
+    bool is_league = registry_options(key)->league.room > 0;
+    if (league_count(registry) == 0) {
+        return false;
+    }
+    struct bytes name = registry_name(key);
+    const struct registry_key *league =
+        is_league ? league_find(registry, key->database, name, &rooms)
+                  : league_find_of_room(registry, key->database, name, &room, &rooms);
+    if (league == NULL || !board_find(&league->board, one, &keys[0]) ||
+        !board_find(&league->board, other, &keys[1]) || keys[0] == keys[1]) {
+        return false;
+    }
+    bool is_of_room = is_league;
+    for (unsigned i = 0; i < 2; i++) {
+        struct league_entry entry = league_entry_of(keys[i]);
+        if (entry.room == 0 || entry.period != league_period(rooms->period_start_ms)) {
+            return false;
+        }
+        is_of_room = is_of_room || (entry.tier == room.tier && entry.room == room.room);
+    }
+    return is_of_room;
 }

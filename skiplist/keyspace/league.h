@@ -12,18 +12,18 @@
  *     where idle_goes_down, each period after that without a result takes it one tier down
  *
  * Entries of past periods are brought up to date when their members come, or before the archive
- * is removed (registry_league.h). A member that is not in its room's archive, or whose archive is
- * not there, stays in its tier. Room 0: in the tier, with nothing to come from the period before.
+ * is removed because it has expired: they then get the entry that they would get if they came.
  *
- * Nothing here looks a key up, or knows a clock. */
+ *     tier 3, period 2026-11-16, room 17  --{weekly}:3:17@2026-11-16, rank 2 of 30-->  tier 4, ..., room 0
+ *
+ * A member that is not in its room's archive, or whose archive is not there, stays in its tier. Room 0: in the tier,
+ * with nothing to come from the period before. */
 #ifndef SKIPLIST_LEAGUE_H
 #define SKIPLIST_LEAGUE_H
 
-#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/key_kind.h"
 
 enum {
-    LEAGUE_ROOM_MAX = 1000, /* members */
-    LEAGUE_TIERS_MAX = 255,
     LEAGUE_SUFFIX_MAX = 2 + 1 + 3 + 1 + 10, /* braces, and ":tier:room" */
     LEAGUE_PERIOD_MAX = (1 << 24) - 1,
 };
@@ -61,10 +61,10 @@ uint32_t league_count_between(const struct period *period, uint32_t from, uint32
 /* ---- tiers ---- */
 
 /* The tier after a period in which a member had this rank in a room of so many. */
-uint32_t league_tier_after(const struct rules_league *league, uint32_t tier, uint32_t rank,
+uint32_t league_tier_after(const struct board_league *league, uint32_t tier, uint32_t rank,
                            uint32_t count);
 /* The tier after so many periods without a result. */
-uint32_t league_tier_idle(const struct rules_league *league, uint32_t tier, uint32_t periods);
+uint32_t league_tier_idle(const struct board_league *league, uint32_t tier, uint32_t periods);
 
 /* ---- names ---- */
 
@@ -91,5 +91,30 @@ size_t league_print_suffix(const struct period *period, uint32_t number, char *o
  * league may have either name. */
 MUST_CHECK bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,
                                   struct league_entry *entry);
+
+/* ---- in the registry ---- */
+
+/* Called with a key's name before it is looked up. false: it cannot be. */
+typedef bool league_open(const void *context, struct bytes name);
+/* The tier now of a member whose entry is of a period before this one of this calendar; names are those of
+ * this league. Look-ups of
+ * archives bring due ones to their end, which may change entries of the league: look up the member
+ * again afterwards. false: open has failed. */
+MUST_CHECK bool league_find_tier(struct registry *registry, const struct registry_key *league,
+                                 struct league_names *names, struct bytes member,
+                                 struct league_entry entry, const struct period *period,
+                                 uint32_t now_period, int64_t now_ms, league_open *open,
+                                 const void *context, uint32_t *tier);
+
+/* Give entries of their own to at most members_max members whose results the key has, if it is the
+ * archive of a room. *work is how many were looked up, each in O(log n). */
+MUST_CHECK enum key_expiry league_settle(struct registry *registry, const struct registry_key *key,
+                                         uint32_t members_max, uint32_t *work);
+/* Are both members in rooms of the running period, each in another one, of the league whose board this is, or one of
+ * whose rooms they are in it is? What they have is then not to be put together board by board. */
+MUST_CHECK bool league_parts(const struct registry *registry, const struct registry_key *key,
+                             struct bytes one, struct bytes other);
+/* Leagues of all databases; those that wait to be freed count, too. */
+uint64_t league_count(const struct registry *registry);
 
 #endif

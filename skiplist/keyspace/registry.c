@@ -6,7 +6,7 @@
  *
  * Invariant: key->index is the key's index in the list, and the map holds (hash of the name, index)
  * for every key and nothing else. A key with an expiry has an entry in its database's heap, and a
- * key with a PERIOD one in another heap (registry_roll.c). A board uses its rules from its creation
+ * key with a PERIOD one in another heap (registry_roll.c). A board uses its options from its creation
  * until it is freed, because it reads its layout until then. The list has no holes (a removal moves
  * the last key into the hole), so a random key can be drawn, and the map can ask for the hash of
  * any index while it grows. */
@@ -17,10 +17,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_stale.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/prefetch.h"
 
 /* ---- one database ---- */
@@ -29,7 +26,7 @@ uint64_t registry_name_hash(const struct database *database, struct bytes name) 
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
-uint64_t registry_hash(const struct database *database, const struct registry_key *key) {
+uint64_t registry_key_hash(const struct database *database, const struct registry_key *key) {
     return registry_name_hash(database, registry_name(key));
 }
 
@@ -39,7 +36,7 @@ static uint32_t registry_database_hashes(const void *owner, uint32_t id, uint64_
     if (id >= database->count) {
         return 0;
     }
-    hashes[0] = registry_hash(database, registry_key_at(database, id));
+    hashes[0] = registry_key_hash(database, registry_key_at(database, id));
     return 1;
 }
 
@@ -72,7 +69,7 @@ bool registry_database_reserve(struct database *database, bool is_periodic) {
 void registry_move_key(struct database *database, uint32_t from, uint32_t to) {
     if (from != to) {
         struct registry_key *key = registry_key_at(database, from);
-        map_replace(&database->map, registry_hash(database, key), from, to);
+        map_replace(&database->map, registry_key_hash(database, key), from, to);
         *registry_list_at(&database->list, to) = key;
         key->index = to;
     }
@@ -96,20 +93,18 @@ void registry_put(struct registry *registry, struct registry_key *key,
         database->member_count += board_count(&key->board);
         registry_count_state(registry, key, 1);
     }
-    map_put(&database->map, registry_hash(database, key), key->index);
+    map_put(&database->map, registry_key_hash(database, key), key->index);
     registry_walk_note_put(registry, key, state);
     if (key->is_periodic) {
-        registry_await_roll(registry, key);
+        registry_roll_await(registry, key);
     }
 }
 
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
+    registry_pass_note_gone(registry, key, NULL);
     registry_forget_recent(database);
-    if (registry->stale.open == key) {
-        registry->stale.open = NULL;
-    }
     database->gone_count++;
     if (key->kind == REGISTRY_BOARD) {
         database->board_count--;
@@ -123,7 +118,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         struct registry_tail *tail = registry_tail(key);
         expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
     }
-    map_remove(&database->map, registry_hash(database, key), key->index);
+    map_remove(&database->map, registry_key_hash(database, key), key->index);
     uint32_t hole = registry_pass_raise_hole(registry, key->database, key->index, UINT32_MAX);
     registry_move_key(database, --database->count, hole);
 }
@@ -144,14 +139,9 @@ void registry_replace(struct registry *registry, struct registry_key *key,
     successor->index = key->index;
     *registry_list_at(&database->list, key->index) = successor;
     if (successor->is_periodic) {
-        registry_await_roll(registry, successor);
+        registry_roll_await(registry, successor);
     }
-    if (registry->walk.open == key) {
-        registry->walk.open = successor;
-    }
-    if (registry->stale.open == key) {
-        registry->stale.open = successor;
-    }
+    registry_pass_note_gone(registry, key, successor);
     registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
     registry_forget_recent(database);
     database->gone_count++;
@@ -159,8 +149,8 @@ void registry_replace(struct registry *registry, struct registry_key *key,
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
-    if (registry->walk.open == key) {
-        registry->walk.open = NULL;
+    if (registry->walk.pass.open == key) {
+        registry->walk.pass.open = NULL;
     }
     uint32_t *left = &registry->walk.pass.left[key->database];
     if (key->index < *left) {
@@ -168,7 +158,7 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
         uint32_t hole = registry_pass_raise_hole(registry, key->database, index, *left - 1);
         registry_move_key(database, --*left, hole);
         if (*left != index) {
-            map_replace(&database->map, registry_hash(database, key), index, *left);
+            map_replace(&database->map, registry_key_hash(database, key), index, *left);
             *registry_list_at(&database->list, *left) = key;
             key->index = *left;
         }
@@ -196,25 +186,26 @@ static void registry_init_database(const struct registry *registry, struct datab
 /* ---- the registry, and creating keys ---- */
 
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name) {
-    if (registry->key_changed != NULL) {
-        registry->key_changed(registry->listener_context, database, name);
+    if (registry->outside.key_changed != NULL) {
+        registry->outside.key_changed(registry->outside.listener_context, database, name);
     }
 }
 
-struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for, void *context) {
+struct registry *registry_create(uint64_t hash_seed, registry_options_for *options_for,
+                                 void *context) {
     struct registry *registry = memory_allocate_zeroed(sizeof(*registry));
     if (registry == NULL) {
         return NULL;
     }
-    registry->rules_for = rules_for;
-    registry->context = context;
+    registry->outside.options_for = options_for;
+    registry->outside.context = context;
     registry->hash_seed = hash_seed;
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
     registry->archiving.room = UINT64_MAX;
     registry_add_kind(registry, &key_kind_board);
     registry_add_kind(registry, &key_kind_hash);
-    rules_set_init(&registry->rules, hash_seed);
+    board_options_set_init(&registry->options, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_init_database(registry, &registry->databases[i]);
     }
@@ -229,27 +220,22 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
     registry_pass_note_flush(registry, number);
-    if (registry->walk.open != NULL && registry->walk.open->database == number) {
-        registry->walk.open = NULL;
-    }
-    if (registry->stale.open != NULL && registry->stale.open->database == number) {
-        registry->stale.open = NULL;
-    }
     database->gone_count++;
     registry_free_database_later(registry, database);
     registry_init_database(registry, database);
-    registry_emit_flush(registry, number);
+    effect_emit_flush(registry, number);
     return count;
 }
 
 struct registry *registry_create_beside(const struct registry *registry) {
-    return registry_create(registry->hash_seed, registry->rules_for, registry->context);
+    return registry_create(registry->hash_seed, registry->outside.options_for,
+                           registry->outside.context);
 }
 
 void registry_clear(struct registry *registry) {
-    registry_archive_end(registry);
+    registry_roll_archive_end(registry);
     registry->listeners = NULL;
-    registry->key_changed = NULL;
+    registry->outside.key_changed = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         (void)registry_flush_database(registry, i);
     }
@@ -259,7 +245,7 @@ void registry_destroy(struct registry *registry) {
     if (registry == NULL) {
         return;
     }
-    registry_archive_end(registry);
+    registry_roll_archive_end(registry);
     /* The flush below is not reported: a record of effects keeps the boards. */
     registry->listeners = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
@@ -275,7 +261,7 @@ void registry_destroy(struct registry *registry) {
         }
         memory_free(database->flushed);
     }
-    rules_set_deinit(&registry->rules);
+    board_options_set_deinit(&registry->options);
     memory_free(registry);
 }
 
@@ -287,15 +273,15 @@ static void registry_tell_of_database(const struct registry *registry, uint32_t 
 }
 
 void registry_exchange(struct registry *registry, struct registry *other) {
-    CHECK(!registry->walk.is_going && !other->walk.is_going);
-    registry_archive_end(registry);
-    registry_archive_end(other);
+    CHECK(!registry->walk.pass.is_going && !other->walk.pass.is_going);
+    registry_roll_archive_end(registry);
+    registry_roll_archive_end(other);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
     }
-    registry_end_stale(registry);
-    registry_end_stale(other);
+    registry_pass_end(registry, &registry->stale.pass);
+    registry_pass_end(other, &other->stale.pass);
     registry_pass_end(registry, &registry->telling);
     registry_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};
@@ -304,15 +290,9 @@ void registry_exchange(struct registry *registry, struct registry *other) {
     for (int i = 0; i < 2; i++) {
         struct registry *here = i == 0 ? registry : other;
         const struct registry *before = &both[i];
-        here->rules_for = before->rules_for;
-        here->context = before->context;
-        here->key_changed = before->key_changed;
-        here->key_expired = before->key_expired;
-        here->board_rolled = before->board_rolled;
-        here->board_stale = before->board_stale;
+        here->outside = before->outside;
         here->passes = before->passes;
         registry_pass_restart_all(here);
-        here->listener_context = before->listener_context;
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;
         here->is_held = before->is_held;
@@ -323,10 +303,10 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.stale = before->totals.stale;
         here->totals.settled = before->totals.settled;
         here->totals.league_settled = before->totals.league_settled;
-        here->rules.map.owner = &here->rules;
+        here->options.map.owner = &here->options;
         board_chain_moved(&here->remains);
         registry_observe(here);
-        registry_shift_durations(here, before->offset_ms);
+        registry_expiry_shift(here, before->offset_ms);
         here->offset_passed_ms = before->offset_passed_ms;
         here->is_offset_held = before->is_offset_held;
         for (uint32_t j = 0; j < REGISTRY_ALL_DATABASES; j++) {
@@ -339,27 +319,41 @@ void registry_exchange(struct registry *registry, struct registry *other) {
 
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context) {
-    registry->key_changed = key_changed;
-    registry->board_rolled = NULL;
-    registry->board_stale = NULL;
-    registry->key_expired = NULL;
-    registry->listener_context = context;
+    registry->outside = (struct registry_outside){
+        .options_for = registry->outside.options_for,
+        .context = registry->outside.context,
+        .is_elsewhere = registry->outside.is_elsewhere,
+        .key_changed = key_changed,
+        .listener_context = context,
+    };
 }
 
 void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is_elsewhere) {
-    registry->is_elsewhere = is_elsewhere;
+    registry->outside.is_elsewhere = is_elsewhere;
 }
 
 bool registry_is_embedded(const struct registry *registry) {
-    return registry->is_elsewhere != NULL;
+    return registry->outside.is_elsewhere != NULL;
 }
 
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled) {
-    registry->board_rolled = board_rolled;
+    registry->outside.board_rolled = board_rolled;
 }
 
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired) {
-    registry->key_expired = key_expired;
+    registry->outside.key_expired = key_expired;
+}
+
+void registry_set_passive(struct registry *registry, bool is_passive) {
+    enum { STEP = 256 };
+    while (is_passive && registry_expiry_tell_shifted(registry, STEP)) {}
+    registry->is_passive = is_passive;
+    registry->is_still = registry->is_passive || registry->is_held;
+}
+
+void registry_set_held(struct registry *registry, bool is_held) {
+    registry->is_held = is_held;
+    registry->is_still = registry->is_passive || registry->is_held;
 }
 
 void registry_tell_members(struct registry *registry, const struct registry_key *key) {
@@ -447,46 +441,69 @@ void registry_count_state(struct registry *registry, const struct registry_key *
     struct database *database = registry_database(registry, key->database);
     uint64_t difference = (uint64_t)(int64_t)change;
     if (key->has_state) {
-        const struct rules *rules = registry_rules(key);
+        const struct board_options *options = registry_options(key);
         const struct board_state *state = registry_state(key);
-        database->unsettled_count += rules_are_unsettled(rules, state) ? difference : 0;
-        database->behind_count += difference * rules_window_behind(rules, state, RULES_WINDOW_MAX);
+        database->unsettled_count += board_options_are_unsettled(options, state) ? difference : 0;
+        database->behind_count +=
+            difference * board_options_window_behind(options, state, BOARD_WINDOW_MAX);
     }
 }
 
 void registry_give_state(struct registry_key *key, const struct board_state *state) {
     if (key->has_state) {
-        *registry_state_room(key) = state != NULL ? rules_keep_state(registry_rules(key), state)
-                                                  : (struct board_state){.from_ms = 0};
+        *registry_state_room(key) = state != NULL
+                                        ? board_options_keep_state(registry_options(key), state)
+                                        : (struct board_state){.from_ms = 0};
     }
 }
 
 void registry_set_state(struct registry *registry, struct registry_key *key,
                         const struct board_state *state) {
-    CHECK(rules_have_state(registry_rules(key)));
+    CHECK(board_options_have_state(registry_options(key)));
     registry_count_state(registry, key, -1);
     *registry_state_room(key) = *state;
     registry_count_state(registry, key, 1);
-    registry_emit_key(registry, EFFECT_STATE, key);
+    effect_emit_key(registry, EFFECT_STATE, key);
     registry_tell(registry, key->database, registry_name(key));
 }
 
 /* ---- removing ---- */
 
+enum key_expiry registry_before_expiry(struct registry *registry, const struct registry_key *key,
+                                       uint32_t parts_max, uint32_t *work) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    *work = 0;
+    return kind->expire != NULL ? kind->expire(registry, key, parts_max, work) : KEY_EXPIRY_READY;
+}
+
+static void registry_note_taken(struct registry *registry, const struct registry_key *key) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (kind->taken != NULL) {
+        kind->taken(registry, key);
+    }
+}
+
+void registry_note_removed(struct registry *registry, const struct registry_key *key) {
+    if (key != NULL && registry->kinds[key->kind]->removed != NULL) {
+        registry->kinds[key->kind]->removed(registry, key);
+    }
+}
+
 bool registry_expire(struct registry *registry, struct registry_key *key) {
     uint32_t work;
-    if (!registry_archive_save(registry, &key)) {
+    if (!registry_roll_archive_save(registry, &key)) {
         return false;
     }
     if (key == NULL) {
         return true;
     }
-    if (registry_league_settle(registry, key, UINT32_MAX, &work) != REGISTRY_LEAGUE_SETTLED) {
+    if (registry_before_expiry(registry, key, UINT32_MAX, &work) != KEY_EXPIRY_READY) {
         return false;
     }
     registry->totals.expired++;
-    if (registry->key_expired != NULL) {
-        registry->key_expired(registry->listener_context, key->database, registry_name(key));
+    if (registry->outside.key_expired != NULL) {
+        registry->outside.key_expired(registry->outside.listener_context, key->database,
+                                      registry_name(key));
     }
     registry_remove(registry, key);
     return true;
@@ -500,10 +517,10 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
-    registry_window_note_taken(registry, key);
-    registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+    registry_note_taken(registry, key);
+    effect_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
-    registry_window_note_removed(registry, key);
+    registry_note_removed(registry, key);
 }
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
@@ -521,13 +538,13 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 
 /* A board with a WINDOW takes a share along, which the caller may have found before. */
 static bool registry_has_share(const struct registry_key *key) {
-    return key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0;
+    return key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
 }
 
 /* Inlined into every caller: this is on the path of every request. */
 __attribute__((always_inline)) static inline struct registry_key *
-registry_find_settled(struct registry *registry, uint32_t database, struct bytes name,
-                      bool is_to_be_made, int64_t now_ms) {
+registry_find_rolled(struct registry *registry, uint32_t database, struct bytes name,
+                     bool is_to_be_made, int64_t now_ms) {
     struct registry_key *key = registry_find_again(registry_database(registry, database), name);
     if (key == NULL) {
         return NULL;
@@ -543,8 +560,8 @@ registry_find_settled(struct registry *registry, uint32_t database, struct bytes
 
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms) {
-    return registry_settle(registry, database, name, now_ms)
-               ? registry_find_settled(registry, database, name, false, now_ms)
+    return registry_roll_name(registry, database, name, now_ms)
+               ? registry_find_rolled(registry, database, name, false, now_ms)
                : NULL;
 }
 
@@ -560,45 +577,47 @@ uint64_t registry_next_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-bool registry_create_board_like(struct registry *registry, const struct rules *like,
+bool registry_create_board_like(struct registry *registry, const struct board_options *like,
                                 struct board *board) {
-    const struct rules *rules = rules_hold(&registry->rules, like);
-    if (rules == NULL) {
+    const struct board_options *options = board_options_hold(&registry->options, like);
+    if (options == NULL) {
         return false;
     }
-    board_init(board, &rules->layout, registry_next_seed(registry));
+    board_init(board, &options->layout, registry_next_seed(registry));
     return true;
 }
 
-/* The rules `like`, moved to the current period if they have one; room is storage for a copy. */
-static const struct rules *registry_rules_from_now(const struct rules *like, int64_t now_ms,
-                                                   struct rules *room) {
+/* The options `like`, moved to the current period if they have one; room is storage for a copy. */
+static const struct board_options *registry_options_from_now(const struct board_options *like,
+                                                             int64_t now_ms,
+                                                             struct board_options *room) {
     if (like->period.unit == PERIOD_NONE) {
         return like;
     }
-    rules_copy(like, room);
-    rules_begin_period(room, now_ms);
+    board_options_copy(like, room);
+    board_options_begin_period(room, now_ms);
     return room;
 }
 
 bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                            struct board *board) {
-    struct rules room;
-    struct rules plain;
-    const struct rules *like = registry->rules_for(registry->context, name, 0);
+    struct board_options room;
+    struct board_options plain;
+    const struct board_options *like =
+        registry->outside.options_for(registry->outside.context, name, 0);
     if (like->window.count > 0) {
-        rules_without_window(like, &plain);
+        board_options_without_window(like, &plain);
         like = &plain;
     }
-    return registry_create_board_like(registry, registry_rules_from_now(like, now_ms, &room),
+    return registry_create_board_like(registry, registry_options_from_now(like, now_ms, &room),
                                       board);
 }
 
-void registry_set_rules(struct registry *registry, struct registry_key *key,
-                        const struct rules *rules) {
-    const struct rules *before = registry_rules(key);
-    board_set_layout(&key->board, &rules->layout);
-    rules_release(&registry->rules, before);
+void registry_set_options(struct registry *registry, struct registry_key *key,
+                          const struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    board_set_layout(&key->board, &options->layout);
+    board_options_release(&registry->options, before);
 }
 
 enum { DISCARDED_AT_ONCE_MAX = 1024 }; /* members */
@@ -614,16 +633,18 @@ void registry_discard_board(struct registry *registry, struct board *board) {
         return;
     }
     board_deinit(board);
-    rules_release(&registry->rules, rules_of(board_layout(board)));
+    board_options_release(&registry->options, board_options_of(board_layout(board)));
 }
 
 struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
-                                       struct bytes name, uint32_t kind, const struct rules *rules,
+                                       struct bytes name, uint32_t kind,
+                                       const struct board_options *options,
                                        const struct board_state *state) {
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
-                             false, registry_tail_for(rules));
-    if (key != NULL && rules != NULL && !registry_create_board_like(registry, rules, &key->board)) {
+                             false, registry_tail_for(options));
+    if (key != NULL && options != NULL &&
+        !registry_create_board_like(registry, options, &key->board)) {
         memory_free(key);
         return NULL;
     }
@@ -634,38 +655,39 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
     return key;
 }
 
-/* like: the rules of a new board; NULL: those of rules_for. state NULL: its first. is_in_period: they are those of a board
+/* like: the options of a new board; NULL: those of options_for. state NULL: its first. is_in_period: they are those of a board
  * that is in its period, and the new one is not made by LB.CREATE. */
 static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
-                                                  const struct rules *like,
+                                                  const struct board_options *like,
                                                   const struct board_state *state,
                                                   bool is_in_period, int64_t now_ms, bool *is_new) {
     *is_new = false;
-    if (!registry_settle(registry, database, name, now_ms)) {
+    if (!registry_roll_name(registry, database, name, now_ms)) {
         return NULL;
     }
-    struct registry_key *key = registry_find_settled(registry, database, name, true, now_ms);
+    struct registry_key *key = registry_find_rolled(registry, database, name, true, now_ms);
     if (key != NULL) {
         return key;
     }
-    bool may_be_stuck = registry_league_count(registry) > 0 ||
+    bool may_be_stuck = registry->options.league_count > 0 ||
                         registry_read(registry, database)->heaps[HEAP_COPIES].count > 0;
     if (may_be_stuck && registry_find_name(registry_read(registry, database), name) != NULL) {
         return NULL; /* it has expired, and there is no memory for what that means */
     }
-    struct rules room;
+    struct board_options room;
     if (is_in_period && like != NULL) {
-        rules_copy(like, &room);
+        board_options_copy(like, &room);
         room.is_created = false;
         like = &room;
     } else if (kind == REGISTRY_BOARD) {
-        like = like != NULL ? like : registry->rules_for(registry->context, name, 0);
-        like = registry_rules_from_now(like, now_ms, &room);
+        like =
+            like != NULL ? like : registry->outside.options_for(registry->outside.context, name, 0);
+        like = registry_options_from_now(like, now_ms, &room);
     }
     struct board_state first = {.from_ms = 0};
     if (state == NULL && like != NULL) {
-        first = rules_begin_state(like);
+        first = board_options_begin_state(like);
     }
     key = registry_make_key(registry, database, name, kind, like, state != NULL ? state : &first);
     *is_new = key != NULL;
@@ -682,9 +704,10 @@ struct registry_key *registry_find_or_create(struct registry *registry, uint32_t
 }
 
 struct registry_key *registry_find_or_create_in(struct registry *registry, uint32_t database,
-                                                struct bytes name, const struct rules *rules,
-                                                int64_t now_ms, bool *is_new) {
-    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, NULL, true,
+                                                struct bytes name,
+                                                const struct board_options *options, int64_t now_ms,
+                                                bool *is_new) {
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, options, NULL, true,
                                  now_ms, is_new);
 }
 
@@ -697,14 +720,15 @@ struct registry_key *registry_find_or_create_kind(struct registry *registry, uin
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
-                                                  struct bytes name, const struct rules *rules,
+                                                  struct bytes name,
+                                                  const struct board_options *options,
                                                   const struct board_state *state, int64_t now_ms,
                                                   bool *is_new) {
     struct registry_key *key = registry_find_or_make(registry, database, name, REGISTRY_BOARD,
-                                                     rules, state, false, now_ms, is_new);
+                                                     options, state, false, now_ms, is_new);
     if (*is_new) {
         key->is_unreported = false;
-        registry_emit_key(registry, EFFECT_CREATE, key);
+        effect_emit_key(registry, EFFECT_CREATE, key);
         registry_tell(registry, database, name);
     }
     return key;
@@ -712,40 +736,42 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
 
 /* Another layout says no more of a value that is none, and of one with too many decimals the layout says most
  * that keeps most. */
-const struct rules *registry_rules_taking(const struct registry *registry, struct bytes name,
-                                          registry_judge *judge, const void *scores) {
-    const struct rules *found = NULL;
+const struct board_options *registry_options_taking(const struct registry *registry,
+                                                    struct bytes name, registry_judge *judge,
+                                                    const void *scores) {
+    const struct board_options *found = NULL;
     for (uint32_t choice = 0;; choice++) {
-        const struct rules *rules = registry->rules_for(registry->context, name, choice);
-        if (rules == NULL) {
+        const struct board_options *options =
+            registry->outside.options_for(registry->outside.context, name, choice);
+        if (options == NULL) {
             return found;
         }
-        enum decimal_status status = judge(scores, &rules->layout);
+        enum decimal_status status = judge(scores, &options->layout);
         if (status == DECIMAL_OK) {
-            return rules;
+            return options;
         }
         if (status == DECIMAL_NOT_A_NUMBER) {
-            return found != NULL ? found : rules;
+            return found != NULL ? found : options;
         }
         bool keeps_fewer = found != NULL && status == DECIMAL_TOO_PRECISE &&
-                           rules->layout.fields[0].scale < found->layout.fields[0].scale;
-        found = keeps_fewer ? found : rules;
+                           options->layout.fields[0].scale < found->layout.fields[0].scale;
+        found = keeps_fewer ? found : options;
     }
 }
 
 bool registry_choose(struct registry *registry, struct registry_key *key,
-                     const struct rules *rules) {
+                     const struct board_options *options) {
     CHECK(key->is_unreported || registry->listeners == NULL);
-    CHECK(board_count(&key->board) == 0 && rules->period.unit == PERIOD_NONE &&
-          registry_rules(key)->period.unit == PERIOD_NONE);
-    const struct rules *before = registry_rules(key);
+    CHECK(board_count(&key->board) == 0 && options->period.unit == PERIOD_NONE &&
+          registry_options(key)->period.unit == PERIOD_NONE);
+    const struct board_options *before = registry_options(key);
     struct board board;
-    if (!registry_create_board_like(registry, rules, &board)) {
+    if (!registry_create_board_like(registry, options, &board)) {
         return false;
     }
     board_deinit(&key->board);
     board_move_to(&board, &key->board);
-    rules_release(&registry->rules, before);
+    board_options_release(&registry->options, before);
     return true;
 }
 
@@ -812,8 +838,8 @@ static struct registry_key *registry_put_clear_destination(struct registry *regi
     registry->totals.expired += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
-    registry_window_note_taken(registry, old);
-    registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
+    registry_note_taken(registry, old);
+    effect_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
     return old;
 }
 
@@ -833,8 +859,7 @@ struct registry_key *registry_put_over(struct registry *registry, struct registr
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
-    registry_window_note_removed(registry,
-                                 registry_put_over(registry, key, state, expire_at_ms, now_ms));
+    registry_note_removed(registry, registry_put_over(registry, key, state, expire_at_ms, now_ms));
 }
 
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
@@ -842,9 +867,10 @@ static enum registry_status registry_put_owned_board(struct registry *registry, 
                                                      const struct board_state *state,
                                                      int64_t expire_at_ms, bool is_lasting,
                                                      int64_t now_ms) {
-    struct registry_key *key = registry_reserve_key(
-        registry, database, (struct registry_new_name){.first = name}, REGISTRY_BOARD,
-        expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(rules_of(board_layout(board))));
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY,
+                             registry_tail_for(board_options_of(board_layout(board))));
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -852,7 +878,7 @@ static enum registry_status registry_put_owned_board(struct registry *registry, 
     board_move_to(board, &key->board);
     registry_give_state(key, state);
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
-    registry_emit_key(registry, EFFECT_FILL, key);
+    effect_emit_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
 }
 
@@ -866,9 +892,9 @@ enum registry_status registry_put_board_until(struct registry *registry, uint32_
                                               struct bytes name, struct board *board,
                                               const struct board_state *state, int64_t expire_at_ms,
                                               bool is_lasting, int64_t now_ms) {
-    const struct rules *rules = rules_of(board_layout(board));
-    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
-    return registry_settle(registry, database, name, now_ms)
+    const struct board_options *options = board_options_of(board_layout(board));
+    CHECK(options->cap == 0 || board_count(board) <= options->cap);
+    return registry_roll_name(registry, database, name, now_ms)
                ? registry_put_owned_board(registry, database, name, board, state, expire_at_ms,
                                           is_lasting, now_ms)
                : REGISTRY_OUT_OF_MEMORY;
@@ -877,7 +903,7 @@ enum registry_status registry_put_board_until(struct registry *registry, uint32_
 enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
                                        struct bytes name, struct hash *hash, int64_t expire_at_ms,
                                        bool is_lasting, int64_t now_ms) {
-    if (!registry_settle(registry, database, name, now_ms)) {
+    if (!registry_roll_name(registry, database, name, now_ms)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     struct registry_key *key =
@@ -890,18 +916,18 @@ enum registry_status registry_put_hash(struct registry *registry, uint32_t datab
     key->hash = *hash;
     *hash = (struct hash){0};
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
-    registry_emit_key(registry, EFFECT_FILL, key);
+    effect_emit_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
 }
 
 bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
-                      const struct rules *rules) {
-    size_t size_max =
-        rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
+                      const struct board_options *options) {
+    size_t size_max = options != NULL && options->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX
+                                                                             : REGISTRY_NAME_MAX;
     bool has_kind =
         database < REGISTRY_DATABASES ||
         (database < REGISTRY_ALL_DATABASES &&
-         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (rules != NULL));
+         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (options != NULL));
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }
@@ -978,158 +1004,172 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
     }
 }
 
-/* ---- deferred freeing ---- */
+/* ---- renaming and copying ---- */
 
-/* Deferred freeing of removed keys and flushed databases, in steps.
- *
- * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
- * Therefore nothing is freed within a command, neither keys nor rules; and the value of a key that is gone, with all its
- * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
- * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
- * cursor is good until the board is written to.
- *
- * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
- * flushed database through a record allocated with its first key. Boards with remains are linked
- * through their member indexes; such a board may be queued or renamed meanwhile. */
+/* Everything that may fail is reserved first. */
 
-/* Under the address sanitizer a key that waits to be freed is poisoned at the end of the command that has removed it,
- * but for its value and its link: who holds it over commands is noticed. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONS
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(POISONS)
-#include <sanitizer/asan_interface.h>
+static bool registry_rename_is_named(const struct registry_key *key, uint32_t database,
+                                     struct bytes name) {
+    return key->database == database && bytes_equal(registry_name(key), name);
+}
 
-static void registry_free_poison(const struct registry *registry) {
-    struct registry_key *key = registry->unfreed;
-    while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
-        ASAN_POISON_MEMORY_REGION(key->name_at,
-                                  memory_size(key) - offsetof(struct registry_key, name_at));
-        key = key->next_unfreed;
+/* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
+static struct registry_key *registry_rename_reserve_successor(struct registry *registry,
+                                                              const struct registry_key *key,
+                                                              uint32_t to_database,
+                                                              struct bytes to_name, unsigned tail,
+                                                              int64_t now_ms) {
+    if (!registry_roll_name(registry, to_database, to_name, now_ms)) {
+        return NULL;
     }
-}
-#else
-static void registry_free_poison(const struct registry *registry) {
-    (void)registry;
-}
-#endif
-
-enum {
-    /* Cost of freeing a segment of a map, in members. */
-    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
-};
-
-/* ---- queueing ---- */
-
-void registry_free_later(struct registry *registry, struct registry_key *key) {
-    key->next_unfreed = registry->unfreed;
-    registry->unfreed = key;
-    registry->totals.unfreed++;
-}
-
-void registry_let_go(struct registry *registry, struct registry_key *key) {
-    key->next_unfreed = registry->shells;
-    registry->shells = key;
-}
-
-void registry_end_command(struct registry *registry) {
-    while (registry->shells != NULL) {
-        struct registry_key *key = registry->shells;
-        registry->shells = key->next_unfreed;
-#ifdef SKIPLIST_TINY
-        /* Who still reads it is to notice. */
-        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
-#endif
-        memory_free(key);
+    struct registry_key *successor =
+        registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, tail);
+    if (successor != NULL) {
+        successor->is_lasting = key->is_lasting;
     }
-    rules_free_gone(&registry->rules);
-    registry_free_poison(registry);
+    return successor;
 }
 
-void registry_free_database_later(struct registry *registry, struct database *database) {
-    struct flushed_keys *flushed = database->flushed;
-    *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
-    registry->flushed_first = flushed;
-    registry->totals.unfreed += database->count;
+/* The tail of a key that gets these options, or those of another key (NULL). */
+static unsigned registry_rename_tail(const struct registry_key *key,
+                                     const struct board_options *held) {
+    return registry_tail_for(held != NULL                  ? held
+                             : key->kind == REGISTRY_BOARD ? registry_options(key)
+                                                           : NULL);
 }
 
-/* ---- freeing ---- */
-
-/* Take the last key out of the first flushed database. The pages of its heaps hold several entries
- * each, so they are freed long before the keys are. */
-static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
-    struct flushed_keys *flushed = registry->flushed_first;
-    struct database *database = &flushed->database;
-    struct registry_key *key = registry_key_at(database, --database->count);
-    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
-    for (uint32_t i = 0; i < HEAPS; i++) {
-        pages_trim(&database->heaps[i].entries, database->count > 0);
-    }
-    if (database->count == 0) {
-        registry->flushed_first = flushed->next;
-        memory_free(flushed);
-    }
-    return key;
-}
-
-/* Select the next key to free; false: nothing is queued. */
-static bool registry_free_pick_partly_freed(struct registry *registry) {
-    if (registry->partly_freed != NULL) {
+/* A share of a WINDOW is none under another name. *held NULL: the key has no such options. */
+static bool registry_rename_hold_renamed(struct registry *registry, const struct registry_key *key,
+                                         const struct board_options **held) {
+    struct board_options options;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD || !registry_options(key)->window.is_share) {
         return true;
     }
-    if (registry->unfreed != NULL) {
-        registry->partly_freed = registry->unfreed;
-        registry->unfreed = registry->partly_freed->next_unfreed;
-    } else if (registry->flushed_first != NULL) {
-        registry->partly_freed = registry_free_take_flushed_key(registry);
-    } else {
-        return false;
+    board_options_without_window(registry_options(key), &options);
+    *held = board_options_hold(&registry->options, &options);
+    return *held != NULL;
+}
+
+enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
+                                        uint32_t to_database, struct bytes to_name,
+                                        const struct board_options *held, enum effect_kind kind,
+                                        int64_t now_ms) {
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
+    if (successor == NULL) {
+        board_options_release(&registry->options, held);
+        return REGISTRY_OUT_OF_MEMORY;
     }
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    enum registry_walk_state state = registry_walk_state(registry, key);
+    registry_move_value(registry, key, successor);
+    if (held != NULL) {
+        registry_set_options(registry, successor, held);
+    }
+    registry_give_state(successor, registry_state(key));
+    registry_take(registry, key);
+    if (kind == EFFECT_FILL) {
+        effect_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+        state = REGISTRY_WALK_DONE;
+    }
+    registry_tell(registry, key->database, registry_name(key));
+    registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
+    if (kind == EFFECT_FILL) {
+        effect_emit_key(registry, EFFECT_FILL, successor);
+    } else {
+        effect_emit_move(registry, EFFECT_RENAME, key, successor);
+    }
+    registry_trim(registry_database(registry, key->database));
+    registry_free_shell(registry, key);
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    const struct board_options *held;
+    return registry_rename_hold_renamed(registry, key, &held)
+               ? registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME,
+                                    now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+/* The value that the successor gets: a copy made before, which is moved, or one that is made now. */
+static bool registry_rename_take_value(struct registry *registry, const struct registry_key *key,
+                                       struct registry_key *copy, struct registry_key *successor) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (copy == NULL) {
+        return kind->copy(registry, key, successor);
+    }
+    if (kind->move != NULL) {
+        kind->move(copy, successor);
+    } else {
+        memcpy(successor->value, copy->value, sizeof successor->value);
+    }
+    memory_free(copy);
     return true;
 }
 
-static uint32_t registry_free_less(uint32_t a, uint32_t b) {
-    return a > b ? a - b : 0;
+/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
+bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
+                          const struct board_options **held) {
+    struct board_options options;
+    *held = NULL;
+    if (key->kind != REGISTRY_BOARD) {
+        return true;
+    }
+    const struct board_options *own = registry_options(key);
+    if (!board_options_have_state(own)) {
+        return true;
+    }
+    board_options_without_window(own, &options);
+    options.is_archive = false;
+    *held = board_options_hold(&registry->options, &options);
+    return *held != NULL;
 }
 
-/* Free a segment of a flushed database's map; false: there is none. The map is freed before the
- * keys, and nothing asks it for hashes any more. */
-static bool registry_free_flushed_map(struct registry *registry) {
-    return registry->flushed_first != NULL &&
-           !map_deinit_step(&registry->flushed_first->database.map);
+enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
+                                         struct registry_key **copy, uint32_t to_database,
+                                         struct bytes to_name, int64_t now_ms) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    const struct board_options *held;
+    if (!registry_hold_copied(registry, key, &held)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *successor = registry_rename_reserve_successor(
+        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
+    if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
+        memory_free(successor);
+        board_options_release(&registry->options, held);
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (held != NULL) {
+        registry_set_options(registry, successor, held);
+    }
+    *copy = NULL;
+    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
+    /* What is copied may be the share of the board that is replaced, and go with it. */
+    const struct registry_key *old =
+        registry_put_over(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+                          registry_expiry(registry, key), now_ms);
+    effect_emit_move(registry, EFFECT_COPY, key, successor);
+    registry_note_removed(registry, old);
+    if (successor->kind == REGISTRY_BOARD) {
+        board_chain_put(&registry->remains, &successor->board);
+    }
+    return REGISTRY_OK;
 }
 
-/* Free a part of the current key; returns the work done. */
-static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
-    struct registry_key *key = registry->partly_freed;
-    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
-        memory_free(key);
-        registry->partly_freed = NULL;
-        registry->totals.unfreed--;
-        registry->totals.freed++;
-    }
-    return work;
-}
-
-bool registry_free_step(struct registry *registry, uint32_t work_max) {
-    uint32_t work_left = work_max;
-    registry_end_command(registry);
-    while (work_left > 0) {
-        if (registry_free_flushed_map(registry)) {
-            work_left = registry_free_less(work_left, SEGMENT_WORK);
-        } else if (registry_free_pick_partly_freed(registry)) {
-            work_left =
-                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
-        } else {
-            break;
-        }
-    }
-    if (work_left > 0 && registry->remains.first != NULL) {
-        (void)board_free_step(registry->remains.first, work_left);
-    }
-    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
+enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
+                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    struct registry_key *copy = NULL;
+    return registry_copy_value(registry, key, &copy, to_database, to_name, now_ms);
 }
 
 /* ---- validation ---- */
@@ -1151,7 +1191,7 @@ static const char *registry_validate_key(const struct registry *registry, uint32
     if (registry->kinds[key->kind] == NULL) {
         return "registry: a key is of no kind";
     }
-    const char *wrong = registry_check_roll(database, key);
+    const char *wrong = registry_roll_check(database, key);
     return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
 }
 
@@ -1175,9 +1215,10 @@ static const char *registry_validate_database(const struct registry *registry, u
         if (key->kind == REGISTRY_BOARD) {
             own_count++;
             member_count += board_count(&key->board);
-            unsettled_count += rules_are_unsettled(registry_rules(key), registry_state(key));
-            behind_count +=
-                rules_window_behind(registry_rules(key), registry_state(key), RULES_WINDOW_MAX);
+            unsettled_count +=
+                board_options_are_unsettled(registry_options(key), registry_state(key));
+            behind_count += board_options_window_behind(registry_options(key), registry_state(key),
+                                                        BOARD_WINDOW_MAX);
         }
     }
     *boards += own_count;
@@ -1187,7 +1228,7 @@ static const char *registry_validate_database(const struct registry *registry, u
     if (unsettled_count != database->unsettled_count || behind_count != database->behind_count) {
         return "registry: unsettled archives, or periods that have to leave, are not counted right";
     }
-    if (expiring_count != registry_expiring_count(registry, number) ||
+    if (expiring_count != registry_expiry_count(registry, number) ||
         periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {
         return "registry: a heap holds more than the keys";
     }
@@ -1234,7 +1275,7 @@ static const char *registry_validate_all(const struct registry *registry) {
     uint64_t board_count = 0;
     const char *wrong = registry_pass_check(registry);
     if (wrong == NULL) {
-        wrong = registry_check_walk(registry);
+        wrong = registry_walk_check(registry);
     }
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
         wrong = registry_validate_database(registry, i, &board_count);
@@ -1245,13 +1286,13 @@ static const char *registry_validate_all(const struct registry *registry) {
     if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
-    board_count += registry->archiving.mirror.copy != NULL;
-    return board_count == registry->rules.use_count
+    board_count += registry->archiving.mirror != NULL;
+    return board_count == registry->options.use_count
                ? NULL
                : "registry: rules have more or fewer users than there are boards";
 }
 
 bool registry_validate(const struct registry *registry, const char **reason) {
-    return rules_set_validate(&registry->rules, reason) &&
+    return board_options_set_validate(&registry->options, reason) &&
            check_passed(registry_validate_all(registry), reason);
 }

@@ -1,17 +1,17 @@
 /* The databases: 16 maps from a key to a board, with expiry.
  *
  * A board belongs to exactly one key of one database. A key is expired from the millisecond of its
- * expiry on. Expired keys are removed on look-up and by registry_expire_due. Removed boards are not
+ * expiry on. Expired keys are removed on look-up and by registry_expiry_remove_due. Removed boards are not
  * freed at once: they are queued, and registry_free_step frees them in steps. The registry has no
  * clock: now_ms is an argument (unix milliseconds).
  *
- * A board with a PERIOD (skiplist/keyspace/rules.h) rolls over at the end of its period, to the
+ * A board with a PERIOD (skiplist/keyspace/board_options.h) rolls over at the end of its period, to the
  * millisecond:
  *
  *     daily -> [zoe 900, ann 700]            daily             -> [] (or removed, as below)
  *                                   ---->    daily@2026-11-16  -> [zoe 900, ann 700]
  *
- * With COPY the archive is a copy and daily goes on: see registry_archive_step. Else
+ * With COPY the archive is a copy and daily goes on: see registry_roll_archive_step. Else
  * registry_roll_due does this, and so does every look-up that would otherwise see the old state. A
  * board created by LB.CREATE stays, empty; one created by a write is removed until the next write.
  * The look-ups cover single names only: call registry_roll_some before counting or scanning
@@ -20,8 +20,8 @@
 #define SKIPLIST_REGISTRY_H
 
 #include "skiplist/board.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/hash.h"
-#include "skiplist/keyspace/rules.h"
 #include "skiplist/tags.h"
 
 enum {
@@ -31,7 +31,8 @@ enum {
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
-    REGISTRY_STAGING = REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_stage */
+    REGISTRY_STAGING =
+        REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */
     REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 5,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
@@ -48,10 +49,11 @@ enum {
 
 struct registry;
 
-/* Callback: the rules of a new board of this name; called once per created board, with choice 0. The result
+/* Callback: the options of a new board of this name; called once per created board, with choice 0. The result
  * is copied. Others that it may have instead are choices 1, 2 ...; NULL: there are no more. These have no
  * PERIOD. */
-typedef const struct rules *registry_rules_for(void *context, struct bytes key, uint32_t choice);
+typedef const struct board_options *registry_options_for(void *context, struct bytes key,
+                                                         uint32_t choice);
 
 /* Listener for changes of keys, called after the change: to members or expiry, creation, and
  * removal, including expiry and rollover. Flushing a database is a single change, reported while
@@ -102,13 +104,13 @@ struct registry_key {
 static inline struct bytes registry_name(const struct registry_key *key) {
     return (struct bytes){.at = key->name_at, .size = key->name_size};
 }
-/* The rules of the key's board. */
-static inline const struct rules *registry_rules(const struct registry_key *key) {
-    return rules_of(board_layout(&key->board));
+/* The options of the key's board. */
+static inline const struct board_options *registry_options(const struct registry_key *key) {
+    return board_options_of(board_layout(&key->board));
 }
 /* Its state: zeroed where it has none. */
 const struct board_state *registry_state(const struct registry_key *key);
-/* The same changes, in place; the board's rules have a state (rules_have_state). */
+/* The same changes, in place; the board's options have a state (board_options_have_state). */
 void registry_set_state(struct registry *registry, struct registry_key *key,
                         const struct board_state *state);
 
@@ -144,7 +146,7 @@ enum registry_status {
 };
 
 /* NULL: no memory. hash_seed: random, secret. */
-MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
+MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_options_for *options_for,
                                             void *context);
 /* Free every board at once, without reporting effects. May be NULL. */
 void registry_destroy(struct registry *registry);
@@ -171,12 +173,12 @@ void registry_set_passive(struct registry *registry, bool is_passive);
  * in a passive registry. Only reads and effects may come. */
 void registry_set_held(struct registry *registry, bool is_held);
 /* An empty registry whose keys registry_exchange can take: of the same seed, with the same source of
- * rules, and without listeners. NULL: no memory. */
+ * options, and without listeners. NULL: no memory. */
 MUST_CHECK struct registry *registry_create_beside(const struct registry *registry);
 /* Remove all keys, also those of the server's own databases, without reporting anything:
  * registry_free_step frees them, and then registry_destroy has nothing left to do. */
 void registry_clear(struct registry *registry);
-/* Exchange all keys, with the memory that waits to be freed; listeners and sources of rules stay
+/* Exchange all keys, with the memory that waits to be freed; listeners and sources of options stay
  * where they are. Changes are told (registry_key_changed) as of flushed databases, before it happens.
  * Neither may be walked. Effects are not reported. */
 void registry_exchange(struct registry *registry, struct registry *other);
@@ -192,7 +194,7 @@ const char *registry_kind_name(const struct registry *registry, const struct reg
  * board whose period is over rolls over. If there is no memory for that, the key is treated as
  * missing until a look-up in a later millisecond succeeds; functions that create keys report out of
  * memory. name is read until the end of the call: listeners must not free it
- * (registry_catch_up). */
+ * (registry_roll_catch_up). */
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms);
 /* The same without changing anything: the key, if it exists, has not expired, and is in its
@@ -226,51 +228,51 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
 /* Hint that the next key looked up is probably the one these stages found. Changes since then are
  * harmless. */
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
-/* Find the key, or create an empty board with the rules that rules_for returns; is_new says which.
+/* Find the key, or create an empty board with the options that options_for returns; is_new says which.
  * NULL: no memory and nothing changed (but a key of this name may have expired or rolled over). A
  * caller that leaves a new board empty must call registry_take_back. The creation is reported with
  * the first members (registry_tell_members). */
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
-/* The same, but a new board gets these rules, in the period they state, and goes with its last member. */
+/* The same, but a new board gets these options, in the period they state, and goes with its last member. */
 MUST_CHECK struct registry_key *registry_find_or_create_in(struct registry *registry,
                                                            uint32_t database, struct bytes name,
-                                                           const struct rules *rules,
+                                                           const struct board_options *options,
                                                            int64_t now_ms, bool *is_new);
-/* The same in the period of now, and a new board is reported at once. The rules are copied. state NULL: the first
+/* The same in the period of now, and a new board is reported at once. The options are copied. state NULL: the first
  * of a board. */
 MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *registry,
                                                              uint32_t database, struct bytes name,
-                                                             const struct rules *rules,
+                                                             const struct board_options *options,
                                                              const struct board_state *state,
                                                              int64_t now_ms, bool *is_new);
 
 /* Does a layout take these scores? Otherwise why it does not take the first one that it does not. */
 typedef enum decimal_status registry_judge(const void *scores, const struct layout *layout);
-/* The first rules of rules_for for this name whose layout takes the scores; where none does, those whose error says
+/* The first options of options_for for this name whose layout takes the scores; where none does, those whose error says
  * most. */
-const struct rules *registry_rules_taking(const struct registry *registry, struct bytes name,
-                                          registry_judge *judge, const void *scores);
-/* Give a board that registry_find_or_create has made, and that is still empty, other rules of rules_for
+const struct board_options *registry_options_taking(const struct registry *registry,
+                                                    struct bytes name, registry_judge *judge,
+                                                    const void *scores);
+/* Give a board that registry_find_or_create has made, and that is still empty, other options of options_for
  * instead. false: no memory, nothing changed. */
 MUST_CHECK bool registry_choose(struct registry *registry, struct registry_key *key,
-                                const struct rules *rules);
+                                const struct board_options *options);
 
 /* Add or remove members of a key's board, as board_put_member and board_remove_member do, and
- * report effects (skiplist/keyspace/effect.h). Only these functions and registry_remove_range may
+ * report effects (skiplist/keyspace/effect.h). Only these functions and registry_board_cut may
  * change a board that belongs to a key. The caller removes a key whose board has become empty. */
-MUST_CHECK enum board_status registry_put_member(struct registry *registry,
-                                                 struct registry_key *key,
-                                                 const struct board_member *member,
-                                                 uint64_t packed_key);
-void registry_take_member(struct registry *registry, struct registry_key *key,
-                          const struct board_member *member);
+MUST_CHECK enum board_status registry_board_put(struct registry *registry, struct registry_key *key,
+                                                const struct board_member *member,
+                                                uint64_t packed_key);
+void registry_board_take(struct registry *registry, struct registry_key *key,
+                         const struct board_member *member);
 /* Set values of a member that has been looked up and is on the key's board, as tags_set does, and
  * report them if that changed one. */
-MUST_CHECK enum tags_status registry_tag(struct registry *registry, struct registry_key *key,
-                                         const struct board_member *member,
-                                         const struct tag_values *values, unsigned *full);
+MUST_CHECK enum tags_status registry_board_tag(struct registry *registry, struct registry_key *key,
+                                               const struct board_member *member,
+                                               const struct tag_values *values, unsigned *full);
 /* Call after a command has put, tagged or removed all its members, to notify the listener. The functions
  * below notify it themselves. */
 void registry_tell_members(struct registry *registry, const struct registry_key *key);
@@ -289,25 +291,26 @@ uint64_t registry_flush(struct registry *registry, uint32_t database);
 MUST_CHECK enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
                                                 uint32_t to_database, struct bytes to_name,
                                                 int64_t now_ms);
-/* The same for a copy, with rules, times, arrival order and expiry. Error: REGISTRY_OUT_OF_MEMORY,
+/* The same for a copy, with options, times, arrival order and expiry. Error: REGISTRY_OUT_OF_MEMORY,
  * nothing changed. */
 MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
-/* Give a board other rules and another state (NULL: what is left of its own), whose layout is the same except for START and tags. START may differ only
- * if the board is empty; of tags, see tags_alter and registry_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
+/* Give a board other options and another state (NULL: what is left of its own), whose layout is the same except for START and tags. START may differ only
+ * if the board is empty; of tags, see tags_alter and registry_board_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
  * NULL: no memory, nothing changed. */
-MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
-                                               const struct rules *rules,
-                                               const struct board_state *state);
+MUST_CHECK struct registry_key *registry_board_alter(struct registry *registry,
+                                                     struct registry_key *key,
+                                                     const struct board_options *options,
+                                                     const struct board_state *state);
 
 /* Have the values that members have now room in the tags of this layout? Otherwise *full is the index of
  * a tag of it that has too few bits. Frees what removed members have left, if that decides. */
-MUST_CHECK bool registry_tags_fit(struct registry_key *key, const struct layout *layout,
-                                  unsigned *full);
+MUST_CHECK bool registry_board_tags_fit(struct registry_key *key, const struct layout *layout,
+                                        unsigned *full);
 
-/* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name,
+/* Create an empty board, outside the keyspace, with the options that options_for returns for this name,
  * without a WINDOW.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
@@ -320,47 +323,48 @@ void registry_discard_board(struct registry *registry, struct board *board);
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);
-/* The same with a state (NULL: zeroed), and an expiry, as registry_set_expiry takes it. */
+/* The same with a state (NULL: zeroed), and an expiry, as registry_expiry_set takes it. */
 MUST_CHECK enum registry_status
 registry_put_board_until(struct registry *registry, uint32_t database, struct bytes name,
                          struct board *board, const struct board_state *state, int64_t expire_at_ms,
                          bool is_lasting, int64_t now_ms);
 
-/* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose rules are no more than the
+/* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose options are no more than the
  * layout, so that it reaches journals, snapshots and replicas as it grows:
  *
- *     key = registry_stage(registry, layout, &number)             that of rules; NULL: no memory
- *     registry_put_member(registry, registry_find_staged(registry, number), ...) ...
- *     registry_append_members(...)                                sooner: in rank order, behind the last one
- *     registry_unstage(registry, key, ...)                        it gets its name in one step; or
+ *     key = registry_board_stage(registry, layout, &number)             that of options; NULL: no memory
+ *     registry_board_put(registry, registry_board_find_staged(registry, number), ...) ...
+ *     registry_board_append(...)                                sooner: in rank order, behind the last one
+ *     registry_board_unstage(registry, key, ...)                        it gets its name in one step; or
  *     registry_remove(registry, key)
  *
- * registry_unstage: with these rules, whose layout is the same, and without an expiry; as registry_rename
+ * registry_board_unstage: with these options, whose layout is the same, and without an expiry; as registry_rename
  * otherwise. is_told_whole: it is reported as FILL, and not as RENAME, for those who do not know what is staged.
- * After an error of registry_append_members the key may only be removed.
- * registry_drop_staged removes what a crash, or a master before this one, has left. */
-MUST_CHECK struct registry_key *registry_stage(struct registry *registry,
-                                               const struct layout *layout, uint64_t *number);
-struct registry_key *registry_find_staged(struct registry *registry, uint64_t number);
-MUST_CHECK enum registry_status registry_unstage(struct registry *registry,
-                                                 struct registry_key *key, uint32_t to_database,
-                                                 struct bytes to_name, const struct rules *rules,
-                                                 bool is_told_whole, int64_t now_ms);
-MUST_CHECK enum board_status registry_append_members(struct registry *registry,
-                                                     struct registry_key *key,
-                                                     const struct board_entry *entries,
-                                                     uint32_t count);
-void registry_drop_staged(struct registry *registry);
+ * After an error of registry_board_append the key may only be removed.
+ * registry_board_drop_staged removes what a crash, or a master before this one, has left. */
+MUST_CHECK struct registry_key *registry_board_stage(struct registry *registry,
+                                                     const struct layout *layout, uint64_t *number);
+struct registry_key *registry_board_find_staged(struct registry *registry, uint64_t number);
+MUST_CHECK enum registry_status registry_board_unstage(struct registry *registry,
+                                                       struct registry_key *key,
+                                                       uint32_t to_database, struct bytes to_name,
+                                                       const struct board_options *options,
+                                                       bool is_told_whole, int64_t now_ms);
+MUST_CHECK enum board_status registry_board_append(struct registry *registry,
+                                                   struct registry_key *key,
+                                                   const struct board_entry *entries,
+                                                   uint32_t count);
+void registry_board_drop_staged(struct registry *registry);
 
-/* Can a board with these rules be created under this name, which was read from a file? The name
+/* Can a board with these options be created under this name, which was read from a file? The name
  * must be free and not too long; with a PERIOD it must leave room for the dates of archives. */
 MUST_CHECK bool registry_may_put(const struct registry *registry, uint32_t database,
-                                 struct bytes name, const struct rules *rules);
-/* The same for loading boards: create one with exactly these rules, in the period they state; put
+                                 struct bytes name, const struct board_options *options);
+/* The same for loading boards: create one with exactly these options, in the period they state; put
  * it under a name (registry_may_put) with a state (NULL: zeroed), an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
  * The end of its period is scheduled. */
-MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *like,
-                                           struct board *board);
+MUST_CHECK bool registry_create_board_like(struct registry *registry,
+                                           const struct board_options *like, struct board *board);
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,
                                                     const struct board_state *state,
@@ -373,25 +377,25 @@ MUST_CHECK enum board_status registry_append_loaded(struct registry *registry,
                                                     uint32_t count);
 
 /* Set the key's expiry, or REGISTRY_NO_EXPIRY. is_lasting: it was given as a duration from now, and
- * keeps its distance from now when the clock jumps (registry_set_offset). Renames and copies
+ * keeps its distance from now when the clock jumps (registry_expiry_set_offset). Renames and copies
  * preserve that; effects and files contain the time alone, and are told when it shifts. Error: REGISTRY_OUT_OF_MEMORY, nothing
  * changed. */
-MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
+MUST_CHECK enum registry_status registry_expiry_set(struct registry *registry,
                                                     struct registry_key *key, int64_t expire_at_ms,
                                                     bool is_lasting);
 /* now_ms minus the milliseconds of a monotonic clock; initially 0. When it has changed by
  * REGISTRY_SHIFT_MS or more, expiries given as durations shift by the same amount, and are then told as
- * EXPIRE effects in steps (registry_tell_durations): a clock that is corrected by less shifts nothing.
+ * EXPIRE effects in steps (registry_expiry_tell_shifted): a clock that is corrected by less shifts nothing.
  * Not while the registry is passive: then expiries are what the effects said, whatever the clock does
  * that is followed. */
 enum { REGISTRY_SHIFT_MS = 1000 };
-void registry_set_offset(struct registry *registry, int64_t offset_ms);
+void registry_expiry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Report the expiries of some keys, about names_max, that have shifted. true: more are left. When the registry becomes
  * passive, all are reported at once. */
-bool registry_tell_durations(struct registry *registry, uint32_t names_max);
+bool registry_expiry_tell_shifted(struct registry *registry, uint32_t names_max);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed; keys_max, too,
- * if the work was that of many: the archive of a league's room was removed (registry_league.h). */
-uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+ * if the work was that of many: the archive of a league's room was removed (league.h). */
+uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
  * number rolled over; fewer than keys_max means that all that is possible has been done. */
@@ -402,34 +406,35 @@ bool registry_roll_some(struct registry *registry, int64_t now_ms);
 /* Go on with the archives that are copies (PERIOD ... COPY) and due: copy entries_max members of one, or all of a
  * small one. A passive registry copies ahead of the effect that makes the archive. true: there is more to do
  * now. */
-bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max);
+bool registry_roll_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max);
 /* Bytes that copies may take. A long board that needs more is put off for a second, and others have their turn. 0: no archive is
  * copied, and what was copied of one is given up, for a minute. They stay due. true: one waits. At first there is no
  * limit. */
-bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t now_ms);
+bool registry_roll_archive_limit(struct registry *registry, uint64_t room, int64_t now_ms);
 /* Carry out and report what is due for this name, as a look-up does. The name may be freed as soon
  * as a change is reported: this is for listeners that keep names of their own. Out of memory, the
  * name is reported as changed anyway. */
-void registry_catch_up(struct registry *registry, uint32_t database, struct bytes name,
-                       int64_t now_ms);
+void registry_roll_catch_up(struct registry *registry, uint32_t database, struct bytes name,
+                            int64_t now_ms);
 /* The time of the next expiry or end of a period. REGISTRY_NO_EXPIRY: none. */
-int64_t registry_next_due(const struct registry *registry);
+int64_t registry_expiry_next_due(const struct registry *registry);
 /* Roll over manually: the members of a key's board move to the archive, a new key with an unused
  * name, with the same layout, times and arrival order, which expires at expire_at_ms, a duration
- * from now (or REGISTRY_NO_EXPIRY). An empty board gets no archive. The new board has the rules
- * next. NULL: the same rules as before; a board created by a write is then removed, and so is key.
+ * from now (or REGISTRY_NO_EXPIRY). An empty board gets no archive. The new board has the options
+ * next. NULL: the same options as before; a board created by a write is then removed, and so is key.
  *
  * Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
 MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
-                                              struct bytes archive, const struct rules *next,
+                                              struct bytes archive,
+                                              const struct board_options *next,
                                               int64_t expire_at_ms, int64_t now_ms);
 /* Settle an archive that is unsettled. It then gets the expiry that has waited for that, unless one was set meanwhile;
  * if that is past, it expires at once, and the key is invalid. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
-MUST_CHECK enum registry_status registry_settle_archive(struct registry *registry,
-                                                        struct registry_key *key, int64_t now_ms);
+MUST_CHECK enum registry_status
+registry_roll_settle_archive(struct registry *registry, struct registry_key *key, int64_t now_ms);
 /* Unsettled archives of all databases. */
 uint64_t registry_unsettled_count(const struct registry *registry);
-/* Likewise, periods that have to leave boards with a WINDOW (rules_window_behind). */
+/* Likewise, periods that have to leave boards with a WINDOW (board_options_window_behind). */
 uint64_t registry_behind_count(const struct registry *registry);
 /* After the clock was set back: roll over boards whose periods begin later than now, as if their
  * periods were over, and name the archives after the periods they were in. Returns the number
@@ -440,50 +445,107 @@ const struct registry_totals *registry_totals(const struct registry *registry);
 /* Keys of one database, including expired ones not yet removed, and the number of keys with an
  * expiry. */
 uint32_t registry_count(const struct registry *registry, uint32_t database);
-uint32_t registry_expiring_count(const struct registry *registry, uint32_t database);
+uint32_t registry_expiry_count(const struct registry *registry, uint32_t database);
 /* Those of the keys that hold boards, and the members of these boards. */
 uint32_t registry_board_count(const struct registry *registry, uint32_t database);
 uint64_t registry_member_count(const struct registry *registry, uint32_t database);
 /* Mean remaining milliseconds of the keys with an expiry; expired ones count as negative. At least
  * 0, and 0 without such keys. */
-int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
+int64_t registry_expiry_average_ttl_ms(const struct registry *registry, uint32_t database,
+                                       int64_t now_ms);
 
 /* A uniformly random key, from 64 random bits. If the key drawn has expired it is removed, if its
  * period is over it rolls over, and another key is drawn, up to a limit. Then at most 16,384
  * following keys in the list are tried. NULL: no live key was found. A larger database may still
  * have one, if nearly all its keys have expired but are not removed yet. */
-struct registry_key *registry_random(struct registry *registry, uint32_t database,
-                                     uint64_t random_bits, int64_t now_ms);
+struct registry_key *registry_walk_random(struct registry *registry, uint32_t database,
+                                          uint64_t random_bits, int64_t now_ms);
 
 /* SCAN with Redis's guarantee; see board_scan. Expired keys are not visited. visit must not change
  * the registry. */
 typedef void registry_visit(void *context, const struct registry_key *key);
-uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
-                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
-                       void *context);
+uint64_t registry_walk_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                            const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                            void *context);
 /* Visit every key of one database that has not expired, in no particular order. */
-void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
-                   registry_visit *visit, void *context);
+void registry_walk_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit *visit, void *context);
 /* The same by name, as if every period that is over had ended; nothing is changed. */
 typedef void registry_visit_name(void *context, struct bytes name);
-void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
-                        registry_visit_name *visit, void *context);
+void registry_walk_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                             registry_visit_name *visit, void *context);
 
 /* Remove count members of a key's board from rank on (board_remove_range); registry_free_step frees
  * the remains. The caller removes a key whose board has become empty. */
-void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
-                           uint32_t count);
+void registry_board_cut(struct registry *registry, struct registry_key *key, uint32_t rank,
+                        uint32_t count);
 
 /* Call at the end of each command, and of each step of a job: what look-ups returned may be freed from here on, and not
  * before. */
-void registry_end_command(struct registry *registry);
+void registry_free_after_command(struct registry *registry);
 /* Free about work_max members of removed boards, maps of flushed databases, and remains on boards;
  * false when nothing is left to free. */
 bool registry_free_step(struct registry *registry, uint32_t work_max);
 
-/* Check the maps, the expiry heap, the rules and every board. reason: the first violated
+/* Check the maps, the expiry heap, the options and every board. reason: the first violated
  * invariant. */
 MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
+
+/* ---- passes ---- */
+
+/* A pass over all keys of some databases, in steps between which anything may change.
+ *
+ *     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+ *     while (!registry_pass_is_over(&pass)) {
+ *         struct registry_key *key = registry_pass_next(registry, &pass, now_ms);
+ *         if (key != NULL)
+ *             look at it, change or remove it
+ *         let commands run
+ *     }
+ *     registry_pass_end(registry, &pass);
+ *
+ * It goes along the list of each database, from its end, so that keys come nearly as they lie in memory. The registry
+ * knows the passes that are going on, a walk among them, and moves no key from before to behind where
+ * one of them is, nor back:
+ *
+ *     list       a b c d | e f g | h i        c is removed: d takes its place, g that of d, and i that of g
+ *     ahead of   <------>  pass 1             a copy that the walk is to meet goes to where e is, e to where h is, and
+ *                <-------------->  the walk   h to the end
+ *
+ * So a key that is there all the time comes once; a board that begins anew, empty, while it is walked may not come. What gets
+ * its name meanwhile comes if registry_pass_has_passed is false for it then. Where another registry takes the place of this one
+ * (registry_exchange) the pass begins anew. */
+
+/* Zeroed at first. Private, but for open. */
+struct registry_pass {
+    struct registry_pass *next; /* that is going on */
+    /* The key whose value it is in, as who goes along says; or NULL, also when the key goes. */
+    struct registry_key *open;
+    bool is_going;
+    uint32_t first_database, database, end_database; /* database: where it is */
+    uint32_t left[REGISTRY_ALL_DATABASES]; /* the first so many keys of each list are ahead */
+};
+
+/* All keys that are there are ahead. It may be going on. */
+void registry_pass_begin(struct registry *registry, struct registry_pass *pass,
+                         uint32_t first_database, uint32_t end_database);
+/* May come twice, or without a beginning. */
+void registry_pass_end(struct registry *registry, struct registry_pass *pass);
+/* No key is left. */
+bool registry_pass_is_over(const struct registry_pass *pass);
+/* The next key. NULL: it has expired; or the pass is over. */
+struct registry_key *registry_pass_next(const struct registry *registry, struct registry_pass *pass,
+                                        int64_t now_ms);
+/* Is the key in one of the databases, and will not come? */
+static inline bool registry_pass_has_passed(const struct registry_pass *pass,
+                                            const struct registry_key *key) {
+    return key->database >= pass->first_database && key->database < pass->end_database &&
+           key->index >= pass->left[key->database];
+}
+
+/* The walk state of a key, also inside an effect listener; for a removed key, the state it had. */
+enum registry_walk_state registry_walk_state(const struct registry *registry,
+                                             const struct registry_key *key);
 
 /* ---- hashes ---- */
 
@@ -493,27 +555,27 @@ MUST_CHECK bool registry_validate(const struct registry *registry, const char **
  *     if (key != NULL && key->kind != REGISTRY_HASH)  ->  WRONGTYPE
  *     hash_find(&key->hash, field, &value)                              reading: hash.h
  *
- *     key = registry_find_or_create_hash(registry, database, name, now_ms, &is_new);
+ *     key = registry_hash_find_or_create(registry, database, name, now_ms, &is_new);
  *     if (key == NULL)                                ->  OOM
  *     if (key->kind != REGISTRY_HASH)                 ->  WRONGTYPE (then is_new is false)
- *     if (registry_put_fields(registry, key, args, count, &added_count) != HASH_OK)
+ *     if (registry_hash_put(registry, key, args, count, &added_count) != HASH_OK)
  *         if (is_new) registry_take_back(registry, key);                 nothing has changed
  *     registry_tell_members(registry, key);                              once a command
  *
- *     registry_remove_field(registry, key, field) ...                    then, if anything was removed:
+ *     registry_hash_remove(registry, key, field) ...                    then, if anything was removed:
  *     if (hash_count(&key->hash) == 0) registry_remove(registry, key);   reports the change itself
  *     else registry_tell_members(registry, key); */
 
 /* As registry_find_or_create: the key that exists may be of another kind; a new one is an empty
  * hash, which the caller fills or takes back. NULL: no memory. */
-MUST_CHECK struct registry_key *registry_find_or_create_hash(struct registry *registry,
+MUST_CHECK struct registry_key *registry_hash_find_or_create(struct registry *registry,
                                                              uint32_t database, struct bytes name,
                                                              int64_t now_ms, bool *is_new);
 /* As hash_put and hash_remove, on the hash of a key. Only these may change it. */
-MUST_CHECK enum hash_status registry_put_fields(struct registry *registry, struct registry_key *key,
-                                                const struct bytes *args, uint32_t count,
-                                                uint32_t *added_count);
-bool registry_remove_field(struct registry *registry, struct registry_key *key, struct bytes field);
+MUST_CHECK enum hash_status registry_hash_put(struct registry *registry, struct registry_key *key,
+                                              const struct bytes *args, uint32_t count,
+                                              uint32_t *added_count);
+bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field);
 /* As registry_put_board_until: put a hash with fields under its name. hash is then empty. */
 MUST_CHECK enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
                                                   struct bytes name, struct hash *hash,

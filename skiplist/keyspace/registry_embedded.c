@@ -7,11 +7,11 @@
 
 struct registry_key *registry_embedded_create(struct registry *registry, uint32_t database,
                                               struct bytes name, uint32_t kind,
-                                              const struct rules *rules,
+                                              const struct board_options *options,
                                               const struct board_state *state) {
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, kind,
-                             false, registry_tail_for(rules));
+                             false, registry_tail_for(options));
     if (key != NULL && key->has_state) {
         *registry_state_room(key) = *state;
     }
@@ -20,8 +20,8 @@ struct registry_key *registry_embedded_create(struct registry *registry, uint32_
 
 struct registry_key *registry_embedded_rename(struct registry *registry, struct registry_key *key,
                                               struct bytes name) {
-    struct registry_key *named = registry_embedded_create(registry, key->database, name, key->kind,
-                                                          registry_rules(key), registry_state(key));
+    struct registry_key *named = registry_embedded_create(
+        registry, key->database, name, key->kind, registry_options(key), registry_state(key));
     if (named != NULL) {
         board_move_to(&key->board, &named->board);
         memory_free(key);
@@ -31,8 +31,8 @@ struct registry_key *registry_embedded_rename(struct registry *registry, struct 
 
 struct registry_key *registry_embedded_copy(struct registry *registry,
                                             const struct registry_key *key, struct bytes name) {
-    struct registry_key *copy = registry_embedded_create(registry, key->database, name, key->kind,
-                                                         registry_rules(key), registry_state(key));
+    struct registry_key *copy = registry_embedded_create(
+        registry, key->database, name, key->kind, registry_options(key), registry_state(key));
     if (copy != NULL && !key_kind_board.copy(registry, key, copy)) {
         memory_free(copy);
         return NULL;
@@ -41,36 +41,36 @@ struct registry_key *registry_embedded_copy(struct registry *registry,
 }
 
 bool registry_embedded_part(struct registry *registry, struct registry_key *copy) {
-    const struct rules *held;
+    const struct board_options *held;
     if (!registry_hold_copied(registry, copy, &held)) {
         return false;
     }
     if (held != NULL) {
-        registry_set_rules(registry, copy, held);
+        registry_set_options(registry, copy, held);
         registry_give_state(copy, NULL);
     }
     return true;
 }
 
-const struct rules *registry_embedded_free(struct registry_key *key) {
-    const struct rules *rules = NULL;
+const struct board_options *registry_embedded_free(struct registry_key *key) {
+    const struct board_options *options = NULL;
     if (key->kind == REGISTRY_BOARD) {
-        rules = registry_rules(key);
+        options = registry_options(key);
         board_deinit(&key->board);
     }
     memory_free(key);
-    return rules;
+    return options;
 }
 
-void registry_embedded_release(struct registry *registry, const struct rules *rules) {
-    rules_release(&registry->rules, rules);
+void registry_embedded_release(struct registry *registry, const struct board_options *options) {
+    board_options_release(&registry->options, options);
 }
 
 void registry_embedded_free_later(struct registry *registry, struct registry_key *key) {
     registry_free_later(registry, key);
 }
 
-bool registry_admit(struct registry *registry, struct registry_key *key) {
+bool registry_embedded_admit(struct registry *registry, struct registry_key *key) {
     bool is_periodic = key->is_periodic;
     if (!registry_database_reserve(registry_database(registry, key->database), is_periodic)) {
         return false;
@@ -80,7 +80,7 @@ bool registry_admit(struct registry *registry, struct registry_key *key) {
     return true;
 }
 
-void registry_dismiss(struct registry *registry, struct registry_key *key) {
+void registry_embedded_dismiss(struct registry *registry, struct registry_key *key) {
     registry_take(registry, key);
     key->expiry_place = EXPIRY_NOWHERE;
     key->is_lasting = false;

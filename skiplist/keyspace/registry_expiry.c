@@ -3,10 +3,9 @@
  * Durations shift all at once when the clock is corrected, by the offset of their heaps. Whoever records effects knows
  * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
  * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
-#include "skiplist/keyspace/registry_league.h"
 #include "skiplist/keyspace/registry_private.h"
 
-enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+enum registry_status registry_expiry_set(struct registry *registry, struct registry_key *key,
                                          int64_t expire_at_ms, bool is_lasting) {
     struct expiry *heaps = registry_database(registry, key->database)->heaps;
     struct expiry *before = &heaps[key->is_lasting];
@@ -23,7 +22,7 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
     }
     expiry_trim(before);
     key->is_lasting = is_lasting;
-    registry_emit_key(registry, EFFECT_EXPIRE, key);
+    effect_emit_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
 }
@@ -46,15 +45,15 @@ enum { SETTLED_MAX = 64 };
 static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
                                        uint32_t keys_max) {
     uint32_t work;
-    enum registry_league_status status = registry_league_settle(registry, key, SETTLED_MAX, &work);
-    if (status == REGISTRY_LEAGUE_OUT_OF_MEMORY ||
-        (status == REGISTRY_LEAGUE_SETTLED && !registry_expire(registry, key))) {
+    enum key_expiry status = registry_before_expiry(registry, key, SETTLED_MAX, &work);
+    if (status == KEY_EXPIRY_OUT_OF_MEMORY ||
+        (status == KEY_EXPIRY_READY && !registry_expire(registry, key))) {
         return 0;
     }
     return work > 0 ? keys_max : 1;
 }
 
-uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max && !registry->is_still) {
         struct expiry_entry first = registry_expiry_first(registry);
@@ -64,7 +63,7 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
         struct registry_key *key = registry_expiry_key(first.place);
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
-                                       : registry_find_due_base(registry, key, now_ms);
+                                       : registry_roll_find_due_base(registry, key, now_ms);
         uint32_t done = due == NULL ? registry_expiry_expire(registry, key, keys_max - count)
                                     : registry_roll_key(registry, due, now_ms);
         if (done == 0) {
@@ -75,25 +74,25 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
     return count;
 }
 
-int64_t registry_next_due(const struct registry *registry) {
+int64_t registry_expiry_next_due(const struct registry *registry) {
     struct expiry_entry first =
         expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_expiry_first(registry));
-    int64_t copy_ms = registry_archive_next_due(registry);
+    int64_t copy_ms = registry_roll_archive_next_due(registry);
     if (registry->is_still || first.place == NULL) {
         return registry->is_still ? REGISTRY_NO_EXPIRY : copy_ms;
     }
     return copy_ms == REGISTRY_NO_EXPIRY || first.time_ms < copy_ms ? first.time_ms : copy_ms;
 }
 
-uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
+uint32_t registry_expiry_count(const struct registry *registry, uint32_t database) {
     const struct expiry *heaps = registry_read(registry, database)->heaps;
     return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
 }
 
-int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
-                                int64_t now_ms) {
+int64_t registry_expiry_average_ttl_ms(const struct registry *registry, uint32_t database,
+                                       int64_t now_ms) {
     const struct expiry *heaps = registry_read(registry, database)->heaps;
-    uint32_t count = registry_expiring_count(registry, database);
+    uint32_t count = registry_expiry_count(registry, database);
     if (count == 0) {
         return 0;
     }
@@ -107,14 +106,14 @@ int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t databa
 
 /* ---- durations ---- */
 
-void registry_shift_durations(struct registry *registry, int64_t offset_ms) {
+void registry_expiry_shift(struct registry *registry, int64_t offset_ms) {
     registry->offset_ms = offset_ms;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
     }
 }
 
-void registry_set_offset(struct registry *registry, int64_t offset_ms) {
+void registry_expiry_set_offset(struct registry *registry, int64_t offset_ms) {
     if (registry->is_passive || registry->is_offset_held) {
         registry->is_offset_held = registry->is_passive;
         registry->offset_passed_ms = offset_ms - registry->offset_ms;
@@ -124,7 +123,7 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
     if (shift_ms > -REGISTRY_SHIFT_MS && shift_ms < REGISTRY_SHIFT_MS) {
         return;
     }
-    registry_shift_durations(registry, registry->offset_ms + shift_ms);
+    registry_expiry_shift(registry, registry->offset_ms + shift_ms);
     registry_pass_begin(registry, &registry->telling, 0, REGISTRY_ALL_DATABASES);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         if (registry->databases[i].heaps[HEAP_LASTING].count == 0) {
@@ -133,28 +132,16 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
     }
 }
 
-bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
+bool registry_expiry_tell_shifted(struct registry *registry, uint32_t names_max) {
     struct registry_pass *pass = &registry->telling;
     for (uint32_t i = 0; i < names_max && !registry_pass_is_over(pass); i++) {
         struct registry_key *key = registry_pass_next(registry, pass, INT64_MIN);
         if (key != NULL && key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
-            registry_emit_key(registry, EFFECT_EXPIRE, key);
+            effect_emit_key(registry, EFFECT_EXPIRE, key);
         }
     }
     if (registry_pass_is_over(pass) || registry->listeners == NULL) {
         registry_pass_end(registry, pass);
     }
     return pass->is_going;
-}
-
-void registry_set_passive(struct registry *registry, bool is_passive) {
-    enum { STEP = 256 };
-    while (is_passive && registry_tell_durations(registry, STEP)) {}
-    registry->is_passive = is_passive;
-    registry->is_still = registry->is_passive || registry->is_held;
-}
-
-void registry_set_held(struct registry *registry, bool is_held) {
-    registry->is_held = is_held;
-    registry->is_still = registry->is_passive || registry->is_held;
 }

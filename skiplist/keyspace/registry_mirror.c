@@ -36,7 +36,7 @@ static void registry_mirror_tag_member(struct registry_mirror *mirror, struct by
         return;
     }
     enum tags_status status = tags_set(board, &found, values, &full);
-    /* As in registry_tag: members that were cut from the copy may still hold values. */
+    /* As in registry_board_tag: members that were cut from the copy may still hold values. */
     while (status == TAGS_FULL && board_free_remains(board)) {
         status = tags_set(board, &found, values, &full);
     }
@@ -257,12 +257,12 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
                                                                                             effect);
         }
         break;
-    case EFFECT_RULES:
-        /* A WINDOW that slides changes the rules, but for the layout. A key that has got its PERIOD is another one. */
+    case EFFECT_OPTIONS:
+        /* A WINDOW that slides changes the options, but for the layout. A key that has got its PERIOD is another one. */
         if (registry_mirror_is_of(mirror, effect) &&
-            !(effect->key == mirror->key && effect->rules != NULL &&
-              effect->rules->window.count > 0 &&
-              layout_equal(&effect->rules->layout, board_layout(&mirror->copy->board)))) {
+            !(effect->key == mirror->key && effect->options != NULL &&
+              effect->options->window.count > 0 &&
+              layout_equal(&effect->options->layout, board_layout(&mirror->copy->board)))) {
             registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
         }
         break;
@@ -298,9 +298,9 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
         return false;
     }
     if (key->kind == REGISTRY_BOARD) {
-        const struct rules *rules = registry_rules(key);
-        rules_hold_again(&registry->rules, rules);
-        board_init(&mirror->copy->board, &rules->layout, registry_next_seed(registry));
+        const struct board_options *options = registry_options(key);
+        board_options_hold_again(&registry->options, options);
+        board_init(&mirror->copy->board, &options->layout, registry_next_seed(registry));
     }
     mirror->listener.receive = registry_mirror_receive;
     mirror->listener.context = mirror;
@@ -333,8 +333,8 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
                : mirror->status;
 }
 
-enum registry_status registry_copy_mirrored(struct registry_mirror *mirror, uint32_t to_database,
-                                            struct bytes to_name, int64_t now_ms) {
+enum registry_status registry_mirror_copy_to(struct registry_mirror *mirror, uint32_t to_database,
+                                             struct bytes to_name, int64_t now_ms) {
     struct registry *registry = mirror->registry;
     CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
     if (mirror->copy->kind == REGISTRY_HASH) {

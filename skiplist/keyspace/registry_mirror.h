@@ -3,7 +3,7 @@
  *     registry_mirror_begin(&mirror, registry, key);
  *     while (registry_mirror_step(&mirror, 100) == REGISTRY_MIRROR_MORE)
  *         let commands run
- *     registry_copy_mirrored(&mirror, ...) or registry_mirror_end(&mirror);
+ *     registry_mirror_copy_to(&mirror, ...) or registry_mirror_end(&mirror);
  *
  * The copy is at all times equal to the first entries of the original, in the order in which they
  * arrived: changes of those are repeated in the copy as they happen, all others are met later. So the
@@ -19,7 +19,7 @@
 enum registry_mirror_status {
     REGISTRY_MIRROR_MORE,
     REGISTRY_MIRROR_WHOLE,
-    REGISTRY_MIRROR_LOST, /* the key is removed, renamed or has other rules, or a hash has lost a field */
+    REGISTRY_MIRROR_LOST, /* the key is removed, renamed or has other options, or a hash has lost a field */
     REGISTRY_MIRROR_OUT_OF_MEMORY,
 };
 
@@ -55,9 +55,9 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
 void registry_mirror_freeze(struct registry_mirror *mirror, registry_mirror_changed *changed,
                             void *context);
 /* As registry_copy of the original, with a copy that is whole. The mirror is to be ended afterwards. */
-MUST_CHECK enum registry_status registry_copy_mirrored(struct registry_mirror *mirror,
-                                                       uint32_t to_database, struct bytes to_name,
-                                                       int64_t now_ms);
+MUST_CHECK enum registry_status registry_mirror_copy_to(struct registry_mirror *mirror,
+                                                        uint32_t to_database, struct bytes to_name,
+                                                        int64_t now_ms);
 /* Move a copy of a board that is whole to another key, which is in no database, and remove the listener. */
 void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *to);
 /* Remove the listener; what is left of the copy is freed by registry_free_step. */

@@ -1,17 +1,18 @@
 /* Private to the registry: its internals.
  *
- *     registry.c          keys: finding, creating, removing, freeing later
- *     kind_board.c        boards as values of keys; changes of their members
- *     kind_hash.c         hashes as values of keys; changes of their fields
+ *     registry.c          keys: finding, creating, removing, putting, renaming, copying
+ *     registry_board.c    boards as values of keys; changes of their members and options
+ *     registry_hash.c     hashes as values of keys; changes of their fields
+ *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
- *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
- *     registry_league.c   members of leagues whose period is over
  *     registry_stale.c    members that leave boards with STALE
  *     registry_window.c   boards with WINDOW, and the boards of their periods
- *     registry_walk.c     scans, passes and the walk: all keys, while they change
+ *     registry_pass.c     passes over all keys, while they change
+ *     registry_walk.c     scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
  *     registry_embedded.c keys of another host, in the registry while a command runs
+ *     league.c            leagues; their members whose period is over
  *     effect.c            reporting every change; applying effects */
 #ifndef SKIPLIST_REGISTRY_PRIVATE_H
 #define SKIPLIST_REGISTRY_PRIVATE_H
@@ -20,8 +21,6 @@
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_mirror.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/map.h"
 
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
@@ -42,7 +41,7 @@ struct database {
     uint32_t board_count;     /* keys that hold a board */
     uint64_t member_count;    /* of all its boards */
     uint64_t unsettled_count; /* archives that are not settled */
-    uint64_t behind_count;    /* rules_window_behind of all boards */
+    uint64_t behind_count;    /* board_options_window_behind of all boards */
     struct expiry heaps[HEAPS];
     /* Found last, often looked up again; or NULL. */
     struct registry_key *recent[RECENT_MAX];
@@ -58,47 +57,48 @@ struct flushed_keys {
 };
 
 struct registry_walk {
-    struct registry_pass pass;        /* what is ahead */
-    const struct registry_key *open;  /* the key that is being walked; or NULL */
+    struct registry_pass pass;
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
     struct key_cursor cursor; /* in the open key */
     /* The member of the open board that changes: was it before the cursor, and is it now? */
     bool was_before, is_before;
     bool has_begun; /* there was a piece */
-    bool is_going;
 };
 
 /* The archive that is being copied (registry_roll.c). A board that finds no memory is put off: its entry in the heap gets
  * a later time. */
 struct registry_archiving {
-    struct registry_mirror mirror; /* copy NULL: none is */
-    uint64_t room;                 /* see registry_limit_archives; 0: held */
-    bool is_waiting;               /* a board was put off for lack of room */
+    struct registry_mirror *mirror; /* NULL: none is */
+    uint64_t room;                  /* see registry_roll_archive_limit; 0: held */
+    bool is_waiting;                /* a board was put off for lack of room */
 };
 
 /* A pass over all boards with STALE. */
 struct registry_stale {
-    bool is_going;
     struct registry_pass pass;
-    struct registry_key *open; /* the board that it is in; or NULL */
-    uint64_t from_key;         /* where, on that board */
+    uint64_t from_key; /* where, on the open board */
+};
+
+/* Whom it asks and tells: this stays where the keys are exchanged. */
+struct registry_outside {
+    registry_options_for *options_for;
+    void *context;
+    registry_key_changed *key_changed; /* or NULL, and so on */
+    registry_key_changed *key_expired;
+    registry_board_rolled *board_rolled;
+    registry_board_stale *board_stale;
+    registry_share_gone *share_gone;
+    registry_is_elsewhere *is_elsewhere;
+    void *listener_context;
 };
 
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
     uint32_t
         used_databases; /* a bit for each that has ever had a key: what is due is asked for in every tick */
-    struct rules_set rules;
-    registry_rules_for *rules_for;
-    void *context;
-    registry_key_changed *key_changed;   /* or NULL */
-    registry_key_changed *key_expired;   /* or NULL */
-    registry_board_rolled *board_rolled; /* or NULL */
-    registry_board_stale *board_stale;   /* or NULL */
-    registry_share_gone *share_gone;     /* or NULL */
-    registry_is_elsewhere *is_elsewhere; /* or NULL */
-    void *listener_context;
+    struct board_options_set options;
+    struct registry_outside outside;
     struct effect_listener *listeners; /* of effects */
     const struct key_kind *kinds[REGISTRY_KINDS_MAX];
     struct registry_pass *passes; /* that are going on */
@@ -112,14 +112,14 @@ struct registry {
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */
-    /* registry_set_offset was told so much more than offset_ms; while the registry is passive, and until
+    /* registry_expiry_set_offset was told so much more than offset_ms; while the registry is passive, and until
      * it is told next, that is not settled. */
     int64_t offset_passed_ms;
     bool is_offset_held;
-    struct registry_pass telling; /* what durations have shifted by: registry_tell_durations */
+    struct registry_pass telling; /* what durations have shifted by: registry_expiry_tell_shifted */
     struct registry_stale stale;
     struct registry_key *unfreed;
-    struct registry_key *shells; /* keys without a value, see registry_let_go */
+    struct registry_key *shells; /* keys without a value, see registry_free_shell */
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
     struct board_chain remains;
@@ -178,7 +178,7 @@ static inline struct registry_key *registry_key_at(const struct database *databa
 
 uint64_t registry_name_hash(const struct database *database, struct bytes name);
 /* The hash under which the map has the key. */
-uint64_t registry_hash(const struct database *database, const struct registry_key *key);
+uint64_t registry_key_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The key of this name, if it is one of those found last; NULL: it is not. There are several, for commands that need
  * some keys, and the next that need the same. */
@@ -209,25 +209,25 @@ static inline struct registry_key *registry_find_again(struct database *database
     }
     return key;
 }
-/* Give a key's board these rules, which are held, in place of those it has. */
-void registry_set_rules(struct registry *registry, struct registry_key *key,
-                        const struct rules *rules);
-/* Create an empty key, without reporting it; rules: of a board. NULL: no memory, nothing changed.
+/* Give a key's board these options, which are held, in place of those it has. */
+void registry_set_options(struct registry *registry, struct registry_key *key,
+                          const struct board_options *options);
+/* Create an empty key, without reporting it; options: of a board. NULL: no memory, nothing changed.
  */
 MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
                                                   struct bytes name, uint32_t kind,
-                                                  const struct rules *rules,
+                                                  const struct board_options *options,
                                                   const struct board_state *state);
 /* What is behind the name of a key. */
 enum {
     TAIL_PERIOD = 1, /* struct registry_tail */
     TAIL_STATE = 2,  /* struct board_state, behind it */
 };
-/* rules: of the board that it is for; NULL: for none. */
-static inline unsigned registry_tail_for(const struct rules *rules) {
-    return rules == NULL ? 0
-                         : (rules->period.unit != PERIOD_NONE ? TAIL_PERIOD : 0U) |
-                               (rules_have_state(rules) ? TAIL_STATE : 0U);
+/* options: of the board that it is for; NULL: for none. */
+static inline unsigned registry_tail_for(const struct board_options *options) {
+    return options == NULL ? 0
+                           : (options->period.unit != PERIOD_NONE ? TAIL_PERIOD : 0U) |
+                                 (board_options_have_state(options) ? TAIL_STATE : 0U);
 }
 /* Reserve a key without a value, so that registry_put_reserved can insert it, with an expiry and a
  * tail if requested, without allocating. NULL: no memory. */
@@ -242,7 +242,7 @@ MUST_CHECK bool registry_database_reserve(struct database *database, bool is_per
 /* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
 MUST_CHECK struct registry_key *
 registry_create_key(uint32_t database, struct registry_new_name name, uint32_t kind, unsigned tail);
-/* Give a key that is in no database what its rules leave of a state; NULL: zeroed. */
+/* Give a key that is in no database what its options leave of a state; NULL: zeroed. */
 void registry_give_state(struct registry_key *key, const struct board_state *state);
 /* The key's state comes to its database, or leaves it: 1, -1. */
 void registry_count_state(struct registry *registry, const struct registry_key *key, int change);
@@ -254,11 +254,24 @@ void registry_put(struct registry *registry, struct registry_key *key,
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
-/* The same, but what goes with a board with a WINDOW is still there: registry_window_note_removed follows with the
+/* The same, but what goes with a board with a WINDOW is still there: registry_note_removed follows with the
  * key that was replaced, which is returned, or NULL. */
 struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
                                        enum registry_walk_state state, int64_t expire_at_ms,
                                        int64_t now_ms);
+/* What a key's kind does when it has gone; NULL: none has. */
+void registry_note_removed(struct registry *registry, const struct registry_key *key);
+/* What it does before it goes because it has expired, as struct key_kind has it. */
+MUST_CHECK enum key_expiry registry_before_expiry(struct registry *registry,
+                                                  const struct registry_key *key,
+                                                  uint32_t parts_max, uint32_t *work);
+/* As registry_rename to a name that is not its own. held: its options then, which are released where there is no memory;
+ * NULL: as they are. kind: RENAME or FILL, as which it is reported. */
+MUST_CHECK enum registry_status registry_rename_to(struct registry *registry,
+                                                   struct registry_key *key, uint32_t to_database,
+                                                   struct bytes to_name,
+                                                   const struct board_options *held,
+                                                   enum effect_kind kind, int64_t now_ms);
 /* registry_copy with a copy of the value made before (in no database), which it takes; *copy is then NULL, as
  * it is where the value is copied now. */
 MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
@@ -266,14 +279,14 @@ MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
                                                     struct registry_key **copy,
                                                     uint32_t to_database, struct bytes to_name,
                                                     int64_t now_ms);
-/* The rules that a copy of a key has, held: one of an archive is none. *held NULL: those of the key. false: no
+/* The options that a copy of a key has, held: one of an archive is none. *held NULL: those of the key. false: no
  * memory. */
 MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
-                                     const struct rules **held);
+                                     const struct board_options **held);
 /* Exclude a key that was ahead or open from the walk. */
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */
-void registry_shift_durations(struct registry *registry, int64_t offset_ms);
+void registry_expiry_shift(struct registry *registry, int64_t offset_ms);
 /* Another key of this name, with another tail, takes its place with its board and its expiry; so where it is in a walk or a
  * pass stays. There is room, and nothing is reported. */
 void registry_replace(struct registry *registry, struct registry_key *key,
@@ -304,7 +317,7 @@ uint64_t registry_next_seed(struct registry *registry);
 /* Move a key in the list to another index, which is free. */
 void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
-/* ---- passes, registry_walk.c ---- */
+/* ---- passes, registry_pass.c ---- */
 
 /* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
  * those takes its place. Returns where it is then. */
@@ -315,30 +328,33 @@ uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, ui
 uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
                                   uint32_t least_left);
 void registry_pass_note_flush(const struct registry *registry, uint32_t number);
+/* The key is gone; or another, NULL if none, is it from now on. */
+void registry_pass_note_gone(const struct registry *registry, const struct registry_key *key,
+                             struct registry_key *successor);
 /* The lists are others. */
 void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */
 const char *registry_pass_check(const struct registry *registry);
 
-/* ---- deferred freeing, registry.c ---- */
+/* ---- deferred freeing, registry_free.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
 /* The same for a key that is out of its database and has no value any more: it is freed between two commands. */
-void registry_let_go(struct registry *registry, struct registry_key *key);
+void registry_free_shell(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
 
 /* ---- the walk, registry_walk.c ---- */
 
 static inline void registry_observe(struct registry *registry) {
-    registry->is_observed = registry->listeners != NULL || registry->walk.is_going;
+    registry->is_observed = registry->listeners != NULL || registry->walk.pass.is_going;
 }
 /* A key has been inserted with this state, or is about to be removed. */
-void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+void registry_walk_note_put(struct registry *registry, struct registry_key *key,
                             enum registry_walk_state state);
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
 /* What is wrong with the walk; NULL: nothing. */
-const char *registry_check_walk(const struct registry *registry);
+const char *registry_walk_check(const struct registry *registry);
 
 /* ---- periods ---- */
 
@@ -366,17 +382,17 @@ static inline struct board_state *registry_state_room(struct registry_key *key) 
 
 /* Is the period of the key's board over, so that its members go? Not where the archive is a copy. */
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
-    return key->is_periodic && rules_are_over(registry_rules(key), now_ms) &&
-           !registry_rules(key)->copies;
+    return key->is_periodic && board_options_are_over(registry_options(key), now_ms) &&
+           !registry_options(key)->copies;
 }
 /* Is it over, and the archive, which is a copy, to be made? */
 static inline bool registry_is_copy_due(const struct registry_key *key, int64_t now_ms) {
-    return key->is_periodic && registry_rules(key)->copies &&
-           rules_are_over(registry_rules(key), now_ms);
+    return key->is_periodic && registry_options(key)->copies &&
+           board_options_are_over(registry_options(key), now_ms);
 }
 /* Is it as if missing until its period has ended? A board with a WINDOW keeps its members then. */
 static inline bool registry_is_hidden(const struct registry_key *key, int64_t now_ms) {
-    return registry_is_over(key, now_ms) && registry_rules(key)->window.count == 0;
+    return registry_is_over(key, now_ms) && registry_options(key)->window.count == 0;
 }
 /* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
 static inline bool registry_is_current(const struct database *database,
@@ -388,29 +404,29 @@ static inline bool registry_is_current(const struct database *database,
 /* ---- reporting effects, effect.c: without a listener or a walk this costs one test for each change ---- */
 
 /* CREATE, EXPIRE, RULES, STATE or FILL of a key. */
-void registry_emit_key(const struct registry *registry, enum effect_kind kind,
-                       struct registry_key *key);
+void effect_emit_key(const struct registry *registry, enum effect_kind kind,
+                     struct registry_key *key);
 /* The effect has its kind and its own fields; those of the key are added. Without a listener it is
  * not even built. */
-void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
-                                struct effect *effect);
+void effect_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                              struct effect *effect);
 __attribute__((always_inline)) static inline void
-registry_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
+effect_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
     if (registry->listeners != NULL) {
-        registry_emit_to_listeners(registry, key, &effect);
+        effect_emit_to_listeners(registry, key, &effect);
     }
 }
 /* RENAME or COPY from the key of this name; key is the new one. */
-void registry_emit_move(const struct registry *registry, enum effect_kind kind,
-                        const struct registry_key *from, const struct registry_key *key);
-void registry_emit_flush(const struct registry *registry, uint32_t database);
+void effect_emit_move(const struct registry *registry, enum effect_kind kind,
+                      const struct registry_key *from, const struct registry_key *key);
+void effect_emit_flush(const struct registry *registry, uint32_t database);
 
 /* ---- rollover, registry_roll.c ---- */
 
 /* Make room for the end of one more period. false: no memory. */
 MUST_CHECK bool registry_roll_reserve_end(struct database *database);
 /* Schedule the end of its period, for which there is room. */
-void registry_await_roll(struct registry *registry, struct registry_key *key);
+void registry_roll_await(struct registry *registry, struct registry_key *key);
 /* The key whose end of a period has this place in its heap. */
 struct registry_key *registry_roll_key_of_place(uint32_t *place);
 /* Make the archive of a board whose period is over and whose archives are copies, of a mirror that is whole or of
@@ -427,36 +443,37 @@ MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key
                                   int64_t now_ms);
 /* The board whose archive may have been due before this key expires, or take its name after. NULL: there is
  * none, or its period is not over. */
-struct registry_key *registry_find_due_base(struct registry *registry,
-                                            const struct registry_key *key, int64_t now_ms);
+struct registry_key *registry_roll_find_due_base(struct registry *registry,
+                                                 const struct registry_key *key, int64_t now_ms);
 /* The same for all boards that determine what this name refers to: its own board, and the board
  * whose archive it would be. */
-MUST_CHECK bool registry_settle_name(struct registry *registry, uint32_t database,
-                                     struct bytes name, int64_t now_ms);
-MUST_CHECK static inline bool registry_settle(struct registry *registry, uint32_t database,
-                                              struct bytes name, int64_t now_ms) {
-    return now_ms < registry->roll_at_ms || registry_settle_name(registry, database, name, now_ms);
+MUST_CHECK bool registry_roll_name_due(struct registry *registry, uint32_t database,
+                                       struct bytes name, int64_t now_ms);
+MUST_CHECK static inline bool registry_roll_name(struct registry *registry, uint32_t database,
+                                                 struct bytes name, int64_t now_ms) {
+    return now_ms < registry->roll_at_ms ||
+           registry_roll_name_due(registry, database, name, now_ms);
 }
 
 /* Visit the names that a key has as if every period that is over had ended: none, its own, its
  * archive's, or both. */
-void registry_visit_settled(const struct registry *registry, const struct registry_key *key,
-                            int64_t now_ms, registry_visit_name *visit, void *context);
+void registry_roll_visit_names(const struct registry *registry, const struct registry_key *key,
+                               int64_t now_ms, registry_visit_name *visit, void *context);
 /* What is wrong with the scheduled end of a key's period; NULL: nothing. */
-const char *registry_check_roll(const struct database *database, const struct registry_key *key);
+const char *registry_roll_check(const struct database *database, const struct registry_key *key);
 
 /* ---- archives that are copies, registry_roll.c ---- */
 
 /* When there is something to begin, REGISTRY_NO_EXPIRY: nothing. */
-int64_t registry_archive_next_due(const struct registry *registry);
+int64_t registry_roll_archive_next_due(const struct registry *registry);
 /* Give up what was copied of an archive. */
-void registry_archive_end(struct registry *registry);
+void registry_roll_archive_end(struct registry *registry);
 /* A key is about to expire: if its archive is due, the members become the archive instead, and *key is NULL
  * where that has removed it. false: no memory, nothing changed. */
-MUST_CHECK bool registry_archive_save(struct registry *registry, struct registry_key **key);
+MUST_CHECK bool registry_roll_archive_save(struct registry *registry, struct registry_key **key);
 /* Move what was copied of the key's board, and the rest of it, to `to`, the copy's key, as the kind's copy does.
  * false: too little was copied, or nothing. */
-MUST_CHECK bool registry_archive_give(struct registry *registry, const struct registry_key *key,
-                                      struct registry_key *to);
+MUST_CHECK bool registry_roll_archive_give(struct registry *registry,
+                                           const struct registry_key *key, struct registry_key *to);
 
 #endif

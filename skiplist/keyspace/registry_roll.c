@@ -1,7 +1,7 @@
 /* Rollover of boards, at the end of their period or manually.
  *
- *     key ---- board, rules of the week 47            key -------- empty board, rules of week 48
- *                                          ---->      archive ---- board, rules without a period
+ *     key ---- board, options of the week 47            key -------- empty board, options of week 48
+ *                                          ---->      archive ---- board, options without a period
  *
  * The whole board moves to the archive's key, regardless of its size, and key gets an empty board.
  * All memory is allocated first; after that nothing can fail.
@@ -16,8 +16,9 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/keyspace/registry_window.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
@@ -41,18 +42,18 @@ bool registry_roll_reserve_end(struct database *database) {
            expiry_reserve(&database->heaps[HEAP_COPIES]);
 }
 
-/* Archives that are copies are made by registry_archive_step; keys of another host are only here while a command
+/* Archives that are copies are made by registry_roll_archive_step; keys of another host are only here while a command
  * runs. */
 static bool registry_roll_is_in_steps(const struct registry *registry,
                                       const struct registry_key *key) {
-    return registry_rules(key)->copies && registry->is_elsewhere == NULL;
+    return registry_options(key)->copies && registry->outside.is_elsewhere == NULL;
 }
 
-void registry_await_roll(struct registry *registry, struct registry_key *key) {
+void registry_roll_await(struct registry *registry, struct registry_key *key) {
     struct expiry *heaps = registry_database(registry, key->database)->heaps;
     struct registry_tail *tail = registry_tail(key);
     uint32_t heap = registry_roll_is_in_steps(registry, key) ? HEAP_COPIES : HEAP_ROLLS;
-    int64_t end_ms = registry_rules(key)->period_end_ms;
+    int64_t end_ms = registry_options(key)->period_end_ms;
     if (tail->roll_place != EXPIRY_NOWHERE && tail->roll_heap != heap) {
         expiry_remove(&heaps[tail->roll_heap], &tail->roll_place);
     }
@@ -83,43 +84,43 @@ struct archive {
 
 /* What has been reserved. */
 struct rolling {
-    const struct rules *next;       /* of the new board; NULL: the key is removed */
-    const struct rules *archived;   /* of the archive; NULL: no archive */
-    struct board_state state;       /* likewise */
-    struct registry_key *successor; /* to be inserted or freed; NULL: members stay */
+    const struct board_options *next;     /* of the new board; NULL: the key is removed */
+    const struct board_options *archived; /* of the archive; NULL: no archive */
+    struct board_state state;             /* likewise */
+    struct registry_key *successor;       /* to be inserted or freed; NULL: members stay */
 };
 
 /* SETTLE YES: the archive gets its expiry when it is settled. */
 static void registry_roll_hold_back(const struct registry_key *key, struct archive *archive) {
-    if (registry_rules(key)->settles && archive->expire_at_ms != REGISTRY_NO_EXPIRY) {
+    if (registry_options(key)->settles && archive->expire_at_ms != REGISTRY_NO_EXPIRY) {
         archive->settled_expire_ms = archive->expire_at_ms;
         archive->expire_at_ms = REGISTRY_NO_EXPIRY;
         archive->is_lasting = false;
     }
 }
 
-/* next: the rules of the new board, or NULL. The members move to the archive. If that is NULL they
+/* next: the options of the new board, or NULL. The members move to the archive. If that is NULL they
  * are freed: with the key, or if the key stays, with a key made for this purpose. false: no memory,
  * nothing changed. */
 static bool registry_roll_reserve(struct registry *registry, const struct registry_key *key,
-                                  const struct rules *next, const struct archive *archive,
+                                  const struct board_options *next, const struct archive *archive,
                                   int64_t now_ms, struct rolling *rolling) {
     const struct archive none = {.name = {.first = registry_name(key)},
                                  .expire_at_ms = REGISTRY_NO_EXPIRY};
     const struct archive *to = archive != NULL ? archive : &none;
     bool has_successor = board_count(&key->board) > 0 && (archive != NULL || next != NULL);
     bool is_archived = has_successor && archive != NULL;
-    struct rules rules;
-    rules_end_period(registry_rules(key), &rules);
+    struct board_options options;
+    board_options_end_period(registry_options(key), &options);
     *rolling = (struct rolling){
-        .next = next != NULL ? rules_hold(&registry->rules, next) : NULL,
-        .archived = is_archived ? rules_hold(&registry->rules, &rules) : NULL,
-        .state = {.ended_ms = rules_ended_ms(registry_rules(key), now_ms),
+        .next = next != NULL ? board_options_hold(&registry->options, next) : NULL,
+        .archived = is_archived ? board_options_hold(&registry->options, &options) : NULL,
+        .state = {.ended_ms = board_options_ended_ms(registry_options(key), now_ms),
                   .settled_expire_ms = to->settled_expire_ms},
         .successor = has_successor
                          ? registry_reserve_key(registry, key->database, to->name, REGISTRY_BOARD,
                                                 to->expire_at_ms != REGISTRY_NO_EXPIRY,
-                                                registry_tail_for(is_archived ? &rules : NULL))
+                                                registry_tail_for(is_archived ? &options : NULL))
                          : NULL,
     };
     if (rolling->successor != NULL) {
@@ -130,8 +131,8 @@ static bool registry_roll_reserve(struct registry *registry, const struct regist
         return true;
     }
     memory_free(rolling->successor);
-    rules_release(&registry->rules, rolling->archived);
-    rules_release(&registry->rules, rolling->next);
+    board_options_release(&registry->options, rolling->archived);
+    board_options_release(&registry->options, rolling->next);
     return false;
 }
 
@@ -144,15 +145,15 @@ static void registry_roll_move_members(struct registry *registry, struct registr
     registry_move_value(registry, key, successor);
     if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
-        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+        effect_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_pass_by(registry, key);
         return;
     }
-    registry_set_rules(registry, successor, rolling->archived);
+    registry_set_options(registry, successor, rolling->archived);
     registry_give_state(successor, &rolling->state);
     registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
     registry_pass_by(registry, key);
-    registry_emit_move(registry, EFFECT_RENAME, key, successor);
+    effect_emit_move(registry, EFFECT_RENAME, key, successor);
 }
 
 /* Start the new board: its members have moved to a successor, or there were none. */
@@ -163,15 +164,15 @@ static void registry_roll_begin_next(struct registry *registry, struct registry_
     if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
     } else {
-        registry_set_rules(registry, key, rolling->next);
+        registry_set_options(registry, key, rolling->next);
     }
     registry_count_state(registry, key, 1);
     if (key->is_periodic) {
-        registry_await_roll(registry, key);
+        registry_roll_await(registry, key);
     }
-    registry_emit_key(registry, is_anew ? EFFECT_CREATE : EFFECT_RULES, key);
+    effect_emit_key(registry, is_anew ? EFFECT_CREATE : EFFECT_OPTIONS, key);
     if (is_anew && key->expiry_place != EXPIRY_NOWHERE) {
-        registry_emit_key(registry, EFFECT_EXPIRE, key);
+        effect_emit_key(registry, EFFECT_EXPIRE, key);
     }
 }
 
@@ -181,9 +182,9 @@ static void registry_roll_tell_rolled(struct registry *registry, const struct re
     const struct bytes none = {.at = "", .size = 0};
     const struct bytes parts[2] = {archive != NULL ? archive->name.first : none,
                                    archive != NULL ? archive->name.second : none};
-    if (registry->board_rolled != NULL) {
-        registry->board_rolled(registry->listener_context, key->database, registry_name(key),
-                               parts);
+    if (registry->outside.board_rolled != NULL) {
+        registry->outside.board_rolled(registry->outside.listener_context, key->database,
+                                       registry_name(key), parts);
     }
 }
 
@@ -204,9 +205,9 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
     registry_trim(registry_database(registry, number));
     registry_tell(registry, number, registry_name(key));
     if (rolling->successor != NULL) {
-        registry_let_go(registry, key);
+        registry_free_shell(registry, key);
     } else {
-        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
+        effect_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_free_later(registry, key);
     }
 }
@@ -220,8 +221,8 @@ static bool registry_roll_is_taken(const struct registry *registry, uint32_t num
     if (key != NULL) {
         return !registry_has_expired(database, key, time_ms);
     }
-    return registry->is_elsewhere != NULL &&
-           registry->is_elsewhere(registry->listener_context, number, name);
+    return registry->outside.is_elsewhere != NULL &&
+           registry->outside.is_elsewhere(registry->outside.listener_context, number, name);
 }
 
 /* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
@@ -232,10 +233,11 @@ static struct bytes registry_roll_print_suffix(const struct registry *registry,
                                                char suffix[REGISTRY_SUFFIX_MAX]) {
     char text[REGISTRY_NAME_MAX];
     struct bytes base = registry_name(key);
-    const struct rules *rules = registry_rules(key);
-    int64_t end_ms = rules->period_end_ms < now_ms ? rules->period_end_ms : now_ms;
+    const struct board_options *options = registry_options(key);
+    int64_t end_ms = options->period_end_ms < now_ms ? options->period_end_ms : now_ms;
     uint64_t seed = registry_read(registry, key->database)->hash_seed;
-    size_t date_size = archive_print_suffix(&rules->period, rules->period_start_ms, suffix);
+    size_t date_size =
+        archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
     size_t size = date_size;
     CHECK(base.size <= REGISTRY_KEY_MAX);
     memcpy(text, base.at, base.size);
@@ -253,15 +255,16 @@ static struct bytes registry_roll_print_suffix(const struct registry *registry,
 }
 
 /* Does the key expire before its period is over? */
-static bool registry_roll_expires_before(int64_t expire_at_ms, const struct rules *rules) {
-    return expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < rules->period_end_ms;
+static bool registry_roll_expires_before(int64_t expire_at_ms,
+                                         const struct board_options *options) {
+    return expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < options->period_end_ms;
 }
 
 /* The archive of the board's period; suffix is where its name ends. */
 static struct archive registry_roll_plan_archive(const struct registry *registry,
                                                  const struct registry_key *key, int64_t now_ms,
                                                  char suffix[REGISTRY_SUFFIX_MAX]) {
-    int64_t end_ms = rules_archive_end_ms(registry_rules(key));
+    int64_t end_ms = board_options_archive_end_ms(registry_options(key));
     struct archive archive = {
         .name = {registry_name(key), registry_roll_print_suffix(registry, key, now_ms, suffix)},
         .expire_at_ms = end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : end_ms,
@@ -273,12 +276,12 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
 /* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
 static bool registry_roll_slide(struct registry *registry, struct registry_key *key,
                                 int64_t now_ms) {
-    struct rules next;
+    struct board_options next;
     struct board_state state = *registry_state(key);
-    rules_copy(registry_rules(key), &next);
-    rules_slide(&next, &state, now_ms);
+    board_options_copy(registry_options(key), &next);
+    board_options_slide(&next, &state, now_ms);
     if (!registry_window_end_share(registry, key) ||
-        registry_alter(registry, key, &next, &state) == NULL) {
+        registry_board_alter(registry, key, &next, &state) == NULL) {
         registry->roll_failed_ms = now_ms;
         return false;
     }
@@ -289,19 +292,19 @@ static bool registry_roll_slide(struct registry *registry, struct registry_key *
 /* false: no memory, nothing changed. */
 static bool registry_roll_end_period(struct registry *registry, struct registry_key *key,
                                      int64_t now_ms) {
-    const struct rules *rules = registry_rules(key);
-    if (rules->window.count > 0) {
+    const struct board_options *options = registry_options(key);
+    if (options->window.count > 0) {
         return registry_roll_slide(registry, key, now_ms);
     }
     char suffix[REGISTRY_SUFFIX_MAX];
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
-    struct rules next;
-    rules_copy(rules, &next);
-    rules_begin_period(&next, now_ms);
+    struct board_options next;
+    board_options_copy(options, &next);
+    board_options_begin_period(&next, now_ms);
     struct rolling rolling;
     /* An archive that is already too old is made anyway, and expires. */
-    const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
-    if (!registry_roll_reserve(registry, key, rules->is_created ? &next : NULL, kept, now_ms,
+    const struct archive *kept = options->archives_max > 0 ? &archive : NULL;
+    if (!registry_roll_reserve(registry, key, options->is_created ? &next : NULL, kept, now_ms,
                                &rolling)) {
         registry->roll_failed_ms = now_ms;
         return false;
@@ -317,25 +320,25 @@ bool registry_roll_move(struct registry *registry, struct registry_key *key, int
 
 /* ---- archives that are copies ---- */
 
-/* The board's rules of the period that contains this time; its times stay where they are. false: no memory. */
+/* The board's options of the period that contains this time; its times stay where they are. false: no memory. */
 static bool registry_roll_enter_next(struct registry *registry, struct registry_key *key,
-                                     const struct rules *next) {
+                                     const struct board_options *next) {
     if (next == NULL) {
         return false;
     }
-    registry_set_rules(registry, key, next);
-    registry_await_roll(registry, key);
-    registry_emit_key(registry, EFFECT_RULES, key);
+    registry_set_options(registry, key, next);
+    registry_roll_await(registry, key);
+    effect_emit_key(registry, EFFECT_OPTIONS, key);
     registry_tell(registry, key->database, registry_name(key));
     return true;
 }
 
-static const struct rules *registry_roll_hold_next(struct registry *registry,
-                                                   const struct registry_key *key, int64_t now_ms) {
-    struct rules next;
-    rules_copy(registry_rules(key), &next);
-    rules_enter_period(&next, now_ms);
-    return rules_hold(&registry->rules, &next);
+static const struct board_options *
+registry_roll_hold_next(struct registry *registry, const struct registry_key *key, int64_t now_ms) {
+    struct board_options next;
+    board_options_copy(registry_options(key), &next);
+    board_options_enter_period(&next, now_ms);
+    return board_options_hold(&registry->options, &next);
 }
 
 /* The board's value as it is now: what was copied, or a copy. false: no memory. */
@@ -354,11 +357,11 @@ static void registry_roll_put_copy(struct registry *registry, struct registry_ke
                                    int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
-    registry_set_rules(registry, successor, rolling->archived);
+    registry_set_options(registry, successor, rolling->archived);
     registry_give_state(successor, &rolling->state);
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           archive->expire_at_ms, now_ms);
-    registry_emit_move(registry, EFFECT_COPY, key, successor);
+    effect_emit_move(registry, EFFECT_COPY, key, successor);
     board_chain_put(&registry->remains, &successor->board);
 }
 
@@ -366,18 +369,18 @@ bool registry_roll_copy(struct registry *registry, struct registry_key *key,
                         struct registry_mirror *mirror, int64_t now_ms) {
     char suffix[REGISTRY_SUFFIX_MAX];
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
-    const struct rules *next = registry_roll_hold_next(registry, key, now_ms);
+    const struct board_options *next = registry_roll_hold_next(registry, key, now_ms);
     struct rolling rolling = {.successor = NULL};
-    bool has_archive = registry_rules(key)->archives_max > 0 && board_count(&key->board) > 0;
+    bool has_archive = registry_options(key)->archives_max > 0 && board_count(&key->board) > 0;
     if (next == NULL ||
         (has_archive && !registry_roll_reserve(registry, key, NULL, &archive, now_ms, &rolling))) {
-        rules_release(&registry->rules, next);
+        board_options_release(&registry->options, next);
         return false;
     }
     if (has_archive && !registry_roll_copy_value(registry, key, mirror, rolling.successor)) {
         memory_free(rolling.successor);
-        rules_release(&registry->rules, rolling.archived);
-        rules_release(&registry->rules, next);
+        board_options_release(&registry->options, rolling.archived);
+        board_options_release(&registry->options, next);
         return false;
     }
     registry_roll_tell_rolled(registry, key, has_archive ? &archive : NULL);
@@ -394,11 +397,11 @@ bool registry_roll_copy(struct registry *registry, struct registry_key *key,
 
 bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t expire_at_ms = registry_expiry(registry, key);
-    if (registry_roll_expires_before(expire_at_ms, registry_rules(key))) {
+    if (registry_roll_expires_before(expire_at_ms, registry_options(key))) {
         return registry_expire(registry, key);
     }
-    return registry_rules(key)->copies ? registry_roll_copy(registry, key, NULL, now_ms)
-                                       : registry_roll_end_period(registry, key, now_ms);
+    return registry_options(key)->copies ? registry_roll_copy(registry, key, NULL, now_ms)
+                                         : registry_roll_end_period(registry, key, now_ms);
 }
 
 uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
@@ -428,9 +431,9 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
     while (!registry_pass_is_over(&pass)) {
         struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
-        if (key != NULL && key->is_periodic && registry_rules(key)->window.count == 0 &&
-            registry_rules(key)->period_start_ms > now_ms) {
-            count += registry_rules(key)->copies
+        if (key != NULL && key->is_periodic && registry_options(key)->window.count == 0 &&
+            registry_options(key)->period_start_ms > now_ms) {
+            count += registry_options(key)->copies
                          ? registry_roll_enter_next(registry, key,
                                                     registry_roll_hold_next(registry, key, now_ms))
                          : registry_roll_end_period(registry, key, now_ms);
@@ -441,21 +444,22 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     return count;
 }
 
-struct registry_key *registry_find_due_base(struct registry *registry,
-                                            const struct registry_key *key, int64_t now_ms) {
+struct registry_key *registry_roll_find_due_base(struct registry *registry,
+                                                 const struct registry_key *key, int64_t now_ms) {
     struct bytes base;
     struct registry_key *original =
-        now_ms >= registry->roll_at_ms && archive_find_board(registry_name(key), &base)
+        now_ms >= registry->roll_at_ms && archive_name_find_board(registry_name(key), &base)
             ? registry_find_name(registry_database(registry, key->database), base)
             : NULL;
     return original != NULL && registry_is_over(original, now_ms) ? original : NULL;
 }
 
 /* false: no memory, now or earlier in the same millisecond. */
-static bool registry_roll_settle_key(struct registry *registry, uint32_t database,
-                                     struct bytes name, int64_t now_ms) {
+static bool registry_roll_key_due(struct registry *registry, uint32_t database, struct bytes name,
+                                  int64_t now_ms) {
     struct registry_key *key = registry_find_name(registry_database(registry, database), name);
-    if (key != NULL && registry_is_copy_due(key, now_ms) && registry->is_elsewhere != NULL) {
+    if (key != NULL && registry_is_copy_due(key, now_ms) &&
+        registry->outside.is_elsewhere != NULL) {
         /* The board goes on, and is tried again when it is looked up next. */
         (void)!(registry->is_still || registry_roll_copy(registry, key, NULL, now_ms));
         return true;
@@ -469,20 +473,20 @@ static bool registry_roll_settle_key(struct registry *registry, uint32_t databas
     return registry->roll_failed_ms != now_ms && registry_roll_key(registry, key, now_ms);
 }
 
-bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,
-                          int64_t now_ms) {
+bool registry_roll_name_due(struct registry *registry, uint32_t database, struct bytes name,
+                            int64_t now_ms) {
     struct bytes base;
     registry_roll_note_next(registry);
     if (now_ms < registry->roll_at_ms) {
         return true;
     }
-    return registry_roll_settle_key(registry, database, name, now_ms) &&
-           (!archive_find_board(name, &base) ||
-            registry_roll_settle_key(registry, database, base, now_ms));
+    return registry_roll_key_due(registry, database, name, now_ms) &&
+           (!archive_name_find_board(name, &base) ||
+            registry_roll_key_due(registry, database, base, now_ms));
 }
 
-void registry_catch_up(struct registry *registry, uint32_t number, struct bytes name,
-                       int64_t now_ms) {
+void registry_roll_catch_up(struct registry *registry, uint32_t number, struct bytes name,
+                            int64_t now_ms) {
     if (registry->is_still) {
         return;
     }
@@ -490,7 +494,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     struct registry_key *key = registry_find_name(database, name);
     struct bytes base;
     struct registry_key *original =
-        archive_find_board(name, &base) ? registry_find_name(database, base) : NULL;
+        archive_name_find_board(name, &base) ? registry_find_name(database, base) : NULL;
     bool has_memory = true;
     if (key != NULL && registry_is_over(key, now_ms)) {
         has_memory = registry_roll_key(registry, key, now_ms);
@@ -509,11 +513,11 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
 /* Will the end of its period move the board's members to an archive? */
 static bool registry_roll_has_archive(const struct database *database,
                                       const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    if (rules->archives_max == 0 || board_count(&key->board) == 0 || rules->window.count > 0) {
+    const struct board_options *options = registry_options(key);
+    if (options->archives_max == 0 || board_count(&key->board) == 0 || options->window.count > 0) {
         return false;
     }
-    return !registry_roll_expires_before(registry_expiry_in(database, key), rules);
+    return !registry_roll_expires_before(registry_expiry_in(database, key), options);
 }
 
 static void registry_roll_visit_archive(const struct registry *registry,
@@ -527,8 +531,8 @@ static void registry_roll_visit_archive(const struct registry *registry,
     visit(context, (struct bytes){.at = text, .size = key->name_size + rest.size});
 }
 
-void registry_visit_settled(const struct registry *registry, const struct registry_key *key,
-                            int64_t now_ms, registry_visit_name *visit, void *context) {
+void registry_roll_visit_names(const struct registry *registry, const struct registry_key *key,
+                               int64_t now_ms, registry_visit_name *visit, void *context) {
     const struct database *database = registry_read(registry, key->database);
     bool has_expired = registry_has_expired(database, key, now_ms);
     if (!registry_is_over(key, now_ms)) {
@@ -537,12 +541,12 @@ void registry_visit_settled(const struct registry *registry, const struct regist
         }
         return;
     }
-    bool stays = registry_rules(key)->is_created || registry_rules(key)->window.count > 0;
+    bool stays = registry_options(key)->is_created || registry_options(key)->window.count > 0;
     if (stays && !has_expired) {
         visit(context, registry_name(key));
     }
     if (registry_roll_has_archive(database, key) &&
-        rules_archive_end_ms(registry_rules(key)) > now_ms) {
+        board_options_archive_end_ms(registry_options(key)) > now_ms) {
         registry_roll_visit_archive(registry, key, now_ms, visit, context);
     }
 }
@@ -550,19 +554,19 @@ void registry_visit_settled(const struct registry *registry, const struct regist
 /* ---- manual rollover ---- */
 
 enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
-                                   struct bytes archive_name, const struct rules *next,
+                                   struct bytes archive_name, const struct board_options *next,
                                    int64_t expire_at_ms, int64_t now_ms) {
     struct archive archive = {
         .name = {.first = archive_name}, .expire_at_ms = expire_at_ms, .is_lasting = true};
     struct rolling rolling;
-    struct rules same;
-    if (next == NULL && registry_rules(key)->is_created) {
-        rules_copy(registry_rules(key), &same);
+    struct board_options same;
+    if (next == NULL && registry_options(key)->is_created) {
+        board_options_copy(registry_options(key), &same);
         next = &same;
     }
     registry_roll_hold_back(key, &archive);
     CHECK(next == NULL || (next->period.unit != PERIOD_NONE) == key->is_periodic);
-    if (!registry_settle(registry, key->database, archive_name, now_ms) ||
+    if (!registry_roll_name(registry, key->database, archive_name, now_ms) ||
         !registry_roll_reserve(registry, key, next, &archive, now_ms, &rolling)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -572,10 +576,10 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
 
 /* ---- settling archives ---- */
 
-enum registry_status registry_settle_archive(struct registry *registry, struct registry_key *key,
-                                             int64_t now_ms) {
+enum registry_status registry_roll_settle_archive(struct registry *registry,
+                                                  struct registry_key *key, int64_t now_ms) {
     struct board_state state = *registry_state(key);
-    CHECK(rules_are_unsettled(registry_rules(key), &state));
+    CHECK(board_options_are_unsettled(registry_options(key), &state));
     /* One that was set by hand meanwhile stays. */
     bool has_expiry = key->expiry_place != EXPIRY_NOWHERE || state.settled_expire_ms == 0;
     if (!has_expiry && state.settled_expire_ms <= now_ms) {
@@ -586,7 +590,7 @@ enum registry_status registry_settle_archive(struct registry *registry, struct r
         return REGISTRY_OK;
     }
     if (!has_expiry &&
-        registry_set_expiry(registry, key, state.settled_expire_ms, false) != REGISTRY_OK) {
+        registry_expiry_set(registry, key, state.settled_expire_ms, false) != REGISTRY_OK) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     state.is_settled = true;
@@ -598,7 +602,7 @@ enum registry_status registry_settle_archive(struct registry *registry, struct r
 
 /* ---- validation ---- */
 
-const char *registry_check_roll(const struct database *database, const struct registry_key *key) {
+const char *registry_roll_check(const struct database *database, const struct registry_key *key) {
     if (!key->is_periodic) {
         return NULL;
     }
@@ -608,7 +612,7 @@ const char *registry_check_roll(const struct database *database, const struct re
     if (tail->key != key || tail->roll_place >= rolls->count) {
         return "registry: a key's tail is another one's, or its place is outside the heap";
     }
-    int64_t end_ms = registry_rules(key)->period_end_ms;
+    int64_t end_ms = registry_options(key)->period_end_ms;
     int64_t time_ms =
         expiry_has(rolls, &tail->roll_place) ? expiry_time_ms(rolls, tail->roll_place) : INT64_MIN;
     return time_ms == end_ms || (tail->roll_heap == HEAP_COPIES && time_ms > end_ms)
@@ -620,7 +624,7 @@ const char *registry_check_roll(const struct database *database, const struct re
 
 /* Archives of boards with PERIOD ... COPY.
  *
- *     the period ends    its end stays in the board's rules: the archive is due, also after a crash
+ *     the period ends    its end stays in the board's options: the archive is due, also after a crash
  *     steps              a mirror of the board grows (registry_mirror.h) while the board goes on
  *     it is whole        COPY to the archive's name and RULES of the next period, both at one moment
  *
@@ -640,8 +644,13 @@ enum {
         8, /* of these parts of a board all but one must have been copied, if the rest is to follow */
 };
 
-void registry_archive_end(struct registry *registry) {
-    registry_mirror_end(&registry->archiving.mirror);
+void registry_roll_archive_end(struct registry *registry) {
+    struct registry_mirror *mirror = registry->archiving.mirror;
+    if (mirror != NULL) {
+        registry_mirror_end(mirror);
+        memory_free(mirror);
+        registry->archiving.mirror = NULL;
+    }
 }
 
 /* The board whose archive has been due for the longest time. NULL: none is. */
@@ -662,7 +671,7 @@ static void registry_roll_archive_put_off(struct registry *registry, struct regi
 /* For lack of memory. The original may be gone. */
 static void registry_roll_archive_give_up(struct registry *registry, int64_t now_ms,
                                           int64_t wait_ms) {
-    const struct registry_key *copy = registry->archiving.mirror.copy;
+    const struct registry_key *copy = registry->archiving.mirror->copy;
     const struct registry_key *key =
         registry_peek(registry, copy->database, registry_name(copy), now_ms);
     if (key != NULL && registry_is_copy_due(key, now_ms)) {
@@ -670,19 +679,31 @@ static void registry_roll_archive_give_up(struct registry *registry, int64_t now
         registry_roll_archive_put_off(registry, registry_key_at(database, key->index),
                                       now_ms + wait_ms);
     }
-    registry_archive_end(registry);
+    registry_roll_archive_end(registry);
 }
 
-bool registry_limit_archives(struct registry *registry, uint64_t room, int64_t now_ms) {
+bool registry_roll_archive_limit(struct registry *registry, uint64_t room, int64_t now_ms) {
     struct registry_archiving *archiving = &registry->archiving;
     bool is_waiting = archiving->is_waiting;
     archiving->room = room;
     archiving->is_waiting = false;
-    if (room == 0 && archiving->mirror.copy != NULL) {
+    if (room == 0 && archiving->mirror != NULL) {
         registry_roll_archive_give_up(registry, now_ms, GIVEN_UP_MS);
         return true;
     }
     return is_waiting || (room == 0 && registry_roll_archive_find_due(registry, now_ms) != NULL);
+}
+
+/* false: no memory. */
+static bool registry_roll_archive_begin_mirror(struct registry *registry,
+                                               const struct registry_key *key) {
+    struct registry_mirror *mirror = memory_allocate(sizeof *mirror);
+    if (mirror == NULL || !registry_mirror_begin(mirror, registry, key)) {
+        memory_free(mirror);
+        return false;
+    }
+    registry->archiving.mirror = mirror;
+    return true;
 }
 
 /* true: it is made, begun, or put off. */
@@ -690,13 +711,13 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
                                         int64_t now_ms) {
     struct registry_archiving *archiving = &registry->archiving;
     uint32_t count = board_count(&key->board);
-    bool is_short = count <= AT_ONCE_MAX || registry_rules(key)->archives_max == 0;
+    bool is_short = count <= AT_ONCE_MAX || registry_options(key)->archives_max == 0;
     if (is_short && registry->is_still) {
         return false;
     }
     bool has_room = is_short || board_memory_size(&key->board) < archiving->room;
     if (!has_room || !(is_short ? registry_roll_copy(registry, key, NULL, now_ms)
-                                : registry_mirror_begin(&archiving->mirror, registry, key))) {
+                                : registry_roll_archive_begin_mirror(registry, key))) {
         archiving->is_waiting |= !has_room;
         registry_roll_archive_put_off(registry, key, now_ms + RETRY_MS);
     }
@@ -706,12 +727,12 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
 static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_ms,
                                         uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
-    struct registry_mirror *mirror = &archiving->mirror;
+    struct registry_mirror *mirror = archiving->mirror;
     switch (registry_mirror_step(mirror, entries_max)) {
     case REGISTRY_MIRROR_MORE:
         return true;
     case REGISTRY_MIRROR_LOST:
-        registry_archive_end(registry);
+        registry_roll_archive_end(registry);
         return true;
     case REGISTRY_MIRROR_OUT_OF_MEMORY:
         break;
@@ -722,7 +743,7 @@ static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_m
         struct database *database = registry_database(registry, mirror->key->database);
         if (registry_roll_copy(registry, registry_key_at(database, mirror->key->index), mirror,
                                now_ms)) {
-            registry_archive_end(registry);
+            registry_roll_archive_end(registry);
             return true;
         }
     }
@@ -730,29 +751,29 @@ static bool registry_roll_archive_go_on(struct registry *registry, int64_t now_m
     return true;
 }
 
-bool registry_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max) {
+bool registry_roll_archive_step(struct registry *registry, int64_t now_ms, uint32_t entries_max) {
     struct registry_archiving *archiving = &registry->archiving;
-    if (archiving->mirror.copy != NULL) {
+    if (archiving->mirror != NULL) {
         return registry_roll_archive_go_on(registry, now_ms, entries_max);
     }
     struct registry_key *key = registry_roll_archive_find_due(registry, now_ms);
     return key != NULL && archiving->room > 0 && registry_roll_archive_begin(registry, key, now_ms);
 }
 
-int64_t registry_archive_next_due(const struct registry *registry) {
+int64_t registry_roll_archive_next_due(const struct registry *registry) {
     const struct registry_archiving *archiving = &registry->archiving;
     struct expiry_entry first = registry_first(registry, HEAP_COPIES);
-    bool is_waiting = archiving->room == 0 || archiving->mirror.copy != NULL;
+    bool is_waiting = archiving->room == 0 || archiving->mirror != NULL;
     return first.place == NULL || is_waiting ? REGISTRY_NO_EXPIRY : first.time_ms;
 }
 
-bool registry_archive_save(struct registry *registry, struct registry_key **key) {
+bool registry_roll_archive_save(struct registry *registry, struct registry_key **key) {
     int64_t expire_at_ms = registry_expiry(registry, *key);
     if (expire_at_ms == REGISTRY_NO_EXPIRY || !registry_is_copy_due(*key, expire_at_ms) ||
-        registry_rules(*key)->archives_max == 0 || board_count(&(*key)->board) == 0) {
+        registry_options(*key)->archives_max == 0 || board_count(&(*key)->board) == 0) {
         return true;
     }
-    bool stays = registry_rules(*key)->is_created;
+    bool stays = registry_options(*key)->is_created;
     if (!registry_roll_move(registry, *key, expire_at_ms)) {
         return false;
     }
@@ -760,11 +781,11 @@ bool registry_archive_save(struct registry *registry, struct registry_key **key)
     return true;
 }
 
-bool registry_archive_give(struct registry *registry, const struct registry_key *key,
-                           struct registry_key *to) {
-    struct registry_mirror *mirror = &registry->archiving.mirror;
+bool registry_roll_archive_give(struct registry *registry, const struct registry_key *key,
+                                struct registry_key *to) {
+    struct registry_mirror *mirror = registry->archiving.mirror;
     enum registry_mirror_status status = REGISTRY_MIRROR_MORE;
-    if (mirror->copy == NULL || mirror->key != key || key->kind != REGISTRY_BOARD ||
+    if (mirror == NULL || mirror->key != key || key->kind != REGISTRY_BOARD ||
         mirror->status != REGISTRY_MIRROR_MORE) {
         return false;
     }
@@ -778,6 +799,6 @@ bool registry_archive_give(struct registry *registry, const struct registry_key 
     if (status == REGISTRY_MIRROR_WHOLE) {
         registry_mirror_give(mirror, to);
     }
-    registry_archive_end(registry);
+    registry_roll_archive_end(registry);
     return status == REGISTRY_MIRROR_WHOLE;
 }

@@ -31,13 +31,13 @@ static inline bool registry_stale_is_over(const struct ages *ages, uint64_t key)
     return ((key & ages->mask) ^ ages->flip) < ages->units_end;
 }
 
-bool registry_can_be_stale(const struct registry_key *key, int64_t now_ms) {
+bool registry_stale_may_leave(const struct registry_key *key, int64_t now_ms) {
     if (key->kind != REGISTRY_BOARD) {
         return false;
     }
-    const struct rules *rules = registry_rules(key);
-    return rules->stale_ms > 0 && !registry_is_over(key, now_ms) &&
-           rules_refuse(rules, RULES_WRITE_MEMBERS, now_ms) == RULES_TAKE;
+    const struct board_options *options = registry_options(key);
+    return options->stale_ms > 0 && !registry_is_over(key, now_ms) &&
+           board_options_refuse(options, BOARD_WRITE_MEMBERS, now_ms) == BOARD_TAKE;
 }
 
 /* Entries in a row of which all are stale, or none is. */
@@ -75,14 +75,14 @@ static struct stretch registry_stale_find_stretch(const struct board *board, uin
     return stretch;
 }
 
-uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key, int64_t now_ms,
+uint32_t registry_stale_drop(struct registry *registry, struct registry_key *key, int64_t now_ms,
                              uint64_t *from_key, uint32_t *work, bool *is_done) {
     const struct board *board = &key->board;
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     struct ages ages;
     uint32_t removed_count = 0;
     uint32_t rank = board_count_above(board, *from_key);
-    registry_stale_measure(&rules->layout, (now_ms - rules->stale_ms) * 1000, &ages);
+    registry_stale_measure(&options->layout, (now_ms - options->stale_ms) * 1000, &ages);
     *is_done = ages.units_end == 0;
     while (!*is_done && *work > 0) {
         struct stretch stretch = registry_stale_find_stretch(board, rank, *work, &ages);
@@ -90,7 +90,7 @@ uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key
         *work -= cost < *work ? cost : *work;
         *is_done = stretch.count == 0;
         if (stretch.is_stale) {
-            registry_remove_range(registry, key, rank, stretch.count);
+            registry_board_cut(registry, key, rank, stretch.count);
             removed_count += stretch.count;
         } else {
             rank += stretch.count;
@@ -109,45 +109,36 @@ uint32_t registry_drop_stale(struct registry *registry, struct registry_key *key
 
 /* ---- all boards ---- */
 
-bool registry_has_stale(const struct registry *registry) {
-    return registry->rules.stale_count > 0;
+bool registry_stale_is_there(const struct registry *registry) {
+    return registry->options.stale_count > 0;
 }
 
-void registry_set_stale_listener(struct registry *registry, registry_board_stale *board_stale) {
-    registry->board_stale = board_stale;
+void registry_stale_set_listener(struct registry *registry, registry_board_stale *board_stale) {
+    registry->outside.board_stale = board_stale;
 }
 
-void registry_begin_stale(struct registry *registry) {
-    struct registry_stale *stale = &registry->stale;
-    if (!stale->is_going) {
-        stale->is_going = true;
-        stale->open = NULL;
-        registry_pass_begin(registry, &stale->pass, 0, REGISTRY_DATABASES);
+void registry_stale_begin(struct registry *registry) {
+    if (!registry->stale.pass.is_going) {
+        registry_pass_begin(registry, &registry->stale.pass, 0, REGISTRY_DATABASES);
     }
 }
 
-void registry_end_stale(struct registry *registry) {
+void registry_stale_end(struct registry *registry) {
     registry_pass_end(registry, &registry->stale.pass);
-    registry->stale.is_going = false;
-    registry->stale.open = NULL;
 }
 
-bool registry_is_at_stale(const struct registry *registry) {
-    return registry->stale.is_going || registry->stale.open != NULL;
+bool registry_stale_is_going(const struct registry *registry) {
+    return registry->stale.pass.is_going;
 }
 
 /* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
 static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
     struct registry_stale *stale = &registry->stale;
-    while (stale->is_going && *work > 0) {
+    while (*work > 0 && !registry_pass_is_over(&stale->pass)) {
         struct registry_key *key = registry_pass_next(registry, &stale->pass, now_ms);
-        stale->is_going = !registry_pass_is_over(&stale->pass);
-        if (!stale->is_going) {
-            registry_pass_end(registry, &stale->pass);
-        }
         --*work;
-        if (key != NULL && registry_can_be_stale(key, now_ms)) {
-            stale->open = key;
+        if (key != NULL && registry_stale_may_leave(key, now_ms)) {
+            stale->pass.open = key;
             stale->from_key = REGISTRY_STALE_BEGIN;
             *work -= *work < BOARD_WORK ? *work : BOARD_WORK;
             return true;
@@ -159,32 +150,36 @@ static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, 
 /* Some members of the open board. */
 static void registry_stale_step_open(struct registry *registry, int64_t now_ms, uint32_t *work) {
     struct registry_stale *stale = &registry->stale;
-    struct registry_key *key = stale->open;
-    bool is_done = !registry_can_be_stale(key, now_ms);
+    struct registry_key *key = stale->pass.open;
+    bool is_done = !registry_stale_may_leave(key, now_ms);
     uint32_t removed_count =
-        is_done ? 0 : registry_drop_stale(registry, key, now_ms, &stale->from_key, work, &is_done);
+        is_done ? 0 : registry_stale_drop(registry, key, now_ms, &stale->from_key, work, &is_done);
     bool is_removed =
-        removed_count > 0 && board_count(&key->board) == 0 && !registry_rules(key)->is_created;
-    if (removed_count > 0 && registry->board_stale != NULL) {
-        registry->board_stale(registry->listener_context, key->database, registry_name(key),
-                              is_removed);
+        removed_count > 0 && board_count(&key->board) == 0 && !registry_options(key)->is_created;
+    if (removed_count > 0 && registry->outside.board_stale != NULL) {
+        registry->outside.board_stale(registry->outside.listener_context, key->database,
+                                      registry_name(key), is_removed);
     }
     if (is_done) {
-        stale->open = NULL;
+        stale->pass.open = NULL;
     }
     if (is_removed) {
         registry_remove(registry, key);
     }
 }
 
-bool registry_step_stale(struct registry *registry, int64_t now_ms, uint32_t work_max) {
+bool registry_stale_step(struct registry *registry, int64_t now_ms, uint32_t work_max) {
     struct registry_stale *stale = &registry->stale;
     uint32_t work = work_max;
     if (registry->is_still) {
         return false;
     }
-    while (work > 0 && (stale->open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
+    while (work > 0 &&
+           (stale->pass.open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
         registry_stale_step_open(registry, now_ms, &work);
     }
-    return registry_is_at_stale(registry);
+    if (stale->pass.open == NULL && registry_pass_is_over(&stale->pass)) {
+        registry_pass_end(registry, &stale->pass);
+    }
+    return registry_stale_is_going(registry);
 }

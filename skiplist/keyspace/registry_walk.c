@@ -1,4 +1,4 @@
-/* All keys, while they change: scans, passes, the walk. */
+/* All keys, while they change: scans and the walk. */
 #include "skiplist/keyspace/registry_walk.h"
 
 #define XXH_INLINE_ALL
@@ -58,8 +58,8 @@ static struct registry_key *registry_walk_find_unexpired(struct database *databa
     return NULL;
 }
 
-struct registry_key *registry_random(struct registry *registry, uint32_t database,
-                                     uint64_t random_bits, int64_t now_ms) {
+struct registry_key *registry_walk_random(struct registry *registry, uint32_t database,
+                                          uint64_t random_bits, int64_t now_ms) {
     struct database *from = registry_database(registry, database);
     for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
         struct registry_key *key =
@@ -68,8 +68,9 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
             (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
             break;
         }
-        struct registry_key *due =
-            registry_is_over(key, now_ms) ? key : registry_find_due_base(registry, key, now_ms);
+        struct registry_key *due = registry_is_over(key, now_ms)
+                                       ? key
+                                       : registry_roll_find_due_base(registry, key, now_ms);
         if (due != NULL) {
             /* Whether or not there was memory for it, another key is drawn. */
             (void)!registry_roll_key(registry, due, now_ms);
@@ -117,7 +118,7 @@ static void registry_walk_find_keys(const void *owner, const struct scan_candida
             continue;
         }
         struct scan_item item = {
-            .prefix = (uint32_t)(registry_hash(database, keys[i]) >> 32),
+            .prefix = (uint32_t)(registry_key_hash(database, keys[i]) >> 32),
             .name_size = keys[i]->name_size,
             .at = keys[i],
         };
@@ -139,9 +140,9 @@ static void registry_walk_visit_item(void *context, const struct scan_item *item
     }
 }
 
-uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
-                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
-                       void *context) {
+uint64_t registry_walk_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                            const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                            void *context) {
     struct key_scan own = {.database = registry_read(registry, database),
                            .now_ms = now_ms,
                            .visit = visit,
@@ -156,8 +157,8 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
 
 /* ---- visiting all ---- */
 
-void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
-                   registry_visit *visit, void *context) {
+void registry_walk_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit *visit, void *context) {
     const struct database *from = registry_read(registry, database);
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
@@ -168,152 +169,19 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
     }
 }
 
-void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
-                        registry_visit_name *visit, void *context) {
+void registry_walk_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                             registry_visit_name *visit, void *context) {
     const struct database *from = registry_read(registry, database);
     bool has_due = registry->roll_at_ms <= now_ms;
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
         registry_walk_fetch_ahead(from, i);
         if (has_due) {
-            registry_visit_settled(registry, key, now_ms, visit, context);
+            registry_roll_visit_names(registry, key, now_ms, visit, context);
         } else if (!registry_has_expired(from, key, now_ms)) {
             visit(context, registry_name(key));
         }
     }
-}
-
-/* ---- passes ---- */
-
-enum { FETCH_AHEAD = 16 /* keys */ };
-
-void registry_pass_begin(struct registry *registry, struct registry_pass *pass,
-                         uint32_t first_database, uint32_t end_database) {
-    registry_pass_end(registry, pass);
-    *pass = (struct registry_pass){.next = registry->passes,
-                                   .is_going = true,
-                                   .first_database = first_database,
-                                   .database = first_database,
-                                   .end_database = end_database};
-    registry->passes = pass;
-    for (uint32_t i = first_database; i < end_database; i++) {
-        pass->left[i] = registry_read(registry, i)->count;
-    }
-}
-
-void registry_pass_end(struct registry *registry, struct registry_pass *pass) {
-    struct registry_pass **link = &registry->passes;
-    if (!pass->is_going) {
-        return;
-    }
-    while (*link != pass) {
-        link = &(*link)->next;
-    }
-    *link = pass->next;
-    pass->is_going = false;
-    memset(pass->left, 0, sizeof pass->left);
-}
-
-bool registry_pass_is_over(const struct registry_pass *pass) {
-    for (uint32_t i = pass->database; i < pass->end_database; i++) {
-        if (pass->left[i] > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-struct registry_key *registry_pass_next(const struct registry *registry, struct registry_pass *pass,
-                                        int64_t now_ms) {
-    while (pass->database < pass->end_database && pass->left[pass->database] == 0) {
-        pass->database++;
-    }
-    if (pass->database >= pass->end_database) {
-        return NULL;
-    }
-    const struct database *database = registry_read(registry, pass->database);
-    uint32_t index = --pass->left[pass->database];
-    if (index >= FETCH_AHEAD) {
-        prefetch_lines(registry_key_at(database, index - FETCH_AHEAD), 64);
-    }
-    struct registry_key *key = registry_key_at(database, index);
-    return registry_has_expired(database, key, now_ms) ? NULL : key;
-}
-
-/* ---- what the list does ---- */
-
-/* The pass whose keys ahead end next behind this index, and at most_left at the most; NULL: none. */
-static struct registry_pass *registry_walk_behind(const struct registry *registry, uint32_t number,
-                                                  uint32_t index, uint32_t most_left) {
-    struct registry_pass *found = NULL;
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        uint32_t left = pass->left[number];
-        if (left > index && left <= most_left && (found == NULL || left < found->left[number])) {
-            found = pass;
-        }
-    }
-    return found;
-}
-
-uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t most_left) {
-    struct registry_pass *pass;
-    while ((pass = registry_walk_behind(registry, number, hole, most_left)) != NULL) {
-        uint32_t last = --pass->left[number];
-        registry_move_key(registry_database(registry, number), last, hole);
-        hole = last;
-    }
-    return hole;
-}
-
-/* The pass whose keys ahead end next before this index, or there, but more than least_left; NULL: none. */
-static struct registry_pass *registry_walk_before(const struct registry *registry, uint32_t number,
-                                                  uint32_t index, uint32_t least_left) {
-    struct registry_pass *found = NULL;
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        uint32_t left = pass->left[number];
-        if (left <= index && left > least_left && (found == NULL || left > found->left[number])) {
-            found = pass;
-        }
-    }
-    return found;
-}
-
-uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t least_left) {
-    struct registry_pass *pass;
-    while ((pass = registry_walk_before(registry, number, hole, least_left)) != NULL) {
-        uint32_t first = pass->left[number]++;
-        registry_move_key(registry_database(registry, number), first, hole);
-        hole = first;
-    }
-    return hole;
-}
-
-void registry_pass_note_flush(const struct registry *registry, uint32_t number) {
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        pass->left[number] = 0;
-    }
-}
-
-void registry_pass_restart_all(struct registry *registry) {
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        pass->database = pass->first_database;
-        for (uint32_t i = pass->first_database; i < pass->end_database; i++) {
-            pass->left[i] = registry_read(registry, i)->count;
-        }
-    }
-}
-
-const char *registry_pass_check(const struct registry *registry) {
-    for (const struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-            if (pass->left[i] > registry_read(registry, i)->count) {
-                return "registry: more keys are ahead of a pass than there are";
-            }
-        }
-    }
-    return NULL;
 }
 
 /* ---- the walk ---- */
@@ -324,14 +192,13 @@ const char *registry_pass_check(const struct registry *registry) {
 
 void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
-    registry->walk.is_going = true;
-    registry_observe(registry);
     registry_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
+    registry_observe(registry);
 }
 
 void registry_walk_end(struct registry *registry) {
     registry_pass_end(registry, &registry->walk.pass);
-    registry->walk = (struct registry_walk){.open = NULL};
+    registry->walk = (struct registry_walk){.taken = NULL};
     registry_observe(registry);
 }
 
@@ -340,7 +207,7 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
     if (key == registry->walk.taken) {
         return registry->walk.taken_state;
     }
-    if (key == registry->walk.open) {
+    if (key == registry->walk.pass.open) {
         return REGISTRY_WALK_OPEN;
     }
     return key->index < registry->walk.pass.left[key->database] ? REGISTRY_WALK_AHEAD
@@ -351,19 +218,16 @@ void registry_walk_note_taken(struct registry *registry, const struct registry_k
     enum registry_walk_state state = registry_walk_state(registry, key);
     registry->walk.taken = key;
     registry->walk.taken_state = state;
-    if (state == REGISTRY_WALK_OPEN) {
-        registry->walk.open = NULL;
-    }
 }
 
-void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+void registry_walk_note_put(struct registry *registry, struct registry_key *key,
                             enum registry_walk_state state) {
     /* A removed key may have had the same address. */
     if (registry->walk.taken == key) {
         registry->walk.taken = NULL;
     }
     if (state == REGISTRY_WALK_OPEN) {
-        registry->walk.open = key;
+        registry->walk.pass.open = key;
     }
 }
 
@@ -400,7 +264,7 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
     case EFFECT_RENAME:
     case EFFECT_COPY:
     case EFFECT_EXPIRE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_STATE:
     case EFFECT_FILL:
         break;
@@ -413,43 +277,43 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
 /* Open the next key that is ahead. false: none left. */
 static bool registry_walk_open_next(struct registry *registry) {
     struct registry_walk *walk = &registry->walk;
-    if (!walk->is_going) {
+    if (!walk->pass.is_going) {
         return false;
     }
     walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
-    walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+    walk->pass.open = registry_pass_next(registry, &walk->pass, INT64_MIN);
     walk->has_begun = false;
     walk->cursor = (struct key_cursor){.rank = 0};
-    return walk->open != NULL;
+    return walk->pass.open != NULL;
 }
 
 bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
                         struct registry_walk_piece *piece) {
     struct registry_walk *walk = &registry->walk;
     CHECK(entries_max > 0);
-    if (walk->open == NULL && !registry_walk_open_next(registry)) {
+    if (walk->pass.open == NULL && !registry_walk_open_next(registry)) {
         return false;
     }
     *piece = (struct registry_walk_piece){
-        .key = walk->open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
+        .key = walk->pass.open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
     piece->count = registry->kinds[piece->key->kind]->walk(piece->key, &walk->cursor, entries,
                                                            entries_max, &piece->is_last);
     walk->has_begun = true;
     if (piece->is_last) {
-        walk->open = NULL;
+        walk->pass.open = NULL;
     }
     return true;
 }
 
 /* ---- validation ---- */
 
-const char *registry_check_walk(const struct registry *registry) {
+const char *registry_walk_check(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
-    if (walk->open == NULL) {
+    if (walk->pass.open == NULL) {
         return NULL;
     }
-    if (walk->open->index < walk->pass.left[walk->open->database]) {
+    if (walk->pass.open->index < walk->pass.left[walk->pass.open->database]) {
         return "registry: the open key is ahead of the walk";
     }
-    return registry->kinds[walk->open->kind]->check(registry, walk->open, &walk->cursor);
+    return registry->kinds[walk->pass.open->kind]->check(registry, walk->pass.open, &walk->cursor);
 }

@@ -12,14 +12,13 @@
 
 #include "skiplist/keyspace/registry.h"
 
-void registry_set_share_listener(struct registry *registry, registry_share_gone *share_gone);
+void registry_window_set_listener(struct registry *registry, registry_share_gone *share_gone);
 
-/* For the registry itself. A key has been taken out: before its removal is reported, and after. NULL:
- * none has. */
+/* Of boards as a kind of value (skiplist/keyspace/key_kind.h): a key has been taken out. */
 void registry_window_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_window_note_removed(struct registry *registry, const struct registry_key *key);
-/* Is this key the share, of a board with such rules, of the period that begins then? */
-bool registry_window_is_share(const struct registry_key *key, const struct rules *rules,
+/* Is this key the share, of a board with such options, of the period that begins then? */
+bool registry_window_is_share(const struct registry_key *key, const struct board_options *options,
                               int64_t start_ms);
 /* The board's running period is over. false: no memory. */
 MUST_CHECK bool registry_window_end_share(struct registry *registry,

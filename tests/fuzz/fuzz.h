@@ -12,13 +12,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Of a registry that only files or effects fill: they say how their boards behave. */
-static inline struct registry *fuzz_create_registry(registry_rules_for *rules_for) {
-    struct registry *registry = registry_create(1, rules_for, NULL);
+static inline struct registry *fuzz_create_registry(registry_options_for *options_for) {
+    struct registry *registry = registry_create(1, options_for, NULL);
     CHECK(registry != NULL);
     return registry;
 }
 
-static inline const struct rules *fuzz_no_rules(void *context, struct bytes key, uint32_t choice) {
+static inline const struct board_options *fuzz_no_options(void *context, struct bytes key,
+                                                          uint32_t choice) {
     (void)context;
     (void)key;
     (void)choice;

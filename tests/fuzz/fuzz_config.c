@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         check_round_trip(&settings);
     } else {
         check_round_trip(&settings);
-        CHECK(setting_board_rules_for(&settings, text, 0) != NULL);
+        CHECK(setting_board_options_for(&settings, text, 0) != NULL);
     }
     settings_deinit(&settings);
     tzdata_deinit();

@@ -13,8 +13,8 @@ static bool is_in(struct bytes text, const uint8_t *data, size_t size) {
 }
 
 /* NULL: of a hash. */
-static bool are_equal_rules(const struct rules *a, const struct rules *b) {
-    return a == NULL || b == NULL ? a == b : rules_equal(a, b);
+static bool are_equal_options(const struct board_options *a, const struct board_options *b) {
+    return a == NULL || b == NULL ? a == b : board_options_equal(a, b);
 }
 
 static void check_equal(const struct effect *a, const struct effect *b) {
@@ -41,14 +41,14 @@ static void check_equal(const struct effect *a, const struct effect *b) {
     case EFFECT_RENAME:
     case EFFECT_COPY:
         CHECK(a->to_database == b->to_database && bytes_equal(a->to_name, b->to_name));
-        CHECK(a->expire_at_ms == b->expire_at_ms && are_equal_rules(a->rules, b->rules));
+        CHECK(a->expire_at_ms == b->expire_at_ms && are_equal_options(a->options, b->options));
         break;
     case EFFECT_EXPIRE:
         CHECK(a->expire_at_ms == b->expire_at_ms);
         break;
     case EFFECT_CREATE:
-    case EFFECT_RULES:
-        CHECK(are_equal_rules(a->rules, b->rules));
+    case EFFECT_OPTIONS:
+        CHECK(are_equal_options(a->options, b->options));
         break;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
@@ -82,7 +82,7 @@ static void apply(struct registry *registry, const struct effect *effect) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
+    struct registry *registry = fuzz_create_registry(fuzz_no_options);
     enum effect_record record;
     effect_bytes_decode_begin(&decoder, (struct bytes){.at = (const char *)data, .size = size});
     while ((record = effect_bytes_decode(&decoder)) != EFFECT_RECORD_END &&
@@ -104,10 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     CHECK(record == EFFECT_RECORD_BAD || decoder.at == decoder.end);
     fuzz_check_valid(registry);
-    /* What is due happens with any rules and expiries that were read. */
+    /* What is due happens with any options and expiries that were read. */
     (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
-    (void)registry_archive_step(registry, INT64_C(1795000000000), 20);
-    (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
+    (void)registry_roll_archive_step(registry, INT64_C(1795000000000), 20);
+    (void)registry_expiry_remove_due(registry, INT64_C(1795000000000), 20);
     fuzz_check_valid(registry);
     registry_destroy(registry);
     return 0;

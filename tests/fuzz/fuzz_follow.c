@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!is_exchanged) {
         CHECK(strcmp(harness_run(h, s, "HGET untouched f"), "$1\r\n1\r\n") == 0);
     }
-    redis_stream_deinit(&stream); /* lets go of rules, too */
+    redis_stream_deinit(&stream); /* lets go of options, too */
     CHECK(registry_validate(h->server.registry, &reason));
     harness_destroy(h);
     free(bytes);

@@ -8,7 +8,7 @@
 static struct settings settings;
 
 static struct registry *create(void) {
-    struct registry *registry = registry_create(7, setting_board_rules_for, &settings);
+    struct registry *registry = registry_create(7, setting_board_options_for, &settings);
     CHECK(registry != NULL);
     return registry;
 }

@@ -5,15 +5,15 @@
 
 enum { NOW_S = 1767225600, VERSION = 10, HEAD = 10 };
 
-static struct rules rules;
+static struct board_options options;
 
-static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
+static const struct board_options *options_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
-    if (rules.layout.field_count == 0) {
-        layout_init_default(&rules.layout);
+    if (options.layout.field_count == 0) {
+        layout_init_default(&options.layout);
     }
-    return choice == 0 ? &rules : NULL;
+    return choice == 0 ? &options : NULL;
 }
 
 static enum rdb_load_status load_pieces(struct rdb_load *load, struct bytes file, size_t piece) {
@@ -31,7 +31,7 @@ static void check_file(struct bytes file, size_t piece) {
     enum rdb_load_status statuses[2];
     for (int i = 0; i < 2; i++) {
         const char *reason = "";
-        struct registry *registry = registry_create(1, rules_for, NULL);
+        struct registry *registry = registry_create(1, options_for, NULL);
         CHECK(registry != NULL);
         rdb_load_init(&loads[i], registry, 3, INT64_C(1000000) * NOW_S);
         statuses[i] = load_pieces(&loads[i], file, i == 0 ? file.size : piece);
@@ -56,11 +56,11 @@ static void check_entries(const struct rdb_reader *reader) {
     CHECK(reader->kind == RDB_BOARD && count > 0);
     CHECK(reader->board->read_count <= reader->board->member_count);
     for (uint32_t i = 0; i < count; i++) {
-        CHECK(layout_has_room(&reader->board->rules.layout, entries[i].key));
+        CHECK(layout_has_room(&reader->board->options.layout, entries[i].key));
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         CHECK(entries[i].member.size > 0 && entries[i].member.size <= BOARD_MEMBER_MAX);
         CHECK(packed == NULL ||
-              tag_values_unpack(packed[i], reader->board->rules.layout.tags.count, &values));
+              tag_values_unpack(packed[i], reader->board->options.layout.tags.count, &values));
     }
 }
 

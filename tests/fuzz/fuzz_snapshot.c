@@ -139,7 +139,7 @@ static void take_hash_apart(struct registry *registry, struct registry_key *key)
         char *field = memory_allocate(pair.field.size + 1);
         CHECK(field != NULL);
         memcpy(field, pair.field.at, pair.field.size);
-        CHECK(registry_remove_field(registry, key, (struct bytes){field, pair.field.size}));
+        CHECK(registry_hash_remove(registry, key, (struct bytes){field, pair.field.size}));
         memory_free(field);
     }
 }
@@ -171,7 +171,7 @@ static void load_records(const char *bytes, size_t size) {
     static struct store store;
     uv_loop_t loop;
     memory_file = write_records(bytes, size);
-    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
+    struct registry *registry = fuzz_create_registry(fuzz_no_options);
     CHECK(uv_loop_init(&loop) == 0);
     store = (struct store){.state = {.base_number = 1, .base_sequence = 1}, .path = "fuzz"};
     memset(&loading, 0, sizeof loading);
@@ -191,13 +191,13 @@ static void load_records(const char *bytes, size_t size) {
     if (is_loaded) {
         fuzz_check_valid(registry);
         (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
-        (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
+        (void)registry_expiry_remove_due(registry, INT64_C(1795000000000), 20);
         for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-            registry_each(registry, database, INT64_MIN, take_apart, registry);
+            registry_walk_each(registry, database, INT64_MIN, take_apart, registry);
         }
     }
     registry_destroy(registry);
-    tzdata_deinit(); /* zones that rules have named stay otherwise */
+    tzdata_deinit(); /* zones that options have named stay otherwise */
 }
 
 /* ---- written and read ---- */

@@ -69,8 +69,8 @@ static bool apply_group(struct registry *registry, const struct wire_message *me
 
 /* Groups of so many bytes each. */
 static void apply_groups(const uint8_t *data, size_t size, size_t group_size) {
-    struct twin twin = {.registry = fuzz_create_registry(fuzz_no_rules)};
-    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
+    struct twin twin = {.registry = fuzz_create_registry(fuzz_no_options)};
+    struct registry *registry = fuzz_create_registry(fuzz_no_options);
     struct effect_listener listener = {.receive = hear, .context = &twin};
     registry_set_passive(registry, true);
     effect_listener_add(registry, &listener);

@@ -198,9 +198,9 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
         while (wire_ask_integer(&wire, "ZCARD two") < 100) {}
         take_backup();
         check_whole();
-        struct registry *registry = registry_create(7, setting_board_rules_for, &settings);
+        struct registry *registry = registry_create(7, setting_board_options_for, &settings);
         assert_true(verify_load(backup_path(), registry, &time_us, error));
-        registry_each(registry, 0, INT64_MIN, add_scores, &scores);
+        registry_walk_each(registry, 0, INT64_MIN, add_scores, &scores);
         assert_true(scores.sums[0] == scores.sums[1]);
         assert_true(scores.sums[0] > 0);
         registry_destroy(registry);

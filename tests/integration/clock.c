@@ -62,7 +62,7 @@ static int end(void **state) {
 }
 
 /* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
+ * when a process begins. tests/server/system/test_clock.c has the options without a process. */
 static void skip_where_it_cannot_be_tried(void) {
     if (process_has_asan()) {
         skip();

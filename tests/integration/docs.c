@@ -439,9 +439,9 @@ static void set_clock(struct clocked *clocked, const char *line) {
     server_update_time(&clocked->harness->server);
     /* As the loop does within a minute. */
     struct registry *registry = clocked->harness->server.registry;
-    while (registry_archive_step(registry, time_us / 1000, 64)) {}
-    registry_begin_stale(registry);
-    while (registry_step_stale(registry, time_us / 1000, UINT32_MAX)) {}
+    while (registry_roll_archive_step(registry, time_us / 1000, 64)) {}
+    registry_stale_begin(registry);
+    while (registry_stale_step(registry, time_us / 1000, UINT32_MAX)) {}
     while (registry_roll_due(registry, time_us / 1000, 1000) > 0 ||
            jobs_step(&clocked->harness->server, 0, true)) {}
 }

@@ -1,6 +1,6 @@
 /* Replicas, as real servers: full copies while boards change, links that break, kills and restarts of
  * either end, chains, promotions; after each, all keys of both are compared to the last bit: scores,
- * times, the order of arrival, rules and expiries. */
+ * times, the order of arrival, options and expiries. */
 #include "tests/support/test.h"
 
 #include <arpa/inet.h>
@@ -229,7 +229,7 @@ static void save_within(const char *appendonly, int members) {
             wire_check(&REPLICA->wire, "SAVE", "OK");
             struct registry *registry = read_base(REPLICA);
             boards.count = 0;
-            registry_each(registry, 0, INT64_MIN, check_long_board, &boards);
+            registry_walk_each(registry, 0, INT64_MIN, check_long_board, &boards);
             assert_true(boards.count + 1 >= (uint32_t)i);
             registry_destroy(registry);
         }

@@ -63,7 +63,7 @@ static void show(struct run *run, const char *expected, const char *answered) {
 static void expire_everything(struct run *run) {
     struct server *server = &run->harness->server;
     server_update_time(server);
-    registry_expire_due(server->registry, server->clock.now_ms, UINT32_MAX);
+    registry_expiry_remove_due(server->registry, server->clock.now_ms, UINT32_MAX);
 }
 
 static void run_command(struct run *run) {
@@ -93,7 +93,7 @@ static void do_background_work(struct run *run) {
     struct server *server = &run->harness->server;
     if (below(run, 10) == 0) {
         server_update_time(server);
-        registry_expire_due(server->registry, server->clock.now_ms, (uint32_t)below(run, 3));
+        registry_expiry_remove_due(server->registry, server->clock.now_ms, (uint32_t)below(run, 3));
         registry_free_step(server->registry, (uint32_t)below(run, 50));
     }
 }

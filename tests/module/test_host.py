@@ -826,12 +826,12 @@ class Files(unittest.TestCase):
         while module.zcard("m:1") < 40:
             changes.run(module, 50)
         range_of = lambda client, key: client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY")
-        rules_of = lambda client, key: [
+        board_options_of = lambda client, key: [
             pair for pair in zip(*[iter(client.execute_command("LB.INFO", key))] * 2)
             if pair[0] != b"memory"]
         standalone.restore("there", 0, module.execute_command("LB.DUMP", "m:1"))
         self.assertEqual(range_of(standalone, "there"), range_of(module, "m:1"))
-        self.assertEqual(rules_of(standalone, "there"), rules_of(module, "m:1"))
+        self.assertEqual(board_options_of(standalone, "there"), board_options_of(module, "m:1"))
         module.execute_command("LB.RESTORE", "back", 100000, standalone.dump("there"))
         self.assertEqual(range_of(module, "back"), range_of(module, "m:1"))
         self.assertGreater(module.ttl("back"), 90)

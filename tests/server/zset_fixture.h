@@ -292,7 +292,8 @@ static inline void zset_pass_seconds(struct harness *harness, int64_t seconds) {
 
 /* As the server's loop does at the end of a tick: archives that are copies are made. */
 static inline void zset_copy_archives(struct harness *harness) {
-    while (registry_archive_step(harness->server.registry, harness_now_us(harness) / 1000, 64)) {}
+    while (
+        registry_roll_archive_step(harness->server.registry, harness_now_us(harness) / 1000, 64)) {}
 }
 
 #endif

@@ -9,20 +9,20 @@
 
 /* ---- registries ---- */
 
-/* The rules of every key of create_usual_registry: the default layout. */
-static struct rules usual_rules;
+/* The options of every key of create_usual_registry: the default layout. */
+static struct board_options usual_options;
 
-static inline const struct rules *usual_rules_for(void *context, struct bytes key,
-                                                  uint32_t choice) {
+static inline const struct board_options *usual_options_for(void *context, struct bytes key,
+                                                            uint32_t choice) {
     (void)context;
     (void)key;
-    return choice == 0 ? &usual_rules : NULL;
+    return choice == 0 ? &usual_options : NULL;
 }
 
 static inline struct registry *create_usual_registry(void) {
-    memset(&usual_rules, 0, sizeof usual_rules);
-    layout_init_default(&usual_rules.layout);
-    struct registry *registry = registry_create(0x5eed, usual_rules_for, NULL);
+    memset(&usual_options, 0, sizeof usual_options);
+    layout_init_default(&usual_options.layout);
+    struct registry *registry = registry_create(0x5eed, usual_options_for, NULL);
     assert_non_null(registry);
     return registry;
 }
@@ -65,7 +65,7 @@ static inline bool key_put(struct registry *registry, struct registry_key *key, 
                            uint64_t packed_key) {
     struct board_member member;
     board_look_up(&key->board, name, NULL, &member);
-    return registry_put_member(registry, key, &member, packed_key) == BOARD_OK;
+    return registry_board_put(registry, key, &member, packed_key) == BOARD_OK;
 }
 
 /* Put the members m0, m1, ... in rank order, their keys count + mark down to 1 + mark. */
@@ -111,13 +111,13 @@ static inline struct registry_key *key_create(struct registry *registry, uint32_
     return key;
 }
 
-/* The same with these rules. */
+/* The same with these options. */
 static inline struct registry_key *key_create_like(struct registry *registry, const char *name,
-                                                   const struct rules *rules, uint32_t count,
-                                                   int64_t now_ms) {
+                                                   const struct board_options *options,
+                                                   uint32_t count, int64_t now_ms) {
     bool is_new = false;
     struct registry_key *key = registry_find_or_create_like(registry, 0, bytes_from_text(name),
-                                                            rules, NULL, now_ms, &is_new);
+                                                            options, NULL, now_ms, &is_new);
     assert_non_null(key);
     assert_true(is_new);
     assert_true(key_fill(registry, key, 0, count));
@@ -126,7 +126,7 @@ static inline struct registry_key *key_create_like(struct registry *registry, co
 
 static inline void key_expire(struct registry *registry, struct registry_key *key,
                               int64_t expire_at_ms) {
-    assert_int_equal(registry_set_expiry(registry, key, expire_at_ms, false), REGISTRY_OK);
+    assert_int_equal(registry_expiry_set(registry, key, expire_at_ms, false), REGISTRY_OK);
 }
 
 /* ---- effects ---- */

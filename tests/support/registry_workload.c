@@ -23,16 +23,16 @@ enum {
 /* How a new board behaves is said by the first letter of its name. */
 enum kind { PLAIN, LATEST, TIMELESS, CAPPED, DAYS, WEEKS, MONTHS, KINDS };
 static const char letters[] = "pltcdwm";
-static struct rules kinds[KINDS];
+static struct board_options kinds[KINDS];
 
-const struct rules *workload_rules(char letter) {
+const struct board_options *workload_options(char letter) {
     const char *at = strchr(letters, letter);
     return &kinds[at != NULL ? at - letters : PLAIN];
 }
 
-static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
+static const struct board_options *options_for(void *context, struct bytes key, uint32_t choice) {
     (void)context;
-    return choice == 0 ? workload_rules(key.at[0]) : NULL;
+    return choice == 0 ? workload_options(key.at[0]) : NULL;
 }
 
 static void make_kinds(void) {
@@ -54,7 +54,7 @@ static void make_kinds(void) {
     kinds[DAYS].period.unit = PERIOD_DAY;
     kinds[DAYS].period.every = 1;
     kinds[DAYS].period.zone_minutes = 480;
-    kinds[DAYS].archives_max = RULES_ARCHIVES_ALL;
+    kinds[DAYS].archives_max = BOARD_ARCHIVES_ALL;
     kinds[WEEKS].period.unit = PERIOD_WEEK;
     kinds[WEEKS].period.every = 1;
     kinds[WEEKS].archives_max = 2;
@@ -66,7 +66,7 @@ static void make_kinds(void) {
 
 struct registry *workload_create_registry(uint64_t hash_seed) {
     make_kinds();
-    struct registry *registry = registry_create(hash_seed, rules_for, NULL);
+    struct registry *registry = registry_create(hash_seed, options_for, NULL);
     assert_non_null(registry);
     return registry;
 }
@@ -124,7 +124,7 @@ static struct registry_key *pick_key(struct workload *workload) {
     uint64_t bits = random_next(&workload->random);
     return below(workload, 2) == 0 || name.size == workload->favourite_size
                ? registry_find(workload->registry, database, name, workload->now_ms)
-               : registry_random(workload->registry, database, bits, workload->now_ms);
+               : registry_walk_random(workload->registry, database, bits, workload->now_ms);
 }
 
 static struct registry_key *pick_kind(struct workload *workload, uint32_t kind) {
@@ -170,7 +170,7 @@ static void pick_values(struct workload *workload, const struct board *board,
 
 /* A board goes with its last member. */
 static void remove_if_empty(struct workload *workload, struct registry_key *key) {
-    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
         registry_remove(workload->registry, key);
     }
 }
@@ -183,14 +183,14 @@ static void put_members(struct workload *workload, struct registry_key *key, boo
     for (uint32_t i = 0; i < count; i++) {
         struct board_member member;
         board_look_up(&key->board, pick_member(workload, text), NULL, &member);
-        bool is_put = registry_put_member(workload->registry, key, &member,
-                                          below(workload, KEYS)) == BOARD_OK;
+        bool is_put =
+            registry_board_put(workload->registry, key, &member, below(workload, KEYS)) == BOARD_OK;
         workload->failures += !is_put;
         is_changed |= is_put;
     }
-    uint32_t cap = registry_rules(key)->cap;
+    uint32_t cap = registry_options(key)->cap;
     if (cap > 0 && board_count(&key->board) > cap) {
-        registry_remove_range(workload->registry, key, cap, board_count(&key->board) - cap);
+        registry_board_cut(workload->registry, key, cap, board_count(&key->board) - cap);
     }
     if (is_changed) {
         registry_tell_members(workload->registry, key);
@@ -215,13 +215,13 @@ static void write_board(struct workload *workload) {
 
 static void create_board(struct workload *workload) {
     char text[WORKLOAD_NAME_MAX];
-    struct rules rules;
+    struct board_options options;
     bool is_new;
     uint32_t database;
     struct bytes name = pick_place(workload, &database, text);
-    rules_copy(&kinds[below(workload, KINDS)], &rules);
-    rules.is_created = true;
-    workload->failures += registry_find_or_create_like(workload->registry, database, name, &rules,
+    board_options_copy(&kinds[below(workload, KINDS)], &options);
+    options.is_created = true;
+    workload->failures += registry_find_or_create_like(workload->registry, database, name, &options,
                                                        NULL, workload->now_ms, &is_new) == NULL;
 }
 
@@ -238,7 +238,7 @@ static void take_members(struct workload *workload) {
         memcpy(text, name.at, name.size);
         board_look_up(&key->board, (struct bytes){text, name.size}, NULL, &member);
         assert_true(member.is_there);
-        registry_take_member(workload->registry, key, &member);
+        registry_board_take(workload->registry, key, &member);
     }
     remove_if_empty(workload, key);
 }
@@ -258,8 +258,8 @@ static void tag_members(struct workload *workload) {
         memcpy(text, name.at, name.size);
         board_look_up(&key->board, (struct bytes){text, name.size}, NULL, &member);
         pick_values(workload, &key->board, &values);
-        workload->failures +=
-            registry_tag(workload->registry, key, &member, &values, &full) == TAGS_OUT_OF_MEMORY;
+        workload->failures += registry_board_tag(workload->registry, key, &member, &values,
+                                                 &full) == TAGS_OUT_OF_MEMORY;
     }
     registry_tell_members(workload->registry, key);
 }
@@ -271,7 +271,7 @@ static void cut(struct workload *workload) {
     }
     uint32_t rank = below(workload, board_count(&key->board) + UINT64_C(1));
     uint32_t count = below(workload, board_count(&key->board) - rank + UINT64_C(1));
-    registry_remove_range(workload->registry, key, rank, count);
+    registry_board_cut(workload->registry, key, rank, count);
     remove_if_empty(workload, key);
 }
 
@@ -297,7 +297,7 @@ static void write_hash(struct workload *workload) {
     uint32_t times = below(workload, 4) == 0 ? 1 + below(workload, workload->members_max) : 1;
     struct bytes name = pick_place(workload, &database, text);
     struct registry_key *key =
-        registry_find_or_create_hash(workload->registry, database, name, workload->now_ms, &is_new);
+        registry_hash_find_or_create(workload->registry, database, name, workload->now_ms, &is_new);
     if (key == NULL || key->kind != REGISTRY_HASH) {
         workload->failures += key == NULL;
         return;
@@ -307,7 +307,7 @@ static void write_hash(struct workload *workload) {
             args[(size_t)j * 2] = pick_member(workload, fields[j]);
             args[(size_t)j * 2 + 1] = pick_value(workload, values[j]);
         }
-        if (registry_put_fields(workload->registry, key, args, count, &added_count) != HASH_OK) {
+        if (registry_hash_put(workload->registry, key, args, count, &added_count) != HASH_OK) {
             workload->failures++;
         }
     }
@@ -329,7 +329,7 @@ static void take_fields(struct workload *workload) {
         hash_at(&key->hash, below(workload, hash_count(&key->hash)), &pair);
         memcpy(text, pair.field.at, pair.field.size);
         assert_true(
-            registry_remove_field(workload->registry, key, (struct bytes){text, pair.field.size}));
+            registry_hash_remove(workload->registry, key, (struct bytes){text, pair.field.size}));
     }
     if (hash_count(&key->hash) == 0) {
         registry_remove(workload->registry, key);
@@ -350,7 +350,7 @@ static void put_board(struct workload *workload) {
         workload->failures++;
         return;
     }
-    uint32_t cap = rules_of(board_layout(&board))->cap;
+    uint32_t cap = board_options_of(board_layout(&board))->cap;
     uint32_t count = below(workload, workload->members_max);
     bool is_filled = true;
     for (uint32_t i = 0; i < count && is_filled && (cap == 0 || i < cap); i++) {
@@ -402,7 +402,7 @@ static void set_expiry(struct workload *workload) {
     if (key != NULL) {
         int64_t expire_at_ms = below(workload, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
         workload->failures +=
-            registry_set_expiry(workload->registry, key, expire_at_ms, false) != REGISTRY_OK;
+            registry_expiry_set(workload->registry, key, expire_at_ms, false) != REGISTRY_OK;
     }
 }
 
@@ -412,8 +412,8 @@ static void roll_by_hand(struct workload *workload) {
     if (key == NULL) {
         return;
     }
-    struct rules next;
-    rules_copy(registry_rules(key), &next);
+    struct board_options next;
+    board_options_copy(registry_options(key), &next);
     bool has_next = next.period.unit == PERIOD_NONE && below(workload, 2) == 0;
     if (has_next && next.layout.time.bits > 0) {
         layout_set_start(&next.layout, workload->now_ms * 1000);
@@ -426,47 +426,48 @@ static void roll_by_hand(struct workload *workload) {
                       has_next ? &next : NULL, expire_at_ms, workload->now_ms) != REGISTRY_OK;
 }
 
-static void pick_options(struct workload *workload, struct rules *rules) {
+static void pick_options(struct workload *workload, struct board_options *options) {
     uint32_t size = below(workload, 3);
-    rules->cap = size == 1 ? 1 + below(workload, 60) : 0;
-    rules->limit = size == 2 ? 1 + below(workload, 60) : 0;
-    rules->keeps_best = below(workload, 2) == 0;
-    rules->guards = (uint8_t)below(workload, 8);
-    rules->opens_ms = (rules->guards & RULES_OPENS) != 0 ? 1 + below(workload, 1000) : 0;
-    rules->closes_ms =
-        (rules->guards & RULES_CLOSES) != 0 ? workload->now_ms + below(workload, 1000) : 0;
+    options->cap = size == 1 ? 1 + below(workload, 60) : 0;
+    options->limit = size == 2 ? 1 + below(workload, 60) : 0;
+    options->keeps_best = below(workload, 2) == 0;
+    options->guards = (uint8_t)below(workload, 8);
+    options->opens_ms = (options->guards & BOARD_OPENS) != 0 ? 1 + below(workload, 1000) : 0;
+    options->closes_ms =
+        (options->guards & BOARD_CLOSES) != 0 ? workload->now_ms + below(workload, 1000) : 0;
 }
 
-static void pick_contests(struct workload *workload, struct rules *rules) {
-    rules->settles = below(workload, 2) == 0;
-    rules->stale_ms = 0;
-    if (rules->layout.time.bits > 0 && below(workload, 2) == 0) {
-        rules->stale_ms = below(workload, 4) == 0 ? 60000 : RULES_STALE_MAX_MS;
+static void pick_contests(struct workload *workload, struct board_options *options) {
+    options->settles = below(workload, 2) == 0;
+    options->stale_ms = 0;
+    if (options->layout.time.bits > 0 && below(workload, 2) == 0) {
+        options->stale_ms = below(workload, 4) == 0 ? 60000 : BOARD_STALE_MAX_MS;
     }
 }
 
-static void pick_period(struct workload *workload, struct rules *rules) {
+static void pick_period(struct workload *workload, struct board_options *options) {
     static const enum period_unit units[] = {PERIOD_NONE, PERIOD_HOUR, PERIOD_WEEK, PERIOD_YEAR};
-    rules->period = (struct period){.unit = units[below(workload, 4)]};
-    rules->archives_max = 0;
-    rules->archives_are_writable = false;
-    rules->copies = false;
-    rules->period_start_ms = 0;
-    rules->period_end_ms = 0;
-    if (rules->period.unit != PERIOD_NONE) {
-        rules->period.every = (uint16_t)(1 + below(workload, 30));
-        rules->period.hour = (uint8_t)below(workload, 24);
-        rules->archives_max = below(workload, 4);
-        rules->archives_are_writable = below(workload, 2) == 0;
-        rules->copies = below(workload, 3) == 0;
-        rules_enter_period(rules, workload->now_ms);
+    options->period = (struct period){.unit = units[below(workload, 4)]};
+    options->archives_max = 0;
+    options->archives_are_writable = false;
+    options->copies = false;
+    options->period_start_ms = 0;
+    options->period_end_ms = 0;
+    if (options->period.unit != PERIOD_NONE) {
+        options->period.every = (uint16_t)(1 + below(workload, 30));
+        options->period.hour = (uint8_t)below(workload, 24);
+        options->archives_max = below(workload, 4);
+        options->archives_are_writable = below(workload, 2) == 0;
+        options->copies = below(workload, 3) == 0;
+        board_options_enter_period(options, workload->now_ms);
     }
 }
 
 /* A tag more, one less, or other bits. */
-static void pick_tags(struct workload *workload, struct registry_key *key, struct rules *rules) {
+static void pick_tags(struct workload *workload, struct registry_key *key,
+                      struct board_options *options) {
     static const char *const names[] = {"country", "class", "clan", "x"};
-    struct tag_set *tags = &rules->layout.tags;
+    struct tag_set *tags = &options->layout.tags;
     struct bytes name = bytes_from_text(names[below(workload, 4)]);
     char bits[2] = {(char)('1' + below(workload, 6)), '\0'};
     char error[TAG_ERROR_MAX];
@@ -480,8 +481,8 @@ static void pick_tags(struct workload *workload, struct registry_key *key, struc
     } else {
         is_done = tag_set_add(tags, name, bytes_from_text(bits), error);
     }
-    if (!is_done || !registry_tags_fit(key, &rules->layout, &full)) {
-        *tags = registry_rules(key)->layout.tags;
+    if (!is_done || !registry_board_tags_fit(key, &options->layout, &full)) {
+        *tags = registry_options(key)->layout.tags;
     }
 }
 
@@ -490,37 +491,37 @@ static void alter(struct workload *workload) {
     if (key == NULL || key->name_size > REGISTRY_KEY_MAX) {
         return;
     }
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    pick_options(workload, &rules);
+    struct board_options options;
+    board_options_copy(registry_options(key), &options);
+    pick_options(workload, &options);
     if (below(workload, 2) == 0) {
-        pick_contests(workload, &rules);
-    }
-    if (below(workload, 2) == 0) {
-        pick_period(workload, &rules);
-    }
-    if (rules.period.unit != PERIOD_NONE && board_count(&key->board) == 0) {
-        rules_begin_period(&rules, workload->now_ms);
-    }
-    if (rules.period.unit != PERIOD_NONE && rules.archives_max == 0) {
-        rules.settles = false; /* as the settings demand */
+        pick_contests(workload, &options);
     }
     if (below(workload, 2) == 0) {
-        pick_tags(workload, key, &rules);
+        pick_period(workload, &options);
     }
-    key = registry_alter(workload->registry, key, &rules, NULL);
+    if (options.period.unit != PERIOD_NONE && board_count(&key->board) == 0) {
+        board_options_begin_period(&options, workload->now_ms);
+    }
+    if (options.period.unit != PERIOD_NONE && options.archives_max == 0) {
+        options.settles = false; /* as the settings demand */
+    }
+    if (below(workload, 2) == 0) {
+        pick_tags(workload, key, &options);
+    }
+    key = registry_board_alter(workload->registry, key, &options, NULL);
     workload->failures += key == NULL;
-    if (key != NULL && rules.cap > 0 && board_count(&key->board) > rules.cap) {
-        registry_remove_range(workload->registry, key, rules.cap,
-                              board_count(&key->board) - rules.cap);
+    if (key != NULL && options.cap > 0 && board_count(&key->board) > options.cap) {
+        registry_board_cut(workload->registry, key, options.cap,
+                           board_count(&key->board) - options.cap);
     }
 }
 
 static void settle(struct workload *workload) {
     struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
-    if (key != NULL && rules_are_unsettled(registry_rules(key), registry_state(key))) {
+    if (key != NULL && board_options_are_unsettled(registry_options(key), registry_state(key))) {
         workload->failures +=
-            registry_settle_archive(workload->registry, key, workload->now_ms) != REGISTRY_OK;
+            registry_roll_settle_archive(workload->registry, key, workload->now_ms) != REGISTRY_OK;
     }
 }
 
@@ -528,10 +529,10 @@ static void settle(struct workload *workload) {
 static void wait_some(struct workload *workload) {
     workload->now_ms += below(workload, below(workload, 8) == 0 ? UINT64_C(3000000000) : 40000000);
     (void)registry_roll_due(workload->registry, workload->now_ms, below(workload, 8));
-    (void)registry_expire_due(workload->registry, workload->now_ms, below(workload, 8));
-    registry_begin_stale(workload->registry);
-    (void)registry_step_stale(workload->registry, workload->now_ms, below(workload, 1000));
-    (void)registry_archive_step(workload->registry, workload->now_ms, 1 + below(workload, 40));
+    (void)registry_expiry_remove_due(workload->registry, workload->now_ms, below(workload, 8));
+    registry_stale_begin(workload->registry);
+    (void)registry_stale_step(workload->registry, workload->now_ms, below(workload, 1000));
+    (void)registry_roll_archive_step(workload->registry, workload->now_ms, 1 + below(workload, 40));
 }
 
 static void remove_key(struct workload *workload) {
@@ -544,26 +545,26 @@ static void remove_key(struct workload *workload) {
 /* Ids of results, as server/clients/once_ids.h has them. */
 static void keep_id(struct workload *workload) {
     static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
-    struct rules rules = {.layout = {.field_count = 1, .fields = {field}}};
+    struct board_options options = {.layout = {.field_count = 1, .fields = {field}}};
     char name = (char)below(workload, 3);
     char id[16] = {(char)below(workload, 256), (char)below(workload, 256)};
     struct board_member member;
     bool is_new;
-    layout_complete(&rules.layout);
+    layout_complete(&options.layout);
     struct registry_key *key =
         registry_find_or_create_like(workload->registry, REGISTRY_ONCE, (struct bytes){&name, 1},
-                                     &rules, NULL, workload->now_ms, &is_new);
+                                     &options, NULL, workload->now_ms, &is_new);
     if (key == NULL) {
         workload->failures++;
         return;
     }
     board_look_up(&key->board, (struct bytes){id, sizeof id}, NULL, &member);
-    workload->failures += registry_put_member(workload->registry, key, &member,
-                                              ~(uint64_t)workload->now_ms) != BOARD_OK;
+    workload->failures += registry_board_put(workload->registry, key, &member,
+                                             ~(uint64_t)workload->now_ms) != BOARD_OK;
     uint32_t count = board_count(&key->board);
     if (below(workload, 10) == 0) {
         uint32_t gone = below(workload, count + 1);
-        registry_remove_range(workload->registry, key, 0, gone);
+        registry_board_cut(workload->registry, key, 0, gone);
     }
     if (board_count(&key->board) == 0) {
         registry_remove(workload->registry, key);
@@ -659,7 +660,7 @@ static void compare_key(void *context, const struct registry_key *key) {
         compare_hashes(&key->hash, &other->hash);
         return;
     }
-    assert_true(rules_equal(registry_rules(key), registry_rules(other)));
+    assert_true(board_options_equal(registry_options(key), registry_options(other)));
     compare_boards(&key->board, &other->board);
 }
 
@@ -676,10 +677,10 @@ void workload_assert_equal(const struct registry *a, const struct registry *b) {
     assert_valid(b);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         assert_int_equal(registry_count(a, i), registry_count(b, i));
-        registry_each(a, i, INT64_MIN, compare_key, &comparison);
+        registry_walk_each(a, i, INT64_MIN, compare_key, &comparison);
     }
     assert_int_equal(registry_count(a, REGISTRY_ONCE), registry_count(b, REGISTRY_ONCE));
-    registry_each(a, REGISTRY_ONCE, INT64_MIN, compare_key, &comparison);
+    registry_walk_each(a, REGISTRY_ONCE, INT64_MIN, compare_key, &comparison);
 }
 
 /* ---- digests ---- */
@@ -701,40 +702,40 @@ static void digest_text(uint64_t *hash, struct bytes text) {
     digest_bytes(hash, text.at, text.size);
 }
 
-static void digest_rules(uint64_t *hash, const struct rules *rules,
-                         const struct board_state *state) {
+static void digest_options(uint64_t *hash, const struct board_options *options,
+                           const struct board_state *state) {
     char layout[LAYOUT_TEXT_MAX];
-    digest_text(hash, (struct bytes){layout, layout_print(&rules->layout, layout)});
-    digest_number(hash, rules->cap);
-    digest_number(hash, rules->keeps_best);
-    digest_number(hash, rules->is_created);
-    digest_number(hash, rules->limit);
-    digest_number(hash, rules->guards);
-    digest_number(hash, rules->opens_ms);
-    digest_number(hash, rules->closes_ms);
-    digest_number(hash, rules->archives_are_writable);
-    digest_number(hash, rules->period.unit);
-    digest_number(hash, rules->period.every);
-    digest_number(hash, rules->period.hour);
-    digest_number(hash, rules->period.zone_minutes);
-    digest_number(hash, rules->archives_max);
-    digest_number(hash, rules->period_start_ms);
-    digest_number(hash, rules->period_end_ms);
-    digest_number(hash, rules->stale_ms);
-    digest_number(hash, rules->settles);
-    digest_number(hash, rules->is_archive);
+    digest_text(hash, (struct bytes){layout, layout_print(&options->layout, layout)});
+    digest_number(hash, options->cap);
+    digest_number(hash, options->keeps_best);
+    digest_number(hash, options->is_created);
+    digest_number(hash, options->limit);
+    digest_number(hash, options->guards);
+    digest_number(hash, options->opens_ms);
+    digest_number(hash, options->closes_ms);
+    digest_number(hash, options->archives_are_writable);
+    digest_number(hash, options->period.unit);
+    digest_number(hash, options->period.every);
+    digest_number(hash, options->period.hour);
+    digest_number(hash, options->period.zone_minutes);
+    digest_number(hash, options->archives_max);
+    digest_number(hash, options->period_start_ms);
+    digest_number(hash, options->period_end_ms);
+    digest_number(hash, options->stale_ms);
+    digest_number(hash, options->settles);
+    digest_number(hash, options->is_archive);
     digest_number(hash, state->is_settled);
     digest_number(hash, state->ended_ms);
     digest_number(hash, state->settled_expire_ms);
-    digest_number(hash, rules->copies);
-    digest_number(hash, rules->league.room);
-    digest_number(hash, rules->league.tiers);
-    digest_number(hash, rules->league.up);
-    digest_number(hash, rules->league.down);
-    digest_number(hash, rules->league.idle_goes_down);
-    digest_number(hash, rules->window.count);
-    digest_number(hash, rules->window.is_best);
-    digest_number(hash, rules->window.is_share);
+    digest_number(hash, options->copies);
+    digest_number(hash, options->league.room);
+    digest_number(hash, options->league.tiers);
+    digest_number(hash, options->league.up);
+    digest_number(hash, options->league.down);
+    digest_number(hash, options->league.idle_goes_down);
+    digest_number(hash, options->window.count);
+    digest_number(hash, options->window.is_best);
+    digest_number(hash, options->window.is_share);
     digest_number(hash, state->is_anew);
     digest_number(hash, state->left);
     digest_number(hash, state->from_ms);
@@ -751,7 +752,7 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
     struct board_cursor cursor;
     struct board_stored entry;
     uint32_t rank = 0;
-    digest_rules(hash, registry_rules(key), registry_state(key));
+    digest_options(hash, registry_options(key), registry_state(key));
     for (board_cursor_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         char packed[TAG_VALUES_PACKED_MAX];
@@ -808,10 +809,10 @@ static void digest_key(void *context, const struct registry_key *key) {
 static uint64_t workload_digest_each(struct digest digest) {
     const struct registry *registry = digest.registry;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        registry_each(registry, i, INT64_MIN, digest_key, &digest);
+        registry_walk_each(registry, i, INT64_MIN, digest_key, &digest);
     }
     if (digest.prefix == NULL) { /* ids of results have no names by which to leave some out */
-        registry_each(registry, REGISTRY_ONCE, INT64_MIN, digest_key, &digest);
+        registry_walk_each(registry, REGISTRY_ONCE, INT64_MIN, digest_key, &digest);
     }
     return digest.sum;
 }

@@ -32,13 +32,13 @@ void workload_end(struct workload *workload);
 /* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the workload
  * takes that back. */
 void workload_step(struct workload *workload);
-/* The rules of new boards whose names begin with this letter: p: any other, l: the latest first, t: no time,
+/* The options of new boards whose names begin with this letter: p: any other, l: the latest first, t: no time,
  * c: capped, d, w and m: a period of a day, a week (its archives live for two) or a month (no archives). */
-const struct rules *workload_rules(char letter);
+const struct board_options *workload_options(char letter);
 /* A registry that would make the same boards. */
 struct registry *workload_create_registry(uint64_t hash_seed);
 
-/* Do both have the same keys, boards, order, rules and expiries, and hold together? Fails the test
+/* Do both have the same keys, boards, order, options and expiries, and hold together? Fails the test
  * if not. */
 void workload_assert_equal(const struct registry *a, const struct registry *b);
 

@@ -4,8 +4,8 @@
 
 /* ---- the board ---- */
 
-static struct twin_layout describe(const struct rules *rules) {
-    const struct layout *layout = &rules->layout;
+static struct twin_layout describe(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
     struct twin_layout twin = {
         .prefix = "",
         .field_count = layout->field_count,
@@ -13,8 +13,8 @@ static struct twin_layout describe(const struct rules *rules) {
         .is_latest = layout->time.is_latest,
         .unit_us = layout->time.unit_us,
         .start_us = layout->time.start_us,
-        .cap = rules->cap,
-        .keeps_best = rules->keeps_best,
+        .cap = options->cap,
+        .keeps_best = options->keeps_best,
     };
     assert_in_range(layout->field_count, 1, TWIN_FIELDS);
     for (int i = 0; i < layout->field_count; i++) {
@@ -30,7 +30,7 @@ void twin_model_start(struct twin_model *twin, const char *name) {
     harness_run(harness, harness->server.sessions.first, "FLUSHALL");
     twin->name = name;
     twin->layout =
-        describe(setting_board_rules_for(&harness->server.settings, bytes_from_text(name), 0));
+        describe(setting_board_options_for(&harness->server.settings, bytes_from_text(name), 0));
     twin_server_init(&twin->server, &twin->layout);
 }
 

@@ -1,5 +1,5 @@
 /* The naive twin of the whole server: what it holds, in which order, and how it is compared. Texts
- * and rules are written down anew from Redis's and from the specification, not taken from the
+ * and options are written down anew from Redis's and from the specification, not taken from the
  * server's sources. */
 #include "tests/support/twin_server.h"
 
@@ -378,7 +378,7 @@ bool twin_server_equals(const struct twin_server *twin, const struct registry *r
         .registry = registry, .twin = twin, .difference = difference, .size = size};
     difference[0] = '\0';
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(registry, database, now_ms, compare_key, &comparison);
+        registry_walk_each(registry, database, now_ms, compare_key, &comparison);
     }
     if (difference[0] == '\0' && comparison.keys != twin->key_count) {
         snprintf(difference, size, "%u keys, not %u", comparison.keys, twin->key_count);

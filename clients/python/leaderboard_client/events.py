@@ -1,11 +1,13 @@
 """The events of a board (docs/push.md): channels to subscribe to, and what a message says."""
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .records import Score
 from .parse import score
+from .shapes import CHANNELS, EVENTS
 from .words import Name, Several, decode, encode, several
 
 
@@ -44,14 +46,15 @@ def channels(
     overtaken: Optional[Several[Name]],
 ) -> List[bytes]:
     """The channels of a board; without options only that of the board itself."""
-    names = [f"__board@{database}__:{board}"]
-    for kind, count in (("toplist", top), ("top", changes), ("topmembers", members)):
-        if count is not None:
-            names.append(f"__{kind}@{database}__:{count}:{board}")
-    size = len(encode(board))
-    for member in several(overtaken) if overtaken is not None else []:
-        names.append(f"__overtaken@{database}__:{size}:{board}:{decode(member)}")
-    return [encode(name) for name in names]
+
+    def name(kind: str, **names: Any) -> bytes:
+        names = {"DB": database, "BOARD": board, "SIZE": len(encode(board)), **names}
+        return encode(re.sub("DB|N|SIZE|BOARD|MEMBER", lambda found: str(names[found[0]]), CHANNELS[kind]))
+
+    counts = (("toplist", top), ("top", changes), ("topmembers", members))
+    overtakers = [] if overtaken is None else several(overtaken)
+    found = [name("board"), *(name(kind, N=count) for kind, count in counts if count is not None)]
+    return found + [name("overtaken", MEMBER=decode(each)) for each in overtakers]
 
 
 def parse_event(message: Any) -> Optional[Event]:
@@ -63,17 +66,17 @@ def parse_event(message: Any) -> Optional[Event]:
     if channel.startswith("__toplist@") and text.startswith("["):
         rows = json.loads(text)
         return Event("top", top=tuple((row[0], tuple(score(each) for each in row[1:])) for row in rows))
-    if kind == "rolled":
-        return Event(kind, archive=rest or None)
-    if kind == "league":
-        tier, room, before, member = rest.split(" ", 3)
-        return Event(kind, member=member, tier=int(tier), room=int(room), previous_tier=int(before))
+    names = EVENTS.get(kind, {})
+    words = rest.split(" ", max(len(names) - 1, 0))
+    values: Dict[str, Any] = {name: int(word) if names[name] == "i" else word or None for name, word in zip(names, words)}
     if kind == "overtaken":
-        before, rank, by = rest.split(" ", 2)
-        size, _, names = channel.partition("__:")[2].partition(":")
-        member = decode(encode(names)[int(size) + 1 :])
-        return Event(kind, member=member, previous_rank=int(before), rank=int(rank), by=by)
-    return Event(kind, member=rest or None)
+        size, _, told = channel.partition("__:")[2].partition(":")
+        values["member"] = decode(encode(told)[int(size) + 1 :])
+    return Event(kind, **{MEMBERS.get(name, name): value for name, value in values.items()})
+
+
+#: What Event calls what the server calls otherwise.
+MEMBERS = {"before": "previous_tier", "from": "previous_rank", "to": "rank"}
 
 
 #: The setting without which nothing is told.

@@ -4,14 +4,11 @@ from decimal import Decimal
 from typing import Any, Callable, Dict, List, Optional
 
 from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .shapes import BOARD, LEAGUE, LISTED_BOARD
 from .words import Several, Word, decode, several
 
-#: Names in LB.INFO, LB.LIST and LB.LEAGUE INFO whose values are maps, and arrays of maps.
-MAPS = {"time", "period", "window", "league"}
-ARRAYS_OF_MAPS = {"fields", "tags", "list"}
 
-
-def nothing(reply: Any) -> None:
+def ok(reply: Any) -> None:
     """OK says nothing."""
 
 
@@ -52,20 +49,24 @@ def texts(reply: Any) -> Dict[str, str]:
     return {name: decode(value) for name, value in as_dict(reply).items()}
 
 
-def value(name: str, reply: Any) -> Any:
-    """A value of a description."""
-    if isinstance(reply, (bytes, str)):
-        return decode(reply)
-    if name in MAPS and reply is not None:
-        return description(reply)
+def described(reply: Any, shape: Any) -> Any:
+    """Maps with the maps in them, as a shape has them."""
+    if isinstance(shape, dict) and reply is not None:
+        return {name: described(each, shape.get(name)) for name, each in as_dict(reply).items()}
     if isinstance(reply, list):
-        return [description(each) if name in ARRAYS_OF_MAPS else value("", each) for each in reply]
-    return reply
+        return [described(each, shape[0] if isinstance(shape, list) else None) for each in reply]
+    return decode(reply) if isinstance(reply, (bytes, str)) else reply
 
 
-def description(reply: Any) -> Dict[str, Any]:
-    """Names and values, as LB.INFO has them."""
-    return {name: value(name, each) for name, each in as_dict(reply).items()}
+def board(reply: Any) -> Dict[str, Any]:
+    """As LB.INFO has it."""
+    found: Dict[str, Any] = described(reply, BOARD)
+    return found
+
+
+def league(reply: Any) -> Dict[str, Any]:
+    found: Dict[str, Any] = described(reply, LEAGUE)
+    return found
 
 
 def record_parser(
@@ -114,7 +115,7 @@ def records(**parts: Any) -> Callable[[Any], List[Record]]:
     return lambda reply: [parse(each) for each in reply]
 
 
-def record_each(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
+def records_or_none(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
     parse = optional(record_parser(**parts))
     return lambda reply: [parse(each) for each in reply]
 
@@ -155,7 +156,7 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
     return place
 
 
-def value_counts(reply: Any) -> List[ValueCount]:
+def counts(reply: Any) -> List[ValueCount]:
     return [ValueCount(tuple(optional_text(each) for each in row[:-1]), int(row[-1])) for row in reply]
 
 
@@ -167,10 +168,10 @@ def tags_each(reply: Any) -> List[Optional[Dict[str, str]]]:
     return [None if each is None else texts(each) for each in reply]
 
 
-def board_page(reply: Any) -> Page[Dict[str, Any]]:
-    return Page(int(reply[0]), [description(each) for each in reply[1]])
+def boards(reply: Any) -> Page[Dict[str, Any]]:
+    return Page(int(reply[0]), [described(each, LISTED_BOARD) for each in reply[1]])
 
 
-def ban_page(reply: Any) -> Page[Ban]:
-    bans = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
-    return Page(int(reply[0]), bans)
+def bans(reply: Any) -> Page[Ban]:
+    found = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    return Page(int(reply[0]), found)

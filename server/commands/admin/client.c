@@ -382,16 +382,25 @@ static const struct command client_setinfo = {
 
 /* ---- CLIENT REPLY ---- */
 
+/* The only argument of a command is one of some words: its number. */
+struct chosen {
+    unsigned number;
+};
+static const struct binding reply_bindings[] = {{BIND("action", struct chosen, number)}, {0}};
+
 static void reply_run(struct call *call) {
+    enum { ON, OFF, SKIP };
     struct session *session = call->session;
-    if (call_arg_is(call, 2, "ON")) {
+    struct chosen chosen;
+    if (!syntax_read(call, &chosen)) {
+        return;
+    }
+    if (chosen.number == ON) {
         session->reply_mode = SESSION_REPLY_ON;
         call->reply->is_silent = false;
         reply_ok(call->reply);
-    } else if (call_arg_is(call, 2, "OFF")) {
+    } else if (chosen.number == OFF) {
         session->reply_mode = SESSION_REPLY_OFF;
-    } else if (!call_arg_is(call, 2, "SKIP")) {
-        call_syntax_error(call);
     } else if (session->reply_mode != SESSION_REPLY_OFF) {
         session->reply_mode = SESSION_REPLY_SKIP_NEXT;
     }
@@ -400,6 +409,7 @@ static void reply_run(struct call *call) {
 static const struct command client_reply = {
     .name = "REPLY",
     .syntax = "action=<ON | OFF | SKIP>",
+    .bindings = reply_bindings,
     .reply = "<OK>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -510,21 +520,16 @@ static const struct command client_unblock = {
 
 /* ---- switches ---- */
 
-static void client_set_choice(const struct call *call, const char *on, const char *off,
-                              bool *is_on) {
-    if (call_arg_is(call, 2, on)) {
-        *is_on = true;
-    } else if (call_arg_is(call, 2, off)) {
-        *is_on = false;
-    } else {
-        call_syntax_error(call);
-        return;
-    }
-    reply_ok(call->reply);
-}
+static const struct binding switch_bindings[] = {{BIND("enabled", struct chosen, number)}, {0}};
+static const struct binding numbers_bindings[] = {{BIND("form", struct chosen, number)}, {0}};
 
+/* The first of the two words means true. */
 static void client_set_switch(const struct call *call, bool *is_on) {
-    client_set_choice(call, "ON", "OFF", is_on);
+    struct chosen chosen;
+    if (syntax_read(call, &chosen)) {
+        *is_on = chosen.number == 0;
+        reply_ok(call->reply);
+    }
 }
 
 static void no_evict_run(struct call *call) {
@@ -538,6 +543,7 @@ static void no_touch_run(struct call *call) {
 static const struct command client_no_evict = {
     .name = "NO-EVICT",
     .syntax = "enabled=<ON | OFF>",
+    .bindings = switch_bindings,
     .reply = "<OK>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -546,6 +552,7 @@ static const struct command client_no_evict = {
 static const struct command client_no_touch = {
     .name = "NO-TOUCH",
     .syntax = "enabled=<ON | OFF>",
+    .bindings = switch_bindings,
     .reply = "<OK>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
@@ -553,13 +560,14 @@ static const struct command client_no_touch = {
 };
 
 static void numbers_run(struct call *call) {
-    client_set_choice(call, "STRINGS", "NATIVE", &call->session->has_strings);
+    client_set_switch(call, &call->session->has_strings);
     session_shape_reply(call->session, call->reply);
 }
 
 static const struct command client_numbers = {
     .name = "NUMBERS",
     .syntax = "form=<STRINGS | NATIVE>",
+    .bindings = numbers_bindings,
     .reply = "<OK>",
     .summary = "How numbers that may exceed 2^53 are sent to this connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,

@@ -29,7 +29,7 @@ static bool hash_set_write(const struct call *call, const struct bytes *pairs, u
     if (!call_check_key(call, name)) {
         return false;
     }
-    struct registry_key *key = registry_find_or_create_hash(call->registry, call->session->database,
+    struct registry_key *key = registry_hash_find_or_create(call->registry, call->session->database,
                                                             name, call->now_ms, &is_new);
     if (key == NULL) {
         return call_out_of_memory(call);
@@ -37,7 +37,7 @@ static bool hash_set_write(const struct call *call, const struct bytes *pairs, u
     if (!call_check_kind(call, key, REGISTRY_HASH)) {
         return false;
     }
-    enum hash_status status = registry_put_fields(call->registry, key, pairs, count, added_count);
+    enum hash_status status = registry_hash_put(call->registry, key, pairs, count, added_count);
     if (status != HASH_OK) {
         if (is_new) {
             registry_take_back(call->registry, key);
@@ -112,7 +112,7 @@ const struct command command_hsetnx = {
 static void hash_set_remove_fields(const struct call *call, struct registry_key *key,
                                    uint32_t *removed_count) {
     for (uint32_t i = 2; i < call->request->count; i++) {
-        *removed_count += registry_remove_field(call->registry, key, call_arg(call, i));
+        *removed_count += registry_hash_remove(call->registry, key, call_arg(call, i));
     }
     if (*removed_count > 0) {
         call_notify(call, SETTING_EVENT_HASH, "hdel", call_arg(call, 1));

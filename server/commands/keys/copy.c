@@ -84,8 +84,8 @@ static bool copy_end(struct server *server, struct copying *copying,
 }
 
 static enum registry_status copy_store_mirror(struct copying *copying, int64_t now_ms) {
-    return registry_copy_mirrored(&copying->mirror, (uint32_t)copying->request.to_database,
-                                  copying->request.to, now_ms);
+    return registry_mirror_copy_to(&copying->mirror, (uint32_t)copying->request.to_database,
+                                   copying->request.to, now_ms);
 }
 
 static enum registry_status copy_store_now(struct copying *copying, int64_t now_ms) {
@@ -94,7 +94,7 @@ static enum registry_status copy_store_now(struct copying *copying, int64_t now_
 }
 
 static bool copy_is_periodic(const struct registry_key *key) {
-    return key->kind == REGISTRY_BOARD && registry_rules(key)->period.unit != PERIOD_NONE;
+    return key->kind == REGISTRY_BOARD && registry_options(key)->period.unit != PERIOD_NONE;
 }
 
 /* Begin, or begin again. true: it is over. */

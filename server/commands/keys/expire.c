@@ -95,7 +95,7 @@ static void expire_run(struct call *call) {
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
         call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
-    } else if (registry_set_expiry(call->registry, key, time_ms,
+    } else if (registry_expiry_set(call->registry, key, time_ms,
                                    !expire_form_of(call)->is_absolute) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
@@ -131,7 +131,7 @@ static void persist_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (registry_set_expiry(call->registry, key, REGISTRY_NO_EXPIRY, false) != REGISTRY_OK) {
+    if (registry_expiry_set(call->registry, key, REGISTRY_NO_EXPIRY, false) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }

@@ -2,7 +2,7 @@
  *
  *     hash    as Redis writes it: redis-server takes it, and ours takes that of redis-server
  *     board   effects (server/durability/effect_bytes.h), one chunk: OPEN, PIECE ..., CLOSE. So a copy is
- *             equal to the last bit: rules, keys, order, times
+ *             equal to the last bit: options, keys, order, times
  *     both    2 bytes version, CRC-64 of all before it (8 bytes). A board's version is beyond all of
  *             Redis, whose RESTORE refuses it as such
  *
@@ -142,7 +142,7 @@ struct restoring {
     int64_t expire_at_ms;
     bool is_lasting;
     bool has_bans;
-    const struct rules *kept; /* of a board made by LB.CREATE; NULL: none */
+    const struct board_options *kept; /* of a board made by LB.CREATE; NULL: none */
     struct rdb_value value;
     struct board board;
     struct board_state state; /* of one of ours */
@@ -217,7 +217,7 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
                       restoring->expire_at_ms <= restoring->call->now_ms;
     /* All members may be banned. */
     bool is_empty = !is_hash && board_count(&restoring->board) == 0 &&
-                    !rules_of(board_layout(&restoring->board))->is_created;
+                    !board_options_of(board_layout(&restoring->board))->is_created;
     if (is_expired || is_empty) {
         restore_put_nothing(restoring);
     } else {
@@ -227,17 +227,17 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
 
 /* ---- boards ---- */
 
-/* rules NULL: those that the settings have for the name. false: the error was replied. */
-static bool restore_create_board(struct restoring *restoring, const struct rules *rules) {
+/* options NULL: those that the settings have for the name. false: the error was replied. */
+static bool restore_create_board(struct restoring *restoring, const struct board_options *options) {
     restoring->has_board =
-        writing_create_board(restoring->call, rules, 0, restoring->name, &restoring->board);
+        writing_create_board(restoring->call, options, 0, restoring->name, &restoring->board);
     return restoring->has_board;
 }
 
 /* is_ours: an exact copy, which may be frozen or full, unless the board that it replaces stays bound by
- * its own rules. */
+ * its own options. */
 static void restore_end_board(struct restoring *restoring, bool is_ours) {
-    uint32_t cap = rules_of(board_layout(&restoring->board))->cap;
+    uint32_t cap = board_options_of(board_layout(&restoring->board))->cap;
     bool is_bound = !is_ours || restoring->kept != NULL;
     if (is_bound &&
         writing_refuses_whole(restoring->call, &restoring->board, restoring->value.count)) {
@@ -250,18 +250,18 @@ static void restore_end_board(struct restoring *restoring, bool is_ours) {
 }
 
 /* One of ours: its layout and options come with it. */
-static bool restore_open_board(struct restoring *restoring, const struct rules *rules,
+static bool restore_open_board(struct restoring *restoring, const struct board_options *options,
                                const struct board_state *state) {
-    const struct rules *like = restoring->kept;
-    struct rules plain;
+    const struct board_options *like = restoring->kept;
+    struct board_options plain;
     if (restoring->has_board) {
         return restore_refuse_payload(restoring);
     }
-    if (like != NULL && !layout_equal(&like->layout, &rules->layout)) {
+    if (like != NULL && !layout_equal(&like->layout, &options->layout)) {
         return call_refuse(restoring->call, "ERR payload is of a board with another layout than "
                                             "LB.CREATE gave this one: DEL it first");
     }
-    rules_without_window(rules, &plain);
+    board_options_without_window(options, &plain);
     if (like == NULL && plain.period.unit != PERIOD_NONE &&
         !writing_may_use_archives(restoring->call, restoring->name, ACL_WRITE)) {
         return false;
@@ -269,7 +269,8 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
     if (!restore_create_board(restoring, like != NULL ? like : &plain)) {
         return false;
     }
-    restoring->state = rules_keep_state(rules_of(board_layout(&restoring->board)), state);
+    restoring->state =
+        board_options_keep_state(board_options_of(board_layout(&restoring->board)), state);
     rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
     return true;
 }
@@ -319,7 +320,7 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
         rdb_value_begin_hash(&restoring->value);
         return true;
     case RDB_BOARD:
-        return restore_open_board(restoring, &reader->board->rules, &reader->board->state);
+        return restore_open_board(restoring, &reader->board->options, &reader->board->state);
     case RDB_OTHER:
         break;
     }
@@ -434,7 +435,7 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
         }
         switch (record) {
         case EFFECT_RECORD_OPEN:
-            if (!restore_open_board(restoring, decoder->effect.rules, &decoder->state)) {
+            if (!restore_open_board(restoring, decoder->effect.options, &decoder->state)) {
                 return false;
             }
             break;

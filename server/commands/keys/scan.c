@@ -23,8 +23,8 @@ static void keys_run(struct call *call) {
         return;
     }
     size_t mark = reply_array_begin(call->reply);
-    registry_each_name(call->registry, call->session->database, call->now_ms, scan_visit_name,
-                       &names);
+    registry_walk_each_name(call->registry, call->session->database, call->now_ms, scan_visit_name,
+                            &names);
     reply_array_end(call->reply, mark, names.count);
 }
 
@@ -40,8 +40,8 @@ const struct command command_keys = {
 };
 
 static void randomkey_run(struct call *call) {
-    const struct registry_key *key = registry_random(call->registry, call->session->database,
-                                                     server_random(call->server), call->now_ms);
+    const struct registry_key *key = registry_walk_random(
+        call->registry, call->session->database, server_random(call->server), call->now_ms);
     if (key == NULL) {
         reply_null(call->reply);
         return;

@@ -9,8 +9,8 @@
 #include "server/dispatch/syntax.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_league.h"
 
 _Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
@@ -181,7 +181,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
         args[2 * (i + 1)] = board_task_durable_field(&text, i);
         args[2 * (i + 1) + 1] = i == 0 ? bytes_from_text(call->command->name) : call_arg(call, i);
     }
-    struct registry_key *key = registry_find_or_create_hash(
+    struct registry_key *key = registry_hash_find_or_create(
         call->registry, DURABLE_JOBS,
         (struct bytes){.at = task->durable_name, .size = sizeof task->durable_name}, call->now_ms,
         &is_new);
@@ -189,7 +189,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
         return call_out_of_memory(call);
     }
     if (key->kind != REGISTRY_HASH ||
-        registry_put_fields(call->registry, key, args, count + 1, &added_count) != HASH_OK) {
+        registry_hash_put(call->registry, key, args, count + 1, &added_count) != HASH_OK) {
         if (is_new) {
             registry_take_back(call->registry, key);
         }
@@ -285,7 +285,8 @@ static void board_task_resume_durable(void *context, const struct registry_key *
 }
 
 void board_task_resume(struct server *server) {
-    registry_each(server->registry, DURABLE_JOBS, INT64_MIN, board_task_resume_durable, server);
+    registry_walk_each(server->registry, DURABLE_JOBS, INT64_MIN, board_task_resume_durable,
+                       server);
 }
 
 /* ---- boards ---- */
@@ -308,8 +309,8 @@ static bool board_task_open_league(struct server *server, const struct registry_
     struct session session = {.database = key->database};
     struct buffer nowhere;
     struct reply reply;
-    bool is_league = registry_rules(key)->league.room > 0;
-    (void)!archive_find_board(registry_name(key), &room);
+    bool is_league = registry_options(key)->league.room > 0;
+    (void)!archive_name_find_board(registry_name(key), &room);
     if (is_league) {
         names[0] = names[1] = registry_name(key);
     } else if (!league_parse_room(room, &names[0], &names[1], &entry)) {
@@ -331,9 +332,9 @@ static bool board_task_open_league(struct server *server, const struct registry_
 bool board_task_settle(struct server *server, struct board_task *task,
                        const struct registry_key *key) {
     uint32_t work;
-    bool is_settled = board_task_open_league(server, key) &&
-                      registry_league_settle(server->registry, key, UINT32_MAX, &work) !=
-                          REGISTRY_LEAGUE_OUT_OF_MEMORY;
+    bool is_settled =
+        board_task_open_league(server, key) &&
+        league_settle(server->registry, key, UINT32_MAX, &work) != KEY_EXPIRY_OUT_OF_MEMORY;
     task->has_missed |= !is_settled;
     return is_settled;
 }
@@ -352,11 +353,11 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         }
     } else {
         board_look_up(&key->board, task->member, NULL, &member);
-        registry_take_member(server->registry, key, &member);
+        registry_board_take(server->registry, key, &member);
         task->done_count++;
     }
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
-    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
         registry_remove(server->registry, key);
     } else {

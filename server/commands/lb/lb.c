@@ -9,7 +9,7 @@ enum { ARCHIVES_TRIED = 8 }; /* names, without a number and with one */
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)
-                         : &setting_board_rules_for(&call->server->settings, name, 0)->layout;
+                         : &setting_board_options_for(&call->server->settings, name, 0)->layout;
 }
 
 bool lb_check_archives(const struct call *call, struct bytes name) {
@@ -17,32 +17,33 @@ bool lb_check_archives(const struct call *call, struct bytes name) {
 }
 
 bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    return !rules->copies || !rules_are_over(rules, call->now_ms) ||
+    const struct board_options *options = registry_options(key);
+    return !options->copies || !board_options_are_over(options, call->now_ms) ||
            call_refuse(call, "TRYAGAIN the archive of the period that has ended is still being "
                              "copied");
 }
 
-struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text) {
+struct lb_archives lb_archives_begin(struct bytes name, const struct board_options *options,
+                                     char *text) {
     CHECK(name.size <= REGISTRY_KEY_MAX);
     memcpy(text, name.at, name.size);
-    bool has_some = rules->period.unit != PERIOD_NONE;
-    return (struct lb_archives){.rules = rules,
+    bool has_some = options->period.unit != PERIOD_NONE;
+    return (struct lb_archives){.options = options,
                                 .text = text,
                                 .name_size = name.size,
-                                .time_ms = rules->period_start_ms,
+                                .time_ms = options->period_start_ms,
                                 .left = has_some ? LB_ARCHIVES_MAX : 0};
 }
 
 bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {
-    const struct period *period = &archives->rules->period;
+    const struct period *period = &archives->options->period;
     if (archives->left == 0) {
         return false;
     }
     archives->left--;
     archives->time_ms = period_start(period, archives->time_ms - 1);
     size_t size = archives->name_size;
-    size += archive_print_suffix(period, archives->time_ms, archives->text + size);
+    size += archive_name_print_suffix(period, archives->time_ms, archives->text + size);
     archives->period_size = size;
     archives->number = 1;
     *archive = (struct bytes){.at = archives->text, .size = size};
@@ -61,9 +62,9 @@ bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive
 }
 
 /* Those of versions before settlements are known only by being frozen, where they are. */
-bool lb_is_archive(const struct rules *board, const struct rules *rules) {
-    return rules->is_archive || (rules->guards & RULES_FROZEN) != 0 ||
-           (board->archives_are_writable && rules->league.room == 0);
+bool lb_is_archive(const struct board_options *board, const struct board_options *options) {
+    return options->is_archive || (options->guards & BOARD_FROZEN) != 0 ||
+           (board->archives_are_writable && options->league.room == 0);
 }
 
 bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms) {

@@ -4,7 +4,7 @@
 
 #include "server/acl/acl.h"
 #include "server/commands/zset/zset.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 
 /* The key that has exactly the members with better fields above it: board_count_above of it is the
  * competition rank. */
@@ -28,7 +28,7 @@ MUST_CHECK bool lb_check_no_copy_is_due(const struct call *call, const struct re
  * one. More than ARCHIVE n may be there: SETTLE YES keeps them, or an expiry of theirs. */
 enum { LB_ARCHIVES_MAX = 16 };
 struct lb_archives {
-    const struct rules *rules;
+    const struct board_options *options;
     char *text; /* room for REGISTRY_NAME_MAX bytes */
     size_t name_size;
     int64_t time_ms; /* in the period that was last */
@@ -37,19 +37,20 @@ struct lb_archives {
     uint32_t number;
 };
 /* name: of the board, at most REGISTRY_KEY_MAX bytes. Without a PERIOD there are none. */
-struct lb_archives lb_archives_begin(struct bytes name, const struct rules *rules, char *text);
+struct lb_archives lb_archives_begin(struct bytes name, const struct board_options *options,
+                                     char *text);
 /* The next name, in text. false: there is none. */
 MUST_CHECK bool lb_archives_next(struct lb_archives *archives, struct bytes *archive);
 /* Where another key has this name, the archive has it with a number behind it: the next of some that are tried. */
 MUST_CHECK bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive);
-/* Has this board, of such a name, the rules of an archive of a board with these rules? */
-bool lb_is_archive(const struct rules *board, const struct rules *rules);
+/* Has this board, of such a name, the options of an archive of a board with these options? */
+bool lb_is_archive(const struct board_options *board, const struct board_options *options);
 
-/* The rules of a new board of this name before its options, and *next moves past the layout's words.
- * A layout given here replaces all rules from the settings. Without one, layout and options come from
+/* The options of a new board of this name before its options, and *next moves past the layout's words.
+ * A layout given here replaces all options from the settings. Without one, layout and options come from
  * the settings. false: the error was replied. */
 MUST_CHECK bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
-                                     struct rules *rules);
+                                     struct board_options *options);
 
 /* The seconds of EX, more than 0, as a time: unix milliseconds. false: the error was replied. */
 MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms);

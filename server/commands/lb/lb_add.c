@@ -82,10 +82,11 @@ bool lb_add_check_board(const struct call *call, const struct lb_add *add, struc
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
                       struct tag_values *values) {
+    struct option_uses left = add->tags;
+    uint32_t at;
     values->mask = 0;
-    for (uint32_t at = add->tags.first; at < add->first; at = syntax_next(call, at)) {
-        if (call_arg_is(call, at, "TAG") &&
-            !lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
+    while (syntax_take_use(call, &left, &at) != NULL) {
+        if (!lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
                           call_arg(call, at + 2), values)) {
             return false;
         }
@@ -255,24 +256,24 @@ static bool lb_add_stamp(const struct call *call, const struct layout *layout,
 }
 
 /* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
-static bool lb_add_is_beaten(const struct rules *rules, const struct lb_add *add,
+static bool lb_add_is_beaten(const struct board_options *options, const struct lb_add *add,
                              const struct lb_add_step *before, uint64_t key) {
     if (!before->is_there) {
         return false;
     }
-    if (add->operation != LB_ADD_INCREMENT && !rules_take(rules, before->key, key)) {
+    if (add->operation != LB_ADD_INCREMENT && !board_options_take(options, before->key, key)) {
         return true;
     }
-    return add->operation == LB_ADD_BEST && layout_without_time(&rules->layout, key) <=
-                                                layout_without_time(&rules->layout, before->key);
+    return add->operation == LB_ADD_BEST && layout_without_time(&options->layout, key) <=
+                                                layout_without_time(&options->layout, before->key);
 }
 
 bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
                  const struct bytes *values, const struct lb_add_step *before,
                  struct lb_add_step *step) {
     const struct call *call = writing->call;
-    const struct rules *rules = writing->rules;
-    const struct layout *layout = &rules->layout;
+    const struct board_options *options = writing->options;
+    const struct layout *layout = &options->layout;
     bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
     *step = *before;
     step->is_written = false;
@@ -281,9 +282,9 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
         !lb_add_set_values(call, layout, add, values, is_skipped, &key)) {
         return false;
     }
-    bool stays = lb_add_is_beaten(rules, add, before, key);
+    bool stays = lb_add_is_beaten(options, add, before, key);
     /* With STALE, TOUCH says that the member is there, whatever its results are. */
-    bool may_touch = !rules->keeps_best || rules->stale_ms > 0;
+    bool may_touch = !options->keeps_best || options->stale_ms > 0;
     if (is_skipped || (stays && (!may_touch || add->time != LB_ADD_TIME_NOW))) {
         return true;
     }

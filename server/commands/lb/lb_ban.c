@@ -134,8 +134,8 @@ static void lb_bans_run(struct call *call) {
         return;
     }
     const struct scan_limits limits = scanning_limits(&bans.scanning);
-    cursor = registry_scan(call->registry, BAN_DATABASE, cursor, &limits, call->now_ms,
-                           lb_ban_visit, &bans);
+    cursor = registry_walk_scan(call->registry, BAN_DATABASE, cursor, &limits, call->now_ms,
+                                lb_ban_visit, &bans);
     scanning_end(&bans.scanning, call, cursor);
 }
 

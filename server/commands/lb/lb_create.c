@@ -1,7 +1,7 @@
 /* LB.CREATE: creates an empty board with its own layout and options.
  *
  *     LB.CREATE board FIELD points 22 TIME 31 S CAP 1000 KEEP BEST
- *       rules from the settings, or from the arguments -> options -> an empty board */
+ *       options from the settings, or from the arguments -> options -> an empty board */
 #include "server/commands/lb/lb.h"
 #include "server/commands/window.h"
 
@@ -39,52 +39,53 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
 }
 
 /* The options, from an argument on. false: the error was replied. */
-static bool lb_create_read_options(const struct call *call, uint32_t first, struct rules *rules) {
+static bool lb_create_read_options(const struct call *call, uint32_t first,
+                                   struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
     return (setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
-                                  call->request->count - first, rules, NULL, reason) &&
-            setting_options_check(rules, reason)) ||
+                                  call->request->count - first, options, NULL, reason) &&
+            setting_options_check(options, reason)) ||
            call_refuse_format(call, "ERR %s", reason);
 }
 
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
-                          struct rules *rules) {
+                          struct board_options *options) {
     const struct request *request = call->request;
-    *rules = (struct rules){.is_created = true};
+    *options = (struct board_options){.is_created = true};
     if (*next < request->count && call_arg_is(call, *next, "LAYOUT")) {
-        return lb_create_read_layout_name(call, next, &rules->layout);
+        return lb_create_read_layout_name(call, next, &options->layout);
     }
     if (*next < request->count &&
         (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
-        return lb_create_read_layout(call, next, &rules->layout);
+        return lb_create_read_layout(call, next, &options->layout);
     }
-    rules_copy(setting_board_rules_for(&call->server->settings, name, 0), rules);
-    rules->is_created = true;
+    board_options_copy(setting_board_options_for(&call->server->settings, name, 0), options);
+    options->is_created = true;
     return true;
 }
 
 /* The arguments after the key. */
-static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
+static bool lb_create_read(const struct call *call, struct board_options *options) {
     uint32_t next = FIRST_WORD;
-    if (!lb_create_read_begin(call, call_arg(call, 1), &next, rules)) {
+    if (!lb_create_read_begin(call, call_arg(call, 1), &next, options)) {
         return false;
     }
-    struct period before = rules->period; /* that of a board line: an operator's */
-    return lb_create_read_options(call, next, rules) &&
-           (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before) ||
+    struct period before = options->period; /* that of a board line: an operator's */
+    return lb_create_read_options(call, next, options) &&
+           (options->period.unit == PERIOD_NONE || period_equal(&options->period, &before) ||
             lb_check_archives(call, call_arg(call, 1)));
 }
 
 static void lb_create_run(struct call *call) {
-    struct rules rules;
+    struct board_options options;
     struct bytes name = call_arg(call, 1);
     bool is_new;
-    if (!call_check_key(call, name) || !lb_create_read_rules(call, &rules) ||
-        (rules.window.count > 0 && call_find_key(call, name) == NULL &&
-         !window_may_begin(call, name, &rules))) {
+    if (!call_check_key(call, name) || !lb_create_read(call, &options) ||
+        (options.window.count > 0 && call_find_key(call, name) == NULL &&
+         !window_may_begin(call, name, &options))) {
         return;
     }
-    if (registry_find_or_create_like(call->registry, call->session->database, name, &rules, NULL,
+    if (registry_find_or_create_like(call->registry, call->session->database, name, &options, NULL,
                                      call->now_ms, &is_new) == NULL) {
         call_out_of_memory(call);
     } else if (!is_new) {
@@ -113,14 +114,15 @@ const struct command command_lb_create = {
 /* LB.ALTER: changes the options of a living board.
  *
  *     LB.ALTER votes CAP 1000 CLOSES 2026-12-01T00:00:00Z TAG clan 10
- *       the board's rules -> options -> its new rules -> members beyond CAP are cut
+ *       the board's options -> options -> its new options -> members beyond CAP are cut
  *
  * The layout stays, but for its tags. A board that gets a PERIOD is in the present one at once; the START of its times
  * moves now if it is empty, otherwise with the next period. */
 /* Do the times of a board with members, which stay where they are, last until its period ends? */
-static bool lb_create_check_window(const struct call *call, const struct rules *rules) {
-    const struct layout *layout = &rules->layout;
-    if (layout->time.bits == 0 || layout_time_last_us(layout) >= rules->period_end_ms * 1000 - 1) {
+static bool lb_create_check_window(const struct call *call, const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    if (layout->time.bits == 0 ||
+        layout_time_last_us(layout) >= options->period_end_ms * 1000 - 1) {
         return true;
     }
     return call_refuse(call, "ERR PERIOD is not possible: the board's TIME ends before the period "
@@ -129,9 +131,9 @@ static bool lb_create_check_window(const struct call *call, const struct rules *
 
 /* What begins with this WINDOW, or goes on with it? false: the error was replied. */
 static bool lb_create_alter_window(const struct call *call, const struct registry_key *key,
-                                   struct rules *rules) {
-    const struct rules *before = registry_rules(key);
-    if (before->window.count > 0 && !period_equal(&rules->period, &before->period)) {
+                                   struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    if (before->window.count > 0 && !period_equal(&options->period, &before->period)) {
         return call_refuse(call, "ERR PERIOD of a board with a WINDOW cannot be changed: take the "
                                  "WINDOW away first (WINDOW NONE)");
     }
@@ -142,45 +144,46 @@ static bool lb_create_alter_window(const struct call *call, const struct registr
         return call_refuse(call, "ERR WINDOW is not possible: the board has members: LB.ROLL it "
                                  "first");
     }
-    rules_enter_period(rules, call->now_ms);
-    return window_may_begin(call, call_arg(call, 1), rules);
+    board_options_enter_period(options, call->now_ms);
+    return window_may_begin(call, call_arg(call, 1), options);
 }
 
 /* false: the error was replied. */
-static bool lb_create_alter_read_rules(const struct call *call, const struct registry_key *key,
-                                       struct rules *rules) {
-    const struct rules *before = registry_rules(key);
-    rules_copy(before, rules);
-    if (!lb_create_read_options(call, FIRST_WORD, rules) ||
-        (rules->window.count > 0 && !lb_create_alter_window(call, key, rules))) {
+static bool lb_create_alter_read_options(const struct call *call, const struct registry_key *key,
+                                         struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    board_options_copy(before, options);
+    if (!lb_create_read_options(call, FIRST_WORD, options) ||
+        (options->window.count > 0 && !lb_create_alter_window(call, key, options))) {
         return false;
     }
-    bool stays = period_equal(&rules->period, &before->period) && rules->copies == before->copies;
+    bool stays =
+        period_equal(&options->period, &before->period) && options->copies == before->copies;
     if (!stays && !lb_check_no_copy_is_due(call, key)) {
         return false;
     }
-    if (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before->period)) {
+    if (options->period.unit == PERIOD_NONE || period_equal(&options->period, &before->period)) {
         return true;
     }
     if (!lb_check_archives(call, call_arg(call, 1))) {
         return false;
     }
     if (board_count(&key->board) == 0) {
-        rules_begin_period(rules, call->now_ms);
+        board_options_begin_period(options, call->now_ms);
         return true;
     }
-    rules_enter_period(rules, call->now_ms);
-    return lb_create_check_window(call, rules);
+    board_options_enter_period(options, call->now_ms);
+    return lb_create_check_window(call, options);
 }
 
 /* Have the values that there are room in the tags? */
 static bool lb_create_check_tags(const struct call *call, struct registry_key *key,
-                                 const struct rules *rules) {
+                                 const struct board_options *options) {
     unsigned full = 0;
-    if (registry_tags_fit(key, &rules->layout, &full)) {
+    if (registry_board_tags_fit(key, &options->layout, &full)) {
         return true;
     }
-    const struct tag *tag = &rules->layout.tags.tags[full];
+    const struct tag *tag = &options->layout.tags.tags[full];
     int index = tag_set_find(&board_layout(&key->board)->tags, bytes_from_text(tag->name));
     return call_refuse_format(
         call, "ERR TAG %s: %u bits are too few: they allow %u values, and the members have %u",
@@ -191,10 +194,10 @@ static bool lb_create_check_tags(const struct call *call, struct registry_key *k
 /* The board of the running period, which goes with the WINDOW; the period may be another one then. */
 static struct registry_key *lb_create_find_ended(const struct call *call,
                                                  const struct registry_key *key,
-                                                 const struct rules *rules) {
-    const struct rules *before = registry_rules(key);
+                                                 const struct board_options *options) {
+    const struct board_options *before = registry_options(key);
     bool is_taken;
-    return before->window.count > 0 && rules->window.count == 0
+    return before->window.count > 0 && options->window.count == 0
                ? window_find_share(call->registry, key, before->period_start_ms, call->now_ms,
                                    &is_taken)
                : NULL;
@@ -202,40 +205,40 @@ static struct registry_key *lb_create_find_ended(const struct call *call,
 
 /* The state that goes on, or begins with a WINDOW. */
 static struct board_state lb_create_alter_state(const struct registry_key *key,
-                                                const struct rules *rules) {
-    const struct rules *before = registry_rules(key);
-    struct board_state state = rules_keep_state(rules, registry_state(key));
-    if (rules->window.count > 0 && before->window.count == 0) {
-        return rules_begin_state(rules);
+                                                const struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    struct board_state state = board_options_keep_state(options, registry_state(key));
+    if (options->window.count > 0 && before->window.count == 0) {
+        return board_options_begin_state(options);
     }
-    state.is_anew |= rules->window.count > 0 && rules->window.is_best != before->window.is_best;
+    state.is_anew |= options->window.count > 0 && options->window.is_best != before->window.is_best;
     return state;
 }
 
 static void lb_alter_run(struct call *call) {
-    struct rules rules;
+    struct board_options options;
     struct registry_key *key;
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (registry_rules(key)->window.is_share &&
+    if (registry_options(key)->window.is_share &&
         window_find_board(call->registry, key, call->now_ms) != NULL) {
         reply_error(call->reply, "ERR board has the results of one period of a board with WINDOW: "
                                  "it can be altered when it has left the WINDOW");
         return;
     }
-    if (!lb_create_alter_read_rules(call, key, &rules) ||
-        !lb_create_check_tags(call, key, &rules)) {
+    if (!lb_create_alter_read_options(call, key, &options) ||
+        !lb_create_check_tags(call, key, &options)) {
         return;
     }
-    if (rules_equal(&rules, registry_rules(key))) {
+    if (board_options_equal(&options, registry_options(key))) {
         reply_ok(call->reply);
         return;
     }
-    struct registry_key *running = lb_create_find_ended(call, key, &rules);
-    bool are_kept = window_keep_shares(call->registry, key, &rules, call->now_ms);
-    struct board_state state = lb_create_alter_state(key, &rules);
-    key = are_kept ? registry_alter(call->registry, key, &rules, &state) : NULL;
+    struct registry_key *running = lb_create_find_ended(call, key, &options);
+    bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
+    struct board_state state = lb_create_alter_state(key, &options);
+    key = are_kept ? registry_board_alter(call->registry, key, &options, &state) : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;
@@ -245,8 +248,8 @@ static void lb_alter_run(struct call *call) {
         registry_remove(call->registry, running);
     }
     uint32_t count = board_count(&key->board);
-    if (rules.cap > 0 && count > rules.cap) {
-        registry_remove_range(call->registry, key, rules.cap, count - rules.cap);
+    if (options.cap > 0 && count > options.cap) {
+        registry_board_cut(call->registry, key, options.cap, count - options.cap);
     }
     reply_ok(call->reply);
 }

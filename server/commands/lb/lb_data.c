@@ -89,10 +89,10 @@ void lb_data_find_periods(const struct call *call, const struct bytes *members,
     periods->board = call_arg(call, 1);
     const struct registry_key *key =
         registry_peek(call->registry, call->session->database, periods->board, call->now_ms);
-    const struct rules *rules =
-        key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
-    bool has_period = rules != NULL && rules->period.unit != PERIOD_NONE;
-    bool has_window = has_period && rules->window.count > 0;
+    const struct board_options *options =
+        key != NULL && key->kind == REGISTRY_BOARD ? registry_options(key) : NULL;
+    bool has_period = options != NULL && options->period.unit != PERIOD_NONE;
+    bool has_window = has_period && options->window.count > 0;
     if (has_window) {
         window_find_shown(call->registry, key, members, keys, count, call->now_ms, starts_ms);
     }
@@ -100,8 +100,8 @@ void lb_data_find_periods(const struct call *call, const struct bytes *members,
         struct bytes *suffix = &periods->suffixes[i];
         *suffix = (struct bytes){.at = periods->texts[i], .size = 0};
         if (has_period) {
-            int64_t start_ms = has_window ? starts_ms[i] : rules->period_start_ms;
-            suffix->size = archive_print_suffix(&rules->period, start_ms, periods->texts[i]);
+            int64_t start_ms = has_window ? starts_ms[i] : options->period_start_ms;
+            suffix->size = archive_name_print_suffix(&options->period, start_ms, periods->texts[i]);
         }
     }
 }
@@ -112,7 +112,7 @@ uint64_t lb_data_work(const struct cost_view *view, const struct lb_data *data, 
     }
     const struct registry_key *key = lb_data_names_period(data->pattern) ? cost_key(view, 1) : NULL;
     uint64_t period_count =
-        key != NULL && key->kind == REGISTRY_BOARD ? registry_rules(key)->window.count : 0;
+        key != NULL && key->kind == REGISTRY_BOARD ? registry_options(key)->window.count : 0;
     return count * (1 + LB_DATA_RECORDS + period_count / 2);
 }
 

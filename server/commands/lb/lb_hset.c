@@ -84,11 +84,11 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
     char suffix[REGISTRY_SUFFIX_MAX];
     struct bytes base = registry_name(board);
     struct bytes behind = {.at = suffix, .size = 0};
-    const struct rules *rules = registry_rules(board);
-    if (lb_hset_names_period(hset) && rules->period.unit != PERIOD_NONE) {
-        behind.size = archive_print_suffix(&rules->period, rules->period_start_ms, suffix);
-        int64_t end_ms = rules_archive_end_ms(rules);
-        if (place != NULL && end_ms != INT64_MAX && !rules->settles) {
+    const struct board_options *options = registry_options(board);
+    if (lb_hset_names_period(hset) && options->period.unit != PERIOD_NONE) {
+        behind.size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
+        int64_t end_ms = board_options_archive_end_ms(options);
+        if (place != NULL && end_ms != INT64_MAX && !options->settles) {
             place->expire_at_ms = end_ms;
         }
     }

@@ -4,7 +4,7 @@
 
 bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
                   struct lb_hset_place *place) {
-    struct registry_key *key = registry_find_or_create_hash(call->registry, call->session->database,
+    struct registry_key *key = registry_hash_find_or_create(call->registry, call->session->database,
                                                             name, call->now_ms, &place->is_new);
     if (key == NULL) {
         return call_out_of_memory(call);
@@ -32,12 +32,12 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
     }
     bool is_first = hash_count(&key->hash) == 0;
     enum hash_status status =
-        registry_put_fields(call->registry, key, hset->args, hset->count, &added_count);
+        registry_hash_put(call->registry, key, hset->args, hset->count, &added_count);
     CHECK(status == HASH_OK);
     registry_tell_members(call->registry, key);
     if (is_first && place->expire_at_ms != 0) {
         /* Without memory for that it stays until it is removed by name. */
-        (void)!registry_set_expiry(call->registry, key, place->expire_at_ms, false);
+        (void)!registry_expiry_set(call->registry, key, place->expire_at_ms, false);
     }
     if (is_first) {
         call_notify(call, SETTING_EVENT_NEW, "new", registry_name(key));

@@ -64,12 +64,13 @@ struct info {
 /* A name and a value: of a row, or nil where it has none. */
 static void lb_info_put_option(const struct call *call, const struct registry_key *key,
                                const struct info *info) {
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     const struct board_option *option = &board_options[info->id];
-    int64_t value = board_option_get(option, rules, registry_state(key));
+    int64_t value = board_options_get(option, options, registry_state(key));
     char text[SETTING_OPTION_TEXT_MAX];
     reply_bulk_text(call->reply, info->name);
-    if (!board_option_applies(option, rules) || (option->none != NULL && value == option->usual)) {
+    if (!board_options_applies(option, options) ||
+        (option->none != NULL && value == option->usual)) {
         reply_null(call->reply);
     } else if (option->form == BOARD_FORM_FLAG || option->form == BOARD_FORM_YES_NO) {
         reply_boolean(call->reply, value == (option->value > 0 ? option->value : 1));
@@ -80,7 +81,7 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
         }
         reply_bulk(call->reply, (struct bytes){text, size});
     } else if (option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) {
-        size_t size = setting_options_print_one(option, rules, NULL, text);
+        size_t size = setting_options_print_one(option, options, NULL, text);
         reply_bulk(call->reply, (struct bytes){text, size});
     } else {
         reply_integer(call->reply, value);
@@ -99,8 +100,8 @@ static const struct info info_league[] = {BOARD_INFO_LEAGUE(INFO, INFO)};
 /* Entries of a map that lb_info_put_options writes: those, the period and the window; of a league one more. */
 enum { LB_OPTIONS = COUNT(info_first) + COUNT(info_then) + 2 };
 
-static uint64_t lb_info_count_options(const struct rules *rules) {
-    return LB_OPTIONS + (rules->league.room > 0);
+static uint64_t lb_info_count_options(const struct board_options *options) {
+    return LB_OPTIONS + (options->league.room > 0);
 }
 
 static void lb_info_put_rows(const struct call *call, const struct registry_key *key,
@@ -115,7 +116,7 @@ static bool lb_info_put_map(const struct call *call, const struct registry_key *
                             const char *name, const struct info *infos, size_t count,
                             size_t more_count) {
     reply_bulk_text(call->reply, name);
-    if (board_option_get(&board_options[infos[0].id], registry_rules(key), NULL) == 0) {
+    if (board_options_get(&board_options[infos[0].id], registry_options(key), NULL) == 0) {
         reply_null(call->reply);
         return false;
     }
@@ -133,10 +134,10 @@ static void lb_info_put_options(const struct call *call, const struct registry_k
     if (lb_info_put_map(call, key, "window", info_window, COUNT(info_window), 2)) {
         reply_named_integer(
             call->reply, "behind",
-            rules_window_behind(registry_rules(key), registry_state(key), BEHIND_MAX));
+            board_options_window_behind(registry_options(key), registry_state(key), BEHIND_MAX));
         lb_info_put_option(call, key, &(struct info){BOARD_OPTION_LEFT, "left"});
     }
-    if (registry_rules(key)->league.room > 0) {
+    if (registry_options(key)->league.room > 0) {
         (void)lb_info_put_map(call, key, "league", info_league, COUNT(info_league), 0);
     }
 }
@@ -145,13 +146,13 @@ static void lb_info_put_options(const struct call *call, const struct registry_k
 
 static bool lb_info_find_archive(const struct call *call, const struct registry_key *key,
                                  struct lb_archives *archives, struct bytes *archive) {
-    const struct rules *rules;
+    const struct board_options *options;
     do {
-        rules = keyspace_peek_rules(call, key, *archive);
-        if (rules != NULL && lb_is_archive(registry_rules(key), rules)) {
+        options = keyspace_peek_options(call, key, *archive);
+        if (options != NULL && lb_is_archive(registry_options(key), options)) {
             return true;
         }
-    } while (rules != NULL && lb_archives_next_number(archives, archive));
+    } while (options != NULL && lb_archives_next_number(archives, archive));
     return false;
 }
 
@@ -165,7 +166,7 @@ static void lb_info_put_archives(const struct call *call, const struct registry_
     uint32_t count = 0;
     if (key->name_size <= REGISTRY_KEY_MAX) {
         struct lb_archives archives =
-            lb_archives_begin(registry_name(key), registry_rules(key), text);
+            lb_archives_begin(registry_name(key), registry_options(key), text);
         while (lb_archives_next(&archives, &archive)) {
             if (lb_info_find_archive(call, key, &archives, &archive)) {
                 reply_bulk(call->reply, archive);
@@ -201,7 +202,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 8 + lb_info_count_options(registry_rules(key)));
+    reply_map(call->reply, 8 + lb_info_count_options(registry_options(key)));
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "bits", layout->bits_total);
     reply_named_integer(call->reply, "count", board_count(&key->board));
@@ -266,7 +267,7 @@ static void lb_info_list(struct list *list, const struct registry_key *key) {
     const struct call *call = &list->aside;
     char text[LAYOUT_TEXT_MAX];
     layout_print(board_layout(&key->board), text);
-    reply_map(call->reply, 5 + lb_info_count_options(registry_rules(key)));
+    reply_map(call->reply, 5 + lb_info_count_options(registry_options(key)));
     reply_bulk_text(call->reply, "name");
     reply_bulk(call->reply, registry_name(key));
     reply_named_text(call->reply, "layout", text);
@@ -284,7 +285,7 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     }
     if (!list->is_unsettled) {
         lb_info_list(list, key);
-    } else if (rules_are_unsettled(registry_rules(key), registry_state(key))) {
+    } else if (board_options_are_unsettled(registry_options(key), registry_state(key))) {
         struct list_place place = {.ended_ms = registry_state(key)->ended_ms,
                                    .begin = list->scanning.text.size};
         lb_info_list(list, key);

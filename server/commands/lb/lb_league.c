@@ -26,11 +26,11 @@ bool lb_league_find_key(const struct call *call, struct bytes name, struct regis
     return true;
 }
 
-const char *lb_league_refusal(const struct call *call, const struct rules *rooms) {
+const char *lb_league_refusal(const struct call *call, const struct board_options *rooms) {
     if (rooms->archives_max == 0) {
         return "ARCHIVE 0 is not possible: who goes up and down follows from the archives of rooms";
     }
-    if (call->server->is_embedded && rooms->archives_max != RULES_ARCHIVES_ALL) {
+    if (call->server->is_embedded && rooms->archives_max != BOARD_ARCHIVES_ALL) {
         return "in Redis and Valkey a league needs ARCHIVE ALL: the host removes what expires "
                "before its members are settled";
     }
@@ -55,12 +55,12 @@ static bool lb_league_find_rooms(struct lb_league *league) {
         return false;
     }
     if (key == NULL || key->kind != REGISTRY_BOARD ||
-        registry_rules(key)->period.unit == PERIOD_NONE) {
+        registry_options(key)->period.unit == PERIOD_NONE) {
         return true;
     }
-    league->refusal = lb_league_refusal(league->call, registry_rules(key));
+    league->refusal = lb_league_refusal(league->call, registry_options(key));
     if (league->refusal == NULL) {
-        league->rooms = registry_rules(key);
+        league->rooms = registry_options(key);
         league->period = league_period(league->rooms->period_start_ms);
     }
     return true;
@@ -75,8 +75,8 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
     if (!call_need_board(call, name, &league->key)) {
         return false;
     }
-    league->rules = registry_rules(league->key);
-    if (league->rules->league.room == 0) {
+    league->options = registry_options(league->key);
+    if (league->options->league.room == 0) {
         return call_refuse(call, "ERR board is not a league: LB.LEAGUE CREATE makes one");
     }
     if (!league_is_name(name)) {
@@ -88,7 +88,7 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
 
 bool lb_league_check_writing(struct lb_league *league) {
     const struct call *call = league->call;
-    if (writing_refuses(call, league->rules, RULES_WRITE_LEAGUE)) {
+    if (writing_refuses(call, league->options, BOARD_WRITE_LEAGUE)) {
         return false;
     }
     if (league->rooms != NULL) {
@@ -146,9 +146,9 @@ bool lb_league_look_up(struct lb_league *league, struct bytes member,
         uint32_t tier;
         uint64_t settled_count = registry_totals(call->registry)->league_settled;
         key = place->member.key;
-        if (!registry_league_tier(call->registry, league->key, &league->names, member, place->entry,
-                                  &league->rooms->period, league->period, call->now_ms,
-                                  lb_league_open_archive, call, &tier)) {
+        if (!league_find_tier(call->registry, league->key, &league->names, member, place->entry,
+                              &league->rooms->period, league->period, call->now_ms,
+                              lb_league_open_archive, call, &tier)) {
             return false;
         }
         if (registry_totals(call->registry)->league_settled != settled_count) {
@@ -196,7 +196,7 @@ void lb_league_put(const struct lb_league *league, const struct lb_league_place 
     bool is_there = place->member.is_there;
     struct bytes name = place->member.name;
     enum board_status status =
-        registry_put_member(call->registry, league->key, &place->member, league_key(entry));
+        registry_board_put(call->registry, league->key, &place->member, league_key(entry));
     CHECK(status == BOARD_OK);
     lb_league_tell(league, entry, is_there ? place->tier_before : 0, name);
 }
@@ -233,14 +233,14 @@ void lb_league_reply_place(const struct lb_league *league, const struct lb_leagu
 /* What the end of the running period would do, if it were now. */
 static const char *lb_league_outlook(const struct lb_league *league,
                                      const struct lb_league_place *place) {
-    const struct rules_league *rules = &league->rules->league;
+    const struct board_league *options = &league->options->league;
     const struct board *room = call_board(place->room);
     bool has_played = place->entry.period == league->period;
-    uint32_t tier = has_played ? place->tier : league_tier_idle(rules, place->tier, 1);
+    uint32_t tier = has_played ? place->tier : league_tier_idle(options, place->tier, 1);
     struct board_member member;
     if (room != NULL && zset_look_up(league->call, room, place->member.name, &member)) {
-        tier =
-            league_tier_after(rules, place->tier, board_rank_of(room, &member), board_count(room));
+        tier = league_tier_after(options, place->tier, board_rank_of(room, &member),
+                                 board_count(room));
     }
     return tier > place->tier ? "up" : tier < place->tier ? "down" : "stay";
 }
@@ -332,18 +332,18 @@ static void lb_league_info_run(struct call *call) {
     if (!lb_league_begin(call, &league)) {
         return;
     }
-    const struct rules_league *rules = &league.rules->league;
+    const struct board_league *options = &league.options->league;
     reply_map(call->reply, 9);
     reply_named_integer(call->reply, "members", board_count(&league.key->board));
-    reply_named_integer(call->reply, "room", rules->room);
-    reply_named_integer(call->reply, "tiers", rules->tiers);
-    reply_named_integer(call->reply, "up", rules->up);
-    reply_named_integer(call->reply, "down", rules->down);
-    reply_named_text(call->reply, "idle", rules->idle_goes_down ? "down" : "stay");
+    reply_named_integer(call->reply, "room", options->room);
+    reply_named_integer(call->reply, "tiers", options->tiers);
+    reply_named_integer(call->reply, "up", options->up);
+    reply_named_integer(call->reply, "down", options->down);
+    reply_named_text(call->reply, "idle", options->idle_goes_down ? "down" : "stay");
     lb_league_reply_period(&league);
     reply_bulk_text(call->reply, "list");
-    reply_array(call->reply, rules->tiers);
-    for (uint32_t tier = rules->tiers; tier > 0; tier--) {
+    reply_array(call->reply, options->tiers);
+    for (uint32_t tier = options->tiers; tier > 0; tier--) {
         lb_league_reply_tier(&league, tier);
     }
 }
@@ -365,7 +365,7 @@ static const struct command lb_league_info = {
 static bool lb_league_may_leave(const struct lb_league *league,
                                 const struct lb_league_place *place) {
     return place->room == NULL ||
-           !writing_refuses(league->call, registry_rules(place->room), RULES_WRITE_MEMBERS);
+           !writing_refuses(league->call, registry_options(place->room), BOARD_WRITE_MEMBERS);
 }
 
 static void lb_league_leave(const struct lb_league *league, struct registry_key *room,
@@ -377,7 +377,7 @@ static void lb_league_leave(const struct lb_league *league, struct registry_key 
     }
     board_look_up(&room->board, name, NULL, &member);
     if (member.is_there) {
-        registry_take_member(call->registry, room, &member);
+        registry_board_take(call->registry, room, &member);
         registry_tell_members(call->registry, room);
         zset_end_removal(call, room, "zrem");
     }
@@ -386,9 +386,9 @@ static void lb_league_leave(const struct lb_league *league, struct registry_key 
 static bool lb_league_read_tier(const struct lb_league *league, uint32_t *tier) {
     int64_t value;
     if (!bytes_parse_i64(call_arg(league->call, ARG_TIER), &value) || value < 1 ||
-        value > league->rules->league.tiers) {
+        value > league->options->league.tiers) {
         return call_refuse_format(league->call, "ERR the league's tiers are 1..%d",
-                                  (int)league->rules->league.tiers);
+                                  (int)league->options->league.tiers);
     }
     *tier = (uint32_t)value;
     return true;
@@ -399,13 +399,13 @@ bool lb_league_check_newcomer(const struct lb_league *league, struct bytes membe
     struct writing writing = {.call = league->call,
                               .key = league->key,
                               .board = &league->key->board,
-                              .rules = league->rules,
+                              .options = league->options,
                               .has_bans = ban_exists(league->call->registry)};
     if (!writing_check_member(&writing, member)) {
         return false;
     }
     if (!place->member.is_there && writing_room(&writing) == 0) {
-        writing_refuse_full(league->call, league->rules);
+        writing_refuse_full(league->call, league->options);
         return false;
     }
     return true;
@@ -455,7 +455,7 @@ static void lb_league_remove_run(struct call *call) {
     struct lb_league_place place = {.tier = 0};
     struct bytes name = call_arg(call, ARG_MEMBER);
     if (!lb_league_begin(call, &league) ||
-        writing_refuses(call, league.rules, RULES_WRITE_LEAGUE)) {
+        writing_refuses(call, league.options, BOARD_WRITE_LEAGUE)) {
         return;
     }
     if (zset_is_member(name) && !lb_league_look_up(&league, name, &place)) {
@@ -468,7 +468,7 @@ static void lb_league_remove_run(struct call *call) {
     if (!lb_league_may_leave(&league, &place)) {
         return;
     }
-    registry_take_member(call->registry, league.key, &place.member);
+    registry_board_take(call->registry, league.key, &place.member);
     lb_league_tell(&league, (struct league_entry){.tier = 0}, place.tier_before, name);
     lb_league_leave(&league, place.room, name);
     reply_integer(call->reply, 1);

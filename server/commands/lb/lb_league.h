@@ -3,18 +3,18 @@
 #define SERVER_COMMAND_LB_LEAGUE_H
 
 #include "server/dispatch/call.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 enum { LB_LEAGUE_KEY = 2 }; /* the argument */
 
 struct lb_league {
     const struct call *call;
     struct registry_key *key;
-    const struct rules *rules;
-    const struct rules
+    const struct board_options *options;
+    const struct board_options
         *rooms;          /* of the template. NULL: there is none with a PERIOD, or none yet for
                                 * the running period, on a replica */
-    const char *refusal; /* why rooms cannot have the template's rules; NULL: they can */
+    const char *refusal; /* why rooms cannot have the template's options; NULL: they can */
     uint32_t period;     /* the running one; if there are rooms */
     struct league_names names;
 };
@@ -32,8 +32,8 @@ struct lb_league_place {
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
  * its rooms: {key}:*. false: the error was replied. */
 MUST_CHECK bool lb_league_begin(const struct call *call, struct lb_league *league);
-/* Why can rooms not have these rules, which have a PERIOD? NULL: they can. */
-const char *lb_league_refusal(const struct call *call, const struct rules *rooms);
+/* Why can rooms not have these options, which have a PERIOD? NULL: they can. */
+const char *lb_league_refusal(const struct call *call, const struct board_options *rooms);
 /* For a command that writes: does the league take writes now, and has it rooms? false: the error was
  * replied. */
 MUST_CHECK bool lb_league_check_writing(struct lb_league *league);

@@ -60,7 +60,7 @@ static bool lb_league_add_find_free(struct lb_league *league, struct league_entr
 static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
                                   struct board_cursor *cursor) {
     struct board_stored last;
-    board_cursor_skip(cursor, league->rules->league.room - 1U);
+    board_cursor_skip(cursor, league->options->league.room - 1U);
     return board_cursor_read(cursor, &last) && last.key == league_key(entry);
 }
 
@@ -161,7 +161,7 @@ static void lb_league_add_to_room(struct adding *adding) {
 /* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
 static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
     const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
-    bool is_there = board != NULL && rules_of(board_layout(board))->league.room > 0;
+    bool is_there = board != NULL && board_options_of(board_layout(board))->league.room > 0;
     if (is_there && (!lb_league_begin(call, &adding->league) ||
                      !lb_league_look_up(&adding->league, adding->member, &adding->place))) {
         return;

@@ -5,9 +5,9 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_league.h"
 
-/* Can rooms have these rules, and be so large? */
-static bool lb_league_create_check(const struct call *call, const struct rules_league *league,
-                                   const struct rules *rooms) {
+/* Can rooms have these options, and be so large? */
+static bool lb_league_create_check(const struct call *call, const struct board_league *league,
+                                   const struct board_options *rooms) {
     if (rooms->period.unit == PERIOD_NONE) {
         return call_refuse(call, "ERR a league needs a PERIOD");
     }
@@ -19,19 +19,19 @@ static bool lb_league_create_check(const struct call *call, const struct rules_l
            call_refuse(call, "ERR UP and DOWN are at most ROOM");
 }
 
-static bool lb_league_create_read(const struct call *call, struct rules_league *league,
-                                  struct rules *rooms) {
+static bool lb_league_create_read(const struct call *call, struct board_league *league,
+                                  struct board_options *rooms) {
     enum { NOT_GIVEN = UINT16_MAX }; /* more than LEAGUE_ROOM_MAX */
     char reason[SETTING_ERROR_MAX];
     uint32_t next = LB_LEAGUE_KEY + 1;
     if (!lb_create_read_begin(call, call_arg(call, LB_LEAGUE_KEY), &next, rooms)) {
         return false;
     }
-    rooms->league = (struct rules_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
+    rooms->league = (struct board_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
     bool is_read = setting_options_parse(SETTING_TAKES_LEAGUE, &call->request->args[next],
                                          call->request->count - next, rooms, NULL, reason);
     *league = rooms->league;
-    rooms->league = (struct rules_league){.room = 0};
+    rooms->league = (struct board_league){.room = 0};
     rooms->guards = board_options_guards(rooms);
     if (is_read && (league->room == 0 || league->tiers == 0 || league->up == NOT_GIVEN ||
                     league->down == NOT_GIVEN)) {
@@ -43,28 +43,28 @@ static bool lb_league_create_read(const struct call *call, struct rules_league *
     return lb_league_create_check(call, league, rooms);
 }
 
-/* A name that is free for a board with these rules. NULL: the error was replied. */
+/* A name that is free for a board with these options. NULL: the error was replied. */
 static struct registry_key *lb_league_create_board(const struct call *call, struct bytes name,
-                                                   const struct rules *rules) {
+                                                   const struct board_options *options) {
     bool is_new;
     struct registry_key *key = registry_find_or_create_like(
-        call->registry, call->session->database, name, rules, NULL, call->now_ms, &is_new);
+        call->registry, call->session->database, name, options, NULL, call->now_ms, &is_new);
     if (key == NULL) {
         (void)call_out_of_memory(call);
     }
     return key;
 }
 
-static void lb_league_create_boards(const struct call *call, const struct rules_league *league,
-                                    const struct rules *rooms, struct league_names *names) {
+static void lb_league_create_boards(const struct call *call, const struct board_league *league,
+                                    const struct board_options *rooms, struct league_names *names) {
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
     struct bytes template = league_template(names);
-    struct rules rules = {
+    struct board_options options = {
         .is_created = true,
-        .guards = RULES_LEAGUE,
+        .guards = BOARD_LEAGUE,
         .league = *league,
     };
-    league_init_layout(&rules.layout);
+    league_init_layout(&options.layout);
     struct registry_key *key = call_find_key(call, name);
     struct registry_key *other;
     if (key != NULL) {
@@ -79,7 +79,7 @@ static void lb_league_create_boards(const struct call *call, const struct rules_
                                  "which ends in ':rooms'");
         return;
     }
-    key = lb_league_create_board(call, name, &rules);
+    key = lb_league_create_board(call, name, &options);
     if (key == NULL) {
         return;
     }
@@ -91,8 +91,8 @@ static void lb_league_create_boards(const struct call *call, const struct rules_
 }
 
 static void lb_league_create_run(struct call *call) {
-    struct rules rooms;
-    struct rules_league league;
+    struct board_options rooms;
+    struct board_league league;
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
     if (!call_check_key(call, name)) {
         return;

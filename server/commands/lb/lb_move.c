@@ -10,7 +10,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -38,7 +38,7 @@ static bool lb_move_merge(const struct board_task *task, const struct board *boa
         return true;
     }
     /* Tiers and rooms are no results. */
-    if (task->is_sum && rules_of(board_layout(board))->league.room == 0) {
+    if (task->is_sum && board_options_of(board_layout(board))->league.room == 0) {
         return lb_move_add(board_layout(board), from_key, now_us, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
@@ -78,7 +78,7 @@ static void lb_move_tag(struct registry *registry, struct registry_key *key, str
     struct board_member to;
     unsigned full;
     board_look_up(&key->board, name, NULL, &to);
-    enum tags_status status = registry_tag(registry, key, &to, &kept->values, &full);
+    enum tags_status status = registry_board_tag(registry, key, &to, &kept->values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
 }
 
@@ -117,10 +117,10 @@ static void lb_move_change(struct server *server, struct board_task *task, struc
     struct moved_tags kept = {.values = {.mask = 0}};
     board_look_up(board, task->to, NULL, &to);
     lb_move_keep_tags(board, from, &to, &kept);
-    registry_take_member(registry, key, from);
+    registry_board_take(registry, key, from);
     board_look_up(board, task->to, NULL, &to);
     if (!to.is_there || to.key != packed_key) {
-        enum board_status status = registry_put_member(registry, key, &to, packed_key);
+        enum board_status status = registry_board_put(registry, key, &to, packed_key);
         CHECK(status == BOARD_OK);
     }
     if (kept.values.mask != 0) {
@@ -171,7 +171,7 @@ static void lb_move_follow(struct server *server, const struct board_task *task,
     struct board_member then;
     board_look_up(board, task->to, NULL, &then);
     bool is_tagged = then.is_there && kept.values.mask != 0 &&
-                     registry_tag(registry, key, &then, &kept.values, &full) == TAGS_OK;
+                     registry_board_tag(registry, key, &then, &kept.values, &full) == TAGS_OK;
     lb_move_tell(server, key, from.is_there && !values[1].is_there,
                  is_tagged || then.is_there != to.is_there ||
                      (then.is_there && then.key != to.key));
@@ -230,7 +230,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         lb_move_in_window(server, task, board);
     } else if (!board_task_settle(server, task, key)) {
         return;
-    } else if (registry_league_parts(server->registry, key, task->member, task->to)) {
+    } else if (league_parts(server->registry, key, task->member, task->to)) {
         task->left_count++;
     } else {
         lb_move_on_board(server, task, key);

@@ -139,7 +139,7 @@ static bool lb_results_check_room(struct lb_results *results) {
         new_count += results->list[i].is_new;
         if (new_count > writing_room(writing)) {
             results->failed = i;
-            writing_refuse_full(results->call, writing->rules);
+            writing_refuse_full(results->call, writing->options);
             return false;
         }
     }

@@ -56,17 +56,17 @@ static const struct binding lb_roll_bindings[] = {
     {0},
 };
 
-/* The rules of the new board if it gets its own window. */
-static bool lb_roll_move_window(const struct call *call, const struct rules *rules,
-                                const struct lb_roll *roll, struct rules *next) {
+/* The options of the new board if it gets its own window. */
+static bool lb_roll_move_window(const struct call *call, const struct board_options *options,
+                                const struct lb_roll *roll, struct board_options *next) {
     const char *word = lb_roll_window_word(roll);
-    if (rules->layout.time.bits == 0) {
+    if (options->layout.time.bits == 0) {
         return call_refuse_format(call, "ERR %s is not allowed: this layout has no TIME", word);
     }
-    if (rules->period.unit != PERIOD_NONE) {
+    if (options->period.unit != PERIOD_NONE) {
         return call_refuse_format(call, "ERR %s is not allowed: PERIOD moves the times", word);
     }
-    rules_copy(rules, next);
+    board_options_copy(options, next);
     next->is_created = true;
     if (!roll->is_end) {
         layout_set_start(&next->layout, roll->window_us);
@@ -80,7 +80,7 @@ static bool lb_roll_move_window(const struct call *call, const struct rules *rul
 
 static void lb_roll_run(struct call *call) {
     struct lb_roll roll = {.expire_at_ms = REGISTRY_NO_EXPIRY};
-    struct rules next;
+    struct board_options next;
     struct bytes archive = call_arg(call, ARG_ARCHIVE);
     if (!syntax_read(call, &roll)) {
         return;
@@ -89,9 +89,9 @@ static void lb_roll_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE) ||
+    if (writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE) ||
         !lb_check_no_copy_is_due(call, key) || !call_check_key(call, archive) ||
-        (roll.has_window && !lb_roll_move_window(call, registry_rules(key), &roll, &next))) {
+        (roll.has_window && !lb_roll_move_window(call, registry_options(key), &roll, &next))) {
         return;
     }
     if (call_find_key(call, archive) != NULL) {

@@ -6,7 +6,7 @@
  * that ARCHIVE, or EX of LB.ROLL, has given them; if that is past, they go at once. */
 #include "server/clients/notify.h"
 #include "server/commands/lb/lb.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 
 static void lb_settle_run(struct call *call) {
     struct registry_key *key;
@@ -17,13 +17,13 @@ static void lb_settle_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (!registry_rules(key)->is_archive) {
+    if (!registry_options(key)->is_archive) {
         reply_error(call->reply,
                     "ERR board is no archive: it has nothing to settle until its PERIOD "
                     "ends, or LB.ROLL ends it");
         return;
     }
-    if (registry_settle_archive(call->registry, key, call->now_ms) != REGISTRY_OK) {
+    if (registry_roll_settle_archive(call->registry, key, call->now_ms) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }

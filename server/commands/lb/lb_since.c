@@ -14,7 +14,8 @@ static const struct board *lb_since_find_archive(const struct call *call,
     const struct board *board;
     do {
         board = keyspace_find_board(call, *name);
-        if (board == NULL || lb_is_archive(archives->rules, rules_of(board_layout(board)))) {
+        if (board == NULL ||
+            lb_is_archive(archives->options, board_options_of(board_layout(board)))) {
             return board;
         }
     } while (lb_archives_next_number(archives, name));
@@ -27,14 +28,15 @@ static bool lb_since_find_last(const struct call *call, const struct board *boar
     struct bytes name = call_arg(call, 1);
     char text[REGISTRY_NAME_MAX];
     struct bytes archive;
-    if (board == NULL || rules_of(board_layout(board))->period.unit == PERIOD_NONE ||
+    if (board == NULL || board_options_of(board_layout(board))->period.unit == PERIOD_NONE ||
         name.size > REGISTRY_KEY_MAX) {
         return true;
     }
     if (!writing_may_use_archives(call, name, ACL_READ)) {
         return false;
     }
-    struct lb_archives archives = lb_archives_begin(name, rules_of(board_layout(board)), text);
+    struct lb_archives archives =
+        lb_archives_begin(name, board_options_of(board_layout(board)), text);
     while (since->board == NULL && lb_archives_next(&archives, &archive)) {
         since->board = lb_since_find_archive(call, &archives, &archive);
     }

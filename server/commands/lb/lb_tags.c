@@ -60,7 +60,7 @@ bool lb_tags_check_room(const struct call *call, struct board *board,
                         const struct tag_values *values) {
     unsigned full = 0;
     bool has_room = tags_fit(board, values, &full);
-    while (!has_room && board_free_remains(board)) { /* as registry_tag does */
+    while (!has_room && board_free_remains(board)) { /* as registry_board_tag does */
         has_room = tags_fit(board, values, &full);
     }
     return has_room || lb_tags_refuse_full(call, board, values, full);

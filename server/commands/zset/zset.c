@@ -82,14 +82,14 @@ bool zset_refuse_sum(const struct call *call, const struct layout_field *field, 
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span,
                       const char *event) {
     if (span.count > 0) {
-        registry_remove_range(call->registry, key, span.rank, span.count);
+        registry_board_cut(call->registry, key, span.rank, span.count);
         zset_end_removal(call, key, event);
     }
 }
 
 void zset_end_removal(const struct call *call, struct registry_key *key, const char *event) {
     call_notify(call, SETTING_EVENT_ZSET, event, registry_name(key));
-    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
         call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
         registry_remove(call->registry, key);
     }

@@ -313,7 +313,7 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         return zset_add_apply_pair(call, writing, zadd, 0, call->ahead);
     }
     if (!zset_add_has_room(call, writing, zadd)) {
-        writing_refuse_full(call, writing->rules);
+        writing_refuse_full(call, writing->options);
         return false;
     }
     if (!zset_add_check_sums(call, writing, zadd)) {

@@ -186,8 +186,8 @@ static bool zset_move_check_member(struct moving *moving, struct moved *moved,
 static bool zset_move_check(struct moving *moving) {
     uint32_t newcomers = 0;
     if (moving->writing.whole != NULL) {
-        return !writing_explain(moving->call, registry_rules(moving->writing.whole),
-                                RULES_WRITE_WHOLE);
+        return !writing_explain(moving->call, registry_options(moving->writing.whole),
+                                BOARD_WRITE_WHOLE);
     }
     if (!writing_choose(&moving->writing, zset_move_judge, moving) ||
         zset_move_refuses_loss(moving)) {
@@ -199,7 +199,7 @@ static bool zset_move_check(struct moving *moving) {
         }
     }
     if (newcomers > writing_room(&moving->writing)) {
-        writing_refuse_full(moving->call, moving->writing.rules);
+        writing_refuse_full(moving->call, moving->writing.options);
         return false;
     }
     return writing_reserve(&moving->writing, &moving->members[0].name, MOVED_STRIDE, moving->count,
@@ -254,7 +254,7 @@ static uint32_t zset_move_take(struct moving *moving) {
             moved->is_taken = member.is_there;
         }
         if (moved->is_taken) {
-            registry_take_member(moving->call->registry, moving->source, &member);
+            registry_board_take(moving->call->registry, moving->source, &member);
             taken_count++;
         }
     }
@@ -319,7 +319,7 @@ static bool zset_move_find(const struct call *call, struct bytes from, struct by
         *source = NULL;
         return true;
     }
-    return !writing_refuses(call, registry_rules(*source), RULES_WRITE_WHOLE);
+    return !writing_refuses(call, registry_options(*source), BOARD_WRITE_WHOLE);
 }
 
 static void zset_move_move_span(const struct call *call, const struct registry_key *source,

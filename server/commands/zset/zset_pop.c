@@ -41,7 +41,7 @@ static void pop_run(struct call *call) {
         reply_array(call->reply, 0);
         return;
     }
-    if (writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+    if (writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE)) {
         return;
     }
     zset_pop_pop(call, key, is_reverse, count,
@@ -122,7 +122,8 @@ static uint64_t zset_pop_count_zmpop(const struct cost_view *view) {
 
 /* Can nothing ever be popped from it, whatever comes? */
 static bool zset_pop_is_hopeless(const struct call *call, const struct registry_key *key) {
-    return rules_refusal_lasts(rules_refuse(registry_rules(key), RULES_WRITE_WHOLE, call->now_ms));
+    return board_options_refusal_lasts(
+        board_options_refuse(registry_options(key), BOARD_WRITE_WHOLE, call->now_ms));
 }
 
 /* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
@@ -137,7 +138,7 @@ static bool zset_pop_find_filled(const struct call *call, struct option_values k
         }
         if (key != NULL && (board_count(&key->board) > 0 || zset_pop_is_hopeless(call, key))) {
             *found = key;
-            return !writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE);
+            return !writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE);
         }
     }
     return true;
@@ -233,7 +234,7 @@ static void bzpop_run(struct call *call) {
 }
 
 static void zset_pop_bzpop_serve(const struct call *call, struct registry_key *key) {
-    if (!writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+    if (!writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE)) {
         zset_pop_reply_bzpop(call, key, call->session->wait.is_reverse);
     }
 }
@@ -303,7 +304,7 @@ const struct command command_zmpop = {
 };
 
 static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *key) {
-    if (!writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+    if (!writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE)) {
         zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
     }
 }

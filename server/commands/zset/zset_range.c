@@ -101,7 +101,7 @@ bool zset_range_find(const struct call *call, const struct registry_key **source
 static void zset_range_store(const struct call *call) {
     const struct registry_key *source;
     struct zset_span span;
-    const struct rules *kept;
+    const struct board_options *kept;
     struct bytes destination = call_arg(call, 1);
     if (!zset_range_find(call, &source, &span) || !call_check_key(call, destination)) {
         return;

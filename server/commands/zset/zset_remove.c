@@ -11,7 +11,7 @@ __attribute__((always_inline)) static inline bool zset_remove_take(const struct 
     if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
         return false;
     }
-    registry_take_member(call->registry, key, &member);
+    registry_board_take(call->registry, key, &member);
     return true;
 }
 
@@ -78,7 +78,7 @@ static uint64_t zset_remove_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool has_window = key != NULL && key->kind == REGISTRY_BOARD;
     return cost_count_members(view) *
-           (1 + (has_window ? (uint64_t)registry_rules(key)->window.count : 0));
+           (1 + (has_window ? (uint64_t)registry_options(key)->window.count : 0));
 }
 
 static void zrem_run(struct call *call) {
@@ -87,11 +87,11 @@ static void zrem_run(struct call *call) {
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
         return;
     }
-    const struct rules *rules = key != NULL ? registry_rules(key) : NULL;
-    if (rules != NULL && writing_refuses(call, rules, RULES_WRITE_MEMBERS)) {
+    const struct board_options *options = key != NULL ? registry_options(key) : NULL;
+    if (options != NULL && writing_refuses(call, options, BOARD_WRITE_MEMBERS)) {
         return;
     }
-    if (rules != NULL && rules->window.count > 0) {
+    if (options != NULL && options->window.count > 0) {
         zset_remove_from_window(call, key);
         return;
     }
@@ -125,7 +125,7 @@ const struct command command_zrem = {
 
 static void zset_remove_remove_span(const struct call *call, struct registry_key *key,
                                     struct zset_span span, const char *event) {
-    if (key != NULL && writing_refuses(call, registry_rules(key), RULES_WRITE_WHOLE)) {
+    if (key != NULL && writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE)) {
         return;
     }
     if (key != NULL) {

@@ -5,7 +5,7 @@
  *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
  *     COMBINE    the copies, a run of members at a time; and SORT
  *     REPLY      ZUNION, ZINTER and ZDIFF: some results at a time, sent as they come
- *     FILL       STORE: the new board, among those that are staged (registry_stage), in order of arrival
+ *     FILL       STORE: the new board, among those that are staged (registry_board_stage), in order of arrival
  *     CHANGE     STORE: whoever changed on the boards meanwhile is combined anew, from the boards themselves. When nobody
  *                is left, the board takes the destination's place: so it is true of this moment, as if all was done now
  *     CLEAR      what was needed for it is freed
@@ -326,7 +326,7 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
     if (!is_outdated) {
         zset_store_end(call, call_arg(call, 1), &steps->filling, &is_outdated);
     }
-    if (is_outdated) { /* the destination has other rules, or members are banned from it */
+    if (is_outdated) { /* the destination has other options, or members are banned from it */
         zset_steps_restart(call, steps);
         return true;
     }

@@ -3,7 +3,7 @@
 
 #include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
-#include "skiplist/keyspace/rules.h"
+#include "skiplist/keyspace/board_options.h"
 #include "skiplist/lookup.h"
 #include "skiplist/run.h"
 
@@ -18,8 +18,8 @@ static struct bytes zset_store_text(struct zset_filling *filling, struct name me
 
 /* false: the error was replied. count: members that the board is to get. */
 static bool zset_store_begin_board(const struct call *call, struct bytes destination,
-                                   const struct rules *kept, unsigned choice, uint32_t count,
-                                   struct zset_filling *filling) {
+                                   const struct board_options *kept, unsigned choice,
+                                   uint32_t count, struct zset_filling *filling) {
     if (!writing_create_board(call, kept, choice, destination, &filling->board)) {
         return false;
     }
@@ -30,8 +30,9 @@ static bool zset_store_begin_board(const struct call *call, struct bytes destina
     filling->kept = kept;
     filling->is_staged = false;
     filling->is_put = false;
-    filling->has_choice = kept == NULL && setting_board_rules_for(&call->server->settings,
-                                                                  destination, choice + 1) != NULL;
+    filling->has_choice =
+        kept == NULL &&
+        setting_board_options_for(&call->server->settings, destination, choice + 1) != NULL;
     filling->is_refused = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
@@ -62,7 +63,7 @@ static void zset_store_close(struct zset_filling *filling) {
 
 /* How many of count members the board keeps: at most its cap. */
 static uint32_t zset_store_kept(const struct zset_filling *filling, uint32_t count) {
-    uint32_t cap = rules_of(board_layout(&filling->board))->cap;
+    uint32_t cap = board_options_of(board_layout(&filling->board))->cap;
     return cap > 0 && count > cap ? cap : count;
 }
 
@@ -70,7 +71,7 @@ static uint32_t zset_store_kept(const struct zset_filling *filling, uint32_t cou
 
 /* A board made by LB.CREATE stays, empty. */
 static void zset_store_clear_destination(const struct call *call, struct bytes destination,
-                                         const struct rules *kept) {
+                                         const struct board_options *kept) {
     struct registry_key *key = call_find_key(call, destination);
     if (kept != NULL) {
         zset_remove_span(call, key, zset_whole(&key->board),
@@ -98,9 +99,10 @@ static enum registry_status zset_store_place(const struct call *call, struct byt
         return registry_put_board(call->registry, database, destination, &filling->board,
                                   call->now_ms);
     }
-    return registry_unstage(call->registry, registry_find_staged(call->registry, filling->staged),
-                            database, destination, rules_of(board_layout(&filling->board)),
-                            zset_store_feeds_redis(call->server), call->now_ms);
+    return registry_board_unstage(
+        call->registry, registry_board_find_staged(call->registry, filling->staged), database,
+        destination, board_options_of(board_layout(&filling->board)),
+        zset_store_feeds_redis(call->server), call->now_ms);
 }
 
 /* Put the board in place, if it was filled without errors. */
@@ -128,13 +130,13 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
 }
 
 const struct board *zset_store_staged(const struct call *call, const struct zset_filling *filling) {
-    return filling->is_staged ? &registry_find_staged(call->registry, filling->staged)->board
+    return filling->is_staged ? &registry_board_find_staged(call->registry, filling->staged)->board
                               : &filling->board;
 }
 
 void zset_store_drop(struct registry *registry, struct zset_filling *filling) {
     if (filling->is_staged) {
-        registry_remove(registry, registry_find_staged(registry, filling->staged));
+        registry_remove(registry, registry_board_find_staged(registry, filling->staged));
         filling->is_staged = false;
     }
 }
@@ -250,13 +252,13 @@ static bool zset_store_put_results(const struct call *call, struct bytes destina
 
 bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
                       uint32_t count, struct zset_filling *filling) {
-    const struct rules *kept;
+    const struct board_options *kept;
     if (!writing_may_replace(call, destination, &kept) ||
         !zset_store_begin_board(call, destination, kept, choice, count, filling)) {
         return false;
     }
-    filling->is_staged =
-        registry_stage(call->registry, board_layout(&filling->board), &filling->staged) != NULL;
+    filling->is_staged = registry_board_stage(call->registry, board_layout(&filling->board),
+                                              &filling->staged) != NULL;
     if (!filling->is_staged) {
         zset_store_discard(call->registry, filling);
         return call_out_of_memory(call);
@@ -285,13 +287,13 @@ bool zset_store_add(const struct call *call, struct bytes destination, struct zs
 }
 
 bool zset_store_put(const struct call *call, struct zset_filling *filling) {
-    struct registry_key *key = registry_find_staged(call->registry, filling->staged);
+    struct registry_key *key = registry_board_find_staged(call->registry, filling->staged);
     struct lookup lookups[LOOKUP_GROUP];
     struct bytes names[LOOKUP_GROUP];
     struct board_member found;
     if (!board_is_latest(&key->board)) {
         enum board_status status =
-            registry_append_members(call->registry, key, filling->entries, filling->count);
+            registry_board_append(call->registry, key, filling->entries, filling->count);
         filling->count = 0;
         return status == BOARD_OK || call_out_of_memory(call);
     }
@@ -304,7 +306,7 @@ bool zset_store_put(const struct call *call, struct zset_filling *filling) {
         lookup_members(&key->board, names, 1, count, lookups);
         for (unsigned i = 0; i < count; i++) {
             board_look_up(&key->board, names[i], &lookups[i], &found);
-            if (registry_put_member(call->registry, key, &found, entries[i].key) != BOARD_OK) {
+            if (registry_board_put(call->registry, key, &found, entries[i].key) != BOARD_OK) {
                 return call_out_of_memory(call);
             }
         }
@@ -315,15 +317,15 @@ bool zset_store_put(const struct call *call, struct zset_filling *filling) {
 
 bool zset_store_change_member(const struct call *call, struct zset_filling *filling,
                               struct bytes member, bool is_there, uint64_t key) {
-    struct registry_key *staged = registry_find_staged(call->registry, filling->staged);
+    struct registry_key *staged = registry_board_find_staged(call->registry, filling->staged);
     struct board_member found;
     board_look_up(&staged->board, member, NULL, &found);
     if (is_there) {
-        return registry_put_member(call->registry, staged, &found, key) == BOARD_OK ||
+        return registry_board_put(call->registry, staged, &found, key) == BOARD_OK ||
                call_out_of_memory(call);
     }
     if (found.is_there) {
-        registry_take_member(call->registry, staged, &found);
+        registry_board_take(call->registry, staged, &found);
     }
     return true;
 }
@@ -354,14 +356,15 @@ bool zset_store_change(const struct call *call, struct bytes destination,
 static void zset_store_cut(const struct call *call, const struct zset_filling *filling,
                            uint32_t rank, uint32_t count) {
     if (count > 0) {
-        registry_remove_range(call->registry, registry_find_staged(call->registry, filling->staged),
-                              rank, count);
+        registry_board_cut(call->registry,
+                           registry_board_find_staged(call->registry, filling->staged), rank,
+                           count);
     }
 }
 
 void zset_store_end(const struct call *call, struct bytes destination, struct zset_filling *filling,
                     bool *is_outdated) {
-    const struct rules *kept;
+    const struct board_options *kept;
     if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
@@ -397,12 +400,12 @@ static enum decimal_status zset_store_judge(const void *scores, const struct lay
 static bool zset_store_choose(const struct call *call, struct bytes destination,
                               struct zset_filling *filling, struct combine *combine) {
     const struct results_of_call scores = {.call = call, .combine = combine};
-    const struct rules *rules =
-        registry_rules_taking(call->registry, destination, zset_store_judge, &scores);
+    const struct board_options *options =
+        registry_options_taking(call->registry, destination, zset_store_judge, &scores);
     struct board board;
     filling->has_choice = false;
     filling->is_refused = false;
-    if (!registry_create_board_like(call->registry, rules, &board)) {
+    if (!registry_create_board_like(call->registry, options, &board)) {
         return call_out_of_memory(call);
     }
     registry_discard_board(call->registry, &filling->board);
@@ -432,7 +435,7 @@ static void zset_store_store_results(const struct call *call, struct bytes desti
 
 void zset_store_results(const struct call *call, struct bytes destination,
                         struct combine *combine) {
-    const struct rules *kept;
+    const struct board_options *kept;
     if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
@@ -493,7 +496,7 @@ static void zset_store_converted(const struct call *call, struct bytes destinati
 
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span) {
-    const struct rules *kept;
+    const struct board_options *kept;
     if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
@@ -515,11 +518,11 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
 
 bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
                              const struct registry_key *key, const struct board *board) {
-    const struct rules *rules = call_board(key) != NULL ? registry_rules(key) : NULL;
-    if (rules == NULL || !rules->is_created) {
-        rules = setting_board_rules_for(&call->server->settings, destination, 0);
+    const struct board_options *options = call_board(key) != NULL ? registry_options(key) : NULL;
+    if (options == NULL || !options->is_created) {
+        options = setting_board_options_for(&call->server->settings, destination, 0);
     }
-    return layout_keys_equal(&rules->layout, board_layout(board));
+    return layout_keys_equal(&options->layout, board_layout(board));
 }
 
 /* The banned members of a board, of which few members are many. */
@@ -551,7 +554,7 @@ static bool zset_store_drop_banned(const struct call *call, struct bytes destina
                             .database = keyspace_number(call->session->database)};
     struct bytes member;
     buffer_init(&banned.names, 0);
-    registry_each(call->registry, BAN_DATABASE, call->now_ms, zset_store_note_banned, &banned);
+    registry_walk_each(call->registry, BAN_DATABASE, call->now_ms, zset_store_note_banned, &banned);
     bool has_memory = !banned.names.is_broken;
     for (size_t at = 0; has_memory && at < banned.names.size; at += member.size) {
         memcpy(&member.size, banned.names.at + at, sizeof member.size);

@@ -13,15 +13,15 @@
 
 enum { ZSET_STORE_PORTION = 4 * BLOCK_ENTRIES_MAX }; /* entries appended at once */
 
-/* A board being filled; in steps that is a staged one (registry_stage), and this stays empty. */
+/* A board being filled; in steps that is a staged one (registry_board_stage), and this stays empty. */
 struct zset_filling {
     struct board board;
-    const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
-    uint64_t staged;          /* in steps: its number */
-    bool is_staged;           /* in steps, until it has its name or is dropped */
-    bool is_put;              /* in place: owned by the registry */
-    bool has_choice;          /* it may get another layout yet */
-    bool is_refused;          /* a result does not fit this one */
+    const struct board_options *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
+    uint64_t staged;                  /* in steps: its number */
+    bool is_staged;                   /* in steps, until it has its name or is dropped */
+    bool is_put;                      /* in place: owned by the registry */
+    bool has_choice;                  /* it may get another layout yet */
+    bool is_refused;                  /* a result does not fit this one */
     bool has_bans;
     enum board_status status;
     uint32_t count;
@@ -33,7 +33,7 @@ struct zset_filling {
  * added in each step; then change members one by one (result NULL: it is none); end. After begin, discard follows in
  * any case, and before it drop, unless the job ends because others change the keys from now on. false: the error was
  * replied. choice: the index of the layout among those that a new board may have. Where a result does not fit, and
- * has_choice, nothing was replied: begin with the next. end: *is_outdated, nothing was replied, the destination has other rules than at the beginning. */
+ * has_choice, nothing was replied: begin with the next. end: *is_outdated, nothing was replied, the destination has other options than at the beginning. */
 MUST_CHECK bool zset_store_begin(const struct call *call, struct bytes destination, unsigned choice,
                                  uint32_t count, struct zset_filling *filling);
 MUST_CHECK bool zset_store_add(const struct call *call, struct bytes destination,

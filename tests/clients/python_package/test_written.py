@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 import unittest
+from dataclasses import fields
 
 import process
+from leaderboard_client.events import MEMBERS, Event
 from leaderboard_client.parse import as_dict
 from leaderboard_client.words import decode
 
@@ -58,6 +60,12 @@ class Written(unittest.TestCase):
                      "active_defrag_running", "expired_time_cap_reached_count", "evicted_keys", "latest_fork_usec",
                      "total_forks", "unexpected_error_replies"}
         self.assertEqual({name.replace("_human", "") for name in lines} - figures, constants)
+
+    def test_what_every_event_says_has_a_place(self):
+        said = {each.partition(":")[0] for row in described()["channels"] for message in row["messages"].split("|")
+                if message[0] != "[" for each in message.split()[1:]}
+        self.assertEqual({MEMBERS.get(each, each) for each in said} - {each.name for each in fields(Event)}, set())
+        self.assertGreater(len(said), 5)
 
     def test_the_half_without_asyncio_has_nothing_of_it(self):
         for name in ("commands", "board", "senders"):

@@ -21,7 +21,7 @@ static void check(const struct harness *h) {
 static void step(struct harness *h) {
     server_update_time(&h->server);
     (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 100);
-    (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+    (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
     while (follow_step(&h->server)) {}
     check(h);
 }

@@ -24,8 +24,8 @@ NOTIFY_TEST(a_key_that_expires_is_told_once_however_that_is_found_out, EVENTS) {
             harness_expect(h, s, "ZCARD k", ":0\r\n");
         } else {
             server_update_time(&h->server);
-            assert_int_equal(registry_expire_due(h->server.registry, h->server.clock.now_ms, 10),
-                             1);
+            assert_int_equal(
+                registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 10), 1);
         }
         assert_string_equal(harness_output(listener), EVENT("expired", 7));
         harness_expect(h, s, "ZCARD k", ":0\r\n");

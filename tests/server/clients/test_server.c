@@ -34,7 +34,7 @@ SERVER_TEST(flushdb_empties_its_database_and_flushall_every_one) {
         harness_run(h, s, "SELECT 5");
         harness_expect(h, s, "DBSIZE", i < 3 ? ":1\r\n" : ":0\r\n");
     }
-    assert_int_equal(registry_next_due(h->server.registry), REGISTRY_NO_EXPIRY);
+    assert_int_equal(registry_expiry_next_due(h->server.registry), REGISTRY_NO_EXPIRY);
     harness_expect(h, s, "FLUSHDB ASYNC SYNC", "-ERR syntax error\r\n");
     harness_expect(h, s, "FLUSHALL NOW", "-ERR syntax error\r\n");
 }

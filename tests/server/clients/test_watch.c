@@ -327,7 +327,7 @@ static void look_at(void *context, const struct registry_key *key) {
 /* Every key whose content has changed must have been reported. */
 static void compare_census(struct census *census, const char *command) {
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(census->registry, database, INT64_MIN + 1, look_at, census);
+        registry_walk_each(census->registry, database, INT64_MIN + 1, look_at, census);
     }
     for (uint32_t i = 0; i < census->count; i++) {
         struct seen_key *seen = &census->keys[i];
@@ -363,7 +363,7 @@ TEST(whatever_changes_a_key_is_told) {
         harness_run_args(h, s, requests.args, requests.arg_count);
         compare_census(&census, requests.args[0].at);
         if (random_below(&random, 20) == 0) {
-            registry_expire_due(h->server.registry, h->server.clock.now_ms, 1);
+            registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 1);
             compare_census(&census, "expiry");
         }
     }
@@ -373,7 +373,7 @@ TEST(whatever_changes_a_key_is_told) {
     harness_destroy(h);
 }
 
-/* ---- the rules ---- */
+/* ---- the options ---- */
 
 SERVER_TEST(nil_is_a_resp3_null) {
     struct session *other = harness_connect(h);
@@ -455,7 +455,8 @@ SERVER_TEST(a_key_that_expires_meanwhile_has_changed) {
             harness_run(h, other, meanwhile[i]);
         } else {
             server_update_time(&h->server);
-            assert_int_equal(registry_expire_due(h->server.registry, h->server.clock.now_ms, 9), 1);
+            assert_int_equal(
+                registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 9), 1);
         }
         expect_exec(h, s, NIL);
     }

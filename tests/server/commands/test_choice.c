@@ -180,7 +180,7 @@ CHOICE_TEST(a_board_whose_line_has_a_period_has_no_choice) {
     zset_expect(h, "EXISTS hourly:1", ":0");
 }
 
-/* Its rules are the league's, not the configuration's. */
+/* Its options are the league's, not the configuration's. */
 HARNESS_TEST(a_room_of_a_league_has_no_choice, NULL) {
     zset_expect(h,
                 "LB.LEAGUE CREATE lg FIELD a 8 TIME 40 MS PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1",

@@ -122,10 +122,10 @@ TEST(the_stale_leave_every_board_with_one_pass) {
         }
         h->wall_us += 2 * HOUR_US;
         server_update_time(&h->server);
-        registry_begin_stale(h->server.registry);
+        registry_stale_begin(h->server.registry);
         do {
             go_on(h, &random, lines, COUNT_OF(lines));
-        } while (registry_step_stale(h->server.registry, h->server.clock.now_ms, 4));
+        } while (registry_stale_step(h->server.registry, h->server.clock.now_ms, 4));
         registry_walk_end(h->server.registry);
         expect_nowhere(h, "s:*", "ann", NULL);
         harness_tear_down(&at);

@@ -202,7 +202,7 @@ WINDOW_TEST(a_board_that_goes_in_any_way_takes_the_running_periods_along) {
         }
         h->wall_us += 6000;
         server_update_time(&h->server);
-        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
         settle(h);
         zset_run(h, "DEL auto:a other");
         const char *keys = zset_run(h, "KEYS *");
@@ -284,7 +284,7 @@ WINDOW_TEST(a_period_that_has_expired_is_noted_by_what_looks_for_it) {
             server_update_time(&h->server);
             zset_run(h, "%s", rows[i][0]);
             settle(h);
-            (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+            (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
             settle(h);
             zset_expect(h, "ZSCORE w ann", rows[i][1 + is_leaving]);
             zset_expect(h, "ZSCORE w bob", "nil");
@@ -573,7 +573,7 @@ WINDOW_TEST(what_the_running_period_brings_is_to_be_settled_when_it_is_over) {
         zset_expect_part(h, "INFO stats", "unsettled_archives:1");
         zset_expect_part(h, formatted("LB.INFO %s", archive), "ended :179");
         pass_hours(h, 4);
-        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
         zset_expect(h, formatted("EXISTS %s", archive), i == 0 ? ":0" : ":1");
         zset_expect(h, formatted("LB.SETTLE %s", archive), i == 0 ? ":0" : ":1");
         zset_expect(h, formatted("EXISTS %s", archive), ":0");
@@ -659,16 +659,16 @@ WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
         pass_hours(h, 3);
         zset_run(h, i == 0 ? "LB.SETTLE none" : "LB.SETTLE w@2026-11-28T05");
         zset_expect(h, "ZADD w 1 ann", ":0");
-        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
         settle(h);
         zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[bob 6 ann 6]");
         pass_hours(h, 2);
-        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
         settle(h);
         zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 1]");
         zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":1");
         pass_hours(h, 1);
-        (void)registry_expire_due(h->server.registry, h->server.clock.now_ms, 100);
+        (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 100);
         zset_expect(h, i == 0 ? "EXISTS w@2026-11-27T05" : "EXISTS w@2026-11-28T05", ":0");
     }
 }
@@ -681,7 +681,7 @@ WINDOW_TEST(a_period_is_kept_as_long_as_archives_are_when_it_ends) {
     pass_hours(h, 1);
     zset_expect(h, "ZSCORE w@2026-11-26T05 ann", "5");
     zset_expect_begin(h, "PTTL w@2026-11-26T05", ":");
-    assert_true(registry_expiring_count(h->server.registry, 0) == 1);
+    assert_true(registry_expiry_count(h->server.registry, 0) == 1);
 }
 
 WINDOW_TEST(a_window_can_be_altered) {
@@ -1050,10 +1050,11 @@ static void twin_compare(struct twin *twin) {
     const char *reason = NULL;
     bool is_anew = false;
     if (key != NULL) {
-        const struct rules *rules = registry_rules(key);
+        const struct board_options *options = registry_options(key);
         twin->first = (int)((registry_state(key)->from_ms - twin->begin_us / 1000) / 3600000);
         is_anew = registry_state(key)->is_anew;
-        assert_int_equal((rules->period_start_ms - twin->begin_us / 1000) / 3600000, twin->period);
+        assert_int_equal((options->period_start_ms - twin->begin_us / 1000) / 3600000,
+                         twin->period);
     }
     for (int member = 0; member < TWIN_MEMBERS; member++) {
         int value;
@@ -1340,7 +1341,7 @@ WINDOW_TEST(a_period_that_begins_with_0_between_two_steps_counts) {
 
 /* ---- look-ups that change another board ---- */
 
-/* A period's board that expires makes the whole board anew, with other rules: who looks it up still has those of before. */
+/* A period's board that expires makes the whole board anew, with other options: who looks it up still has those of before. */
 WINDOW_TEST(a_period_may_expire_while_ranks_since_the_last_are_asked) {
     zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
     for (int i = 0; i < 3; i++) {

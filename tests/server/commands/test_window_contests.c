@@ -275,7 +275,7 @@ CONTESTS_TEST(a_board_whose_window_is_taken_away_may_be_copied) {
     zset_expect(h, "LB.ALTER auto:a WINDOW NONE COPY", "+OK");
     zset_expect(h, "LB.ADD auto:a INCR 2 ann", ":1");
     pass_hours(h, 1);
-    while (registry_archive_step(h->server.registry, h->server.clock.now_ms, 64)) {}
+    while (registry_roll_archive_step(h->server.registry, h->server.clock.now_ms, 64)) {}
     zset_expect(h, "KEYS *", "[auto:a auto:a@2026-11-26T05]");
     zset_expect(h, "ZSCORE auto:a ann", "7");
     zset_expect(h, "ZSCORE auto:a@2026-11-26T05 ann", "7");

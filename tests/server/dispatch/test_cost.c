@@ -83,7 +83,7 @@ static bool is_small(const char *complexity) {
         "O(n) in the entries returned",
         "O(n) in the commands asked for",
         "O(n) in the arguments",
-        /* users and their rules, which operators make */
+        /* users and their options, which operators make */
         "O(n) in the connections, for each user",
         "O(n) in the rules given and those of the user",
         "O(n) in the rules of the user",

@@ -33,10 +33,10 @@ static void assert_text(struct bytes text, struct bytes expected) {
 }
 
 /* NULL: of no board. */
-static void assert_same_rules(const struct effect *a, const struct effect *b) {
-    assert_int_equal(a->rules != NULL, b->rules != NULL);
-    assert_true(a->rules == NULL || rules_equal(a->rules, b->rules));
-    if (b->rules != NULL && rules_have_state(b->rules) && b->state != NULL) {
+static void assert_same_options(const struct effect *a, const struct effect *b) {
+    assert_int_equal(a->options != NULL, b->options != NULL);
+    assert_true(a->options == NULL || board_options_equal(a->options, b->options));
+    if (b->options != NULL && board_options_have_state(b->options) && b->state != NULL) {
         assert_memory_equal(a->state, b->state, sizeof *a->state);
     }
 }
@@ -78,15 +78,15 @@ static void assert_reads_effect(const struct effect *expected) {
     case EFFECT_COPY:
         assert_int_equal(effect->to_database, expected->to_database);
         assert_text(effect->to_name, expected->to_name);
-        assert_same_rules(effect, expected);
+        assert_same_options(effect, expected);
         assert_true(effect->expire_at_ms == expected->expire_at_ms);
         break;
     case EFFECT_EXPIRE:
         assert_true(effect->expire_at_ms == expected->expire_at_ms);
         break;
     case EFFECT_CREATE:
-    case EFFECT_RULES:
-        assert_same_rules(effect, expected);
+    case EFFECT_OPTIONS:
+        assert_same_options(effect, expected);
         break;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
@@ -112,10 +112,10 @@ static void assert_round_trip(const struct effect *effects, size_t count) {
     buffer_deinit(&chunk);
 }
 
-static void parse_rules(const char *layout, struct rules *rules) {
+static void parse_options(const char *layout, struct board_options *options) {
     char error[LAYOUT_ERROR_MAX];
-    memset(rules, 0, sizeof *rules);
-    assert_int_equal(layout_parse(bytes_from_text(layout), &rules->layout, error), LAYOUT_OK);
+    memset(options, 0, sizeof *options);
+    assert_int_equal(layout_parse(bytes_from_text(layout), &options->layout, error), LAYOUT_OK);
 }
 
 enum { EACH_KIND = 32 };
@@ -123,30 +123,30 @@ enum { EACH_KIND = 32 };
 /* One effect of each kind, with the smallest and largest values of a record. */
 static void make_each_kind(struct effect *effects) {
     static char long_value[1000];
-    static struct rules plain;
-    static struct rules full;
-    static struct rules tagged;
+    static struct board_options plain;
+    static struct board_options full;
+    static struct board_options tagged;
     static const struct board_state settled = {.ended_ms = -1, .is_settled = true};
     static const struct board_state left = {
         .from_ms = 3600000, .left = UINT32_MAX, .is_anew = true};
-    parse_rules("FIELD a 30 TIME 30 S", &plain);
-    parse_rules("FIELD a 30 TIME 30 S TAG country 8 TAG abcdefghijklmnopqrstuvwxyz012345 24",
-                &tagged);
-    parse_rules("FIELD lead 5 ASC SIGNED SCALE 3 FIELD second 7 TIME 52 US END "
-                "2099-01-01T00:00:00Z LATEST",
-                &full);
+    parse_options("FIELD a 30 TIME 30 S", &plain);
+    parse_options("FIELD a 30 TIME 30 S TAG country 8 TAG abcdefghijklmnopqrstuvwxyz012345 24",
+                  &tagged);
+    parse_options("FIELD lead 5 ASC SIGNED SCALE 3 FIELD second 7 TIME 52 US END "
+                  "2099-01-01T00:00:00Z LATEST",
+                  &full);
     full.cap = UINT32_MAX;
     full.keeps_best = true;
     full.is_created = true;
     full.period.unit = PERIOD_MONTH;
     full.period.every = 1;
     full.period.zone_minutes = PERIOD_ZONE_MIN;
-    full.archives_max = RULES_ARCHIVES_ALL;
-    rules_begin_period(&full, -INT64_C(1795000000000));
+    full.archives_max = BOARD_ARCHIVES_ALL;
+    board_options_begin_period(&full, -INT64_C(1795000000000));
     const struct bytes name = BYTES("k");
     const struct bytes archive = BYTES("archive");
     const struct effect each[EACH_KIND] = {
-        {.kind = EFFECT_CREATE, .name = name, .rules = &plain},
+        {.kind = EFFECT_CREATE, .name = name, .options = &plain},
         {.kind = EFFECT_PUT, .name = name, .member = BYTES("ann"), .member_key = 700},
         {.kind = EFFECT_PUT, .name = name, .member = BYTES("bob"), .member_key = 701},
         {.kind = EFFECT_TAKE, .name = name, .member = BYTES("ann")},
@@ -154,18 +154,18 @@ static void make_each_kind(struct effect *effects) {
         {.kind = EFFECT_CUT, .name = name, .rank = UINT32_MAX, .count = 0},
         {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = REGISTRY_NO_EXPIRY},
         {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = INT64_MAX},
-        {.kind = EFFECT_RULES, .name = name, .rules = &full},
+        {.kind = EFFECT_OPTIONS, .name = name, .options = &full},
         {.kind = EFFECT_RENAME,
          .name = name,
          .to_database = 15,
          .to_name = archive,
-         .rules = &full,
+         .options = &full,
          .expire_at_ms = 5},
         {.kind = EFFECT_COPY,
          .database = 15,
          .name = archive,
          .to_name = name,
-         .rules = &plain,
+         .options = &plain,
          .expire_at_ms = REGISTRY_NO_EXPIRY},
         {.kind = EFFECT_REMOVE, .database = 15, .name = archive},
         {.kind = EFFECT_FLUSH, .database = 15},
@@ -203,7 +203,7 @@ static void make_each_kind(struct effect *effects) {
          .to_name = name,
          .expire_at_ms = REGISTRY_NO_EXPIRY},
         {.kind = EFFECT_REMOVE, .name = archive},
-        {.kind = EFFECT_RULES, .name = name, .rules = &tagged},
+        {.kind = EFFECT_OPTIONS, .name = name, .options = &tagged},
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\2DE")},
         {.kind = EFFECT_PUT, .name = name, .member = BYTES("bob"), .member_key = 8},
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\0")},
@@ -284,7 +284,7 @@ TEST(a_change_of_board_is_never_missed) {
     assert_round_trip(effects, COUNT_OF(effects));
 }
 
-/* ---- rules ---- */
+/* ---- options ---- */
 
 static void pick_further(struct random *random, struct period *period) {
     static const char *const zones[] = {"Europe/Berlin", "America/New_York", "Pacific/Apia"};
@@ -300,26 +300,27 @@ static void pick_further(struct random *random, struct period *period) {
     }
 }
 
-static void pick_guards(struct random *random, struct rules *rules) {
-    rules->limit = rules->cap == 0 ? (uint32_t)random_next(random) : 0;
-    rules->guards = (uint8_t)random_below(random, 8);
-    if ((rules->guards & RULES_OPENS) != 0) {
-        rules->opens_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+static void pick_guards(struct random *random, struct board_options *options) {
+    options->limit = options->cap == 0 ? (uint32_t)random_next(random) : 0;
+    options->guards = (uint8_t)random_below(random, 8);
+    if ((options->guards & BOARD_OPENS) != 0) {
+        options->opens_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
-    if ((rules->guards & RULES_CLOSES) != 0) {
-        rules->closes_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+    if ((options->guards & BOARD_CLOSES) != 0) {
+        options->closes_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
 }
 
-static void pick_contests(struct random *random, struct rules *rules, struct board_state *state) {
+static void pick_contests(struct random *random, struct board_options *options,
+                          struct board_state *state) {
     uint64_t parts = random_below(random, 64);
-    rules->settles = (parts & 1) != 0;
-    rules->copies = (parts & 2) != 0 && rules->period.unit != PERIOD_NONE;
-    if ((parts & 4) != 0 && rules->layout.time.bits > 0) {
-        rules->stale_ms = 1 + (int64_t)random_below(random, RULES_STALE_MAX_MS);
+    options->settles = (parts & 1) != 0;
+    options->copies = (parts & 2) != 0 && options->period.unit != PERIOD_NONE;
+    if ((parts & 4) != 0 && options->layout.time.bits > 0) {
+        options->stale_ms = 1 + (int64_t)random_below(random, BOARD_STALE_MAX_MS);
     }
     if ((parts & 24) != 0) {
-        rules->is_archive = true;
+        options->is_archive = true;
         state->is_settled = (parts & 8) == 0;
         state->ended_ms = (int64_t)random_next(random);
     }
@@ -328,40 +329,41 @@ static void pick_contests(struct random *random, struct rules *rules, struct boa
     }
 }
 
-static void make_random_league(struct random *random, struct rules *rules) {
-    *rules = (struct rules){.guards = RULES_LEAGUE, .is_created = true};
-    league_init_layout(&rules->layout);
-    rules->league = (struct rules_league){.room = 1 + (uint16_t)random_below(random, 1000),
-                                          .tiers = 1 + (uint8_t)random_below(random, 255),
-                                          .up = (uint16_t)random_next(random),
-                                          .down = (uint16_t)random_next(random),
-                                          .idle_goes_down = random_below(random, 2) == 0};
+static void make_random_league(struct random *random, struct board_options *options) {
+    *options = (struct board_options){.guards = BOARD_LEAGUE, .is_created = true};
+    league_init_layout(&options->layout);
+    options->league = (struct board_league){.room = 1 + (uint16_t)random_below(random, 1000),
+                                            .tiers = 1 + (uint8_t)random_below(random, 255),
+                                            .up = (uint16_t)random_next(random),
+                                            .down = (uint16_t)random_next(random),
+                                            .idle_goes_down = random_below(random, 2) == 0};
 }
 
-static void pick_window(struct random *random, struct rules *rules, struct board_state *state) {
-    if (rules->period.unit == PERIOD_NONE) {
-        rules->window = (struct rules_window){.is_share = true};
+static void pick_window(struct random *random, struct board_options *options,
+                        struct board_state *state) {
+    if (options->period.unit == PERIOD_NONE) {
+        options->window = (struct board_window){.is_share = true};
         state->from_ms = (int64_t)random_below(random, UINT64_C(1) << 50);
         return;
     }
-    if (layout_field_decays(&rules->layout.fields[0])) {
+    if (layout_field_decays(&options->layout.fields[0])) {
         return;
     }
-    rules->cap = 0;
-    rules->limit = 0;
-    rules->archives_are_writable = false;
-    rules->archives_max = RULES_ARCHIVES_ALL;
-    rules->window =
-        (struct rules_window){.count = (uint16_t)(2 + random_below(random, RULES_WINDOW_MAX - 1)),
+    options->cap = 0;
+    options->limit = 0;
+    options->archives_are_writable = false;
+    options->archives_max = BOARD_ARCHIVES_ALL;
+    options->window =
+        (struct board_window){.count = (uint16_t)(2 + random_below(random, BOARD_WINDOW_MAX - 1)),
                               .is_best = random_below(random, 2) == 0};
     *state = (struct board_state){.is_anew = random_below(random, 2) == 0,
                                   .left = (uint32_t)random_next(random),
-                                  .from_ms = rules->period_start_ms -
+                                  .from_ms = options->period_start_ms -
                                              (int64_t)random_below(random, UINT64_C(1) << 40)};
 }
 
-static void make_random_rules(struct random *random, struct rules *rules,
-                              struct board_state *state) {
+static void make_random_options(struct random *random, struct board_options *options,
+                                struct board_state *state) {
     static const char *const layouts[] = {
         "FIELD a 64",
         "FIELD a 60 SCALE 3 DECAY 6 H FIELD b 4",
@@ -377,37 +379,37 @@ static void make_random_rules(struct random *random, struct rules *rules,
         "FIELD a 64 TAG a 1 TAG b 2 TAG c 3 TAG d 4 TAG e 5 TAG f 6 TAG g 7 TAG h 4",
     };
     if (random_below(random, 8) == 0) {
-        make_random_league(random, rules);
+        make_random_league(random, options);
         return;
     }
-    parse_rules(layouts[random_below(random, COUNT_OF(layouts))], rules);
-    rules->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
-    rules->keeps_best = random_below(random, 2) == 0;
-    rules->is_created = random_below(random, 2) == 0;
+    parse_options(layouts[random_below(random, COUNT_OF(layouts))], options);
+    options->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
+    options->keeps_best = random_below(random, 2) == 0;
+    options->is_created = random_below(random, 2) == 0;
     if (random_below(random, 2) == 0) {
-        rules->cap = random_below(random, 2) == 0 ? rules->cap : 0;
-        pick_guards(random, rules);
+        options->cap = random_below(random, 2) == 0 ? options->cap : 0;
+        pick_guards(random, options);
     }
-    rules->period.unit = (enum period_unit)random_below(random, PERIOD_UNITS);
-    if (rules->period.unit != PERIOD_NONE) {
+    options->period.unit = (enum period_unit)random_below(random, PERIOD_UNITS);
+    if (options->period.unit != PERIOD_NONE) {
         int zone = (int)random_below(random, PERIOD_ZONE_MAX - PERIOD_ZONE_MIN + 1);
-        rules->period.zone_minutes = (int16_t)(zone + PERIOD_ZONE_MIN);
-        rules->period.every = 1;
+        options->period.zone_minutes = (int16_t)(zone + PERIOD_ZONE_MIN);
+        options->period.every = 1;
         if (random_below(random, 2) == 0) {
-            pick_further(random, &rules->period);
+            pick_further(random, &options->period);
         }
-        rules->archives_are_writable = random_below(random, 2) == 0;
-        rules->archives_max = random_below(random, 8) == 0
-                                  ? RULES_ARCHIVES_ALL
-                                  : (uint32_t)random_below(random, PERIOD_COUNT_MAX + 1);
-        rules_begin_period(rules, (int64_t)random_below(random, UINT64_C(1) << 41));
+        options->archives_are_writable = random_below(random, 2) == 0;
+        options->archives_max = random_below(random, 8) == 0
+                                    ? BOARD_ARCHIVES_ALL
+                                    : (uint32_t)random_below(random, PERIOD_COUNT_MAX + 1);
+        board_options_begin_period(options, (int64_t)random_below(random, UINT64_C(1) << 41));
     }
     switch (random_below(random, 3)) {
     case 0:
-        pick_contests(random, rules, state);
+        pick_contests(random, options, state);
         break;
     case 1:
-        pick_window(random, rules, state);
+        pick_window(random, options, state);
         break;
     default:
         break;
@@ -418,43 +420,43 @@ static void make_random_rules(struct random *random, struct rules *rules,
 TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
     struct buffer out;
     char error[TZDATA_ERROR_MAX];
-    struct rules rules;
-    parse_rules("FIELD a 30 TIME 30 MS", &rules);
-    rules.period = (struct period){
+    struct board_options options;
+    parse_options("FIELD a 30 TIME 30 MS", &options);
+    options.period = (struct period){
         .unit = PERIOD_DAY, .every = 1, .zone = tzdata_find(BYTES("Europe/Berlin"), error)};
-    assert_non_null(rules.period.zone);
-    rules_begin_period(&rules, INT64_C(1794830400000));
-    int64_t end_ms = rules.period_end_ms;
-    rules.period_end_ms += 3600000;
+    assert_non_null(options.period.zone);
+    board_options_begin_period(&options, INT64_C(1794830400000));
+    int64_t end_ms = options.period_end_ms;
+    options.period_end_ms += 3600000;
     buffer_init(&out, 0);
     effect_bytes_encode_begin(&encoder, &out);
     effect_bytes_encode(
-        &encoder, &(struct effect){.kind = EFFECT_CREATE, .name = BYTES("d"), .rules = &rules});
+        &encoder, &(struct effect){.kind = EFFECT_CREATE, .name = BYTES("d"), .options = &options});
     effect_bytes_decode_begin(&decoder, (struct bytes){out.at, out.size});
     assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_EFFECT);
-    assert_true(decoder.effect.rules->period_end_ms == end_ms);
+    assert_true(decoder.effect.options->period_end_ms == end_ms);
     assert_null(decoder.missing_zone);
     buffer_deinit(&out);
 }
 
 TEST(more_rules_than_slots_are_all_kept) {
     enum { RULES = 3 * EFFECT_RULES_SLOTS, EFFECTS = 4000 };
-    static struct rules rules[RULES];
+    static struct board_options options[RULES];
     static struct board_state states[RULES];
     static struct effect effects[EFFECTS];
     struct random random = random_begin(__func__);
     for (int i = 0; i < RULES; i++) {
-        make_random_rules(&random, &rules[i], &states[i]);
+        make_random_options(&random, &options[i], &states[i]);
     }
     for (int i = 0; i < EFFECTS; i++) {
-        /* Runs of a few rules, so that slots are used again, then others, so that they are
+        /* Runs of a few options, so that slots are used again, then others, so that they are
          * replaced. */
         uint64_t which = random_below(&random, i / 200 % 2 == 0 ? 4 : RULES);
         effects[i] = (struct effect){
             .kind = random_below(&random, 2) == 0 ? EFFECT_CREATE : EFFECT_RENAME,
             .name = BYTES("k"),
             .to_name = BYTES("l"),
-            .rules = &rules[which],
+            .options = &options[which],
             .state = &states[which],
             .expire_at_ms = (int64_t)random_next(&random),
         };
@@ -465,7 +467,7 @@ TEST(more_rules_than_slots_are_all_kept) {
 /* The widest layout there is: 64 fields and 8 tags, whose names are as long as they may be. */
 TEST(the_longest_rules_fit) {
     static char text[LAYOUT_TEXT_MAX];
-    struct rules rules;
+    struct board_options options;
     int size = 0;
     for (int i = 0; i < LAYOUT_FIELDS_MAX; i++) {
         size += snprintf(text + size, sizeof text - (size_t)size,
@@ -476,17 +478,17 @@ TEST(the_longest_rules_fit) {
         size += snprintf(text + size, sizeof text - (size_t)size,
                          " TAG abcdefghijklmnopqrstuvwxyz0123%02d 4", i);
     }
-    parse_rules(text, &rules);
-    rules.period.unit = PERIOD_DAY;
-    rules.period.every = 1;
-    rules_begin_period(&rules, 1);
-    rules.cap = UINT32_MAX;
-    rules.copies = true;
-    rules.is_archive = true;
+    parse_options(text, &options);
+    options.period.unit = PERIOD_DAY;
+    options.period.every = 1;
+    board_options_begin_period(&options, 1);
+    options.cap = UINT32_MAX;
+    options.copies = true;
+    options.is_archive = true;
     const struct board_state happened = {.ended_ms = INT64_MIN,
                                          .settled_expire_ms = INT64_MAX / 1000};
     const struct effect create = {
-        .kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules, .state = &happened};
+        .kind = EFFECT_CREATE, .name = BYTES("k"), .options = &options, .state = &happened};
     assert_round_trip((const struct effect[]){create, create}, 2);
 }
 
@@ -496,7 +498,7 @@ static void assert_reads_open(const struct registry_key *key, int64_t expire_at_
     assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_OPEN);
     assert_int_equal(decoder.effect.database, key->database);
     assert_text(decoder.effect.name, registry_name(key));
-    assert_true(rules_equal(decoder.effect.rules, registry_rules(key)));
+    assert_true(board_options_equal(decoder.effect.options, registry_options(key)));
     assert_true(decoder.effect.expire_at_ms == expire_at_ms);
 }
 
@@ -608,12 +610,12 @@ static void assert_hash_text(struct bytes text, struct bytes chunk) {
     }
 }
 
-static void assert_good_rules(const struct rules *rules) {
+static void assert_good_options(const struct board_options *options) {
     const char *reason = "";
-    if (!rules_validate(rules, &reason)) {
+    if (!board_options_validate(options, &reason)) {
         fail_msg("%s", reason);
     }
-    assert_true(rules->period.unit < PERIOD_UNITS);
+    assert_true(options->period.unit < PERIOD_UNITS);
 }
 
 static void assert_good_values(struct bytes packed, struct bytes chunk) {
@@ -647,12 +649,12 @@ static void assert_good_effect(const struct effect *effect, struct bytes chunk) 
         assert_true(effect->to_database < REGISTRY_DATABASES);
     }
     if (!is_of_board) {
-        assert_null(effect->rules);
+        assert_null(effect->options);
     } else if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
-               effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES) {
-        assert_good_rules(effect->rules);
-        assert_true(!rules_have_state(effect->rules) ||
-                    rules_take_state(effect->rules, effect->state));
+               effect->kind == EFFECT_CREATE || effect->kind == EFFECT_OPTIONS) {
+        assert_good_options(effect->options);
+        assert_true(!board_options_have_state(effect->options) ||
+                    board_options_take_state(effect->options, effect->state));
     }
 }
 
@@ -664,7 +666,7 @@ static void assert_good_record(enum effect_record record, struct bytes chunk) {
     case EFFECT_RECORD_OPEN:
         assert_within(decoder.effect.name, chunk, REGISTRY_NAME_MAX);
         assert_true(decoder.effect.database < REGISTRY_ALL_DATABASES);
-        assert_good_rules(decoder.effect.rules);
+        assert_good_options(decoder.effect.options);
         break;
     case EFFECT_RECORD_ENTRIES:
         assert_in_range(decoder.entry_count, 1, EFFECT_ENTRIES_MAX);
@@ -810,7 +812,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
         {"\x06\x15x", 3},                                      /* BOARD in database 21 */
         {"\x02\x00", 2},                                       /* BOARD without a name */
-        {"\x03\x00", 2},                                       /* rules of an empty slot */
+        {"\x03\x00", 2},                                       /* options of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */
         {"\x47\x00\x00", 3},                                   /* TAGS of no member */
         {"\x47\x02x", 3},                                      /* TAGS of a longer one */

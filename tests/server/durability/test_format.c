@@ -131,9 +131,9 @@ static void put_bytes(FILE *out, struct bytes text) {
 }
 
 static void print_board(FILE *out, const struct registry_key *key) {
-    char rules[RECORD_RULES_MAX];
-    (void)record_print_rules(registry_rules(key), registry_state(key), rules);
-    fprintf(out, " %s\n", rules);
+    char options[RECORD_RULES_MAX];
+    (void)record_print_options(registry_options(key), registry_state(key), options);
+    fprintf(out, " %s\n", options);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
         const struct board_stored entry = board_at(&key->board, rank);
         struct tag_values values;
@@ -182,7 +182,7 @@ static char *print_all(const struct registry *registry) {
     FILE *out = open_memstream(&text, &size);
     for (uint32_t database = 0; database < REGISTRY_ALL_DATABASES; database++) {
         struct found found = {.count = 0};
-        registry_each(registry, database, INT64_MIN, note_key, &found);
+        registry_walk_each(registry, database, INT64_MIN, note_key, &found);
         qsort(found.keys, found.count, sizeof found.keys[0], by_name);
         for (size_t i = 0; i < found.count; i++) {
             const struct registry_key *key = found.keys[i];

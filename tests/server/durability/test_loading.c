@@ -60,28 +60,28 @@ static int tear_down(void **state) {
 
 /* ---- writing ---- */
 
-/* A key of the source under this name, whose rules are those of such names (registry_workload.h). */
+/* A key of the source under this name, whose options are those of such names (registry_workload.h). */
 static const struct registry_key *key_like(struct base *base, const char *name) {
     const struct registry_key *key = key_find(base->source, 0, name, 0);
-    return key != NULL ? key : key_create_like(base->source, name, workload_rules(name[0]), 0, 0);
+    return key != NULL ? key : key_create_like(base->source, name, workload_options(name[0]), 0, 0);
 }
 
 /* Of q: those of p with other tags, clan and country. */
 static void make_rules_of_q(struct base *base) {
-    struct rules rules;
+    struct board_options options;
     char error[TAG_ERROR_MAX];
-    rules_copy(workload_rules('p'), &rules);
-    rules.layout.tags = (struct tag_set){.count = 0};
-    assert_true(tag_set_add(&rules.layout.tags, BYTES("clan"), BYTES("5"), error));
-    assert_true(tag_set_add(&rules.layout.tags, BYTES("country"), BYTES("3"), error));
-    key_create_like(base->source, "q", &rules, 0, 0);
+    board_options_copy(workload_options('p'), &options);
+    options.layout.tags = (struct tag_set){.count = 0};
+    assert_true(tag_set_add(&options.layout.tags, BYTES("clan"), BYTES("5"), error));
+    assert_true(tag_set_add(&options.layout.tags, BYTES("country"), BYTES("3"), error));
+    key_create_like(base->source, "q", &options, 0, 0);
 }
 
-static const struct rules *rules_like(struct base *base, const char *name) {
+static const struct board_options *rules_like(struct base *base, const char *name) {
     if (strcmp(name, "q") == 0 && key_find(base->source, 0, name, 0) == NULL) {
         make_rules_of_q(base);
     }
-    return registry_rules(key_like(base, name));
+    return registry_options(key_like(base, name));
 }
 
 /* Start a new block; returns its offset. */
@@ -100,7 +100,7 @@ static const struct {
 } effect_words[] = {
     {"create", EFFECT_CREATE, false},     {"remove", EFFECT_REMOVE, false},
     {"rename", EFFECT_RENAME, false},     {"copy", EFFECT_COPY, false},
-    {"rules", EFFECT_RULES, false},       {"take", EFFECT_TAKE, false},
+    {"rules", EFFECT_OPTIONS, false},     {"take", EFFECT_TAKE, false},
     {"hash-create", EFFECT_CREATE, true}, {"hash-put", EFFECT_PUT, true},
     {"hash-take", EFFECT_TAKE, true},     {"hash-rename", EFFECT_RENAME, true},
     {"tags", EFFECT_TAGS, false},         {"put", EFFECT_PUT, false},
@@ -125,10 +125,10 @@ static void put_effect(struct base *base, char (*words)[64]) {
     if (effect_words[i].is_of_hash) {
         effect.key_kind = &key_kind_hash;
         effect.value = bytes_from_text(words[3]);
-    } else if (effect.kind == EFFECT_CREATE || effect.kind == EFFECT_RULES) {
-        effect.rules = rules_like(base, words[2]);
+    } else if (effect.kind == EFFECT_CREATE || effect.kind == EFFECT_OPTIONS) {
+        effect.options = rules_like(base, words[2]);
     } else if (effect.kind == EFFECT_RENAME || effect.kind == EFFECT_COPY) {
-        effect.rules = rules_like(base, words[3]);
+        effect.options = rules_like(base, words[3]);
     }
     effect_bytes_encode(&base->encoder, &effect);
 }
@@ -155,7 +155,7 @@ static void put_tagged(struct base *base, char (*words)[64]) {
                                        .member = name_unpacked(member)};
     struct board board;
     unsigned full;
-    board_init(&board, &workload_rules('p')->layout, 1);
+    board_init(&board, &workload_options('p')->layout, 1);
     assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
     assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
     effect_bytes_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
@@ -394,11 +394,11 @@ FIXTURE_TEST(without_memory_the_boards_are_not_loaded) {
 }
 
 static void put_named(struct base *base, enum effect_kind kind, const char *name, const char *to,
-                      const struct rules *rules) {
+                      const struct board_options *options) {
     const struct effect effect = {.kind = kind,
                                   .name = bytes_from_text(name),
                                   .to_name = bytes_from_text(to),
-                                  .rules = rules,
+                                  .options = options,
                                   .expire_at_ms = NEVER};
     effect_bytes_encode(&base->encoder, &effect);
 }
@@ -421,20 +421,20 @@ FIXTURE_TEST(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
 }
 
 FIXTURE_TEST(rules_keep_no_more_archives_than_can_be_counted) {
-    struct rules rules;
-    rules_copy(rules_like(base, "da"), &rules);
-    rules.archives_max = PERIOD_COUNT_MAX + 1;
-    put_named(base, EFFECT_CREATE, "da", "", &rules);
+    struct board_options options;
+    board_options_copy(rules_like(base, "da"), &options);
+    options.archives_max = PERIOD_COUNT_MAX + 1;
+    put_named(base, EFFECT_CREATE, "da", "", &options);
     assert_refused(base, base->block_at, "it holds an unknown record");
 }
 
 FIXTURE_TEST(a_board_whose_time_zone_is_missing_is_not_loaded) {
-    struct rules rules;
-    rules_copy(rules_like(base, "da"), &rules);
-    rules.period.zone_minutes = 0;
-    rules.period.zone = tzdata_find_anyway(BYTES("Mars/Base"));
-    assert_non_null(rules.period.zone);
-    put_named(base, EFFECT_CREATE, "da", "", &rules);
+    struct board_options options;
+    board_options_copy(rules_like(base, "da"), &options);
+    options.period.zone_minutes = 0;
+    options.period.zone = tzdata_find_anyway(BYTES("Mars/Base"));
+    assert_non_null(options.period.zone);
+    put_named(base, EFFECT_CREATE, "da", "", &options);
     assert_error(base, "a board's PERIOD needs a time zone that is missing: time zone 'Mars/Base' "
                        "cannot be used: /usr/share/zoneinfo: there is no zone of this name (is the "
                        "package tzdata installed?)");

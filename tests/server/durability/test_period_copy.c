@@ -25,18 +25,18 @@ static struct registry_key *find(const struct durable_server *durable, const cha
 
 static void put(struct durable_server *durable, int from, int to) {
     bool is_new;
-    struct rules rules = *workload_rules('p');
-    rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
-    rules.archives_max = RULES_ARCHIVES_ALL;
-    rules.copies = true;
+    struct board_options options = *workload_options('p');
+    options.period = (struct period){.unit = PERIOD_DAY, .every = 1};
+    options.archives_max = BOARD_ARCHIVES_ALL;
+    options.copies = true;
     struct registry_key *key = registry_find_or_create_like(
-        durable->server->registry, 0, BYTES("board"), &rules, NULL, BEGIN_MS, &is_new);
+        durable->server->registry, 0, BYTES("board"), &options, NULL, BEGIN_MS, &is_new);
     CHECK(key != NULL);
     for (int i = from; i < to; i++) {
         struct bytes name = bytes_from_text(formatted("member:%d", i));
         struct board_member member;
         board_look_up(&key->board, name, NULL, &member);
-        CHECK(registry_put_member(durable->server->registry, key, &member, (uint64_t)(i % 7)) ==
+        CHECK(registry_board_put(durable->server->registry, key, &member, (uint64_t)(i % 7)) ==
               BOARD_OK);
     }
     durable_end_tick(durable);
@@ -44,7 +44,8 @@ static void put(struct durable_server *durable, int from, int to) {
 
 static void step(struct durable_server *durable, int count) {
     for (int i = 0; i < count; i++) {
-        (void)registry_archive_step(durable->server->registry, durable->server->clock.now_ms, STEP);
+        (void)registry_roll_archive_step(durable->server->registry, durable->server->clock.now_ms,
+                                         STEP);
         durable_end_tick(durable);
         durable_turn(durable);
     }
@@ -95,7 +96,7 @@ static void look(const void *context) {
     const struct registry_key *archive = find(&durable, "board@2026-11-18");
     CHECK(archive != NULL && board != NULL);
     CHECK(registry_count(durable.server->registry, 0) == 2);
-    CHECK(registry_rules(board)->period_start_ms == END_MS);
+    CHECK(registry_options(board)->period_start_ms == END_MS);
     CHECK(board_count(&board->board) == count);
     if (was_there) {
         CHECK(board_count(&archive->board) >= MEMBERS);

@@ -150,7 +150,7 @@ TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
 
 static void expire_and_roll(const struct durable_server *durable, int64_t now_ms) {
     (void)registry_roll_due(durable->server->registry, now_ms, UINT32_MAX);
-    (void)registry_expire_due(durable->server->registry, now_ms, UINT32_MAX);
+    (void)registry_expiry_remove_due(durable->server->registry, now_ms, UINT32_MAX);
 }
 
 /* What three days change is not given to the disk any more. */

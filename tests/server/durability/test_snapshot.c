@@ -186,7 +186,7 @@ static void pick_favourite(struct fixture *fixture) {
     struct workload *workload = &fixture->workload;
     workload->favourite_size = 0;
     for (uint32_t i = 0; i < workload->database_count && below(fixture, 4) != 0; i++) {
-        registry_each(workload->registry, i, INT64_MIN, look_for_open, workload);
+        registry_walk_each(workload->registry, i, INT64_MIN, look_for_open, workload);
     }
 }
 
@@ -592,7 +592,7 @@ SNAPSHOT_TEST(effects_beside_a_walk_take_bounded_memory, 12) {
     for (uint32_t i = 0; i < ROUNDS; i++) {
         memcpy(name, &i, sizeof i);
         put(fixture, key, name, NAME_SIZE);
-        registry_remove_range(fixture->workload.registry, key, 0, i % 2);
+        registry_board_cut(fixture->workload.registry, key, 0, i % 2);
         assert_true(fixture->snapshot.filling.capacity + fixture->snapshot.writing.capacity <=
                     MEMORY_MAX);
     }
@@ -613,7 +613,7 @@ SNAPSHOT_TEST(a_board_that_is_cut_again_and_again_is_walked_to_its_end, 12) {
         bool is_open = registry_walk_state(fixture->workload.registry, key) == REGISTRY_WALK_OPEN;
         if (is_open && fixture->snapshot.footer.member_count - walked >= MEMBERS / 2) {
             walked = fixture->snapshot.footer.member_count;
-            registry_remove_range(fixture->workload.registry, key, MEMBERS - CUT, CUT);
+            registry_board_cut(fixture->workload.registry, key, MEMBERS - CUT, CUT);
             put_numbered(fixture, key, MEMBERS - CUT, MEMBERS);
             cuts++;
         }

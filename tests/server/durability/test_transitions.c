@@ -66,7 +66,7 @@ static void put_members(struct durable_server *durable, uint32_t count, uint64_t
         struct board_member member;
         size_t size = (size_t)snprintf(name, sizeof name, "%0100u", i);
         board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
-        (void)!registry_put_member(registry, key, &member, score);
+        (void)!registry_board_put(registry, key, &member, score);
     }
 }
 

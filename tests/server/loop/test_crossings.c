@@ -746,7 +746,7 @@ struct windows {
 
 static void note_window(void *context, const struct registry_key *key) {
     struct windows *windows = context;
-    if (key->kind == REGISTRY_BOARD && registry_rules(key)->window.count > 0 &&
+    if (key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0 &&
         windows->count < WINDOWS_MAX) {
         windows->keys[windows->count++] = key;
     }
@@ -755,7 +755,7 @@ static void note_window(void *context, const struct registry_key *key) {
 /* At rest each member of a board with a WINDOW has what its periods' boards say, and so has nobody else. */
 static void check_window(const struct registry_key *key) {
     static struct window_shares shares;
-    const struct rules *rules = registry_rules(key);
+    const struct board_options *options = registry_options(key);
     int64_t now_ms = x.f.server->clock.now_ms;
     window_find_shares(x.f.server->registry, key, now_ms, &shares);
     struct bytes name = registry_name(key);
@@ -767,8 +767,8 @@ static void check_window(const struct registry_key *key) {
         window_compute(&shares, &value, 1);
         HOLD(value.is_there, "%.*s is on %.*s, and on no period's board", (int)value.name.size,
              value.name.at, (int)name.size, name.at);
-        HOLD(layout_without_time(&rules->layout, entry.key) ==
-                 layout_without_time(&rules->layout, value.key),
+        HOLD(layout_without_time(&options->layout, entry.key) ==
+                 layout_without_time(&options->layout, value.key),
              "%.*s on %.*s is not what its periods' boards say", (int)value.name.size,
              value.name.at, (int)name.size, name.at);
     }
@@ -787,7 +787,8 @@ static void check_window(const struct registry_key *key) {
 static void check_windows(void) {
     struct windows windows = {.count = 0};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        registry_each(x.f.server->registry, i, x.f.server->clock.now_ms, note_window, &windows);
+        registry_walk_each(x.f.server->registry, i, x.f.server->clock.now_ms, note_window,
+                           &windows);
     }
     for (uint32_t i = 0; i < windows.count; i++) {
         check_window(windows.keys[i]);

@@ -98,7 +98,7 @@ static void find_empty(void *context, const struct registry_key *key) {
 static void remove_empty_boards(void) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES;) {
         const struct registry_key *found = NULL;
-        registry_each(workload.registry, i, INT64_MIN, find_empty, &found);
+        registry_walk_each(workload.registry, i, INT64_MIN, find_empty, &found);
         if (found == NULL) {
             i++;
         } else {
@@ -215,15 +215,15 @@ TEST(what_is_staged_is_not_sent_and_its_new_name_cannot_be) {
         buffer_clear(&group);
         effect_bytes_encode_begin(&encoder, &group);
         assert_true(registry_create_board(registry, BYTES("made"), workload.now_ms, &board));
-        struct registry_key *key = registry_stage(registry, board_layout(&board), &number);
+        struct registry_key *key = registry_board_stage(registry, board_layout(&board), &number);
         assert_non_null(key);
         assert_true(key_put(registry, key, BYTES("ann"), 1));
         add_group();
         feed_groups();
         assert_int_equal(registry_count(ours->server.registry, REGISTRY_STAGING), 0);
-        assert_int_equal(registry_unstage(registry, key, 0, BYTES("made"),
-                                          rules_of(board_layout(&board)), is_told_whole == 1,
-                                          workload.now_ms),
+        assert_int_equal(registry_board_unstage(registry, key, 0, BYTES("made"),
+                                                board_options_of(board_layout(&board)),
+                                                is_told_whole == 1, workload.now_ms),
                          REGISTRY_OK);
         registry_discard_board(registry, &board);
         add_group();

@@ -31,7 +31,7 @@ static void begin(struct follower *follower) {
 
 static void end(struct follower *follower) {
     const char *reason = "";
-    redis_stream_deinit(&follower->stream); /* lets go of rules, too */
+    redis_stream_deinit(&follower->stream); /* lets go of options, too */
     assert_true(registry_validate(follower->h->server.registry, &reason));
     harness_destroy(follower->h);
 }

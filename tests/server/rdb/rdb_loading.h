@@ -52,7 +52,7 @@ static inline struct trial load_apart(struct harness *h, const struct buffer *fi
     struct trial trial;
     struct rdb_load load;
     uint64_t live = memory_live_count();
-    struct registry *registry = registry_create(1, setting_board_rules_for, &h->server.settings);
+    struct registry *registry = registry_create(1, setting_board_options_for, &h->server.settings);
     rdb_load_init(&load, registry, 7, HARNESS_START_US);
     memory_fail_at(nth);
     trial.status = load_pieces(&load, registry, file, piece);

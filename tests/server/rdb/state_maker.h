@@ -33,7 +33,7 @@ static inline void expect_same_state(const struct registry *a, const struct regi
     struct state_comparison comparison = {.a = a, .b = b};
     for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
         assert_int_equal(registry_count(a, database), registry_count(b, database));
-        registry_each(a, database, INT64_MIN, compare_state_key, &comparison);
+        registry_walk_each(a, database, INT64_MIN, compare_state_key, &comparison);
     }
 }
 
@@ -43,10 +43,10 @@ static inline void put_order(struct registry *registry, const char *name, const 
                                  BYTES("LB.FORGET"), BYTES("1"), bytes_from_text(member)};
     uint32_t added_count;
     bool is_new;
-    struct registry_key *key = registry_find_or_create_hash(
+    struct registry_key *key = registry_hash_find_or_create(
         registry, RDB_STATE_ORDERS, bytes_from_text(name), INT64_MIN, &is_new);
     assert_true(key != NULL && is_new);
-    assert_int_equal(registry_put_fields(registry, key, args, 3, &added_count), HASH_OK);
+    assert_int_equal(registry_hash_put(registry, key, args, 3, &added_count), HASH_OK);
     registry_tell_members(registry, key);
 }
 

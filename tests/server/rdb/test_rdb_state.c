@@ -29,7 +29,7 @@ RDB_TEST(what_is_beside_the_keys_is_the_same_in_pieces_of_any_size, "") {
     for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         const char *reason = "";
         struct registry *registry =
-            registry_create(1, setting_board_rules_for, &h->server.settings);
+            registry_create(1, setting_board_options_for, &h->server.settings);
         assert_int_equal(load_pieces(load, registry, file, pieces[i]), RDB_LOAD_DONE);
         assert_string_equal(load->error, "");
         assert_int_equal(load->ban_count, MANY + 3);
@@ -44,7 +44,7 @@ RDB_TEST(what_is_beside_the_keys_is_the_same_in_pieces_of_any_size, "") {
 RDB_TEST(bans_whose_time_is_over_are_left_out, "") {
     ban_some(h);
     write_file(file, h->server.registry, TIME_US);
-    struct registry *registry = registry_create(1, setting_board_rules_for, &h->server.settings);
+    struct registry *registry = registry_create(1, setting_board_options_for, &h->server.settings);
     rdb_load_deinit(load);
     rdb_load_init(load, registry, 7, HARNESS_START_US + INT64_C(1100000000));
     assert_int_equal(rdb_load_feed(load, (struct bytes){.at = file->at, .size = file->size}),

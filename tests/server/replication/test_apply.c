@@ -195,16 +195,16 @@ TEST(nothing_expires_in_a_passive_registry_but_by_effects) {
     struct board_member member;
     assert_non_null(key);
     board_look_up(&key->board, BYTES("ann"), NULL, &member);
-    assert_int_equal(registry_put_member(registry, key, &member, 7), BOARD_OK);
-    assert_int_equal(registry_set_expiry(registry, key, 2000, false), REGISTRY_OK);
+    assert_int_equal(registry_board_put(registry, key, &member, 7), BOARD_OK);
+    assert_int_equal(registry_expiry_set(registry, key, 2000, false), REGISTRY_OK);
     registry_set_passive(registry, true);
     assert_null(registry_find(registry, 0, name, 3000)); /* as if missing */
-    assert_int_equal(registry_expire_due(registry, 3000, 10), 0);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
-    assert_null(registry_random(registry, 0, 4711, 3000));
+    assert_int_equal(registry_expiry_remove_due(registry, 3000, 10), 0);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_null(registry_walk_random(registry, 0, 4711, 3000));
     assert_int_equal(registry_count(registry, 0), 1); /* but there */
     registry_set_passive(registry, false);
-    assert_int_equal(registry_expire_due(registry, 3000, 10), 1);
+    assert_int_equal(registry_expiry_remove_due(registry, 3000, 10), 1);
     assert_int_equal(registry_count(registry, 0), 0);
     registry_destroy(registry);
 }

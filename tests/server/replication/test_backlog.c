@@ -136,7 +136,7 @@ TEST(no_memory_loses_the_group_and_nothing_else) {
 
 /* ---- the history in the keys ---- */
 
-static const struct rules *no_rules(void *context, struct bytes key, uint32_t choice) {
+static const struct board_options *no_options(void *context, struct bytes key, uint32_t choice) {
     (void)context;
     (void)key;
     (void)choice;
@@ -144,7 +144,7 @@ static const struct rules *no_rules(void *context, struct bytes key, uint32_t ch
 }
 
 TEST(the_history_is_kept_in_the_keys) {
-    struct registry *registry = registry_create(1, no_rules, NULL);
+    struct registry *registry = registry_create(1, no_options, NULL);
     struct history history;
     const struct history written = {.id = "0123456789abcdef0123456789abcdef01234567",
                                     .second_id = HISTORY_NO_ID,

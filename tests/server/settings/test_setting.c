@@ -644,7 +644,7 @@ FIXTURE_TEST(a_bad_option_is_named) {
 /* ---- Layouts ---- */
 
 static const struct layout *layout_for(struct fixture *fixture, const char *key) {
-    return &setting_board_rules_for(&fixture->settings, bytes_from_text(key), 0)->layout;
+    return &setting_board_options_for(&fixture->settings, bytes_from_text(key), 0)->layout;
 }
 
 static const struct layout *layout_named(struct fixture *fixture, const char *name) {
@@ -698,14 +698,16 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
                           "board * laps\n"
                           "layout laps FIELD t 32 ASC\n");
     assert_finishes(fixture);
-    const struct rules *rules = setting_board_rules_for(&fixture->settings, BYTES("top:1"), 0);
-    assert_int_equal(rules->cap, 1000);
-    assert_true(rules->keeps_best);
-    assert_false(rules->is_created);
-    assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
-    rules = setting_board_rules_for(&fixture->settings, BYTES("last:1"), 0);
-    const struct rules *plain = setting_board_rules_for(&fixture->settings, BYTES("other"), 0);
-    assert_true(rules_equal(rules, plain));
+    const struct board_options *options =
+        setting_board_options_for(&fixture->settings, BYTES("top:1"), 0);
+    assert_int_equal(options->cap, 1000);
+    assert_true(options->keeps_best);
+    assert_false(options->is_created);
+    assert_true(layout_equal(&options->layout, layout_named(fixture, "laps")));
+    options = setting_board_options_for(&fixture->settings, BYTES("last:1"), 0);
+    const struct board_options *plain =
+        setting_board_options_for(&fixture->settings, BYTES("other"), 0);
+    assert_true(board_options_equal(options, plain));
     assert_int_equal(plain->cap, 0);
     assert_false(plain->keeps_best);
     assert_string_equal(line_of(&fixture->settings, "board", 0), "top:* laps cap 1000 KEEP best");
@@ -717,7 +719,7 @@ FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
     assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
     assert_int_equal(fixture->settings.rule_count, 4);
     assert_finishes(fixture);
-    assert_int_equal(setting_board_rules_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
+    assert_int_equal(setting_board_options_for(&fixture->settings, BYTES("top:1"), 0)->cap, 1000);
 }
 
 FIXTURE_TEST(a_rule_may_give_periods) {
@@ -727,17 +729,18 @@ FIXTURE_TEST(a_rule_may_give_periods) {
                           "layout fine FIELD s 34 TIME 30 MS\n"
                           "layout bare FIELD s 34\n");
     assert_finishes(fixture);
-    const struct rules *rules = setting_board_rules_for(&fixture->settings, BYTES("a1"), 0);
-    assert_int_equal(rules->period.unit, PERIOD_WEEK);
-    assert_int_equal(rules->period.zone_minutes, 345);
-    assert_int_equal(rules->archives_max, 4);
-    assert_int_equal(rules->period_end_ms, 0);
-    rules = setting_board_rules_for(&fixture->settings, BYTES("b1"), 0);
-    assert_int_equal(rules->period.unit, PERIOD_DAY);
-    assert_int_equal(rules->archives_max, 0);
-    rules = setting_board_rules_for(&fixture->settings, BYTES("c1"), 0);
-    assert_int_equal(rules->period.unit, PERIOD_MONTH);
-    assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
+    const struct board_options *options =
+        setting_board_options_for(&fixture->settings, BYTES("a1"), 0);
+    assert_int_equal(options->period.unit, PERIOD_WEEK);
+    assert_int_equal(options->period.zone_minutes, 345);
+    assert_int_equal(options->archives_max, 4);
+    assert_int_equal(options->period_end_ms, 0);
+    options = setting_board_options_for(&fixture->settings, BYTES("b1"), 0);
+    assert_int_equal(options->period.unit, PERIOD_DAY);
+    assert_int_equal(options->archives_max, 0);
+    options = setting_board_options_for(&fixture->settings, BYTES("c1"), 0);
+    assert_int_equal(options->period.unit, PERIOD_MONTH);
+    assert_true(options->archives_max == BOARD_ARCHIVES_ALL);
     assert_string_equal(line_of(&fixture->settings, "board", 0),
                         "a* fine PERIOD week tz +05:45 ARCHIVE 4");
 }
@@ -1048,8 +1051,9 @@ FIXTURE_TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout) {
     assert_ptr_equal(layout_for(fixture, "x"), laps);
 }
 
-static const struct rules *choice_for(struct fixture *fixture, const char *key, uint32_t choice) {
-    return setting_board_rules_for(&fixture->settings, bytes_from_text(key), choice);
+static const struct board_options *choice_for(struct fixture *fixture, const char *key,
+                                              uint32_t choice) {
+    return setting_board_options_for(&fixture->settings, bytes_from_text(key), choice);
 }
 
 FIXTURE_TEST(default_layouts_are_a_choice_only_where_no_board_line_names_the_key) {

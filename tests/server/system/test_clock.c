@@ -68,7 +68,7 @@ TEST(time_is_the_wall_clock_while_that_makes_no_steps) {
     assert_int_equal(machine.clock.step_count, 0);
 }
 
-/* The offset says what durations shift by: registry_set_offset. */
+/* The offset says what durations shift by: registry_expiry_set_offset. */
 TEST(a_replica_that_leads_takes_the_machines_time_at_once) {
     struct machine machine;
     boot(&machine, START, 0);

@@ -68,9 +68,9 @@ static void put_odd_hash(struct workload *workload) {
         }
     }
     struct registry_key *key =
-        registry_find_or_create_hash(workload->registry, 3, pair[1], workload->now_ms, &is_new);
+        registry_hash_find_or_create(workload->registry, 3, pair[1], workload->now_ms, &is_new);
     if (key != NULL && key->kind == REGISTRY_HASH) {
-        assert_int_equal(registry_put_fields(workload->registry, key, pair, 1, &added), HASH_OK);
+        assert_int_equal(registry_hash_put(workload->registry, key, pair, 1, &added), HASH_OK);
     }
 }
 
@@ -118,65 +118,67 @@ TEST(what_is_saved_is_loaded) {
     directory_remove(directory);
 }
 
-/* ---- rules ---- */
+/* ---- options ---- */
 
-static void check_rules(const char *text) {
-    struct rules rules;
-    struct rules again;
+static void check_options(const char *text) {
+    struct board_options options;
+    struct board_options again;
     struct board_state happened;
     struct board_state state_again;
     char printed[RECORD_RULES_MAX];
-    if (!record_parse_rules(bytes_from_text(text), &rules, &happened, error)) {
+    if (!record_parse_options(bytes_from_text(text), &options, &happened, error)) {
         fail_msg("%s: %s", text, error);
     }
-    size_t size = record_print_rules(&rules, &happened, printed);
-    assert_true(record_parse_rules((struct bytes){.at = printed, .size = size}, &again,
-                                   &state_again, error));
-    assert_true(rules_equal(&rules, &again));
+    size_t size = record_print_options(&options, &happened, printed);
+    assert_true(record_parse_options((struct bytes){.at = printed, .size = size}, &again,
+                                     &state_again, error));
+    assert_true(board_options_equal(&options, &again));
     assert_memory_equal(&happened, &state_again, sizeof happened);
-    assert_int_equal(rules.is_created, again.is_created);
+    assert_int_equal(options.is_created, again.is_created);
 }
 
-static void check_period(const char *options) {
-    struct rules rules;
+static void check_period(const char *given) {
+    struct board_options options;
     struct board_state happened;
     struct bytes words[32];
     char text[256];
     char printed[RECORD_RULES_MAX];
     size_t count = 0;
-    assert_true(record_parse_rules(BYTES("FIELD a 20 TIME 44 MS"), &rules, &happened, error));
-    snprintf(text, sizeof text, "%s", options);
+    assert_true(record_parse_options(BYTES("FIELD a 20 TIME 44 MS"), &options, &happened, error));
+    snprintf(text, sizeof text, "%s", given);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = bytes_from_text(word);
     }
-    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &rules, NULL, error));
-    rules_begin_period(&rules, INT64_C(1795368440000));
-    size_t size = record_print_rules(&rules, &happened, printed);
-    struct rules again;
-    if (!record_parse_rules((struct bytes){.at = printed, .size = size}, &again, &happened,
-                            error)) {
+    assert_true(setting_options_parse(SETTING_TAKES_OPTIONS, words, count, &options, NULL, error));
+    board_options_begin_period(&options, INT64_C(1795368440000));
+    size_t size = record_print_options(&options, &happened, printed);
+    struct board_options again;
+    if (!record_parse_options((struct bytes){.at = printed, .size = size}, &again, &happened,
+                              error)) {
         fail_msg("%.*s: %s", (int)size, printed, error);
     }
-    assert_true(rules_equal(&rules, &again));
+    assert_true(board_options_equal(&options, &again));
 }
 
 TEST(every_option_of_a_board_is_read_back) {
-    check_rules("FIELD score 33 SIGNED TIME 31 S");
-    check_rules("FIELD laps 20 ASC SCALE 2 FIELD x 8 TIME 30 MS LATEST START 2026-11-16T00:00:00Z");
-    check_rules("FIELD a 60 ASC SCALE 3 DECAY 6 H FIELD b 4 CAP 7");
-    check_rules("FIELD a 64 SIGNED CAP 100 KEEP BEST CREATED");
-    check_rules("FIELD a 64 LIMIT 7 FREEZE OPENS 5 CLOSES 1763890000000");
-    check_rules("FIELD a 34 TIME 30 MS STALE 6 HOUR SETTLE YES CREATED");
-    check_rules("FIELD a 64 FREEZE UNSETTLED ENDED -5 EXPIRES 1763890000000");
-    check_rules("FIELD a 64 SETTLED ENDED 1763890000000");
-    check_rules("FIELD a 64 FREEZE UNSETTLED ENDED 1763892000000 SHARE 1763888400000");
-    check_rules("FIELD a 64 PERIOD HOUR AT 0 TZ +00:00 ARCHIVE ALL ARCHIVED FROZEN WINDOW 24 BEST "
-                "COUNTS 1763884800000 LEFT 4294967295 ANEW CREATED STARTED 1763888400000 ENDS "
-                "1763892000000");
-    check_rules(
+    check_options("FIELD score 33 SIGNED TIME 31 S");
+    check_options(
+        "FIELD laps 20 ASC SCALE 2 FIELD x 8 TIME 30 MS LATEST START 2026-11-16T00:00:00Z");
+    check_options("FIELD a 60 ASC SCALE 3 DECAY 6 H FIELD b 4 CAP 7");
+    check_options("FIELD a 64 SIGNED CAP 100 KEEP BEST CREATED");
+    check_options("FIELD a 64 LIMIT 7 FREEZE OPENS 5 CLOSES 1763890000000");
+    check_options("FIELD a 34 TIME 30 MS STALE 6 HOUR SETTLE YES CREATED");
+    check_options("FIELD a 64 FREEZE UNSETTLED ENDED -5 EXPIRES 1763890000000");
+    check_options("FIELD a 64 SETTLED ENDED 1763890000000");
+    check_options("FIELD a 64 FREEZE UNSETTLED ENDED 1763892000000 SHARE 1763888400000");
+    check_options(
+        "FIELD a 64 PERIOD HOUR AT 0 TZ +00:00 ARCHIVE ALL ARCHIVED FROZEN WINDOW 24 BEST "
+        "COUNTS 1763884800000 LEFT 4294967295 ANEW CREATED STARTED 1763888400000 ENDS "
+        "1763892000000");
+    check_options(
         "FIELD a 64 PERIOD HOUR AT 0 TZ +00:00 ARCHIVE 1000 ARCHIVED FROZEN WINDOW 1000 SUM "
         "COUNTS 1763888400000 LEFT 0 STARTED 1763888400000 ENDS 1763892000000");
-    check_rules("FIELD a 8 FIELD b 24 FIELD c 32 LEAGUE 30 10 5 6 1 CREATED");
+    check_options("FIELD a 8 FIELD b 24 FIELD c 32 LEAGUE 30 10 5 6 1 CREATED");
     check_period("PERIOD DAY AT 3 TZ +08:00 ARCHIVE ALL");
     check_period("PERIOD HOUR ARCHIVE 0 ARCHIVED FROZEN");
     check_period("PERIOD MONTH EVERY 3 FROM 2026-11-16 CAP 5 KEEP BEST");
@@ -185,7 +187,7 @@ TEST(every_option_of_a_board_is_read_back) {
 }
 
 TEST(rules_that_contradict_themselves_are_refused) {
-    struct rules rules;
+    struct board_options options;
     struct board_state happened;
     const char *const texts[] = {"",
                                  "CREATED",
@@ -199,7 +201,7 @@ TEST(rules_that_contradict_themselves_are_refused) {
                                  "FIELD a 20 NONSENSE"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         error[0] = '\0';
-        assert_false(record_parse_rules(bytes_from_text(texts[i]), &rules, &happened, error));
+        assert_false(record_parse_options(bytes_from_text(texts[i]), &options, &happened, error));
         assert_true(error[0] != '\0');
     }
 }

@@ -180,43 +180,45 @@ TOLD_TEST(what_stands_at_a_destination_is_told_as_removed_before) {
 
 /* Of 8 bytes, the number, in which `told` shows the first as text. */
 static struct registry_key *stage(struct registry *registry, uint64_t *number) {
-    static const struct rules like = {.limit = 5};
+    static const struct board_options like = {.limit = 5};
     struct board board;
     assert_true(registry_create_board(registry, BYTES("q"), 0, &board));
-    struct registry_key *key = registry_stage(registry, board_layout(&board), number);
+    struct registry_key *key = registry_board_stage(registry, board_layout(&board), number);
     registry_discard_board(registry, &board);
     assert_non_null(key);
-    assert_ptr_equal(key, registry_find_staged(registry, *number));
-    assert_int_equal(registry_rules(key)->limit, 0);
+    assert_ptr_equal(key, registry_board_find_staged(registry, *number));
+    assert_int_equal(registry_options(key)->limit, 0);
     assert_true(key_put(registry, key, BYTES("ann"), like.limit));
     return key;
 }
 
 TOLD_TEST(a_board_that_is_made_in_steps_is_told_as_a_key_that_gets_its_name) {
     uint64_t numbers[3];
-    struct rules rules;
+    struct board_options options;
     write_member(registry, "q", "bob");
     told->text[0] = '\0';
     struct registry_key *key = stage(registry, &numbers[0]);
     (void)stage(registry, &numbers[1]);
     assert_null(strstr(told->text, " q"));
     told->text[0] = '\0';
-    rules_copy(registry_rules(key_find(registry, 0, "q", 0)), &rules);
-    rules.limit = 7;
-    assert_int_equal(registry_unstage(registry, key, 0, BYTES("q"), &rules, false, 0), REGISTRY_OK);
+    board_options_copy(registry_options(key_find(registry, 0, "q", 0)), &options);
+    options.limit = 7;
+    assert_int_equal(registry_board_unstage(registry, key, 0, BYTES("q"), &options, false, 0),
+                     REGISTRY_OK);
     assert_non_null(strstr(told->text, "remove q; rename "));
-    assert_null(registry_find_staged(registry, numbers[0]));
+    assert_null(registry_board_find_staged(registry, numbers[0]));
     key = key_find(registry, 0, "q", 0);
-    assert_int_equal(registry_rules(key)->limit, 7);
+    assert_int_equal(registry_options(key)->limit, 7);
     assert_int_equal(board_count(&key->board), 1);
     told->text[0] = '\0';
     /* For those who do not know of it. */
-    key = registry_find_staged(registry, numbers[1]);
-    assert_int_equal(registry_unstage(registry, key, 0, BYTES("q"), &rules, true, 0), REGISTRY_OK);
+    key = registry_board_find_staged(registry, numbers[1]);
+    assert_int_equal(registry_board_unstage(registry, key, 0, BYTES("q"), &options, true, 0),
+                     REGISTRY_OK);
     assert_null(strstr(told->text, "rename"));
     assert_non_null(strstr(told->text, "remove q; fill q; "));
     (void)stage(registry, &numbers[2]);
-    registry_drop_staged(registry);
+    registry_board_drop_staged(registry);
     assert_int_equal(registry_count(registry, REGISTRY_STAGING), 0);
     assert_int_equal(registry_count(registry, 0), 1);
 }
@@ -234,9 +236,9 @@ TOLD_TEST(a_periods_end_is_told_as_what_it_amounts_to) {
 }
 
 TOLD_TEST(a_created_boards_roll_tells_the_next_one) {
-    struct rules rules = {.is_created = true};
-    layout_init_default(&rules.layout);
-    struct registry_key *key = key_create_like(registry, "k", &rules, 0, 0);
+    struct board_options options = {.is_created = true};
+    layout_init_default(&options.layout);
+    struct registry_key *key = key_create_like(registry, "k", &options, 0, 0);
     expect_told(told, "create k; ");
     assert_int_equal(registry_roll(registry, key, BYTES("a"), NULL, REGISTRY_NO_EXPIRY, 0),
                      REGISTRY_OK);
@@ -259,11 +261,11 @@ static void assert_impossible(struct registry *registry, struct effect effect) {
     assert_int_equal(applied, 0);
 }
 
-static struct rules tagged_rules(const char *layout) {
-    struct rules rules = {.is_created = true};
+static struct board_options tagged_options(const char *layout) {
+    struct board_options options = {.is_created = true};
     char error[LAYOUT_ERROR_MAX];
-    assert_int_equal(layout_parse(bytes_from_text(layout), &rules.layout, error), LAYOUT_OK);
-    return rules;
+    assert_int_equal(layout_parse(bytes_from_text(layout), &options.layout, error), LAYOUT_OK);
+    return options;
 }
 
 #define TAGGED "FIELD a 30 TIME 30 S TAG country 2 TAG class 1"
@@ -284,12 +286,12 @@ static enum tags_status tag(struct registry *registry, struct registry_key *key,
     }
     board_look_up(&key->board, bytes_from_text(member), NULL, &found);
     assert_true(found.is_there);
-    return registry_tag(registry, key, &found, &values, &full);
+    return registry_board_tag(registry, key, &found, &values, &full);
 }
 
 TOLD_TEST(values_are_told_as_they_were_set_unless_they_were_so_before) {
-    struct rules rules = tagged_rules(TAGGED);
-    struct registry_key *key = key_create_like(registry, "k", &rules, 1, 0);
+    struct board_options options = tagged_options(TAGGED);
+    struct registry_key *key = key_create_like(registry, "k", &options, 1, 0);
     expect_told(told, "create k; put k m0; ");
     assert_int_equal(tag(registry, key, "m0", "DE", NULL), TAGS_OK);
     expect_told(told, "tags k m0=\x01\x02"
@@ -319,11 +321,11 @@ static void assert_fills_as(const char *layout, const char *expected) {
     struct registry *registry = create_registry();
     struct told parts = {.text = ""};
     struct effect_listener listener = {.receive = on_fill, .context = &parts};
-    struct rules rules = tagged_rules(layout);
+    struct board_options options = tagged_options(layout);
     struct board board;
     const struct tag_values values = {.mask = 3, .at = {BYTES_INIT("DE"), BYTES_INIT("x")}};
     unsigned full;
-    assert_true(registry_create_board_like(registry, &rules, &board));
+    assert_true(registry_create_board_like(registry, &options, &board));
     assert_true(board_fill(&board, 0, 3));
     assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
     assert_int_equal(tags_set_at(&board, 2, &values, &full), TAGS_OK);
@@ -346,9 +348,9 @@ TEST(a_fill_has_the_values_of_its_members) {
 }
 
 REGISTRY_TEST_OF(values_that_do_not_fit_are_refused, create_registry) {
-    struct rules rules = tagged_rules(TAGGED);
-    struct registry_key *key = key_create_like(registry, "k", &rules, 2, 0);
-    key_create_like(registry, "p", workload_rules('t'), 1, 0);
+    struct board_options options = tagged_options(TAGGED);
+    struct registry_key *key = key_create_like(registry, "k", &options, 2, 0);
+    key_create_like(registry, "p", workload_options('t'), 1, 0);
     assert_int_equal(tag(registry, key, "m0", NULL, "mage"), TAGS_OK);
     const struct bytes name = BYTES("k"), member = BYTES("m1");
     const struct effect refused[] = {
@@ -384,22 +386,22 @@ static void assert_value(const struct registry_key *key, uint32_t rank, unsigned
 
 REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
     static const char *const values[] = {"a", "b", "c"};
-    struct rules rules = tagged_rules(TAGGED);
-    struct rules other = tagged_rules("FIELD a 30 TIME 30 S TAG clan 9 TAG country 1");
-    struct rules larger = tagged_rules("FIELD a 30 TIME 30 S TAG clan 9 TAG country 3");
-    struct registry_key *key = key_create_like(registry, "k", &rules, 3, 0);
+    struct board_options options = tagged_options(TAGGED);
+    struct board_options other = tagged_options("FIELD a 30 TIME 30 S TAG clan 9 TAG country 1");
+    struct board_options larger = tagged_options("FIELD a 30 TIME 30 S TAG clan 9 TAG country 3");
+    struct registry_key *key = key_create_like(registry, "k", &options, 3, 0);
     unsigned full = 7;
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(tag(registry, key, formatted("m%u", i), values[i], "x"), TAGS_OK);
     }
-    assert_false(registry_tags_fit(key, &other.layout, &full));
+    assert_false(registry_board_tags_fit(key, &other.layout, &full));
     assert_int_equal(full, 1);
-    assert_impossible(registry,
-                      (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &other});
-    assert_true(registry_tags_fit(key, &larger.layout, &full));
+    assert_impossible(
+        registry, (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &other});
+    assert_true(registry_board_tags_fit(key, &larger.layout, &full));
     registry_apply(registry,
-                   (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &larger});
-    assert_true(rules_equal(registry_rules(key), &larger));
+                   (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &larger});
+    assert_true(board_options_equal(registry_options(key), &larger));
     for (unsigned i = 0; i < 3; i++) {
         assert_value(key, i, 0, "");
         assert_value(key, i, 1, values[i]);
@@ -409,12 +411,12 @@ REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
         struct tag_values none = {.mask = 2};
         struct board_member member;
         board_look_up(&key->board, bytes_from_text(formatted("m%u", i)), NULL, &member);
-        assert_int_equal(registry_tag(registry, key, &member, &none, &full), TAGS_OK);
+        assert_int_equal(registry_board_tag(registry, key, &member, &none, &full), TAGS_OK);
     }
-    assert_true(registry_tags_fit(key, &other.layout, &full));
+    assert_true(registry_board_tags_fit(key, &other.layout, &full));
     registry_apply(registry,
-                   (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &other});
-    assert_true(rules_equal(registry_rules(key), &other));
+                   (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &other});
+    assert_true(board_options_equal(registry_options(key), &other));
     assert_value(key, 0, 1, "");
     assert_value(key, 2, 1, "c");
     assert_registry_valid(registry);
@@ -422,9 +424,9 @@ REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
 
 /* Whatever values there were before. */
 REGISTRY_TEST_OF(a_tag_with_fewer_bits_takes_new_values, create_registry) {
-    struct rules rules = tagged_rules("FIELD a 40 TAG country 4");
-    struct rules smaller = tagged_rules("FIELD a 40 TAG country 2");
-    struct registry_key *key = key_create_like(registry, "k", &rules, 20, 0);
+    struct board_options options = tagged_options("FIELD a 40 TAG country 4");
+    struct board_options smaller = tagged_options("FIELD a 40 TAG country 2");
+    struct registry_key *key = key_create_like(registry, "k", &options, 20, 0);
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 15; i++) {
             assert_int_equal(tag(registry, key, formatted("m%u", i), formatted("c%u", i), NULL),
@@ -436,14 +438,16 @@ REGISTRY_TEST_OF(a_tag_with_fewer_bits_takes_new_values, create_registry) {
             }
         }
         registry_apply(
-            registry, (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &smaller});
+            registry,
+            (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &smaller});
         assert_value(key, round == 0 ? 1 : 14, 0, round == 0 ? "c1" : "c14");
         assert_int_equal(tag(registry, key, "m17", "new", NULL), TAGS_OK);
         assert_int_equal(tag(registry, key, "m18", "more", NULL), TAGS_FULL);
         assert_value(key, 17, 0, "new");
         assert_registry_valid(registry);
-        registry_apply(registry,
-                       (struct effect){.kind = EFFECT_RULES, .name = BYTES("k"), .rules = &rules});
+        registry_apply(
+            registry,
+            (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &options});
         assert_int_equal(tag(registry, key, "m17", "", NULL), TAGS_OK);
         for (unsigned i = 0; round == 0 && i < 2; i++) {
             assert_int_equal(tag(registry, key, formatted("m%u", i), "", NULL), TAGS_OK);
@@ -453,16 +457,16 @@ REGISTRY_TEST_OF(a_tag_with_fewer_bits_takes_new_values, create_registry) {
 
 /* Whether they are freed already must not decide what can be applied. */
 REGISTRY_TEST_OF(values_of_removed_members_are_in_nobodys_way, create_registry) {
-    struct rules rules = tagged_rules("FIELD a 40 TAG country 2");
-    struct rules smaller = tagged_rules("FIELD a 40 TAG country 1");
+    struct board_options options = tagged_options("FIELD a 40 TAG country 2");
+    struct board_options smaller = tagged_options("FIELD a 40 TAG country 1");
     for (int i = 0; i < 2; i++) {
-        struct registry_key *key = key_create_like(registry, i == 0 ? "k" : "l", &rules, 5000, 0);
+        struct registry_key *key = key_create_like(registry, i == 0 ? "k" : "l", &options, 5000, 0);
         for (unsigned rank = 0; rank < 4990; rank++) {
             assert_int_equal(
                 tag(registry, key, formatted("m%u", rank), formatted("c%u", rank % 3), NULL),
                 TAGS_OK);
         }
-        registry_remove_range(registry, key, 0, 4995);
+        registry_board_cut(registry, key, 0, 4995);
         assert_true(board_has_remains(&key->board));
         if (i == 0) {
             assert_int_equal(tag(registry, key, "m4998", "new", NULL), TAGS_OK);
@@ -470,7 +474,7 @@ REGISTRY_TEST_OF(values_of_removed_members_are_in_nobodys_way, create_registry) 
         } else {
             registry_apply(
                 registry,
-                (struct effect){.kind = EFFECT_RULES, .name = BYTES("l"), .rules = &smaller});
+                (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("l"), .options = &smaller});
         }
         assert_registry_valid(registry);
     }
@@ -485,8 +489,9 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
     write_member(registry, "q", "ann");
     write_member(same, "p", "ann");
     write_member(same, "q", "ann");
-    const struct rules *rules = registry_rules(registry_find(registry, 0, BYTES("p"), 0));
-    struct rules other = {.cap = 1};
+    const struct board_options *options =
+        registry_options(registry_find(registry, 0, BYTES("p"), 0));
+    struct board_options other = {.cap = 1};
     layout_init_default(&other.layout);
     static char long_text[REGISTRY_KEY_MAX + 100];
     const struct effect refused[] = {
@@ -503,27 +508,27 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
         {.kind = EFFECT_CUT, .name = BYTES("no")},
         {.kind = EFFECT_CUT, .name = BYTES("p"), .rank = 1, .count = 1},
         {.kind = EFFECT_CUT, .name = BYTES("p"), .rank = 2, .count = UINT32_MAX},
-        {.kind = EFFECT_CREATE, .name = BYTES("p"), .rules = rules},
-        {.kind = EFFECT_CREATE, .name = BYTES(""), .rules = rules},
-        {.kind = EFFECT_CREATE, .name = {long_text, sizeof long_text}, .rules = rules},
-        {.kind = EFFECT_CREATE, .database = 16, .name = BYTES("r"), .rules = rules},
+        {.kind = EFFECT_CREATE, .name = BYTES("p"), .options = options},
+        {.kind = EFFECT_CREATE, .name = BYTES(""), .options = options},
+        {.kind = EFFECT_CREATE, .name = {long_text, sizeof long_text}, .options = options},
+        {.kind = EFFECT_CREATE, .database = 16, .name = BYTES("r"), .options = options},
         {.kind = EFFECT_CREATE, .name = BYTES("r")},
         {.kind = EFFECT_REMOVE, .name = BYTES("no")},
         {.kind = EFFECT_FLUSH, .database = 16},
-        {.kind = EFFECT_RENAME, .name = BYTES("p"), .to_name = BYTES("q"), .rules = rules},
-        {.kind = EFFECT_RENAME, .name = BYTES("p"), .to_name = BYTES("r"), .rules = &other},
-        {.kind = EFFECT_RENAME, .name = BYTES("no"), .to_name = BYTES("r"), .rules = rules},
-        {.kind = EFFECT_COPY, .name = BYTES("p"), .to_name = BYTES("p"), .rules = rules},
+        {.kind = EFFECT_RENAME, .name = BYTES("p"), .to_name = BYTES("q"), .options = options},
+        {.kind = EFFECT_RENAME, .name = BYTES("p"), .to_name = BYTES("r"), .options = &other},
+        {.kind = EFFECT_RENAME, .name = BYTES("no"), .to_name = BYTES("r"), .options = options},
+        {.kind = EFFECT_COPY, .name = BYTES("p"), .to_name = BYTES("p"), .options = options},
         {.kind = EFFECT_COPY,
          .name = BYTES("p"),
          .to_database = 16,
          .to_name = BYTES("p"),
-         .rules = rules},
+         .options = options},
         {.kind = EFFECT_EXPIRE, .name = BYTES("no"), .expire_at_ms = 5},
-        {.kind = EFFECT_RULES, .name = BYTES("p"), .rules = &other},
-        {.kind = EFFECT_RULES, .name = BYTES("p")},
-        {.kind = EFFECT_RULES, .name = BYTES("no"), .rules = rules},
-        {.kind = EFFECT_FILL, .name = BYTES("r"), .rules = rules},
+        {.kind = EFFECT_OPTIONS, .name = BYTES("p"), .options = &other},
+        {.kind = EFFECT_OPTIONS, .name = BYTES("p")},
+        {.kind = EFFECT_OPTIONS, .name = BYTES("no"), .options = options},
+        {.kind = EFFECT_FILL, .name = BYTES("r"), .options = options},
     };
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_impossible(registry, refused[i]);
@@ -534,10 +539,10 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
 }
 
 REGISTRY_TEST_OF(the_effects_before_one_that_does_not_fit_are_applied, create_registry) {
-    struct rules rules = {.cap = 0};
-    layout_init_default(&rules.layout);
+    struct board_options options = {.cap = 0};
+    layout_init_default(&options.layout);
     const struct effect effects[] = {
-        {.kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules},
+        {.kind = EFFECT_CREATE, .name = BYTES("k"), .options = &options},
         {.kind = EFFECT_PUT, .name = BYTES("k"), .member = BYTES("ann"), .member_key = 5},
         {.kind = EFFECT_PUT, .name = BYTES("k"), .member = BYTES("bob"), .member_key = 5},
         {.kind = EFFECT_TAKE, .name = BYTES("k"), .member = BYTES("kim")},
@@ -553,7 +558,7 @@ REGISTRY_TEST_OF(the_effects_before_one_that_does_not_fit_are_applied, create_re
 
 REGISTRY_TEST_OF(an_effect_of_another_kind_is_impossible, create_registry) {
     const struct bytes name = BYTES("p"), member = BYTES("m"), board = BYTES("q");
-    const struct rules *rules = workload_rules('p');
+    const struct board_options *options = workload_options('p');
     const struct effect of_hashes[] = {
         {.kind = EFFECT_CREATE, .key_kind = &key_kind_hash, .name = name},
         {.kind = EFFECT_PUT,
@@ -566,11 +571,11 @@ REGISTRY_TEST_OF(an_effect_of_another_kind_is_impossible, create_registry) {
         {.kind = EFFECT_PUT, .name = name, .member = member, .member_key = 7},
         {.kind = EFFECT_TAKE, .name = name, .member = member},
         {.kind = EFFECT_CUT, .name = name, .count = 1},
-        {.kind = EFFECT_RULES, .name = name, .rules = rules},
-        {.kind = EFFECT_RULES, .key_kind = &key_kind_hash, .name = name, .rules = rules},
-        {.kind = EFFECT_CREATE, .key_kind = &key_kind_hash, .name = member, .rules = rules},
+        {.kind = EFFECT_OPTIONS, .name = name, .options = options},
+        {.kind = EFFECT_OPTIONS, .key_kind = &key_kind_hash, .name = name, .options = options},
+        {.kind = EFFECT_CREATE, .key_kind = &key_kind_hash, .name = member, .options = options},
         {.kind = EFFECT_CREATE, .name = member},
-        {.kind = EFFECT_RENAME, .name = name, .to_name = member, .rules = rules},
+        {.kind = EFFECT_RENAME, .name = name, .to_name = member, .options = options},
         {.kind = EFFECT_CUT, .key_kind = &key_kind_hash, .name = name, .count = 1},
         {.kind = EFFECT_PUT, .key_kind = &key_kind_hash, .name = board, .member = member},
     };
@@ -581,7 +586,7 @@ REGISTRY_TEST_OF(an_effect_of_another_kind_is_impossible, create_registry) {
     };
     uint32_t applied;
     assert_int_equal(effect_apply(registry, of_hashes, 2, &applied), EFFECT_OK);
-    key_create_like(registry, "q", rules, 0, 0);
+    key_create_like(registry, "q", options, 0, 0);
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         test_row("%zu", i);
         assert_impossible(registry, refused[i]);
@@ -599,16 +604,16 @@ REGISTRY_TEST_OF(listeners_come_and_go, create_registry) {
         tell(registry, &told[i]);
         effect_listener_add(registry, &told[i].listener);
     }
-    key_create_like(registry, "a", workload_rules('p'), 0, 0);
+    key_create_like(registry, "a", workload_options('p'), 0, 0);
     effect_listener_remove(registry, &told[1].listener);
     effect_listener_remove(registry, &told[1].listener);
-    key_create_like(registry, "b", workload_rules('p'), 0, 0);
+    key_create_like(registry, "b", workload_options('p'), 0, 0);
     effect_listener_remove(registry, &told[0].listener);
     effect_listener_add(registry, &told[1].listener);
-    key_create_like(registry, "c", workload_rules('p'), 0, 0);
+    key_create_like(registry, "c", workload_options('p'), 0, 0);
     effect_listener_remove(registry, &told[2].listener);
     effect_listener_remove(registry, &told[1].listener);
-    key_create_like(registry, "d", workload_rules('p'), 0, 0);
+    key_create_like(registry, "d", workload_options('p'), 0, 0);
     expect_told(&told[0], "create a; create b; ");
     expect_told(&told[1], "create a; create c; ");
     expect_told(&told[2], "create a; create b; create c; ");

@@ -12,7 +12,7 @@ enum { MEMBERS = 14 };
 /* ---- tiers ---- */
 
 /* The best first: who goes where? +1, 0 or -1 for each. */
-static void mark(const struct rules_league *league, uint32_t count, int *marks) {
+static void mark(const struct board_league *league, uint32_t count, int *marks) {
     for (uint32_t i = 0; i < count; i++) {
         marks[i] = 0;
     }
@@ -30,7 +30,7 @@ TEST(the_best_go_up_and_of_the_others_the_last_go_down) {
     int marks[MEMBERS];
     for (unsigned up = 0; up <= MEMBERS; up++) {
         for (unsigned down = 0; down <= MEMBERS; down++) {
-            struct rules_league league = {
+            struct board_league league = {
                 .room = MEMBERS, .up = (uint16_t)up, .down = (uint16_t)down, .tiers = 4};
             for (uint32_t count = 1; count <= MEMBERS; count++) {
                 mark(&league, count, marks);
@@ -48,8 +48,8 @@ TEST(the_best_go_up_and_of_the_others_the_last_go_down) {
 }
 
 TEST(a_period_without_a_result_takes_a_member_down_only_where_the_league_says_so) {
-    struct rules_league stay = {.room = 30, .tiers = 5};
-    struct rules_league down = {.room = 30, .tiers = 5, .idle_goes_down = true};
+    struct board_league stay = {.room = 30, .tiers = 5};
+    struct board_league down = {.room = 30, .tiers = 5, .idle_goes_down = true};
     for (uint32_t tier = 1; tier <= 5; tier++) {
         uint32_t one_by_one = tier;
         for (uint32_t periods = 0; periods < 8; periods++) {
@@ -61,7 +61,7 @@ TEST(a_period_without_a_result_takes_a_member_down_only_where_the_league_says_so
 }
 
 TEST(a_tier_that_the_league_does_not_have_is_its_highest) {
-    struct rules_league league = {.room = 3, .tiers = 2, .up = 1, .down = 1};
+    struct board_league league = {.room = 3, .tiers = 2, .up = 1, .down = 1};
     assert_int_equal(league_tier_after(&league, 9, 1, 3), 2);
     assert_int_equal(league_tier_after(&league, 9, 2, 3), 1);
     assert_int_equal(league_tier_idle(&league, 0, 3), 1);
@@ -161,7 +161,7 @@ TEST(rooms_are_in_the_slot_of_their_league) {
             struct bytes archive = league_archive(&out, entry, &days);
             behind = bytes_behind(archive, out.prefix_size);
             assert_true(bytes_equal(behind, BYTES("3:17@2020-01-02")));
-            assert_true(archive_find_board(archive, &behind));
+            assert_true(archive_name_find_board(archive, &behind));
             assert_true(bytes_equal(behind, league_room(&out, 3, 17)));
         }
     }

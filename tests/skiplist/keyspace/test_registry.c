@@ -6,21 +6,22 @@
 
 /* ---- helpers ---- */
 
-static struct rules other_rules;
+static struct board_options other_options;
 static uint64_t rules_calls;
 
-/* Names that begin with 'o' get the other rules. */
-static const struct rules *rules_for(void *context, struct bytes key, uint32_t choice) {
+/* Names that begin with 'o' get the other options. */
+static const struct board_options *options_for(void *context, struct bytes key, uint32_t choice) {
     rules_calls++;
-    return key.at[0] == 'o' && choice == 0 ? &other_rules : usual_rules_for(context, key, choice);
+    return key.at[0] == 'o' && choice == 0 ? &other_options
+                                           : usual_options_for(context, key, choice);
 }
 
 static struct registry *create_registry(void) {
     char error[LAYOUT_ERROR_MAX];
-    layout_init_default(&usual_rules.layout);
-    assert_int_equal(layout_parse(BYTES("FIELD a 30 FIELD b 20"), &other_rules.layout, error),
+    layout_init_default(&usual_options.layout);
+    assert_int_equal(layout_parse(BYTES("FIELD a 30 FIELD b 20"), &other_options.layout, error),
                      LAYOUT_OK);
-    struct registry *registry = registry_create(0x5eed, rules_for, NULL);
+    struct registry *registry = registry_create(0x5eed, options_for, NULL);
     assert_non_null(registry);
     return registry;
 }
@@ -36,7 +37,7 @@ REGISTRY_TEST(a_key_is_found_in_its_database_alone) {
     assert_true(bytes_equal(registry_name(key), BYTES("daily")));
     assert_int_equal(key->database, 3);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
-    assert_true(rules_equal(registry_rules(key), &usual_rules));
+    assert_true(board_options_equal(registry_options(key), &usual_options));
     assert_int_equal(board_count(&key->board), 0);
     assert_ptr_equal(key_find(registry, 3, "daily", 0), key);
     assert_ptr_equal(registry_peek(registry, 3, BYTES("daily"), 0), key);
@@ -44,7 +45,8 @@ REGISTRY_TEST(a_key_is_found_in_its_database_alone) {
     assert_null(key_find(registry, 3, "dail", 0));
     assert_null(key_find(registry, 3, "dailyy", 0));
     assert_null(key_find(registry, 3, "", 0));
-    assert_true(rules_equal(registry_rules(key_create(registry, 0, "other", 0, 0)), &other_rules));
+    assert_true(board_options_equal(registry_options(key_create(registry, 0, "other", 0, 0)),
+                                    &other_options));
     bool is_new = true;
     assert_ptr_equal(registry_find_or_create(registry, 3, BYTES("daily"), 0, &is_new), key);
     assert_false(is_new);
@@ -147,8 +149,8 @@ REGISTRY_TEST(flushing_touches_no_key) {
     assert_int_equal(memory_requests(), requests_before);
     assert_int_equal(memory_live_count(), live_before);
     assert_int_equal(registry_count(registry, 5), 0);
-    assert_int_equal(registry_expiring_count(registry, 5), 0);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_int_equal(registry_expiry_count(registry, 5), 0);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_totals(registry)->unfreed, KEYS);
     assert_non_null(key_find(registry, 6, "stays", 0));
     assert_int_equal(registry_flush(registry, 5), 0);
@@ -190,7 +192,7 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
     }
     registry_destroy(NULL);
     memory_fail_at(1);
-    assert_null(registry_create(1, rules_for, NULL));
+    assert_null(registry_create(1, options_for, NULL));
     memory_fail_at(0);
 }
 
@@ -200,16 +202,16 @@ REGISTRY_TEST(a_key_goes_at_its_millisecond) {
     struct registry_key *key = key_create(registry, 0, "a", 0, 0);
     key_expire(registry, key, 1000);
     assert_int_equal(registry_expiry(registry, key), 1000);
-    assert_int_equal(registry_next_due(registry), 1000);
+    assert_int_equal(registry_expiry_next_due(registry), 1000);
     assert_ptr_equal(key_find(registry, 0, "a", 999), key);
-    assert_int_equal(registry_expire_due(registry, 999, 10), 0);
+    assert_int_equal(registry_expiry_remove_due(registry, 999, 10), 0);
     assert_null(registry_peek(registry, 0, BYTES("a"), 1000));
     assert_int_equal(registry_count(registry, 0), 1);
     assert_int_equal(registry_totals(registry)->expired, 0);
     assert_null(key_find(registry, 0, "a", 1000));
     assert_int_equal(registry_count(registry, 0), 0);
     assert_int_equal(registry_totals(registry)->expired, 1);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     key = key_create(registry, 0, "a", 0, 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
 }
@@ -219,22 +221,22 @@ REGISTRY_TEST(a_key_goes_at_its_millisecond) {
 REGISTRY_TEST(durations_shift_with_the_clock_but_not_while_passive) {
     struct registry_key *timed = key_create(registry, 0, "timed", 0, 0);
     struct registry_key *lasting = key_create(registry, 0, "lasting", 0, 0);
-    registry_set_offset(registry, 100000);
+    registry_expiry_set_offset(registry, 100000);
     key_expire(registry, timed, 5000);
-    assert_int_equal(registry_set_expiry(registry, lasting, 5000, true), REGISTRY_OK);
-    registry_set_offset(registry, 105000);
+    assert_int_equal(registry_expiry_set(registry, lasting, 5000, true), REGISTRY_OK);
+    registry_expiry_set_offset(registry, 105000);
     assert_int_equal(registry_expiry(registry, timed), 5000);
     assert_int_equal(registry_expiry(registry, lasting), 10000);
     registry_set_passive(registry, true);
-    registry_set_offset(registry, 7000);
-    registry_set_offset(registry, 9000);
+    registry_expiry_set_offset(registry, 7000);
+    registry_expiry_set_offset(registry, 9000);
     assert_int_equal(registry_expiry(registry, lasting), 10000);
     registry_set_passive(registry, false);
-    registry_set_offset(registry, 17000);
+    registry_expiry_set_offset(registry, 17000);
     assert_int_equal(registry_expiry(registry, lasting), 10000);
     struct registry_key *later = key_create(registry, 1, "later", 0, 0);
-    assert_int_equal(registry_set_expiry(registry, later, 6000, true), REGISTRY_OK);
-    registry_set_offset(registry, 16000);
+    assert_int_equal(registry_expiry_set(registry, later, 6000, true), REGISTRY_OK);
+    registry_expiry_set_offset(registry, 16000);
     assert_int_equal(registry_expiry(registry, timed), 5000);
     assert_int_equal(registry_expiry(registry, lasting), 9000);
     assert_int_equal(registry_expiry(registry, later), 5000);
@@ -246,12 +248,12 @@ REGISTRY_TEST(an_expiry_can_be_changed_and_taken_back) {
     key_expire(registry, a, 1000);
     key_expire(registry, b, 2000);
     key_expire(registry, a, 3000);
-    assert_int_equal(registry_next_due(registry), 2000);
-    assert_int_equal(registry_expiring_count(registry, 0), 2);
+    assert_int_equal(registry_expiry_next_due(registry), 2000);
+    assert_int_equal(registry_expiry_count(registry, 0), 2);
     key_expire(registry, b, REGISTRY_NO_EXPIRY);
     key_expire(registry, b, REGISTRY_NO_EXPIRY);
-    assert_int_equal(registry_expiring_count(registry, 0), 1);
-    assert_int_equal(registry_expire_due(registry, INT64_MAX, 10), 1);
+    assert_int_equal(registry_expiry_count(registry, 0), 1);
+    assert_int_equal(registry_expiry_remove_due(registry, INT64_MAX, 10), 1);
     assert_ptr_equal(key_find(registry, 0, "b", INT64_MAX), b);
     /* Times before 1970 are times, too. */
     key_expire(registry, b, -5);
@@ -273,9 +275,9 @@ REGISTRY_TEST(keys_expire_in_the_order_of_their_times) {
     assert_registry_valid(registry);
     for (int64_t time_ms = 0; time_ms < TIMES; time_ms++) {
         for (uint32_t i = 0; i < due_counts[time_ms]; i++) {
-            assert_int_equal(registry_next_due(registry), time_ms);
-            assert_int_equal(registry_expire_due(registry, time_ms - 1, 1), 0);
-            assert_int_equal(registry_expire_due(registry, time_ms, 1), 1);
+            assert_int_equal(registry_expiry_next_due(registry), time_ms);
+            assert_int_equal(registry_expiry_remove_due(registry, time_ms - 1, 1), 0);
+            assert_int_equal(registry_expiry_remove_due(registry, time_ms, 1), 1);
         }
     }
     assert_int_equal(registry_totals(registry)->expired, KEYS);
@@ -286,29 +288,29 @@ REGISTRY_TEST(expiring_stops_at_the_number_of_keys_asked_for) {
         struct registry_key *key = key_create(registry, 0, formatted("key:%d", i), 0, 0);
         key_expire(registry, key, i);
     }
-    assert_int_equal(registry_expire_due(registry, 79, 0), 0);
-    assert_int_equal(registry_expire_due(registry, 79, 50), 50);
-    assert_int_equal(registry_next_due(registry), 50);
-    assert_int_equal(registry_expire_due(registry, 79, 50), 30);
+    assert_int_equal(registry_expiry_remove_due(registry, 79, 0), 0);
+    assert_int_equal(registry_expiry_remove_due(registry, 79, 50), 50);
+    assert_int_equal(registry_expiry_next_due(registry), 50);
+    assert_int_equal(registry_expiry_remove_due(registry, 79, 50), 30);
     assert_int_equal(registry_count(registry, 0), 20);
 }
 
 REGISTRY_TEST(the_average_is_of_the_milliseconds_left) {
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 0), 0);
     struct registry_key *a = key_create(registry, 0, "a", 0, 0);
     struct registry_key *b = key_create(registry, 0, "b", 0, 0);
     key_create(registry, 0, "c", 0, 0);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 0), 0);
     key_expire(registry, a, 1000);
     key_expire(registry, b, 4001);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 2500);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 2000), 500);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 9000), 0);
-    assert_int_equal(registry_average_ttl_ms(registry, 1, 0), 0);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 0), 2500);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 2000), 500);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 9000), 0);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 1, 0), 0);
     key_expire(registry, a, INT64_MAX);
     key_expire(registry, b, INT64_MAX);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, 1), INT64_MAX - 1);
-    assert_int_equal(registry_average_ttl_ms(registry, 0, -1000), INT64_MAX);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, 1), INT64_MAX - 1);
+    assert_int_equal(registry_expiry_average_ttl_ms(registry, 0, -1000), INT64_MAX);
 }
 
 /* ---- renaming and copying ---- */
@@ -337,7 +339,7 @@ REGISTRY_TEST(a_copy_is_a_board_of_its_own) {
     assert_int_equal(registry_copy(registry, key, 4, BYTES("copy"), 0), REGISTRY_OK);
     struct registry_key *copy = key_find(registry, 4, "copy", 0);
     assert_ptr_not_equal(&copy->board, &key->board);
-    assert_true(rules_equal(registry_rules(copy), &other_rules));
+    assert_true(board_options_equal(registry_options(copy), &other_options));
     assert_int_equal(board_count(&copy->board), 100);
     assert_int_equal(registry_expiry(registry, copy), 900);
     registry_remove(registry, key);
@@ -357,8 +359,8 @@ REGISTRY_TEST(a_board_is_put_in_place_of_what_stood_there) {
         uint32_t count = i == 0 ? 1000 : 3;
         struct board board;
         assert_true(registry_create_board(registry, name, 0, &board));
-        assert_true(
-            rules_equal(rules_of(board_layout(&board)), i == 0 ? &usual_rules : &other_rules));
+        assert_true(board_options_equal(board_options_of(board_layout(&board)),
+                                        i == 0 ? &usual_options : &other_options));
         assert_true(board_fill(&board, 7, count));
         assert_int_equal(registry_put_board(registry, 2, name, &board, 1), REGISTRY_OK);
         const struct registry_key *key = registry_find(registry, 2, name, 6000);
@@ -369,13 +371,13 @@ REGISTRY_TEST(a_board_is_put_in_place_of_what_stood_there) {
         assert_registry_valid(registry);
     }
     assert_int_equal(registry_count(registry, 2), 2);
-    assert_int_equal(registry_expiring_count(registry, 2), 0);
+    assert_int_equal(registry_expiry_count(registry, 2), 0);
     assert_int_equal(registry_totals(registry)->unfreed, 1);
     registry_free_all(registry);
 }
 
 REGISTRY_TEST(every_key_is_drawn_equally_often) {
-    assert_null(registry_random(registry, 0, 0, 0));
+    assert_null(registry_walk_random(registry, 0, 0, 0));
     enum { KEYS = 100, DRAWS = 1 << 16 };
     for (int i = 0; i < KEYS; i++) {
         struct registry_key *key = key_create(registry, 0, formatted("key:%d", i), 0, 0);
@@ -383,7 +385,7 @@ REGISTRY_TEST(every_key_is_drawn_equally_often) {
     }
     int drawn[KEYS] = {0};
     for (uint64_t i = 0; i < DRAWS; i++) {
-        drawn[board_mark(&registry_random(registry, 0, i << 48, 0)->board)]++;
+        drawn[board_mark(&registry_walk_random(registry, 0, i << 48, 0)->board)]++;
     }
     for (int i = 0; i < KEYS; i++) {
         assert_in_range(drawn[i], DRAWS / KEYS, DRAWS / KEYS + 1);
@@ -418,7 +420,7 @@ static void note_seen(void *context, const struct registry_key *key) {
 static uint64_t scan_by_count(const struct registry *registry, uint64_t cursor, uint32_t count,
                               int64_t now_ms, void *context) {
     struct scan_limits limits = {.count = count, .work_max = UINT64_MAX};
-    return registry_scan(registry, 0, cursor, &limits, now_ms, note_seen, context);
+    return registry_walk_scan(registry, 0, cursor, &limits, now_ms, note_seen, context);
 }
 
 static struct bytes scan_name(char *name, char kind, int number) {
@@ -503,7 +505,7 @@ TEST(an_unchanged_database_is_scanned_once_each) {
             assert_true(cursor <= UINT32_MAX);
         }
         struct seen each = {.count = 0};
-        registry_each(registry, 0, 100, note_seen, &each);
+        registry_walk_each(registry, 0, 100, note_seen, &each);
         assert_int_equal(each.count, SCAN_STABLE - 1);
         registry_destroy(registry);
     }
@@ -537,7 +539,7 @@ TEST(a_scan_most_of_whose_keys_are_removed_ends_in_steps_of_bounded_work) {
     do {
         before = cursor;
         to_remove.count = 0;
-        cursor = registry_scan(registry, 0, cursor, &limits, 0, note_to_remove, &to_remove);
+        cursor = registry_walk_scan(registry, 0, cursor, &limits, 0, note_to_remove, &to_remove);
         assert_true(cursor == 0 || cursor > before);
         assert_in_range(to_remove.count, 0, 144);
         for (; to_remove.count > 0 && registry_count(registry, 0) > LEFT_KEYS; seen++) {
@@ -620,7 +622,7 @@ REGISTRY_TEST(every_change_of_a_key_is_told_once_it_is_made) {
     assert_true(key_fill(registry, key, 1, 3));
     registry_tell_members(registry, key);
     expect_told_names("0:a ");
-    registry_remove_range(registry, key, 0, 1);
+    registry_board_cut(registry, key, 0, 1);
     expect_told_names("0:a ");
     key_expire(registry, key, 50);
     expect_told_names("0:a ");
@@ -654,7 +656,7 @@ REGISTRY_TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
         }
     }
     for (uint64_t i = 0; i < 16; i++) {
-        const struct registry_key *drawn = registry_random(registry, 0, i << 60, 100);
+        const struct registry_key *drawn = registry_walk_random(registry, 0, i << 60, 100);
         assert_non_null(drawn);
         assert_true(bytes_is(registry_name(drawn), "key:777"));
     }
@@ -669,9 +671,9 @@ REGISTRY_TEST(what_comes_of_its_own_time_is_told) {
     key = key_create(registry, 0, "b", 0, 1);
     key_expire(registry, key, 60);
     told_names[0] = '\0';
-    assert_int_equal(registry_expire_due(registry, 55, 9), 1);
+    assert_int_equal(registry_expiry_remove_due(registry, 55, 9), 1);
     expect_told_names("0:a ");
-    assert_null(registry_random(registry, 0, 7, 60));
+    assert_null(registry_walk_random(registry, 0, 7, 60));
     expect_told_names("0:b ");
 }
 

@@ -17,19 +17,19 @@ static struct registry *create_registry(void) {
 #define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_registry)
 
 /* PERIOD DAY COPY, of a layout with the usual times. */
-static struct rules copying_rules(void) {
-    struct rules rules = *workload_rules('p');
-    rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
-    rules.archives_max = RULES_ARCHIVES_ALL;
-    rules.copies = true;
-    rules.is_created = true;
-    return rules;
+static struct board_options copying_options(void) {
+    struct board_options options = *workload_options('p');
+    options.period = (struct period){.unit = PERIOD_DAY, .every = 1};
+    options.archives_max = BOARD_ARCHIVES_ALL;
+    options.copies = true;
+    options.is_created = true;
+    return options;
 }
 
 static struct registry_key *create_key(struct registry *registry, const char *name,
                                        uint32_t count) {
-    struct rules rules = copying_rules();
-    return key_create_like(registry, name, &rules, count, NOON_MS);
+    struct board_options options = copying_options();
+    return key_create_like(registry, name, &options, count, NOON_MS);
 }
 
 /* Number of members on the board; -1: no such key. */
@@ -41,7 +41,7 @@ static int64_t count_of(struct registry *registry, const char *name, int64_t now
 /* All steps there are at this time. Returns how many. */
 static uint32_t run_steps(struct registry *registry, int64_t now_ms) {
     uint32_t steps = 0;
-    while (registry_archive_step(registry, now_ms, 50)) {
+    while (registry_roll_archive_step(registry, now_ms, 50)) {
         steps++;
     }
     return steps;
@@ -52,24 +52,25 @@ static uint32_t run_steps(struct registry *registry, int64_t now_ms) {
 REGISTRY_TEST(a_small_board_is_copied_in_one_step_and_goes_on) {
     const struct registry_key *key = create_key(registry, "day", 5);
     int64_t start_us = layout_time_first_us(board_layout(&key->board));
-    assert_true(registry_next_due(registry) == END_MS);
-    assert_false(registry_archive_step(registry, END_MS - 1, 50));
+    assert_true(registry_expiry_next_due(registry) == END_MS);
+    assert_false(registry_roll_archive_step(registry, END_MS - 1, 50));
     assert_int_equal(registry_roll_due(registry, END_MS, 100), 0);
-    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
     assert_int_equal(count_of(registry, "day", END_MS), 5);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
-    assert_false(registry_archive_step(registry, END_MS, 50));
+    assert_false(registry_roll_archive_step(registry, END_MS, 50));
     assert_int_equal(registry_totals(registry)->rolled, 1);
-    const struct rules *rules = registry_rules(key_find(registry, 0, "day", END_MS));
-    assert_true(rules->period_start_ms == END_MS);
-    assert_true(registry_next_due(registry) == END_MS + DAY_MS);
+    const struct board_options *options = registry_options(key_find(registry, 0, "day", END_MS));
+    assert_true(options->period_start_ms == END_MS);
+    assert_true(registry_expiry_next_due(registry) == END_MS + DAY_MS);
     /* The board's times stay where they are. */
-    assert_true(layout_time_first_us(&rules->layout) == start_us);
-    const struct rules *archived = registry_rules(key_find(registry, 0, "day@2026-11-16", END_MS));
+    assert_true(layout_time_first_us(&options->layout) == start_us);
+    const struct board_options *archived =
+        registry_options(key_find(registry, 0, "day@2026-11-16", END_MS));
     assert_int_equal(archived->period.unit, PERIOD_NONE);
     assert_false(archived->copies);
     assert_false(archived->is_created);
-    assert_true((archived->guards & RULES_FROZEN) != 0);
+    assert_true((archived->guards & BOARD_FROZEN) != 0);
     assert_true(archived->is_archive);
     assert_true(registry_state(key_find(registry, 0, "day@2026-11-16", END_MS))->ended_ms ==
                 END_MS);
@@ -78,7 +79,7 @@ REGISTRY_TEST(a_small_board_is_copied_in_one_step_and_goes_on) {
 REGISTRY_TEST(a_large_board_is_copied_in_steps_and_is_never_gone) {
     struct registry_key *key = create_key(registry, "day", LARGE);
     for (uint32_t i = 0; i < LARGE / 50; i++) {
-        assert_true(registry_archive_step(registry, END_MS + i, 50));
+        assert_true(registry_roll_archive_step(registry, END_MS + i, 50));
         assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + i), -1);
         assert_int_equal(count_of(registry, "day", END_MS + i), LARGE + i);
         assert_non_null(registry_peek(registry, 0, BYTES("day"), END_MS + i));
@@ -86,18 +87,18 @@ REGISTRY_TEST(a_large_board_is_copied_in_steps_and_is_never_gone) {
     }
     (void)run_steps(registry, END_MS + DAY_MS / 2);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + DAY_MS), LARGE + LARGE / 50);
-    assert_true(registry_rules(key)->period_start_ms == END_MS);
+    assert_true(registry_options(key)->period_start_ms == END_MS);
 }
 
 REGISTRY_TEST(an_empty_board_and_one_without_archives_only_enter_the_next_period) {
-    struct rules rules = copying_rules();
+    struct board_options options = copying_options();
     const struct registry_key *empty = create_key(registry, "empty", 0);
-    rules.archives_max = 0;
-    const struct registry_key *none = key_create_like(registry, "none", &rules, LARGE, NOON_MS);
+    options.archives_max = 0;
+    const struct registry_key *none = key_create_like(registry, "none", &options, LARGE, NOON_MS);
     assert_int_equal(run_steps(registry, END_MS), 2);
     assert_int_equal(registry_count(registry, 0), 2);
-    assert_true(registry_rules(empty)->period_start_ms == END_MS);
-    assert_true(registry_rules(none)->period_start_ms == END_MS);
+    assert_true(registry_options(empty)->period_start_ms == END_MS);
+    assert_true(registry_options(none)->period_start_ms == END_MS);
 }
 
 REGISTRY_TEST(behind_several_periods_there_is_one_archive) {
@@ -105,24 +106,24 @@ REGISTRY_TEST(behind_several_periods_there_is_one_archive) {
     (void)run_steps(registry, END_MS + 3 * DAY_MS);
     assert_int_equal(registry_count(registry, 0), 2);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 3 * DAY_MS), 5);
-    assert_true(registry_next_due(registry) == END_MS + 4 * DAY_MS);
+    assert_true(registry_expiry_next_due(registry) == END_MS + 4 * DAY_MS);
 }
 
 REGISTRY_TEST(a_name_that_is_taken_gets_a_number) {
     create_key(registry, "day", 5);
-    key_create_like(registry, "day@2026-11-16", workload_rules('p'), 1, NOON_MS);
+    key_create_like(registry, "day@2026-11-16", workload_options('p'), 1, NOON_MS);
     (void)run_steps(registry, END_MS);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 1);
     assert_int_equal(count_of(registry, "day@2026-11-16.2", END_MS), 5);
 }
 
 REGISTRY_TEST(old_archives_expire) {
-    struct rules rules = copying_rules();
-    rules.archives_max = 2;
-    key_create_like(registry, "day", &rules, 5, NOON_MS);
+    struct board_options options = copying_options();
+    options.archives_max = 2;
+    key_create_like(registry, "day", &options, 5, NOON_MS);
     for (int day = 0; day < 4; day++) {
         (void)run_steps(registry, END_MS + day * DAY_MS);
-        (void)registry_expire_due(registry, END_MS + day * DAY_MS, 100);
+        (void)registry_expiry_remove_due(registry, END_MS + day * DAY_MS, 100);
     }
     assert_int_equal(registry_count(registry, 0), 3);
     assert_int_equal(count_of(registry, "day@2026-11-18", END_MS + 3 * DAY_MS), 5);
@@ -131,14 +132,14 @@ REGISTRY_TEST(old_archives_expire) {
 
 /* SETTLE YES: the archive is to be settled, and expires when it is. */
 REGISTRY_TEST(an_archive_that_is_a_copy_is_settled_as_others_are) {
-    struct rules rules = copying_rules();
-    rules.archives_max = 2;
-    rules.settles = true;
-    key_create_like(registry, "day", &rules, LARGE, NOON_MS);
+    struct board_options options = copying_options();
+    options.archives_max = 2;
+    options.settles = true;
+    key_create_like(registry, "day", &options, LARGE, NOON_MS);
     (void)run_steps(registry, END_MS + 7);
     const struct registry_key *archive = key_find(registry, 0, "day@2026-11-16", END_MS + 7);
     assert_non_null(archive);
-    assert_true(rules_are_unsettled(registry_rules(archive), registry_state(archive)));
+    assert_true(board_options_are_unsettled(registry_options(archive), registry_state(archive)));
     assert_true(registry_state(archive)->ended_ms == END_MS);
     assert_true(registry_state(archive)->settled_expire_ms == END_MS + 2 * DAY_MS);
     assert_true(registry_expiry(registry, archive) == REGISTRY_NO_EXPIRY);
@@ -146,10 +147,10 @@ REGISTRY_TEST(an_archive_that_is_a_copy_is_settled_as_others_are) {
 
 REGISTRY_TEST(what_is_due_does_not_wait_for_a_long_copy) {
     create_key(registry, "day", LARGE);
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    struct rules rules = copying_rules();
-    rules.copies = false;
-    key_create_like(registry, "other", &rules, 3, NOON_MS);
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    struct board_options options = copying_options();
+    options.copies = false;
+    key_create_like(registry, "other", &options, 3, NOON_MS);
     assert_int_equal(registry_roll_due(registry, END_MS, 100), 1);
     assert_int_equal(count_of(registry, "other@2026-11-16", END_MS), 3);
 }
@@ -157,43 +158,43 @@ REGISTRY_TEST(what_is_due_does_not_wait_for_a_long_copy) {
 REGISTRY_TEST(a_board_that_goes_or_gets_other_rules_meanwhile_is_begun_again_or_not_at_all) {
     create_key(registry, "day", LARGE);
     for (int i = 0; i < 3; i++) {
-        assert_true(registry_archive_step(registry, END_MS, 50));
+        assert_true(registry_roll_archive_step(registry, END_MS, 50));
     }
     struct registry_key *key = key_find(registry, 0, "day", END_MS);
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    rules.guards = RULES_FROZEN;
-    key = registry_alter(registry, key, &rules, NULL);
+    struct board_options options;
+    board_options_copy(registry_options(key), &options);
+    options.guards = BOARD_FROZEN;
+    key = registry_board_alter(registry, key, &options, NULL);
     assert_non_null(key);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("other"), END_MS), REGISTRY_OK);
-    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
     (void)run_steps(registry, END_MS);
     assert_int_equal(count_of(registry, "other@2026-11-16", END_MS), LARGE);
     int64_t later_ms = END_MS + DAY_MS;
-    assert_true(registry_archive_step(registry, later_ms, 50));
-    assert_true(registry_archive_step(registry, later_ms, 50));
+    assert_true(registry_roll_archive_step(registry, later_ms, 50));
+    assert_true(registry_roll_archive_step(registry, later_ms, 50));
     registry_remove(registry, key_find(registry, 0, "other", later_ms));
     (void)run_steps(registry, later_ms);
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
 }
 
 /* Made by LB.CREATE, or by a write: then it goes with its last member. */
 REGISTRY_TEST(a_board_that_is_emptied_before_its_copy_is_whole_has_no_archive) {
     for (int i = 0; i < 2; i++) {
-        struct rules rules = copying_rules();
-        rules.is_created = i == 0;
-        struct registry_key *key = key_create_like(registry, "day", &rules, LARGE, NOON_MS);
-        assert_true(registry_archive_step(registry, END_MS, 50));
-        assert_true(registry_archive_step(registry, END_MS, 50));
-        registry_remove_range(registry, key, 0, LARGE);
+        struct board_options options = copying_options();
+        options.is_created = i == 0;
+        struct registry_key *key = key_create_like(registry, "day", &options, LARGE, NOON_MS);
+        assert_true(registry_roll_archive_step(registry, END_MS, 50));
+        assert_true(registry_roll_archive_step(registry, END_MS, 50));
+        registry_board_cut(registry, key, 0, LARGE);
         if (i == 1) {
             registry_remove(registry, key);
         }
         (void)run_steps(registry, END_MS);
         assert_int_equal(registry_count(registry, 0), i == 0);
         int64_t next_ms = i == 0 ? END_MS + DAY_MS : REGISTRY_NO_EXPIRY;
-        assert_true(registry_next_due(registry) == next_ms);
+        assert_true(registry_expiry_next_due(registry) == next_ms);
         if (i == 0) {
             registry_remove(registry, key);
         }
@@ -203,9 +204,9 @@ REGISTRY_TEST(a_board_that_is_emptied_before_its_copy_is_whole_has_no_archive) {
 /* What goes and comes before the copy is whole is so in the archive. */
 REGISTRY_TEST(a_board_that_is_emptied_and_filled_again_has_an_archive_of_what_is_there) {
     struct registry_key *key = create_key(registry, "day", LARGE);
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    registry_remove_range(registry, key, 0, LARGE);
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    registry_board_cut(registry, key, 0, LARGE);
     assert_true(key_put(registry, key, BYTES("new"), 7));
     (void)run_steps(registry, END_MS);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 1);
@@ -214,15 +215,15 @@ REGISTRY_TEST(a_board_that_is_emptied_and_filled_again_has_an_archive_of_what_is
 REGISTRY_TEST(a_board_that_expires_before_its_copy_is_made_becomes_the_archive) {
     struct registry_key *key = create_key(registry, "day", LARGE);
     key_expire(registry, key, END_MS + 10);
-    assert_true(registry_archive_step(registry, END_MS + 1, 50));
-    assert_true(registry_archive_step(registry, END_MS + 1, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS + 1, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS + 1, 50));
     assert_int_equal(count_of(registry, "day", END_MS + 10), -1);
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 10), LARGE);
     (void)run_steps(registry, END_MS + 10);
     /* And by itself; one that expires earlier has no archive. */
     key_expire(registry, create_key(registry, "late", 3), END_MS + 10);
     key_expire(registry, create_key(registry, "early", 3), END_MS - 1);
-    assert_int_equal(registry_expire_due(registry, END_MS + 10, 100), 2);
+    assert_int_equal(registry_expiry_remove_due(registry, END_MS + 10, 100), 2);
     assert_int_equal(count_of(registry, "late@2026-11-16", END_MS + 10), 3);
     assert_int_equal(registry_count(registry, 0), 2);
 }
@@ -232,17 +233,17 @@ TEST(without_memory_a_board_that_expires_waits_to_become_the_archive) {
         bool is_done = false;
         for (uint64_t nth = 1; !is_done; nth++) {
             struct registry *registry = create_registry();
-            struct rules rules = copying_rules();
+            struct board_options options = copying_options();
             bool is_new;
-            rules.is_created = is_created != 0;
-            struct registry_key *key = key_create_like(registry, "day", &rules, 5, NOON_MS);
+            options.is_created = is_created != 0;
+            struct registry_key *key = key_create_like(registry, "day", &options, 5, NOON_MS);
             key_expire(registry, key, END_MS + 10);
             memory_fail_at(nth);
             key = registry_find_or_create(registry, 0, BYTES("day"), END_MS + 10, &is_new);
             memory_fail_at(0);
             is_done = key != NULL;
             assert_registry_valid(registry);
-            (void)registry_expire_due(registry, END_MS + 10, 100);
+            (void)registry_expiry_remove_due(registry, END_MS + 10, 100);
             assert_registry_valid(registry);
             assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 10), 5);
             registry_destroy(registry);
@@ -255,22 +256,22 @@ REGISTRY_TEST(after_the_clock_was_set_back_the_board_is_in_the_period_of_now) {
     (void)run_steps(registry, END_MS);
     assert_int_equal(registry_roll_ahead(registry, NOON_MS), 1);
     assert_int_equal(registry_count(registry, 0), 2);
-    assert_true(registry_next_due(registry) == END_MS);
+    assert_true(registry_expiry_next_due(registry) == END_MS);
     (void)run_steps(registry, END_MS);
     assert_int_equal(count_of(registry, "day@2026-11-16.2", END_MS), 5);
 }
 
 REGISTRY_TEST(while_held_nothing_is_copied_and_what_was_is_given_up) {
     create_key(registry, "day", LARGE);
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_limit_archives(registry, 0, END_MS));
-    assert_false(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_limit(registry, 0, END_MS));
+    assert_false(registry_roll_archive_step(registry, END_MS, 50));
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     registry_free_all(registry);
-    assert_false(registry_limit_archives(registry, UINT64_MAX, END_MS));
-    assert_false(registry_archive_step(registry, END_MS, 50));
-    int64_t due_ms = registry_next_due(registry);
+    assert_false(registry_roll_archive_limit(registry, UINT64_MAX, END_MS));
+    assert_false(registry_roll_archive_step(registry, END_MS, 50));
+    int64_t due_ms = registry_expiry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
     (void)run_steps(registry, due_ms);
     assert_int_equal(count_of(registry, "day@2026-11-16", due_ms), LARGE);
@@ -280,10 +281,10 @@ REGISTRY_TEST(a_board_that_finds_no_memory_does_not_keep_others_waiting) {
     static const char *const archives[] = {"day@2026-11-16", "end@2026-11-16"};
     create_key(registry, "day", LARGE);
     create_key(registry, "end", LARGE);
-    assert_true(registry_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
     memory_fail_at(1);
     while (registry_totals(registry)->rolled == 0) {
-        assert_true(registry_archive_step(registry, END_MS, 50));
+        assert_true(registry_roll_archive_step(registry, END_MS, 50));
     }
     memory_fail_at(0);
     (void)run_steps(registry, END_MS);
@@ -291,7 +292,7 @@ REGISTRY_TEST(a_board_that_finds_no_memory_does_not_keep_others_waiting) {
     assert_int_equal(count_of(registry, archives[0], END_MS) +
                          count_of(registry, archives[1], END_MS),
                      LARGE - 1);
-    int64_t due_ms = registry_next_due(registry);
+    int64_t due_ms = registry_expiry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
     (void)run_steps(registry, due_ms);
     for (size_t i = 0; i < COUNT_OF(archives); i++) {
@@ -304,16 +305,16 @@ REGISTRY_TEST(a_board_for_which_there_is_no_room_is_not_begun_and_others_are) {
     create_key(registry, "day", LARGE);
     create_key(registry, "small", 5);
     uint64_t room = board_memory_size(&key_find(registry, 0, "day", NOON_MS)->board) + 1;
-    assert_false(registry_limit_archives(registry, room, END_MS));
+    assert_false(registry_roll_archive_limit(registry, room, END_MS));
     (void)run_steps(registry, END_MS);
-    assert_true(registry_limit_archives(registry, room, END_MS));
-    assert_false(registry_limit_archives(registry, room, END_MS));
+    assert_true(registry_roll_archive_limit(registry, room, END_MS));
+    assert_false(registry_roll_archive_limit(registry, room, END_MS));
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), LARGE);
     assert_int_equal(count_of(registry, "small@2026-11-16", END_MS), 5);
     assert_int_equal(count_of(registry, "large@2026-11-16", END_MS), -1);
-    int64_t due_ms = registry_next_due(registry);
+    int64_t due_ms = registry_expiry_next_due(registry);
     assert_in_range(due_ms, END_MS + 1, END_MS + DAY_MS - 1);
-    assert_false(registry_limit_archives(registry, UINT64_MAX, due_ms));
+    assert_false(registry_roll_archive_limit(registry, UINT64_MAX, due_ms));
     (void)run_steps(registry, due_ms);
     assert_int_equal(count_of(registry, "large@2026-11-16", due_ms), 2 * LARGE);
 }
@@ -321,27 +322,27 @@ REGISTRY_TEST(a_board_for_which_there_is_no_room_is_not_begun_and_others_are) {
 REGISTRY_TEST(what_was_given_up_of_a_board_does_not_keep_others_waiting) {
     create_key(registry, "day", LARGE);
     create_key(registry, "end", LARGE);
-    assert_true(registry_archive_step(registry, END_MS, 50));
-    assert_true(registry_limit_archives(registry, 0, END_MS));
-    assert_false(registry_limit_archives(registry, UINT64_MAX, END_MS));
+    assert_true(registry_roll_archive_step(registry, END_MS, 50));
+    assert_true(registry_roll_archive_limit(registry, 0, END_MS));
+    assert_false(registry_roll_archive_limit(registry, UINT64_MAX, END_MS));
     (void)run_steps(registry, END_MS);
     assert_int_equal(registry_totals(registry)->rolled, 1);
-    (void)run_steps(registry, registry_next_due(registry));
+    (void)run_steps(registry, registry_expiry_next_due(registry));
     assert_int_equal(registry_totals(registry)->rolled, 2);
 }
 
 REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
     struct registry_key *key = create_key(registry, "day", 5);
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    rules.copies = false;
-    key = registry_alter(registry, key, &rules, NULL);
+    struct board_options options;
+    board_options_copy(registry_options(key), &options);
+    options.copies = false;
+    key = registry_board_alter(registry, key, &options, NULL);
     assert_registry_valid(registry);
-    rules.copies = true;
-    key = registry_alter(registry, key, &rules, NULL);
+    options.copies = true;
+    key = registry_board_alter(registry, key, &options, NULL);
     assert_registry_valid(registry);
-    rules.copies = false;
-    assert_non_null(registry_alter(registry, key, &rules, NULL));
+    options.copies = false;
+    assert_non_null(registry_board_alter(registry, key, &options, NULL));
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
     assert_int_equal(count_of(registry, "day", END_MS), 0);
 }
@@ -362,8 +363,9 @@ TEST(without_memory_the_archive_is_made_later) {
             assert_int_equal(count_of(registry, "day@2026-11-16", END_MS),
                              is_done ? (int64_t)count : -1);
             if (!is_done) {
-                assert_in_range(registry_next_due(registry), END_MS + 1, END_MS + DAY_MS - 1);
-                (void)run_steps(registry, registry_next_due(registry));
+                assert_in_range(registry_expiry_next_due(registry), END_MS + 1,
+                                END_MS + DAY_MS - 1);
+                (void)run_steps(registry, registry_expiry_next_due(registry));
             }
             assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), count);
             registry_destroy(registry);
@@ -406,7 +408,7 @@ static void pair_receive(void *context, const struct effect *effect) {
         memchr(effect->to_name.at, '@', effect->to_name.size)) {
         const struct registry_key *key =
             registry_peek(pair->registry, effect->database, effect->name, INT64_MIN);
-        if (key != NULL && registry_rules(key)->copies) {
+        if (key != NULL && registry_options(key)->copies) {
             assert_same_boards(&key->board, &effect->key->board);
             pair->archives++;
             pair->in_steps += board_count(&key->board) > 128;
@@ -445,7 +447,7 @@ REGISTRY_TEST(a_passive_registry_copies_ahead_and_takes_it_when_the_effect_comes
         pair_begin(&pair, registry);
         create_key(registry, "day", LARGE);
         for (uint32_t step = 0; step < rows[i].steps; step++) {
-            (void)registry_archive_step(pair.follower, rows[i].clock_ms, 50);
+            (void)registry_roll_archive_step(pair.follower, rows[i].clock_ms, 50);
         }
         assert_int_equal(count_of(pair.follower, "day@2026-11-16", END_MS), -1);
         assert_int_equal(count_of(pair.follower, "day", END_MS), LARGE);
@@ -481,19 +483,19 @@ TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
     workload.favourite_size = 4;
     for (uint32_t round = 0; round < rounds; round++) {
         bool is_new;
-        struct rules rules = copying_rules();
-        rules.period.unit = PERIOD_HOUR;
-        rules.archives_max = 3;
-        rules.is_created = random_below(&workload.random, 2) == 0;
+        struct board_options options = copying_options();
+        options.period.unit = PERIOD_HOUR;
+        options.archives_max = 3;
+        options.is_created = random_below(&workload.random, 2) == 0;
         struct registry_key *key = registry_find_or_create_like(
-            workload.registry, 0, BYTES("busy"), &rules, NULL, workload.now_ms, &is_new);
+            workload.registry, 0, BYTES("busy"), &options, NULL, workload.now_ms, &is_new);
         assert_non_null(key);
         workload_step(&workload);
         for (uint32_t i = (uint32_t)random_below(&workload.random, 4); i > 0; i--) {
-            (void)registry_archive_step(workload.registry, workload.now_ms,
-                                        1 + (uint32_t)random_below(&workload.random, 100));
-            (void)registry_archive_step(pair.follower, workload.now_ms,
-                                        1 + (uint32_t)random_below(&workload.random, 100));
+            (void)registry_roll_archive_step(workload.registry, workload.now_ms,
+                                             1 + (uint32_t)random_below(&workload.random, 100));
+            (void)registry_roll_archive_step(pair.follower, workload.now_ms,
+                                             1 + (uint32_t)random_below(&workload.random, 100));
         }
     }
     print_message("archives %u, large %u\n", pair.archives, pair.in_steps);

@@ -10,7 +10,7 @@
 static struct registry_key *find_or_create(struct registry *registry, const char *name,
                                            bool *is_new) {
     struct registry_key *key =
-        registry_find_or_create_hash(registry, 0, bytes_from_text(name), 0, is_new);
+        registry_hash_find_or_create(registry, 0, bytes_from_text(name), 0, is_new);
     assert_non_null(key);
     return key;
 }
@@ -19,7 +19,7 @@ static void put(struct registry *registry, struct registry_key *key, const char 
                 const char *value) {
     const struct bytes args[] = {bytes_from_text(field), bytes_from_text(value)};
     uint32_t added_count;
-    assert_int_equal(registry_put_fields(registry, key, args, 1, &added_count), HASH_OK);
+    assert_int_equal(registry_hash_put(registry, key, args, 1, &added_count), HASH_OK);
 }
 
 static void put_many(struct registry *registry, struct registry_key *key, uint32_t count) {
@@ -36,15 +36,15 @@ TOLD_TEST(every_change_of_a_field_is_reported) {
     struct registry_key *key = find_or_create(registry, "h", &is_new);
     assert_true(is_new);
     expect_told(told, "");
-    assert_int_equal(registry_put_fields(registry, key, args, 3, &added_count), HASH_OK);
+    assert_int_equal(registry_hash_put(registry, key, args, 3, &added_count), HASH_OK);
     assert_int_equal(added_count, 2);
     expect_told(told, "create h; put h a=1; put h b=2; put h a=3; ");
     assert_ptr_equal(find_or_create(registry, "h", &is_new), key);
     assert_false(is_new);
-    assert_false(registry_remove_field(registry, key, BYTES("c")));
+    assert_false(registry_hash_remove(registry, key, BYTES("c")));
     expect_told(told, "");
-    assert_true(registry_remove_field(registry, key, BYTES("a")));
-    assert_true(registry_remove_field(registry, key, BYTES("b")));
+    assert_true(registry_hash_remove(registry, key, BYTES("a")));
+    assert_true(registry_hash_remove(registry, key, BYTES("b")));
     assert_int_equal(hash_count(&key->hash), 0);
     registry_remove(registry, key);
     expect_told(told, "take h a; take h b; remove h; ");
@@ -56,7 +56,7 @@ TOLD_TEST(a_key_that_stays_empty_for_lack_of_memory_was_never_there) {
     bool is_new;
     struct registry_key *key = find_or_create(registry, "h", &is_new);
     memory_fail_at(1);
-    assert_int_equal(registry_put_fields(registry, key, args, 2, &added_count), HASH_OUT_OF_MEMORY);
+    assert_int_equal(registry_hash_put(registry, key, args, 2, &added_count), HASH_OUT_OF_MEMORY);
     memory_fail_at(0);
     assert_int_equal(hash_count(&key->hash), 0);
     registry_take_back(registry, key);
@@ -73,7 +73,7 @@ TOLD_TEST(a_key_keeps_its_kind) {
     assert_int_equal(hash->kind, REGISTRY_HASH);
     assert_string_equal(registry_kind_name(registry, hash), "hash");
     assert_non_null(
-        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, NULL, 0, &is_new));
+        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_options, NULL, 0, &is_new));
     struct registry_key *board = find_or_create(registry, "b", &is_new);
     assert_false(is_new);
     assert_int_equal(board->kind, REGISTRY_BOARD);
@@ -92,7 +92,7 @@ TOLD_TEST(the_last_stage_of_a_prefetch_finds_keys_of_any_kind) {
     struct registry_key *hash = find_or_create(registry, "h", &is_new);
     put(registry, hash, "a", "1");
     struct registry_key *board =
-        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_rules, NULL, 0, &is_new);
+        registry_find_or_create_like(registry, 0, BYTES("b"), &usual_options, NULL, 0, &is_new);
     assert_ptr_equal(prefetch(registry, "h"), hash);
     assert_ptr_equal(prefetch(registry, "b"), board);
     assert_null(prefetch(registry, "no"));

@@ -46,21 +46,21 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
     struct bytes names[] = {BYTES("mirror at once"), BYTES("mirror in steps")};
     struct registry_key *copies[2];
     int64_t expire_at_ms = registry_expiry(registry, mirror->key);
-    const struct rules *rules =
-        mirror->key->kind == REGISTRY_BOARD ? registry_rules(mirror->key) : NULL;
+    const struct board_options *options =
+        mirror->key->kind == REGISTRY_BOARD ? registry_options(mirror->key) : NULL;
     assert_int_equal(registry_copy(registry, mirror->key, 0, names[0], workload->now_ms),
                      REGISTRY_OK);
-    assert_int_equal(registry_copy_mirrored(mirror, 0, names[1], workload->now_ms), REGISTRY_OK);
+    assert_int_equal(registry_mirror_copy_to(mirror, 0, names[1], workload->now_ms), REGISTRY_OK);
     assert_registry_valid(registry);
     for (int i = 0; i < 2; i++) {
         copies[i] = registry_find(registry, 0, names[i], INT64_MIN);
         assert_non_null(copies[i]);
         assert_true(registry_expiry(registry, copies[i]) == expire_at_ms);
     }
-    if (rules != NULL) {
-        bool is_archive = rules->is_archive; /* of which a copy is none */
-        assert_ptr_equal(registry_rules(copies[1]), registry_rules(copies[0]));
-        assert_int_equal(rules_equal(registry_rules(copies[1]), rules), !is_archive);
+    if (options != NULL) {
+        bool is_archive = options->is_archive; /* of which a copy is none */
+        assert_ptr_equal(registry_options(copies[1]), registry_options(copies[0]));
+        assert_int_equal(board_options_equal(registry_options(copies[1]), options), !is_archive);
         assert_same_boards(&copies[0]->board, &copies[1]->board);
     } else {
         assert_same_hashes(&copies[0]->hash, &copies[1]->hash);
@@ -70,8 +70,8 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
 }
 
 static struct registry_key *pick(struct workload *workload) {
-    return registry_random(workload->registry, (uint32_t)random_below(&workload->random, 2),
-                           random_next(&workload->random), workload->now_ms);
+    return registry_walk_random(workload->registry, (uint32_t)random_below(&workload->random, 2),
+                                random_next(&workload->random), workload->now_ms);
 }
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
@@ -129,17 +129,17 @@ TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
     struct registry_mirror mirror;
     struct registry *registry = create_usual_registry();
     struct registry_key *key = key_create(registry, 0, "w", 50, 0);
-    struct rules rules;
-    rules_copy(registry_rules(key), &rules);
-    rules.is_created = true;
+    struct board_options options;
+    board_options_copy(registry_options(key), &options);
+    options.is_created = true;
     assert_true(registry_mirror_begin(&mirror, registry, key));
     assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_MORE);
-    registry_remove_range(registry, key, 0, 50);
-    rules.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
-    rules.archives_max = 2;
-    rules.window.count = 2;
-    rules_enter_period(&rules, 0);
-    assert_non_null(registry_alter(registry, key, &rules, NULL));
+    registry_board_cut(registry, key, 0, 50);
+    options.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
+    options.archives_max = 2;
+    options.window.count = 2;
+    board_options_enter_period(&options, 0);
+    assert_non_null(registry_board_alter(registry, key, &options, NULL));
     assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_LOST);
     registry_mirror_end(&mirror);
     registry_destroy(registry);
@@ -152,7 +152,7 @@ static void tag_one(struct workload *workload, struct registry_key *key, const c
     unsigned full;
     board_look_up(&key->board, bytes_from_text(member), NULL, &found);
     assert_true(found.is_there);
-    assert_int_equal(registry_tag(workload->registry, key, &found, &values, &full), TAGS_OK);
+    assert_int_equal(registry_board_tag(workload->registry, key, &found, &values, &full), TAGS_OK);
 }
 
 /* A CAP cuts members, who hold the values of a tag until they are freed: in the copy, too. */
@@ -165,22 +165,21 @@ TEST(a_full_tag_whose_members_are_cut_does_not_end_a_copy) {
     workload_begin(&workload, __func__, 0);
     /* Its tag class has one bit: a single value. */
     struct registry_key *key = registry_find_or_create_like(
-        workload.registry, 0, BYTES("c"), workload_rules('c'), NULL, workload.now_ms, &is_new);
+        workload.registry, 0, BYTES("c"), workload_options('c'), NULL, workload.now_ms, &is_new);
     assert_non_null(key);
     for (int i = 0; i < MEMBERS; i++) {
         struct board_member member;
         snprintf(name, sizeof name, "m%d", i);
         board_look_up(&key->board, bytes_from_text(name), NULL, &member);
         assert_int_equal(
-            registry_put_member(workload.registry, key, &member, (uint64_t)(MEMBERS - i)),
-            BOARD_OK);
+            registry_board_put(workload.registry, key, &member, (uint64_t)(MEMBERS - i)), BOARD_OK);
         if (i > 100) {
             tag_one(&workload, key, name, "old");
         }
     }
     assert_true(registry_mirror_begin(&mirror, workload.registry, key));
     assert_int_equal(registry_mirror_step(&mirror, MEMBERS - 1), REGISTRY_MIRROR_MORE);
-    registry_remove_range(workload.registry, key, 101, MEMBERS - 101);
+    registry_board_cut(workload.registry, key, 101, MEMBERS - 101);
     tag_one(&workload, key, "m7", "new");
     assert_int_equal(registry_mirror_step(&mirror, 1), REGISTRY_MIRROR_WHOLE);
     assert_same_boards(&mirror.copy->board, &key->board);

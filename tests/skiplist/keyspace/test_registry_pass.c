@@ -96,7 +96,7 @@ static void receive(void *context, const struct effect *effect) {
     case EFFECT_CUT:
     case EFFECT_TAGS:
     case EFFECT_STATE:
-    case EFFECT_RULES:
+    case EFFECT_OPTIONS:
     case EFFECT_EXPIRE:
         break;
     }
@@ -109,7 +109,7 @@ static void note_there(void *context, const struct registry_key *key) {
 static void note_all(struct twin *twin) {
     twin->count = 0;
     for (uint32_t i = twin->pass.first_database; i < twin->pass.end_database; i++) {
-        registry_each(twin->registry, i, INT64_MIN, note_there, twin);
+        registry_walk_each(twin->registry, i, INT64_MIN, note_there, twin);
     }
 }
 
@@ -173,7 +173,7 @@ static void put_in_other(void *context, const struct registry_key *key) {
     bool is_new;
     if (random_below(replacing->random, 4) != 0) {
         struct registry_key *put = registry_find_or_create_in(
-            replacing->other, key->database, registry_name(key), workload_rules('p'), 0, &is_new);
+            replacing->other, key->database, registry_name(key), workload_options('p'), 0, &is_new);
         assert_non_null(put);
     }
 }
@@ -185,7 +185,7 @@ static void exchange(struct twin *twin, struct random *random) {
     assert_non_null(replacing.other);
     registry_walk_end(twin->registry);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        registry_each(twin->registry, i, INT64_MIN, put_in_other, &replacing);
+        registry_walk_each(twin->registry, i, INT64_MIN, put_in_other, &replacing);
     }
     registry_exchange(twin->registry, replacing.other);
     registry_destroy(replacing.other);
@@ -204,9 +204,9 @@ static void add_or_remove(struct workload *workload, struct random *random) {
         if (key != NULL && random_below(random, 2) == 0) {
             registry_remove(workload->registry, key);
         } else if (key == NULL) {
-            assert_non_null(registry_find_or_create_like(workload->registry, 1,
-                                                         bytes_from_text(text), workload_rules('p'),
-                                                         NULL, workload->now_ms, &is_new));
+            assert_non_null(registry_find_or_create_like(
+                workload->registry, 1, bytes_from_text(text), workload_options('p'), NULL,
+                workload->now_ms, &is_new));
         }
     }
 }

@@ -9,7 +9,7 @@ enum { MEMBERS = 5000 };
 static struct registry_key *create_cut_key(struct registry *registry, uint32_t database,
                                            const char *name) {
     struct registry_key *key = key_create(registry, database, name, MEMBERS, 0);
-    registry_remove_range(registry, key, 10, MEMBERS - 10);
+    registry_board_cut(registry, key, 10, MEMBERS - 10);
     assert_int_equal(board_count(&key->board), 10);
     assert_true(board_has_remains(&key->board));
     return key;
@@ -36,10 +36,10 @@ REGISTRY_TEST(remains_are_freed_in_bounded_steps) {
 
 REGISTRY_TEST(a_range_that_is_small_leaves_nothing_to_do) {
     struct registry_key *key = key_create(registry, 0, "board", MEMBERS, 0);
-    registry_remove_range(registry, key, 7, 3);
+    registry_board_cut(registry, key, 7, 3);
     assert_int_equal(board_count(&key->board), MEMBERS - 3);
     assert_false(registry_free_step(registry, 100));
-    registry_remove_range(registry, key, 0, 0);
+    registry_board_cut(registry, key, 0, 0);
     assert_int_equal(board_count(&key->board), MEMBERS - 3);
 }
 
@@ -47,7 +47,7 @@ REGISTRY_TEST(removing_a_range_needs_no_memory) {
     for (uint32_t nth = 1; nth <= 4; nth++) {
         struct registry_key *key = key_create(registry, nth, "board", MEMBERS, 0);
         memory_fail_at(nth);
-        registry_remove_range(registry, key, MEMBERS / 7, MEMBERS / 2);
+        registry_board_cut(registry, key, MEMBERS / 7, MEMBERS / 2);
         (void)registry_free_step(registry, 1000);
         memory_fail_at(0);
         assert_int_equal(board_count(&key->board), MEMBERS - MEMBERS / 2);
@@ -101,11 +101,11 @@ TEST(a_board_with_remains_is_removed_as_any_other) {
         (void)registry_free_step(registry, work);
         key_expire(registry, expiring, 5);
         registry_remove(registry, removed);
-        registry_remove_range(registry, emptied, 0, 10);
+        registry_board_cut(registry, emptied, 0, 10);
         assert_int_equal(board_count(&emptied->board), 0);
         registry_remove(registry, emptied);
         assert_int_equal(registry_flush(registry, 2), 1);
-        assert_int_equal(registry_expire_due(registry, 5, 10), 1);
+        assert_int_equal(registry_expiry_remove_due(registry, 5, 10), 1);
         assert_registry_valid(registry);
         (void)registry_free_step(registry, work);
         assert_registry_valid(registry);
@@ -133,7 +133,7 @@ REGISTRY_TEST(keys_and_steps_in_any_order_leave_nothing) {
             break;
         case 1: {
             uint32_t rank = (uint32_t)random_below(&random, board_count(&key->board) + 1);
-            registry_remove_range(registry, key, rank, board_count(&key->board) - rank);
+            registry_board_cut(registry, key, rank, board_count(&key->board) - rank);
             break;
         }
         case 2:

@@ -9,7 +9,7 @@
 
 /* ---- helpers ---- */
 
-/* The first letter of a name selects the rules of its new board: workload_rules. */
+/* The first letter of a name selects the options of its new board: workload_options. */
 static struct registry *create_registry(void) {
     return workload_create_registry(0x5eed);
 }
@@ -38,33 +38,33 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
 }
 
 /* As LB.CREATE does. */
-static struct registry_key *create_key(struct registry *registry, const char *name, char rules_of,
-                                       uint32_t count, int64_t now_ms) {
-    struct rules rules = *workload_rules(rules_of);
-    rules.is_created = true;
-    return key_create_like(registry, name, &rules, count, now_ms);
+static struct registry_key *create_key(struct registry *registry, const char *name,
+                                       char board_options_of, uint32_t count, int64_t now_ms) {
+    struct board_options options = *workload_options(board_options_of);
+    options.is_created = true;
+    return key_create_like(registry, name, &options, count, now_ms);
 }
 
 /* ---- sentences ---- */
 
 REGISTRY_TEST(a_written_board_becomes_its_archive_and_is_gone) {
     struct registry_key *key = write_key(registry, "daily", 3, NOON_MS);
-    const struct rules *rules = registry_rules(key);
-    assert_true(rules->period_start_ms == ms("2026-11-16T00:00:00+08:00"));
-    assert_true(rules->period_end_ms == END_MS);
-    assert_true(layout_time_first_us(&rules->layout) == rules->period_start_ms * 1000);
-    assert_true(registry_next_due(registry) == END_MS);
+    const struct board_options *options = registry_options(key);
+    assert_true(options->period_start_ms == ms("2026-11-16T00:00:00+08:00"));
+    assert_true(options->period_end_ms == END_MS);
+    assert_true(layout_time_first_us(&options->layout) == options->period_start_ms * 1000);
+    assert_true(registry_expiry_next_due(registry) == END_MS);
     assert_int_equal(count_of(registry, "daily", END_MS - 1), 3);
     assert_int_equal(count_of(registry, "daily@2026-11-16", END_MS - 1), -1);
     assert_int_equal(count_of(registry, "daily", END_MS), -1);
     assert_int_equal(count_of(registry, "daily@2026-11-16", END_MS), 3);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_count(registry, 0), 1);
     assert_int_equal(registry_totals(registry)->rolled, 1);
     assert_registry_valid(registry);
     /* The next write creates it again, in the period of that time. */
     key = write_key(registry, "daily", 1, END_MS);
-    assert_true(registry_rules(key)->period_start_ms == END_MS);
+    assert_true(registry_options(key)->period_start_ms == END_MS);
 }
 
 REGISTRY_TEST(a_created_board_stays_and_is_empty) {
@@ -74,19 +74,20 @@ REGISTRY_TEST(a_created_board_stays_and_is_empty) {
     assert_int_equal(count_of(registry, "week", end_ms), 0);
     assert_int_equal(count_of(registry, "week@2026-11-16", end_ms), 5);
     key = find(registry, "week", end_ms);
-    assert_true(registry_rules(key)->is_created);
-    assert_true(registry_rules(key)->period_start_ms == end_ms);
-    const struct rules *archived = registry_rules(find(registry, "week@2026-11-16", end_ms));
+    assert_true(registry_options(key)->is_created);
+    assert_true(registry_options(key)->period_start_ms == end_ms);
+    const struct board_options *archived =
+        registry_options(find(registry, "week@2026-11-16", end_ms));
     assert_false(archived->is_created);
     assert_int_equal(archived->period.unit, PERIOD_NONE);
 }
 
 REGISTRY_TEST(an_archive_is_the_board_with_its_times_and_its_order) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
-    struct rules rules = *workload_rules('d');
-    rules.cap = 7;
-    rules.keeps_best = true;
-    struct registry_key *key = key_create_like(registry, "k", &rules, 0, now_ms);
+    struct board_options options = *workload_options('d');
+    options.cap = 7;
+    options.keeps_best = true;
+    struct registry_key *key = key_create_like(registry, "k", &options, 0, now_ms);
     for (int i = 0; i < 5; i++) {
         char member[2] = {(char)('e' - i), '\0'};
         assert_true(key_put(registry, key, bytes_from_text(member), 77));
@@ -95,8 +96,8 @@ REGISTRY_TEST(an_archive_is_the_board_with_its_times_and_its_order) {
     int64_t after_ms = now_ms + 3 * DAY_MS;
     const struct registry_key *archive = find(registry, "k@2026-11-16", after_ms);
     assert_non_null(archive);
-    assert_int_equal(registry_rules(archive)->cap, 7);
-    assert_true(registry_rules(archive)->keeps_best);
+    assert_int_equal(registry_options(archive)->cap, 7);
+    assert_true(registry_options(archive)->keeps_best);
     assert_true(layout_time_first_us(board_layout(&archive->board)) == start_us);
     for (uint32_t rank = 0; rank < 5; rank++) {
         assert_int_equal(board_at(&archive->board, rank).member.at[0], 'e' - (int)rank);
@@ -115,7 +116,7 @@ REGISTRY_TEST(an_empty_board_leaves_no_archive) {
     now_ms += 5 * DAY_MS;
     key = find(registry, "day", now_ms);
     assert_true(key_fill(registry, key, 0, 5000));
-    registry_remove_range(registry, key, 0, 5000);
+    registry_board_cut(registry, key, 0, 5000);
     assert_int_equal(count_of(registry, "day", now_ms + DAY_MS), 0);
     assert_int_equal(registry_count(registry, 0), 1);
     registry_free_all(registry);
@@ -125,7 +126,7 @@ REGISTRY_TEST(an_empty_board_leaves_no_archive) {
 REGISTRY_TEST(a_large_board_goes_over_at_once) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct registry_key *key = write_key(registry, "d", 9000, now_ms);
-    registry_remove_range(registry, key, 100, 5000);
+    registry_board_cut(registry, key, 100, 5000);
     uint64_t live_before = memory_live_count();
     assert_int_equal(registry_roll_due(registry, now_ms + DAY_MS, 10), 1);
     assert_in_range(memory_live_count() + 10 - live_before, 0, 20);
@@ -140,7 +141,7 @@ REGISTRY_TEST(archives_live_for_their_number_of_periods) {
     for (int week = 0; week < 10; week++) {
         int64_t now_ms = begin_ms + week * week_ms;
         assert_true(key_fill(registry, find(registry, "week", now_ms), 0, 1 + (uint32_t)week));
-        registry_expire_due(registry, now_ms, UINT32_MAX);
+        registry_expiry_remove_due(registry, now_ms, UINT32_MAX);
         assert_int_equal(registry_count(registry, 0), week < 2 ? week + 1 : 3);
     }
     int64_t now_ms = begin_ms + 9 * week_ms + week_ms / 2;
@@ -159,17 +160,17 @@ REGISTRY_TEST(archives_live_for_their_number_of_periods) {
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "week@2027-01-18", now_ms), 3);
     assert_int_equal(count_of(registry, "week@2027-01-11", now_ms), -1);
-    registry_expire_due(registry, now_ms, UINT32_MAX);
+    registry_expiry_remove_due(registry, now_ms, UINT32_MAX);
     assert_int_equal(registry_count(registry, 0), 2);
 }
 
 REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     static char name_text[REGISTRY_NAME_MAX];
-    struct rules rules = *workload_rules('d');
+    struct board_options options = *workload_options('d');
     struct board board;
-    rules_begin_period(&rules, NOON_MS);
-    rules.cap = 2; /* loading more is allowed */
-    assert_true(registry_create_board_like(registry, &rules, &board));
+    board_options_begin_period(&options, NOON_MS);
+    options.cap = 2; /* loading more is allowed */
+    assert_true(registry_create_board_like(registry, &options, &board));
     for (int i = 0; i < 3; i++) {
         char member[2] = {(char)('e' - i), '\0'};
         struct board_entry entry = {.key = 77, .member = bytes_from_text(member)};
@@ -183,18 +184,18 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     assert_int_equal(board_count(&board), 3);
     /* At the time of the caller it has expired and its period is over; not before. */
     assert_int_equal(
-        registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, rules.period_end_ms + 5),
+        registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, options.period_end_ms + 5),
         REGISTRY_OK);
     const struct registry_key *key = find(registry, "d", NOON_MS);
-    assert_true(rules_equal(registry_rules(key), &rules));
-    assert_true(registry_expiry(registry, key) == rules.period_end_ms + 5);
-    assert_true(registry_next_due(registry) == rules.period_end_ms);
+    assert_true(board_options_equal(registry_options(key), &options));
+    assert_true(registry_expiry(registry, key) == options.period_end_ms + 5);
+    assert_true(registry_expiry_next_due(registry) == options.period_end_ms);
     assert_registry_valid(registry);
-    assert_int_equal(count_of(registry, "d@2026-11-16", rules.period_end_ms), 3);
+    assert_int_equal(count_of(registry, "d@2026-11-16", options.period_end_ms), 3);
     /* An archive may have a name longer than clients may use. */
     memset(name_text, 'x', sizeof name_text);
     struct bytes name = {name_text, sizeof name_text};
-    assert_true(registry_create_board_like(registry, workload_rules('p'), &board));
+    assert_true(registry_create_board_like(registry, workload_options('p'), &board));
     assert_int_equal(registry_put_loaded(registry, 0, name, &board, NULL, REGISTRY_NO_EXPIRY),
                      REGISTRY_OK);
     assert_non_null(registry_find(registry, 0, name, NOON_MS));
@@ -214,7 +215,7 @@ REGISTRY_TEST(without_archives_the_members_are_gone) {
 
 static struct registry_key *create_plain(struct registry *registry, const char *name,
                                          uint32_t count, int64_t now_ms) {
-    return key_create_like(registry, name, workload_rules('p'), count, now_ms);
+    return key_create_like(registry, name, workload_options('p'), count, now_ms);
 }
 
 REGISTRY_TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
@@ -228,7 +229,7 @@ REGISTRY_TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
     key = create_plain(registry, "daily@2026-11-16.4", 6, NOON_MS);
     key_expire(registry, key, END_MS);
     int64_t later_ms = END_MS + 5000;
-    registry_expire_due(registry, later_ms, UINT32_MAX);
+    registry_expiry_remove_due(registry, later_ms, UINT32_MAX);
     assert_int_equal(count_of(registry, "daily@2026-11-16", later_ms), 9);
     assert_int_equal(count_of(registry, "daily@2026-11-16.2", later_ms), 8);
     assert_int_equal(count_of(registry, "daily@2026-11-16.3", later_ms), -1);
@@ -268,7 +269,7 @@ REGISTRY_TEST(several_periods_without_anybody_are_one_roll) {
     assert_int_equal(registry_roll_due(registry, later_ms, UINT32_MAX), 1);
     assert_int_equal(registry_count(registry, 0), 2);
     assert_int_equal(count_of(registry, "day@2026-11-16", later_ms), 3);
-    assert_true(registry_rules(find(registry, "day", later_ms))->period_start_ms ==
+    assert_true(registry_options(find(registry, "day", later_ms))->period_start_ms ==
                 ms("2026-12-24T00:00:00+08:00"));
 }
 
@@ -279,7 +280,7 @@ REGISTRY_TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     registry_remove(registry, find(registry, "d7", NOON_MS));
     assert_registry_valid(registry);
     registry_flush(registry, 0);
-    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_roll_due(registry, INT64_MAX, UINT32_MAX), 0);
     write_key(registry, "d", 2, NOON_MS);
     registry_free_all(registry);
@@ -311,7 +312,7 @@ REGISTRY_TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
 
 REGISTRY_TEST(a_key_drawn_is_one_that_is_there) {
     write_key(registry, "day", 3, NOON_MS);
-    const struct registry_key *drawn = registry_random(registry, 0, 5, NOON_MS + DAY_MS);
+    const struct registry_key *drawn = registry_walk_random(registry, 0, 5, NOON_MS + DAY_MS);
     assert_true(bytes_equal(registry_name(drawn), BYTES("day@2026-11-16")));
 }
 
@@ -355,8 +356,8 @@ REGISTRY_TEST(rolling_by_hand_is_at_any_time) {
     assert_int_equal(count_of(registry, "season:1", 4999), 5);
     assert_int_equal(count_of(registry, "season:1", 5000), -1);
     assert_registry_valid(registry);
-    /* An empty board gets no archive, and may get other rules. */
-    struct rules next = *workload_rules('p');
+    /* An empty board gets no archive, and may get other options. */
+    struct board_options next = *workload_options('p');
     next.is_created = true;
     layout_set_start(&next.layout, 0);
     key = find(registry, "season", 1000);
@@ -444,7 +445,8 @@ TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
         struct kept_name kept = {.text = strdup(samples[i].name)};
         registry_set_listener(registry, forget_name, &kept);
         memory_fail_at(samples[i].has_memory ? 0 : 1);
-        registry_catch_up(registry, 0, bytes_from_text(kept.text), NOON_MS + samples[i].after_ms);
+        registry_roll_catch_up(registry, 0, bytes_from_text(kept.text),
+                               NOON_MS + samples[i].after_ms);
         memory_fail_at(0);
         assert_int_equal(kept.told_count, samples[i].has_changed);
         registry_set_listener(registry, NULL, NULL);
@@ -482,7 +484,7 @@ static bool attempt(struct registry *registry, enum attempt what, const char *te
     case WRITE:
         return registry_find_or_create(registry, 0, name, now_ms, &is_new) != NULL;
     case CREATE:
-        return registry_find_or_create_like(registry, 0, name, workload_rules('d'), NULL, now_ms,
+        return registry_find_or_create_like(registry, 0, name, workload_options('d'), NULL, now_ms,
                                             &is_new) != NULL;
     case RENAME:
         return registry_rename(registry, plain, 0, name, now_ms) == REGISTRY_OK;
@@ -494,7 +496,7 @@ static bool attempt(struct registry *registry, enum attempt what, const char *te
         break;
     }
     registry_roll_due(registry, now_ms, UINT32_MAX);
-    return registry_next_due(registry) > now_ms;
+    return registry_expiry_next_due(registry) > now_ms;
 }
 
 /* What is in the registry, including what is due. */

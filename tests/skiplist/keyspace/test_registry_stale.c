@@ -11,20 +11,20 @@
 
 #define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_usual_registry)
 
-static struct rules rules_from(const char *layout, int64_t stale_ms) {
-    struct rules rules = {.stale_ms = stale_ms};
+static struct board_options rules_from(const char *layout, int64_t stale_ms) {
+    struct board_options options = {.stale_ms = stale_ms};
     char error[LAYOUT_ERROR_MAX];
-    if (layout_parse(bytes_from_text(layout), &rules.layout, error) != LAYOUT_OK) {
+    if (layout_parse(bytes_from_text(layout), &options.layout, error) != LAYOUT_OK) {
         fail_msg("%s", error);
     }
-    return rules;
+    return options;
 }
 
 #define LAYOUT "FIELD score 20 TIME 40 MS START 2026-11-01T00:00:00Z"
 
 static struct registry_key *create(struct registry *registry, const char *name,
-                                   const struct rules *rules) {
-    return key_create_like(registry, name, rules, 0, NOON_MS);
+                                   const struct board_options *options) {
+    return key_create_like(registry, name, options, 0, NOON_MS);
 }
 
 /* score is the first field's ordinal. */
@@ -54,20 +54,20 @@ static const char *members_of(struct registry *registry, const char *name) {
 
 /* A whole pass in steps of this size. */
 static void pass(struct registry *registry, int64_t now_ms, uint32_t work) {
-    registry_begin_stale(registry);
-    while (registry_step_stale(registry, now_ms, work)) {}
+    registry_stale_begin(registry);
+    while (registry_stale_step(registry, now_ms, work)) {}
     assert_registry_valid(registry);
 }
 
 REGISTRY_TEST(who_is_stale_leaves_and_the_others_stay_in_order) {
-    struct rules rules = rules_from(LAYOUT, 6 * HOUR_MS);
-    struct registry_key *key = create(registry, "k", &rules);
+    struct board_options options = rules_from(LAYOUT, 6 * HOUR_MS);
+    struct registry_key *key = create(registry, "k", &options);
     put(registry, key, "zoe", 900, NOON_MS);
     put(registry, key, "ann", 700, NOON_MS - 6 * HOUR_MS - 1);
     put(registry, key, "bob", 700, NOON_MS - 6 * HOUR_MS);
     put(registry, key, "cid", 500, NOON_MS - 7 * HOUR_MS);
     put(registry, key, "dan", 100, NOON_MS - 1);
-    assert_true(registry_has_stale(registry));
+    assert_true(registry_stale_is_there(registry));
     pass(registry, NOON_MS, 100);
     assert_string_equal(members_of(registry, "k"), "zoe bob dan");
     assert_int_equal(registry_totals(registry)->stale, 2);
@@ -104,8 +104,8 @@ REGISTRY_TEST(a_time_is_over_when_its_unit_is) {
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         test_row("%zu", i);
-        struct rules rules = rules_from(rows[i].layout, HOUR_MS);
-        struct registry_key *key = create(registry, "k", &rules);
+        struct board_options options = rules_from(rows[i].layout, HOUR_MS);
+        struct registry_key *key = create(registry, "k", &options);
         put(registry, key, "ann", 5, NOON_MS - rows[i].before_ms);
         put(registry, key, "now", 4, NOON_MS);
         pass(registry, NOON_MS, 100);
@@ -116,8 +116,8 @@ REGISTRY_TEST(a_time_is_over_when_its_unit_is) {
 
 /* A clock that goes back makes nobody older, and before START nobody has a time. */
 REGISTRY_TEST(a_clock_that_is_set_takes_nobody_too_early) {
-    struct rules rules = rules_from(LAYOUT, HOUR_MS);
-    struct registry_key *key = create(registry, "k", &rules);
+    struct board_options options = rules_from(LAYOUT, HOUR_MS);
+    struct registry_key *key = create(registry, "k", &options);
     put(registry, key, "ann", 5, NOON_MS);
     put(registry, key, "bob", 4, START_MS);
     pass(registry, START_MS - 1, 100);
@@ -144,19 +144,19 @@ static void hear(void *context, uint32_t database, struct bytes name, bool is_re
 }
 
 TOLD_TEST_OF(an_empty_board_goes_unless_it_was_created, create_usual_registry) {
-    struct rules rules = rules_from(LAYOUT, HOUR_MS);
-    struct registry_key *key = create(registry, "made", &rules);
+    struct board_options options = rules_from(LAYOUT, HOUR_MS);
+    struct registry_key *key = create(registry, "made", &options);
     put(registry, key, "ann", 5, START_MS);
-    rules.is_created = true;
-    key = create(registry, "stays", &rules);
+    options.is_created = true;
+    key = create(registry, "stays", &options);
     put(registry, key, "ann", 5, START_MS);
     put(registry, key, "bob", 4, START_MS);
-    rules.stale_ms = 0;
-    key = create(registry, "other", &rules);
+    options.stale_ms = 0;
+    key = create(registry, "other", &options);
     put(registry, key, "ann", 5, START_MS);
     told->text[0] = '\0';
     heard[0] = '\0';
-    registry_set_stale_listener(registry, hear);
+    registry_stale_set_listener(registry, hear);
     pass(registry, NOON_MS, 100);
     expect_told(told, "cut stays; cut made; remove made; ");
     assert_string_equal(heard, "0 stays; 0 made removed; ");
@@ -168,11 +168,11 @@ TOLD_TEST_OF(an_empty_board_goes_unless_it_was_created, create_usual_registry) {
 }
 
 REGISTRY_TEST(boards_that_take_no_writes_or_are_over_keep_their_members) {
-    struct rules rules = rules_from(LAYOUT, HOUR_MS);
+    struct board_options options = rules_from(LAYOUT, HOUR_MS);
     static const char *const names[] = {"frozen", "closed", "unopened", "over", "expired"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        struct rules each = rules;
-        each.guards = i == 0 ? RULES_FROZEN : i == 1 ? RULES_CLOSES : i == 2 ? RULES_OPENS : 0;
+        struct board_options each = options;
+        each.guards = i == 0 ? BOARD_FROZEN : i == 1 ? BOARD_CLOSES : i == 2 ? BOARD_OPENS : 0;
         each.closes_ms = i == 1 ? NOON_MS : 0;
         each.opens_ms = i == 2 ? NOON_MS + 1 : 0;
         if (i == 3) {
@@ -196,15 +196,15 @@ REGISTRY_TEST(boards_that_take_no_writes_or_are_over_keep_their_members) {
 
 /* In the middle of a board its key goes, and another takes its place. */
 REGISTRY_TEST(what_becomes_of_the_board_meanwhile_does_not_matter) {
-    struct rules rules = rules_from(LAYOUT, HOUR_MS);
+    struct board_options options = rules_from(LAYOUT, HOUR_MS);
     for (int way = 0; way < 5; way++) {
         test_row("%d", way);
-        struct registry_key *key = create(registry, "k", &rules);
+        struct registry_key *key = create(registry, "k", &options);
         for (int i = 0; i < 500; i++) {
             put(registry, key, formatted("m%d", i), (uint64_t)i, i % 2 == 0 ? START_MS : NOON_MS);
         }
-        registry_begin_stale(registry);
-        assert_true(registry_step_stale(registry, NOON_MS, 100));
+        registry_stale_begin(registry);
+        assert_true(registry_stale_step(registry, NOON_MS, 100));
         assert_in_range(board_count(&key->board), 251, 499);
         switch (way) {
         case 0:
@@ -217,16 +217,16 @@ REGISTRY_TEST(what_becomes_of_the_board_meanwhile_does_not_matter) {
             assert_int_equal(registry_rename(registry, key, 0, BYTES("new"), NOON_MS), REGISTRY_OK);
             break;
         case 3:
-            rules.stale_ms = 0;
-            assert_non_null(registry_alter(registry, key, &rules, NULL));
-            rules.stale_ms = HOUR_MS;
+            options.stale_ms = 0;
+            assert_non_null(registry_board_alter(registry, key, &options, NULL));
+            options.stale_ms = HOUR_MS;
             break;
         default:
-            registry_remove_range(registry, key, 0, board_count(&key->board));
+            registry_board_cut(registry, key, 0, board_count(&key->board));
             registry_remove(registry, key);
-            create(registry, "k", &rules);
+            create(registry, "k", &options);
         }
-        while (registry_step_stale(registry, NOON_MS, 100)) {}
+        while (registry_stale_step(registry, NOON_MS, 100)) {}
         assert_registry_valid(registry);
         pass(registry, NOON_MS, 100);
         if (way == 2) {
@@ -257,7 +257,7 @@ static void twin_write(struct registry *registry, struct registry_key *key, stru
     if (random_below(random, 8) == 0) {
         board_look_up(&key->board, bytes_from_text(name), NULL, &member);
         if (member.is_there) {
-            registry_take_member(registry, key, &member);
+            registry_board_take(registry, key, &member);
         }
         twin->is_there[index] = false;
         return;
@@ -284,12 +284,12 @@ static void twin_check(const struct registry_key *key, struct twin *twin, int64_
 
 REGISTRY_TEST(a_board_that_is_written_to_is_as_its_naive_twin) {
     struct random random = random_begin(__func__);
-    struct rules rules = rules_from(LAYOUT, HOUR_MS);
+    struct board_options options = rules_from(LAYOUT, HOUR_MS);
     struct registry_key *key;
     struct twin twin = {.is_there = {false}};
     int64_t now_ms = NOON_MS;
-    rules.is_created = true;
-    key = create(registry, "k", &rules);
+    options.is_created = true;
+    key = create(registry, "k", &options);
     for (int round = 0; round < 300; round++) {
         now_ms += (int64_t)random_below(&random, 20 * 60000);
         for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -297,9 +297,9 @@ REGISTRY_TEST(a_board_that_is_written_to_is_as_its_naive_twin) {
         }
         uint32_t work = 1 + (uint32_t)random_below(&random, 200);
         bool has_more = true;
-        registry_begin_stale(registry);
+        registry_stale_begin(registry);
         while (has_more) {
-            has_more = registry_step_stale(registry, now_ms, work);
+            has_more = registry_stale_step(registry, now_ms, work);
             twin_check(key, &twin, now_ms, !has_more);
             for (uint64_t writes = random_below(&random, 4); writes > 0 && has_more; writes--) {
                 twin_write(registry, key, &random, &twin, now_ms);

@@ -12,7 +12,7 @@ struct twin_key {
     uint32_t database;
     char name[TWIN_NAME];
     uint32_t kind;
-    struct rules rules; /* of boards */
+    struct board_options options; /* of boards */
     uint64_t mark;
     uint32_t count; /* of members or fields */
     int64_t expire_at_ms;
@@ -68,17 +68,17 @@ static struct twin_key *twin_make(struct twin *twin, uint32_t database, const ch
 }
 
 static void twin_begin_period(struct twin_key *key, int64_t now_ms) {
-    if (key->rules.period.unit != PERIOD_NONE) {
-        rules_begin_period(&key->rules, now_ms);
+    if (key->options.period.unit != PERIOD_NONE) {
+        board_options_begin_period(&key->options, now_ms);
     }
 }
 
 /* The same of a new board, in the period of now. */
 static struct twin_key *twin_make_board(struct twin *twin, uint32_t database, const char *name,
-                                        const struct rules *rules) {
+                                        const struct board_options *options) {
     struct twin_key *key = twin_make(twin, database, name);
     key->kind = REGISTRY_BOARD;
-    key->rules = *rules;
+    key->options = *options;
     key->count = 0;
     twin_begin_period(key, twin->now_ms);
     return key;
@@ -91,39 +91,39 @@ static void twin_archive(struct twin *twin, const struct twin_key *key, const ch
     struct twin_key copy = *key;
     struct twin_key *archive = twin_make(twin, key->database, name);
     archive->kind = REGISTRY_BOARD;
-    archive->rules = copy.rules;
-    archive->rules.is_created = false;
-    archive->rules.period = (struct period){.unit = PERIOD_NONE};
+    archive->options = copy.options;
+    archive->options.is_created = false;
+    archive->options.period = (struct period){.unit = PERIOD_NONE};
     archive->mark = copy.mark;
     archive->count = copy.count;
     archive->expire_at_ms = expire_at_ms;
 }
 
 static void twin_roll(struct twin *twin, struct twin_key *key) {
-    const struct rules *rules = &key->rules;
+    const struct board_options *options = &key->options;
     char date[PERIOD_NAME_TEXT_MAX];
     char name[TWIN_NAME];
-    size_t size = period_print_name(date, &rules->period, rules->period_start_ms);
+    size_t size = period_print_name(date, &options->period, options->period_start_ms);
     snprintf(name, sizeof name, "%.60s@%.*s", key->name, (int)size, date);
     const struct twin_key *taken = twin_find(twin, key->database, name);
     for (int i = 2; taken != NULL && (taken->expire_at_ms == REGISTRY_NO_EXPIRY ||
-                                      taken->expire_at_ms > rules->period_end_ms);
+                                      taken->expire_at_ms > options->period_end_ms);
          i++) {
         snprintf(name, sizeof name, "%.60s@%.*s.%d", key->name, (int)size, date, i);
         taken = twin_find(twin, key->database, name);
     }
-    if (key->count > 0 && rules->archives_max > 0) {
-        int64_t end_ms = rules->period_end_ms;
-        for (uint32_t i = 0; rules->archives_max != RULES_ARCHIVES_ALL && i < rules->archives_max;
-             i++) {
-            end_ms = period_start_after(&rules->period, end_ms, 1);
+    if (key->count > 0 && options->archives_max > 0) {
+        int64_t end_ms = options->period_end_ms;
+        for (uint32_t i = 0;
+             options->archives_max != BOARD_ARCHIVES_ALL && i < options->archives_max; i++) {
+            end_ms = period_start_after(&options->period, end_ms, 1);
         }
         twin_archive(twin, key, name,
-                     rules->archives_max == RULES_ARCHIVES_ALL ? REGISTRY_NO_EXPIRY : end_ms);
+                     options->archives_max == BOARD_ARCHIVES_ALL ? REGISTRY_NO_EXPIRY : end_ms);
     }
     key->count = 0;
-    key->is_there = rules->is_created;
-    twin_begin_period(key, rules->period_end_ms);
+    key->is_there = options->is_created;
+    twin_begin_period(key, options->period_end_ms);
 }
 
 /* The first key for which something is due; at the same time the end of a period precedes the expiry of
@@ -138,8 +138,8 @@ static struct twin_key *twin_first_due(struct twin *twin, int64_t *due_ms, bool 
         }
         for (int is_expiry = 0; is_expiry < 2; is_expiry++) {
             bool has_time = is_expiry ? key->expire_at_ms != REGISTRY_NO_EXPIRY
-                                      : key->rules.period.unit != PERIOD_NONE;
-            int64_t time_ms = is_expiry ? key->expire_at_ms : key->rules.period_end_ms;
+                                      : key->options.period.unit != PERIOD_NONE;
+            int64_t time_ms = is_expiry ? key->expire_at_ms : key->options.period_end_ms;
             if (has_time && (first == NULL || time_ms < *due_ms)) {
                 first = key;
                 *due_ms = time_ms;
@@ -216,15 +216,15 @@ static struct registry_key *twin_check(struct twin *twin, uint32_t database, con
         assert_true(bytes_is(value, formatted("v%" PRIu64, key->mark)));
         return found;
     }
-    const struct rules *rules = registry_rules(found);
+    const struct board_options *options = registry_options(found);
     assert_string_equal(registry_kind_name(twin->registry, found), "zset");
     assert_int_equal(board_count(&found->board), key->count);
     assert_true(key->count == 0 || board_mark(&found->board) == key->mark);
-    assert_true(period_equal(&rules->period, &key->rules.period));
-    assert_int_equal(rules->is_created, key->rules.is_created);
-    if (rules->period.unit != PERIOD_NONE) {
-        assert_true(rules->period_start_ms == key->rules.period_start_ms);
-        assert_true(rules->period_end_ms == key->rules.period_end_ms);
+    assert_true(period_equal(&options->period, &key->options.period));
+    assert_int_equal(options->is_created, key->options.is_created);
+    if (options->period.unit != PERIOD_NONE) {
+        assert_true(options->period_start_ms == key->options.period_start_ms);
+        assert_true(options->period_end_ms == key->options.period_end_ms);
     }
     return found;
 }
@@ -242,13 +242,14 @@ static void step_write(struct twin *twin) {
     const char *name = twin_name(twin, false);
     uint32_t database = twin_database(twin);
     bool is_created = below(twin, 2) == 0;
-    struct rules rules = *workload_rules(twin->has_periods ? letters[below(twin, 4)] : 'p');
+    struct board_options options =
+        *workload_options(twin->has_periods ? letters[below(twin, 4)] : 'p');
     bool is_new;
-    rules.is_created = true;
+    options.is_created = true;
     struct bytes bytes = bytes_from_text(name);
     struct registry_key *found =
         is_created
-            ? registry_find_or_create_like(twin->registry, database, bytes, &rules, NULL,
+            ? registry_find_or_create_like(twin->registry, database, bytes, &options, NULL,
                                            twin->now_ms, &is_new)
             : registry_find_or_create(twin->registry, database, bytes, twin->now_ms, &is_new);
     struct twin_key *key = twin_find(twin, database, name);
@@ -258,7 +259,8 @@ static void step_write(struct twin *twin) {
     }
     assert_int_equal(is_new, key == NULL);
     if (is_new) {
-        key = twin_make_board(twin, database, name, is_created ? &rules : workload_rules(name[0]));
+        key = twin_make_board(twin, database, name,
+                              is_created ? &options : workload_options(name[0]));
     }
     if (key->kind == REGISTRY_BOARD && key->count == 0) {
         key->mark = 1000 * ++twin->marks;
@@ -271,7 +273,7 @@ static void step_write_hash(struct twin *twin) {
     const char *name = twin_name(twin, false);
     uint32_t database = twin_database(twin);
     bool is_new;
-    struct registry_key *found = registry_find_or_create_hash(
+    struct registry_key *found = registry_hash_find_or_create(
         twin->registry, database, bytes_from_text(name), twin->now_ms, &is_new);
     struct twin_key *key = twin_find(twin, database, name);
     if (twin_has_failed(twin, found != NULL)) {
@@ -282,14 +284,14 @@ static void step_write_hash(struct twin *twin) {
     if (is_new) {
         key = twin_make(twin, database, name);
         key->kind = REGISTRY_HASH;
-        memset(&key->rules, 0, sizeof key->rules);
+        memset(&key->options, 0, sizeof key->options);
         key->mark = ++twin->marks;
         key->count = 1 + below(twin, 12);
         for (uint32_t i = 0; i < key->count; i++) {
             const struct bytes pair[] = {bytes_from_text(formatted("f%u", i)),
                                          bytes_from_text(formatted("v%" PRIu64, key->mark))};
             uint32_t added_count;
-            assert_int_equal(registry_put_fields(twin->registry, found, pair, 1, &added_count),
+            assert_int_equal(registry_hash_put(twin->registry, found, pair, 1, &added_count),
                              HASH_OK);
         }
     }
@@ -312,7 +314,7 @@ static void step_put_board(struct twin *twin) {
         }
         return;
     }
-    struct twin_key *key = twin_make_board(twin, database, name, workload_rules(name[0]));
+    struct twin_key *key = twin_make_board(twin, database, name, workload_options(name[0]));
     key->mark = mark;
     key->count = count;
 }
@@ -337,7 +339,7 @@ static void step_rename_or_copy(struct twin *twin) {
     strcpy(from, twin_name(twin, true));
     struct registry_key *found = twin_check(twin, database, from);
     const struct twin_key *key_from = twin_find(twin, database, from);
-    strcpy(to, twin_name(twin, found != NULL && key_from->rules.period.unit == PERIOD_NONE));
+    strcpy(to, twin_name(twin, found != NULL && key_from->options.period.unit == PERIOD_NONE));
     if (found == NULL) {
         return;
     }
@@ -370,10 +372,10 @@ static void step_expire(struct twin *twin) {
     int64_t expire_at_ms = twin->now_ms + spans_ms[below(twin, 4)];
     if (below(twin, 4) == 0) {
         expire_at_ms = REGISTRY_NO_EXPIRY;
-    } else if (below(twin, 4) == 0 && key->rules.period.unit != PERIOD_NONE) {
-        expire_at_ms = key->rules.period_end_ms;
+    } else if (below(twin, 4) == 0 && key->options.period.unit != PERIOD_NONE) {
+        expire_at_ms = key->options.period_end_ms;
     }
-    bool is_set = registry_set_expiry(twin->registry, found, expire_at_ms, false) == REGISTRY_OK;
+    bool is_set = registry_expiry_set(twin->registry, found, expire_at_ms, false) == REGISTRY_OK;
     if (!twin_has_failed(twin, is_set)) {
         key->expire_at_ms = expire_at_ms;
     }
@@ -391,12 +393,12 @@ static void step_roll_by_hand(struct twin *twin) {
         twin_check(twin, database, archive) != NULL) {
         return;
     }
-    bool is_kept = key->rules.is_created || below(twin, 2) == 0;
-    struct rules next;
-    rules_copy(registry_rules(found), &next);
+    bool is_kept = key->options.is_created || below(twin, 2) == 0;
+    struct board_options next;
+    board_options_copy(registry_options(found), &next);
     next.is_created = true;
     assert_int_equal(registry_roll(twin->registry, found, bytes_from_text(archive),
-                                   is_kept && !key->rules.is_created ? &next : NULL,
+                                   is_kept && !key->options.is_created ? &next : NULL,
                                    twin->now_ms + 5000, twin->now_ms),
                      REGISTRY_OK);
     if (key->count > 0) {
@@ -404,14 +406,14 @@ static void step_roll_by_hand(struct twin *twin) {
     }
     key->count = 0;
     key->is_there = is_kept;
-    key->rules.is_created = true;
+    key->options.is_created = true;
 }
 
 /* To the next event, close to it, or any time. */
 static void step_clock(struct twin *twin) {
     static const int64_t spans_ms[] = {
         1, 1000, 3600000, 86400000, 5 * INT64_C(86400000), 40 * INT64_C(86400000)};
-    int64_t due_ms = registry_next_due(twin->registry);
+    int64_t due_ms = registry_expiry_next_due(twin->registry);
     int64_t to_ms = twin->now_ms + spans_ms[below(twin, 6)];
     if (due_ms != REGISTRY_NO_EXPIRY && below(twin, 2) == 0) {
         to_ms = due_ms + (int64_t)below(twin, 3) - 1;
@@ -422,7 +424,7 @@ static void step_clock(struct twin *twin) {
 
 static void step_tick(struct twin *twin) {
     registry_roll_due(twin->registry, twin->now_ms, below(twin, 4));
-    registry_expire_due(twin->registry, twin->now_ms, below(twin, 4));
+    registry_expiry_remove_due(twin->registry, twin->now_ms, below(twin, 4));
     uint64_t freed_before = registry_totals(twin->registry)->freed;
     uint32_t work = below(twin, 100);
     bool has_more = registry_free_step(twin->registry, work);
@@ -447,7 +449,7 @@ static void step_draw(struct twin *twin) {
     uint32_t database = twin_database(twin);
     char name[TWIN_NAME];
     const struct registry_key *drawn =
-        registry_random(twin->registry, database, random_next(&twin->random), twin->now_ms);
+        registry_walk_random(twin->registry, database, random_next(&twin->random), twin->now_ms);
     assert_int_equal(drawn != NULL, twin_count(twin, database) > 0);
     if (drawn != NULL) {
         snprintf(name, sizeof name, "%.*s", (int)registry_name(drawn).size,
@@ -463,7 +465,7 @@ static void step_flush(struct twin *twin) {
         return;
     }
     registry_roll_due(twin->registry, twin->now_ms, UINT32_MAX);
-    registry_expire_due(twin->registry, twin->now_ms, UINT32_MAX);
+    registry_expiry_remove_due(twin->registry, twin->now_ms, UINT32_MAX);
     uint32_t database = below(twin, TWIN_DATABASES + 1);
     bool is_all = database == TWIN_DATABASES;
     uint64_t expected = is_all ? count : twin_count(twin, database);
@@ -499,7 +501,7 @@ static void compare_all(struct twin *twin) {
     registry_roll_due(twin->registry, twin->now_ms, UINT32_MAX);
     for (uint32_t database = 0; database < TWIN_DATABASES; database++) {
         struct counting counting = {.twin = twin, .database = database};
-        registry_each(twin->registry, database, twin->now_ms, count_key, &counting);
+        registry_walk_each(twin->registry, database, twin->now_ms, count_key, &counting);
         assert_int_equal(counting.count, twin_count(twin, database));
     }
     for (int i = 0; i < TWIN_KEYS; i++) {
@@ -515,7 +517,7 @@ static void compare_all(struct twin *twin) {
 /* When all that has expired is removed, the registry counts what the twin counts. */
 static void compare_counts(struct twin *twin) {
     const struct registry_totals *totals = registry_totals(twin->registry);
-    registry_expire_due(twin->registry, twin->now_ms, UINT32_MAX);
+    registry_expiry_remove_due(twin->registry, twin->now_ms, UINT32_MAX);
     for (uint32_t database = 0; database < TWIN_DATABASES; database++) {
         uint32_t expiring_count = 0;
         int64_t left_ms = 0;
@@ -528,14 +530,14 @@ static void compare_counts(struct twin *twin) {
             }
         }
         assert_int_equal(registry_count(twin->registry, database), twin_count(twin, database));
-        assert_int_equal(registry_expiring_count(twin->registry, database), expiring_count);
-        assert_int_equal(registry_average_ttl_ms(twin->registry, database, twin->now_ms),
+        assert_int_equal(registry_expiry_count(twin->registry, database), expiring_count);
+        assert_int_equal(registry_expiry_average_ttl_ms(twin->registry, database, twin->now_ms),
                          left_ms > 0 ? left_ms / (int64_t)expiring_count : 0);
     }
     int64_t due_ms;
     bool is_roll;
     (void)twin_first_due(twin, &due_ms, &is_roll);
-    assert_int_equal(registry_next_due(twin->registry), due_ms);
+    assert_int_equal(registry_expiry_next_due(twin->registry), due_ms);
     if (!twin->has_periods) {
         assert_int_equal(totals->expired, twin->expired_count);
         assert_int_equal(totals->unfreed + totals->freed, twin->removed_count);

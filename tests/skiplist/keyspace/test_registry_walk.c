@@ -73,9 +73,9 @@ static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_stored entry;
-    struct rules rules = *workload_rules(name[0]);
-    rules.is_created = true;
-    const struct registry_key *key = key_create_like(registry, name, &rules, 3, 0);
+    struct board_options options = *workload_options(name[0]);
+    options.is_created = true;
+    const struct registry_key *key = key_create_like(registry, name, &options, 3, 0);
     registry_walk_begin(registry);
     for (uint32_t i = 0; i < pieces; i++) {
         assert_true(registry_walk_next(registry, &entry, 1, &piece));
@@ -152,11 +152,11 @@ TEST(what_comes_next_is_behind_what_was_passed_whatever_changes_in_the_board) {
         registry_walk_begin(registry);
         assert_true(registry_walk_next(registry, entries, 3, &piece));
         if (rows[i].member == NULL) {
-            registry_remove_range(registry, key, rows[i].rank, rows[i].count);
+            registry_board_cut(registry, key, rows[i].rank, rows[i].count);
         } else if (rows[i].key == 0) {
             struct board_member member;
             board_look_up(&key->board, bytes_from_text(rows[i].member), NULL, &member);
-            registry_take_member(registry, key, &member);
+            registry_board_take(registry, key, &member);
         } else {
             memory_fail_at(rows[i].has_no_memory ? 1 : 0);
             assert_int_equal(key_put(registry, key, bytes_from_text(rows[i].member), rows[i].key),
@@ -177,10 +177,10 @@ REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
     struct registry_walk_piece piece;
     bool is_new, is_seen[FIELDS] = {false};
     uint32_t added;
-    struct registry_key *key = registry_find_or_create_hash(registry, 0, BYTES("h"), 0, &is_new);
+    struct registry_key *key = registry_hash_find_or_create(registry, 0, BYTES("h"), 0, &is_new);
     for (int i = 0; i < FIELDS; i++) {
         const struct bytes pair[] = {bytes_from_text(formatted("%03d", i)), {value, sizeof value}};
-        assert_int_equal(registry_put_fields(registry, key, pair, 1, &added), HASH_OK);
+        assert_int_equal(registry_hash_put(registry, key, pair, 1, &added), HASH_OK);
     }
     registry_walk_begin(registry);
     uint32_t seen_count = 0;
@@ -195,8 +195,8 @@ REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
             is_seen[passed[i]] = true;
         }
         for (uint32_t i = 0; i < piece.count && !piece.is_last; i++) {
-            assert_true(registry_remove_field(registry, key,
-                                              bytes_from_text(formatted("%03d", passed[i]))));
+            assert_true(
+                registry_hash_remove(registry, key, bytes_from_text(formatted("%03d", passed[i]))));
         }
         seen_count += piece.count;
         assert_true(piece.count < FIELDS);
@@ -295,10 +295,10 @@ TEST(what_was_passed_is_written_down_as_the_boards_first_entries_at_all_times) {
                 board_look_up(&key->board, bytes_from_text(name), NULL, &member);
                 if (random_below(&random, 10) == 0 && members > 1) {
                     uint32_t rank = (uint32_t)random_below(&random, members - 1);
-                    registry_remove_range(registry, key, rank,
-                                          (uint32_t)random_below(&random, members - rank));
+                    registry_board_cut(registry, key, rank,
+                                       (uint32_t)random_below(&random, members - rank));
                 } else if (member.is_there && members > 1 && random_below(&random, 3) == 0) {
-                    registry_take_member(registry, key, &member);
+                    registry_board_take(registry, key, &member);
                 } else {
                     assert_true(key_put(registry, key, member.name, 1 + random_below(&random, 45)));
                 }

@@ -194,7 +194,7 @@ ZSET_TEST(a_million_members_are_cut_in_steps) {
         struct board_member member;
         size_t size = (size_t)snprintf(name, sizeof name, "m%d", i);
         board_look_up(&key->board, (struct bytes){name, size}, NULL, &member);
-        assert_int_equal(registry_put_member(registry, key, &member, (uint64_t)i), BOARD_OK);
+        assert_int_equal(registry_board_put(registry, key, &member, (uint64_t)i), BOARD_OK);
     }
     zset_expect(h, "LB.ALTER k CAP 10", "+OK");
     zset_expect(h, "ZCARD k", ":10");

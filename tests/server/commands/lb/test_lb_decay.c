@@ -424,8 +424,8 @@ DECAY_TEST(who_gets_no_votes_any_more_goes_with_STALE) {
     h->wall_us += 48 * HOUR_US;
     server_update_time(&h->server);
     shadow_end(h->shadow); /* its own clock decides there */
-    registry_begin_stale(h->server.registry);
-    while (registry_step_stale(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    registry_stale_begin(h->server.registry);
+    while (registry_stale_step(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[bob 0]");
 }
 

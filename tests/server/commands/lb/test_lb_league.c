@@ -1,7 +1,7 @@
 /* LB.LEAGUE, sentence by sentence. Many periods with random members: test_lb_league_twin.c. */
 #include "tests/server/failing_memory.h"
 
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 
 #define CREATE                                                                                     \
     "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE 2"
@@ -14,7 +14,7 @@ static void pass_days(struct harness *h, int days) {
 static void run_due(struct harness *h) {
     int64_t now_ms = harness_now_us(h) / 1000;
     while (registry_roll_due(h->server.registry, now_ms, 16) == 16) {}
-    while (registry_expire_due(h->server.registry, now_ms, 16) == 16) {}
+    while (registry_expiry_remove_due(h->server.registry, now_ms, 16) == 16) {}
 }
 
 /* One day with a full room: ann 30, bob 20, cid 10. */
@@ -118,7 +118,7 @@ ZSET_TEST(large_rooms_are_settled_in_steps) {
     pass_days(h, 1);
     int64_t now_ms = harness_now_us(h) / 1000;
     (void)registry_roll_due(h->server.registry, now_ms, 16);
-    assert_int_equal(registry_expire_due(h->server.registry, now_ms, 16), 16);
+    assert_int_equal(registry_expiry_remove_due(h->server.registry, now_ms, 16), 16);
     zset_expect(h, "ZCOUNT weekly 2 2", ":64");
     /* Whoever asks in the middle finds the rest done. */
     zset_expect(h, "LB.LEAGUE GET weekly m777", "[:2 nil nil* nil stay]");
@@ -922,7 +922,7 @@ static void settle_failing(struct harness *h, uint64_t nth) {
     int64_t now_ms = harness_now_us(h) / 1000;
     while (registry_roll_due(h->server.registry, now_ms, 16) == 16) {}
     memory_fail_at(nth);
-    while (registry_expire_due(h->server.registry, now_ms, 16) == 16) {}
+    while (registry_expiry_remove_due(h->server.registry, now_ms, 16) == 16) {}
     memory_fail_at(0);
     if (!registry_validate(h->server.registry, &reason)) {
         fail_msg("%s", reason);

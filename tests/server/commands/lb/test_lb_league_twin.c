@@ -1,10 +1,10 @@
 /* LB.LEAGUE over many periods against a naive twin, which keeps every result of every period and
  * computes tiers by sorting rooms. What the server reports as effects goes to a second registry, which
- * has no clock and no rules. */
+ * has no clock and no options. */
 #include "tests/server/zset_fixture.h"
 
 #include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/registry_league.h"
+#include "skiplist/keyspace/league.h"
 #include "tests/support/random.h"
 
 enum { MEMBERS = 60, PERIODS = 120, KINDS = 8 };
@@ -264,7 +264,7 @@ static void run_due(struct twin *twin) {
     uint32_t keys_max = 1 + (uint32_t)random_below(&twin->random, 16);
     for (uint64_t steps = random_below(&twin->random, 40); steps > 0; steps--) {
         (void)registry_roll_due(registry, now_ms, keys_max);
-        (void)registry_expire_due(registry, now_ms, keys_max);
+        (void)registry_expiry_remove_due(registry, now_ms, keys_max);
     }
 }
 
@@ -306,7 +306,7 @@ static void compare_key(void *context, const struct registry_key *key) {
         fail_msg("%.*s is not in the copy", (int)key->name_size, key->name_at);
     }
     assert_int_equal(board_count(&copy->board), board_count(&key->board));
-    assert_true(rules_equal(registry_rules(copy), registry_rules(key)));
+    assert_true(board_options_equal(registry_options(copy), registry_options(key)));
     board_cursor_seek(&key->board, 0, &here);
     board_cursor_seek(&copy->board, 0, &there);
     while (board_cursor_read(&here, &entry)) {
@@ -324,7 +324,7 @@ static void compare_copy(struct twin *twin) {
         !registry_validate(twin->copy, &reason)) {
         fail_msg("%s", reason);
     }
-    registry_each(twin->h->server.registry, 0, INT64_MIN, compare_key, twin);
+    registry_walk_each(twin->h->server.registry, 0, INT64_MIN, compare_key, twin);
     assert_int_equal(registry_count(twin->copy, 0), registry_count(twin->h->server.registry, 0));
 }
 

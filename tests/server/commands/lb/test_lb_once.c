@@ -13,8 +13,8 @@ static void put_id(struct harness *h, struct registry_key *ids, uint16_t owner, 
     struct board_member member;
     board_look_up(&ids->board, (struct bytes){.at = (const char *)&id, .size = sizeof id}, NULL,
                   &member);
-    assert_int_equal(registry_put_member(h->server.registry, ids, &member,
-                                         once_ids_key_of(owner, once_ids_now(&h->server))),
+    assert_int_equal(registry_board_put(h->server.registry, ids, &member,
+                                        once_ids_key_of(owner, once_ids_now(&h->server))),
                      BOARD_OK);
 }
 

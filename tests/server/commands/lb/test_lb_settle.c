@@ -78,7 +78,8 @@ SETTLE_TEST(an_expiry_that_waits_may_be_as_far_as_any) {
     shadow_end(h->shadow);
     zset_expect(h, "ZADD roll:a 5 ann", ":1");
     zset_expect(h, "LB.ROLL roll:a far EX 9000000000000000", ":1");
-    assert_true(rules_validate(rules_of(board_layout(zset_board(h, "far"))), &reason));
+    assert_true(
+        board_options_validate(board_options_of(board_layout(zset_board(h, "far"))), &reason));
 }
 
 SETTLE_TEST(with_settle_yes_nothing_unsettled_is_deleted) {

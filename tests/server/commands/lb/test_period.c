@@ -222,7 +222,7 @@ PERIOD_TEST(caps_and_bests_are_those_of_the_period) {
     zset_expect(h, "ZREVRANGE bare:a 0 -1 WITHSCORES", "[cid 3 bob 2]");
     zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
     zset_expect(h, "LB.ALTER bare:a@2026-11-16 THAW", "+OK");
-    /* An archive keeps the board's rules: late results must be better, and within the cap. */
+    /* An archive keeps the board's options: late results must be better, and within the cap. */
     zset_expect(h, "ZADD bare:a@2026-11-16 4 cid 1 dan", ":0");
     zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
 }
@@ -401,8 +401,8 @@ PERIOD_TEST(while_an_archive_is_copied_the_board_is_there) {
     zset_expect(h, "RANDOMKEY", "k");
     zset_expect(h, "SCAN 0", "[0 [k]]");
     zset_expect(h, "ZADD k 2000 new", ":1");
-    assert_true(registry_archive_step(h->server.registry, h->wall_us / 1000, 64));
-    assert_true(registry_archive_step(h->server.registry, h->wall_us / 1000, 64));
+    assert_true(registry_roll_archive_step(h->server.registry, h->wall_us / 1000, 64));
+    assert_true(registry_roll_archive_step(h->server.registry, h->wall_us / 1000, 64));
     static const char *const refused[] = {"LB.ROLL k x", "LB.ALTER k PERIOD DAY",
                                           "LB.ALTER k PERIOD NONE", "LB.ALTER k TZ +08:00"};
     for (size_t i = 0; i < COUNT_OF(refused); i++) {

@@ -235,11 +235,11 @@ ZSET_TEST(at_equal_times_arrival_on_the_first_board_decides) {
 
 ZSET_TEST(a_board_with_a_cap_keeps_the_best_results) {
     shadow_end(h->shadow); /* the cap is set past the commands */
-    struct rules capped;
-    rules_copy(h->server.settings.default_rules[0], &capped);
+    struct board_options capped;
+    board_options_copy(h->server.settings.default_options[0], &capped);
     capped.cap = 3;
     zset_run(h, "ZADD laps:k 1 a 2 b 3 c 4 d 5 e");
-    h->server.settings.default_rules[0] = &capped;
+    h->server.settings.default_options[0] = &capped;
     zset_expect(h, "ZUNIONSTORE d 1 laps:k", ":3");
     zset_expect(h, "ZRANGE d 0 -1", "[c d e]");
     zset_expect(h, "ZRANGESTORE d laps:k 0 -2", ":3");

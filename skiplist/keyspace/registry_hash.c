@@ -18,61 +18,60 @@ enum {
 #endif
 };
 
-static uint64_t kind_hash_seed_for(struct registry *registry, const struct hash *hash) {
+static uint64_t registry_hash_seed_for(struct registry *registry, const struct hash *hash) {
     return hash->is_large ? 0 : registry_next_seed(registry);
 }
 
 /* ---- changes ---- */
 
-struct registry_key *registry_find_or_create_hash(struct registry *registry, uint32_t database,
+struct registry_key *registry_hash_find_or_create(struct registry *registry, uint32_t database,
                                                   struct bytes name, int64_t now_ms, bool *is_new) {
     return registry_find_or_create_kind(registry, database, name, &key_kind_hash, now_ms, is_new);
 }
 
-enum hash_status registry_put_fields(struct registry *registry, struct registry_key *key,
-                                     const struct bytes *args, uint32_t count,
-                                     uint32_t *added_count) {
-    enum hash_status status =
-        hash_put(&key->hash, kind_hash_seed_for(registry, &key->hash), args, count, added_count);
+enum hash_status registry_hash_put(struct registry *registry, struct registry_key *key,
+                                   const struct bytes *args, uint32_t count,
+                                   uint32_t *added_count) {
+    enum hash_status status = hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash),
+                                       args, count, added_count);
     if (status == HASH_OK && registry->listeners != NULL) {
         for (uint64_t i = 0; i < (uint64_t)count * 2; i += 2) {
-            registry_report_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
+            effect_emit_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
         }
     }
     return status;
 }
 
-bool registry_remove_field(struct registry *registry, struct registry_key *key,
-                           struct bytes field) {
+bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field) {
     if (!hash_remove(&key->hash, field)) {
         return false;
     }
-    registry_report_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
+    effect_emit_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
     return true;
 }
 
 /* ---- operations ---- */
 
-static bool kind_hash_free_step(struct registry *registry, struct registry_key *key,
-                                uint32_t *work) {
+static bool registry_hash_free_step(struct registry *registry, struct registry_key *key,
+                                    uint32_t *work) {
     (void)registry;
     bool is_done = hash_free_step(&key->hash, work);
     *work += is_done ? KEY_WORK : 0;
     return is_done;
 }
 
-static size_t kind_hash_size(const struct registry_key *key) {
+static size_t registry_hash_size(const struct registry_key *key) {
     return hash_memory_size(&key->hash);
 }
 
-static bool kind_hash_copy(struct registry *registry, const struct registry_key *key,
-                           struct registry_key *to) {
+static bool registry_hash_copy(struct registry *registry, const struct registry_key *key,
+                               struct registry_key *to) {
     (void)registry;
     return hash_copy(&key->hash, &to->hash);
 }
 
-static uint32_t kind_hash_walk(const struct registry_key *key, struct key_cursor *cursor,
-                               void *entries, uint32_t entries_max, bool *is_last) {
+static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cursor *cursor,
+                                   void *entries, uint32_t entries_max, bool *is_last) {
     const struct hash *hash = &key->hash;
     struct hash_pair *pair = entries;
     uint32_t ahead = cursor->has_last && cursor->rank < hash->count ? cursor->rank : hash->count;
@@ -96,7 +95,7 @@ static uint32_t kind_hash_walk(const struct registry_key *key, struct key_cursor
     return count;
 }
 
-static bool kind_hash_fill(struct effect_fill *fill, struct effect *effect) {
+static bool registry_hash_fill(struct effect_fill *fill, struct effect *effect) {
     struct hash_pair pair;
     const struct hash *hash = &effect->key->hash;
     if (!fill->has_begun) {
@@ -112,15 +111,15 @@ static bool kind_hash_fill(struct effect_fill *fill, struct effect *effect) {
     return true;
 }
 
-static enum effect_status kind_hash_apply(struct registry *registry, struct registry_key *key,
-                                          const struct effect *effect) {
+static enum effect_status registry_hash_apply(struct registry *registry, struct registry_key *key,
+                                              const struct effect *effect) {
     if (effect->kind == EFFECT_PUT) {
         const struct bytes args[] = {effect->member, effect->value};
         uint32_t added_count;
-        switch (
-            hash_put(&key->hash, kind_hash_seed_for(registry, &key->hash), args, 1, &added_count)) {
+        switch (hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash), args, 1,
+                         &added_count)) {
         case HASH_OK:
-            registry_report_member(registry, EFFECT_PUT, key, effect->member, effect->value);
+            effect_emit_member(registry, EFFECT_PUT, key, effect->member, effect->value);
             return EFFECT_OK;
         case HASH_OUT_OF_MEMORY:
             return EFFECT_OUT_OF_MEMORY;
@@ -132,12 +131,13 @@ static enum effect_status kind_hash_apply(struct registry *registry, struct regi
     if (effect->kind != EFFECT_TAKE || !hash_remove(&key->hash, effect->member)) {
         return EFFECT_IMPOSSIBLE;
     }
-    registry_report_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
+    effect_emit_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
     return EFFECT_OK;
 }
 
-static const char *kind_hash_check(const struct registry *registry, const struct registry_key *key,
-                                   const struct key_cursor *cursor) {
+static const char *registry_hash_check(const struct registry *registry,
+                                       const struct registry_key *key,
+                                       const struct key_cursor *cursor) {
     (void)registry;
     return cursor == NULL ? hash_check(&key->hash) : NULL;
 }
@@ -145,11 +145,11 @@ static const char *kind_hash_check(const struct registry *registry, const struct
 const struct key_kind key_kind_hash = {
     .name = "hash",
     .number = REGISTRY_HASH,
-    .free_step = kind_hash_free_step,
-    .size = kind_hash_size,
-    .copy = kind_hash_copy,
-    .walk = kind_hash_walk,
-    .fill = kind_hash_fill,
-    .apply = kind_hash_apply,
-    .check = kind_hash_check,
+    .free_step = registry_hash_free_step,
+    .size = registry_hash_size,
+    .copy = registry_hash_copy,
+    .walk = registry_hash_walk,
+    .fill = registry_hash_fill,
+    .apply = registry_hash_apply,
+    .check = registry_hash_check,
 };

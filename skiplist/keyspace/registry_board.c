@@ -1,0 +1,463 @@
+/* Boards as values of keys: changes of their members, which are reported and which a walk in the
+ * same board takes into account; and their table of operations.
+ *
+ * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
+ * a smaller key behind it, and the rank decides only among equal keys. */
+#include "codec/memory.h"
+#include "skiplist/keyspace/league.h"
+#include "skiplist/keyspace/registry_private.h"
+#include "skiplist/keyspace/registry_window.h"
+#include "skiplist/run.h"
+
+/* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
+enum { KEY_WORK = 2 };
+
+/* ---- a walk in the board that changes ---- */
+
+/* Is an entry with this key before the cursor? */
+static bool registry_board_is_key_before(const struct key_cursor *cursor, uint64_t key,
+                                         bool if_equal) {
+    return cursor->has_last && (key != cursor->last ? key > cursor->last : if_equal);
+}
+
+static bool registry_board_is_member_before(const struct registry_walk *walk,
+                                            const struct board_member *member) {
+    const struct key_cursor *cursor = &walk->cursor;
+    bool is_tie = cursor->has_last && member->key == cursor->last;
+    return is_tie ? board_rank_of(&walk->pass.open->board, member) < cursor->rank
+                  : registry_board_is_key_before(cursor, member->key, false);
+}
+
+static void registry_board_note_put(struct registry_walk *walk, const struct board_member *member,
+                                    uint64_t packed_key) {
+    walk->was_before = member->is_there && registry_board_is_member_before(walk, member);
+    /* A new entry is placed behind all its equals, or (LATEST) before them. */
+    walk->is_before = registry_board_is_key_before(&walk->cursor, packed_key,
+                                                   board_is_latest(&walk->pass.open->board));
+    walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
+}
+
+static void registry_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
+    if (rank < cursor->rank) {
+        uint32_t before = cursor->rank - rank;
+        cursor->rank -= before < count ? before : count;
+    }
+}
+
+/* ---- members ---- */
+
+/* Separate from the callers, so that an unobserved change costs only a test and a jump. */
+__attribute__((noinline)) static enum board_status
+registry_board_put_observed(struct registry *registry, struct registry_key *key,
+                            const struct board_member *member, uint64_t packed_key) {
+    bool is_open = registry->walk.pass.open == key;
+    uint32_t rank = registry->walk.cursor.rank;
+    if (is_open) {
+        registry_board_note_put(&registry->walk, member, packed_key);
+    }
+    enum board_status status = board_put_member(&key->board, member, packed_key);
+    if (status == BOARD_OK) {
+        registry_count_members(registry, key, !member->is_there);
+        effect_emit(
+            registry, key,
+            (struct effect){.kind = EFFECT_PUT, .member = member->name, .member_key = packed_key});
+    } else if (is_open) {
+        registry->walk.cursor.rank = rank;
+    }
+    return status;
+}
+
+__attribute__((noinline)) static enum board_status
+registry_board_put_new(struct registry *registry, struct registry_key *key,
+                       const struct board_member *member, uint64_t packed_key) {
+    enum board_status status = board_put_member(&key->board, member, packed_key);
+    if (status == BOARD_OK) {
+        registry_count_members(registry, key, 1);
+    }
+    return status;
+}
+
+enum board_status registry_board_put(struct registry *registry, struct registry_key *key,
+                                     const struct board_member *member, uint64_t packed_key) {
+    if (registry->is_observed) {
+        return registry_board_put_observed(registry, key, member, packed_key);
+    }
+    return member->is_there ? board_put_member(&key->board, member, packed_key)
+                            : registry_board_put_new(registry, key, member, packed_key);
+}
+
+enum board_status registry_board_append(struct registry *registry, struct registry_key *key,
+                                        const struct board_entry *entries, uint32_t count) {
+    CHECK(key->database == REGISTRY_STAGING && !board_is_latest(&key->board));
+    uint32_t count_before = board_count(&key->board);
+    enum board_status status = board_append_indexed(&key->board, entries, count);
+    registry_count_members(registry, key, board_count(&key->board) - count_before);
+    if (registry->walk.pass.open == key) { /* they are ahead */
+        registry->walk.was_before = false;
+        registry->walk.is_before = false;
+    }
+    for (uint32_t i = 0; i < count && status == BOARD_OK && registry->is_observed; i++) {
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_PUT,
+                                    .member = entries[i].member,
+                                    .member_key = entries[i].key});
+    }
+    return status;
+}
+
+__attribute__((noinline)) static void
+registry_board_take_observed(struct registry *registry, struct registry_key *key,
+                             const struct board_member *member) {
+    if (registry->walk.pass.open == key) {
+        registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
+        registry->walk.is_before = false;
+        registry->walk.cursor.rank -= registry->walk.was_before;
+    }
+    board_remove_member(&key->board, member);
+    effect_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
+}
+
+void registry_board_take(struct registry *registry, struct registry_key *key,
+                         const struct board_member *member) {
+    registry_count_members(registry, key, -1);
+    if (registry->is_observed) {
+        registry_board_take_observed(registry, key, member);
+    } else {
+        board_remove_member(&key->board, member);
+    }
+}
+
+/* Values of removed members take room until they are freed, and when that is differs from server to server. */
+enum tags_status registry_board_tag(struct registry *registry, struct registry_key *key,
+                                    const struct board_member *member,
+                                    const struct tag_values *values, unsigned *full) {
+    enum tags_status status = tags_set(&key->board, member, values, full);
+    while (status == TAGS_FULL && board_free_remains(&key->board)) {
+        status = tags_set(&key->board, member, values, full);
+    }
+    if (status == TAGS_OK && registry->listeners != NULL) {
+        char packed[TAG_VALUES_PACKED_MAX];
+        size_t size = tag_values_pack(values, packed);
+        if (registry->walk.pass.open == key) {
+            registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
+            registry->walk.is_before = registry->walk.was_before;
+        }
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_TAGS,
+                                    .member = member->name,
+                                    .value = {.at = packed, .size = size}});
+    }
+    return status;
+}
+
+void registry_board_cut(struct registry *registry, struct registry_key *key, uint32_t rank,
+                        uint32_t count) {
+    if (count > 0) {
+        effect_emit(registry, key,
+                    (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
+    }
+    if (registry->walk.pass.open == key) {
+        registry_board_note_cut(&registry->walk.cursor, rank, count);
+    }
+    board_remove_range(&key->board, rank, count);
+    registry_count_members(registry, key, -(int64_t)count);
+    board_chain_put(&registry->remains, &key->board);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+/* ---- boards that are made in steps ---- */
+
+static struct bytes registry_board_name_staged(const uint64_t *number) {
+    return (struct bytes){.at = (const char *)number, .size = sizeof *number};
+}
+
+struct registry_key *registry_board_stage(struct registry *registry, const struct layout *layout,
+                                          uint64_t *number) {
+    struct board_options whole;
+    board_options_copy(board_options_of(layout), &whole);
+    const struct board_options options = {.layout = whole.layout};
+    *number = registry->board_count;
+    while (registry_board_find_staged(registry, *number) != NULL) {
+        (*number)++;
+    }
+    struct registry_key *key =
+        registry_make_key(registry, REGISTRY_STAGING, registry_board_name_staged(number),
+                          REGISTRY_BOARD, &options, NULL);
+    if (key != NULL) {
+        effect_emit_key(registry, EFFECT_CREATE, key);
+    }
+    return key;
+}
+
+struct registry_key *registry_board_find_staged(struct registry *registry, uint64_t number) {
+    return registry_find_again(registry_database(registry, REGISTRY_STAGING),
+                               registry_board_name_staged(&number));
+}
+
+enum registry_status registry_board_unstage(struct registry *registry, struct registry_key *key,
+                                            uint32_t to_database, struct bytes to_name,
+                                            const struct board_options *options, bool is_told_whole,
+                                            int64_t now_ms) {
+    CHECK(layout_equal(&options->layout, board_layout(&key->board)));
+    const struct board_options *held = board_options_hold(&registry->options, options);
+    return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
+                                             is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
+                        : REGISTRY_OUT_OF_MEMORY;
+}
+
+void registry_board_drop_staged(struct registry *registry) {
+    struct database *staging = registry_database(registry, REGISTRY_STAGING);
+    while (staging->count > 0) {
+        registry_remove(registry, registry_key_at(staging, staging->count - 1));
+    }
+}
+
+/* ---- other options ---- */
+
+static bool registry_board_fits(const struct board *board, const struct tag_set *tags,
+                                unsigned *full) {
+    for (unsigned i = 0; i < tags->count; i++) {
+        const struct tag *tag = &tags->tags[i];
+        int index = tag_set_find(&board_layout(board)->tags, bytes_from_text(tag->name));
+        if (index >= 0 && tags_count_values(board, (unsigned)index) > tag_values_max(tag)) {
+            *full = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool registry_board_tags_fit(struct registry_key *key, const struct layout *layout,
+                             unsigned *full) {
+    bool fits = registry_board_fits(&key->board, &layout->tags, full);
+    while (!fits && board_free_remains(&key->board)) {
+        fits = registry_board_fits(&key->board, &layout->tags, full);
+    }
+    return fits;
+}
+
+/* Give the board options that are held, in whose tags its values have room. false: no memory. */
+static bool registry_board_set_options(struct registry *registry, struct registry_key *key,
+                                       const struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    unsigned full;
+    if (tag_set_equal(&before->layout.tags, &options->layout.tags)) {
+        registry_set_options(registry, key, options);
+        return true;
+    }
+    switch (tags_alter(&key->board, &options->layout, &full)) {
+    case TAGS_OK:
+    case TAGS_SAME:
+        board_chain_put(&registry->remains, &key->board);
+        board_options_release(&registry->options, before);
+        return true;
+    case TAGS_FULL: /* registry_board_tags_fit has been asked */
+    case TAGS_OUT_OF_MEMORY:
+        break;
+    }
+    return false;
+}
+
+/* Move the board to a key of the same name with another tail. NULL: no memory. */
+static struct registry_key *registry_board_replace_key(struct registry *registry,
+                                                       struct registry_key *key,
+                                                       const struct board_options *options) {
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    struct registry_key *successor = registry_reserve_key(
+        registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
+    if (successor == NULL || !registry_board_set_options(registry, key, options)) {
+        memory_free(successor);
+        return NULL;
+    }
+    successor->is_lasting = key->is_lasting;
+    successor->is_unreported = key->is_unreported;
+    registry_replace(registry, key, successor);
+    registry_free_shell(registry, key);
+    return successor;
+}
+
+struct registry_key *registry_board_alter(struct registry *registry, struct registry_key *key,
+                                          const struct board_options *options,
+                                          const struct board_state *state) {
+    const struct board_options *held = board_options_hold(&registry->options, options);
+    if (held == NULL) {
+        return NULL;
+    }
+    struct board_state given = *(state != NULL ? state : registry_state(key));
+    registry_count_state(registry, key, -1);
+    if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
+        (board_options_have_state(held) && !key->has_state)) {
+        struct registry_key *successor = registry_board_replace_key(registry, key, held);
+        if (successor == NULL) {
+            registry_count_state(registry, key, 1);
+            board_options_release(&registry->options, held);
+            return NULL;
+        }
+        key = successor;
+    } else if ((!key->is_periodic ||
+                registry_roll_reserve_end(registry_database(registry, key->database))) &&
+               registry_board_set_options(registry, key, held)) {
+        if (key->is_periodic) {
+            registry_roll_await(registry, key);
+        }
+    } else {
+        registry_count_state(registry, key, 1);
+        board_options_release(&registry->options, held);
+        return NULL;
+    }
+    registry_give_state(key, &given);
+    registry_count_state(registry, key, 1);
+    effect_emit_key(registry, EFFECT_OPTIONS, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return key;
+}
+
+/* ---- operations ---- */
+
+/* What the last step of a board with remains takes is not known, and counts in full. */
+static bool registry_board_free_step(struct registry *registry, struct registry_key *key,
+                                     uint32_t *work) {
+    const struct board_options *options = registry_options(key);
+    uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
+    bool has_remains = board_has_remains(&key->board);
+    if (!board_deinit_step(&key->board, *work)) {
+        return false;
+    }
+    if (!has_remains && work_left < *work) {
+        *work = (uint32_t)work_left;
+    }
+    board_options_release(&registry->options, options);
+    return true;
+}
+
+static size_t registry_board_size(const struct registry_key *key) {
+    return board_memory_size(&key->board);
+}
+
+static bool registry_board_copy(struct registry *registry, const struct registry_key *key,
+                                struct registry_key *to) {
+    if (!board_copy(&key->board, &to->board)) {
+        return false;
+    }
+    board_options_hold_again(&registry->options, registry_options(key));
+    return true;
+}
+
+static void registry_board_move(struct registry_key *key, struct registry_key *to) {
+    board_move_to(&key->board, &to->board);
+}
+
+static uint32_t registry_board_walk(const struct registry_key *key, struct key_cursor *cursor,
+                                    void *entries, uint32_t entries_max, bool *is_last) {
+    struct board_stored *entry = entries;
+    struct board_cursor place;
+    struct board_run run;
+    uint32_t count = 0;
+    board_cursor_seek(&key->board, cursor->rank, &place);
+    while (count < entries_max && board_cursor_run(&place, true, entries_max - count, &run)) {
+        while (board_run_read_to(&run, true, &entry[count].key, &entry[count].member)) {
+            count++;
+        }
+    }
+    if (count > 0) {
+        cursor->rank += count;
+        cursor->last = entry[count - 1].key;
+        cursor->has_last = true;
+    }
+    *is_last = cursor->rank == board_count(&key->board);
+    return count;
+}
+
+/* The TAGS of the member that was filled in last; false: it has no values. */
+static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
+    const struct board *board = &effect->key->board;
+    uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
+    struct tag_values values;
+    fill->has_tags_left = false;
+    tags_at(board, rank, &values);
+    if (values.mask == 0) {
+        return false;
+    }
+    effect->kind = EFFECT_TAGS;
+    effect->member = fill->member;
+    effect->value =
+        (struct bytes){.at = fill->values, .size = tag_values_pack(&values, fill->values)};
+    return true;
+}
+
+/* In rank order, so that equals arrive in their order; LATEST: in reverse. */
+static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
+    const struct board *board = &effect->key->board;
+    struct board_stored entry;
+    if (!fill->has_begun) {
+        fill->has_begun = true;
+        fill->has_values = tags_has_values(board);
+        fill->left = board_count(board);
+        fill->is_reverse = board_is_latest(board);
+        board_cursor_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0,
+                          &fill->cursor);
+    }
+    if (fill->has_tags_left && registry_board_fill_tags(fill, effect)) {
+        return true;
+    }
+    if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
+        return false;
+    }
+    fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
+    effect->member = fill->member;
+    effect->member_key = entry.key;
+    fill->has_tags_left = fill->has_values;
+    fill->left--;
+    if (fill->is_reverse) {
+        board_cursor_previous(&fill->cursor);
+    } else {
+        board_cursor_next(&fill->cursor);
+    }
+    return true;
+}
+
+static const char *registry_board_check_cursor(const struct board *board,
+                                               const struct key_cursor *cursor) {
+    uint32_t rank_min = cursor->has_last ? board_count_above(board, cursor->last) : 0;
+    uint32_t rank_max = cursor->has_last ? board_count_from(board, cursor->last) : 0;
+    return cursor->rank >= rank_min && cursor->rank <= rank_max
+               ? NULL
+               : "registry: the walk's rank is not where its last key belongs";
+}
+
+static const char *registry_board_check(const struct registry *registry,
+                                        const struct registry_key *key,
+                                        const struct key_cursor *cursor) {
+    const char *reason;
+    if (!board_options_are_in(&registry->options, registry_options(key))) {
+        return "registry: a board's rules are not those of the set";
+    }
+    if (key->is_periodic != (registry_options(key)->period.unit != PERIOD_NONE)) {
+        return "registry: a key and its board differ about having a period";
+    }
+    if ((board_options_have_state(registry_options(key)) && !key->has_state) ||
+        !board_options_take_state(registry_options(key), registry_state(key))) {
+        return "registry: a board has no state, or one that contradicts its rules";
+    }
+    if (cursor != NULL) {
+        return registry_board_check_cursor(&key->board, cursor);
+    }
+    return board_validate(&key->board, &reason) ? NULL : reason;
+}
+
+const struct key_kind key_kind_board = {
+    .name = "zset",
+    .number = REGISTRY_BOARD,
+    .free_step = registry_board_free_step,
+    .size = registry_board_size,
+    .copy = registry_board_copy,
+    .move = registry_board_move,
+    .walk = registry_board_walk,
+    .fill = registry_board_fill,
+    .apply = effect_apply_to_board,
+    .expire = league_settle,
+    .taken = registry_window_note_taken,
+    .removed = registry_window_note_removed,
+    .check = registry_board_check,
+};

@@ -1,0 +1,155 @@
+/* Deferred freeing of removed keys and flushed databases, in steps.
+ *
+ * What a command has looked up, another look-up of the same command may remove, by an expiry or the end of a period.
+ * Therefore nothing is freed within a command, neither keys nor options; and the value of a key that is gone, with all its
+ * members or fields, not before registry_free_step, which runs between commands. A key that was found stays: the time of a
+ * command is one, so nothing falls due for it a second time. Members of a board that stays are another matter: a name or a
+ * cursor is good until the board is written to.
+ *
+ * Queueing must not fail, so it allocates nothing: a removed key is linked through itself, and a
+ * flushed database through a record allocated with its first key. Boards with remains are linked
+ * through their member indexes; such a board may be queued or renamed meanwhile. */
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_private.h"
+
+/* Under the address sanitizer a key that waits to be freed is poisoned at the end of the command that has removed it,
+ * but for its value and its link: who holds it over commands is noticed. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISONS
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(POISONS)
+#include <sanitizer/asan_interface.h>
+
+static void registry_free_poison(const struct registry *registry) {
+    struct registry_key *key = registry->unfreed;
+    while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
+        ASAN_POISON_MEMORY_REGION(key->name_at,
+                                  memory_size(key) - offsetof(struct registry_key, name_at));
+        key = key->next_unfreed;
+    }
+}
+#else
+static void registry_free_poison(const struct registry *registry) {
+    (void)registry;
+}
+#endif
+
+enum {
+    /* Cost of freeing a segment of a map, in members. */
+    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
+};
+
+/* ---- queueing ---- */
+
+void registry_free_later(struct registry *registry, struct registry_key *key) {
+    key->next_unfreed = registry->unfreed;
+    registry->unfreed = key;
+    registry->totals.unfreed++;
+}
+
+void registry_free_shell(struct registry *registry, struct registry_key *key) {
+    key->next_unfreed = registry->shells;
+    registry->shells = key;
+}
+
+void registry_free_after_command(struct registry *registry) {
+    while (registry->shells != NULL) {
+        struct registry_key *key = registry->shells;
+        registry->shells = key->next_unfreed;
+#ifdef SKIPLIST_TINY
+        /* Who still reads it is to notice. */
+        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
+#endif
+        memory_free(key);
+    }
+    board_options_free_gone(&registry->options);
+    registry_free_poison(registry);
+}
+
+void registry_free_database_later(struct registry *registry, struct database *database) {
+    struct flushed_keys *flushed = database->flushed;
+    *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
+    registry->flushed_first = flushed;
+    registry->totals.unfreed += database->count;
+}
+
+/* ---- freeing ---- */
+
+/* Take the last key out of the first flushed database. The pages of its heaps hold several entries
+ * each, so they are freed long before the keys are. */
+static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
+    struct flushed_keys *flushed = registry->flushed_first;
+    struct database *database = &flushed->database;
+    struct registry_key *key = registry_key_at(database, --database->count);
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        pages_trim(&database->heaps[i].entries, database->count > 0);
+    }
+    if (database->count == 0) {
+        registry->flushed_first = flushed->next;
+        memory_free(flushed);
+    }
+    return key;
+}
+
+/* Select the next key to free; false: nothing is queued. */
+static bool registry_free_pick_partly_freed(struct registry *registry) {
+    if (registry->partly_freed != NULL) {
+        return true;
+    }
+    if (registry->unfreed != NULL) {
+        registry->partly_freed = registry->unfreed;
+        registry->unfreed = registry->partly_freed->next_unfreed;
+    } else if (registry->flushed_first != NULL) {
+        registry->partly_freed = registry_free_take_flushed_key(registry);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static uint32_t registry_free_less(uint32_t a, uint32_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* Free a segment of a flushed database's map; false: there is none. The map is freed before the
+ * keys, and nothing asks it for hashes any more. */
+static bool registry_free_flushed_map(struct registry *registry) {
+    return registry->flushed_first != NULL &&
+           !map_deinit_step(&registry->flushed_first->database.map);
+}
+
+/* Free a part of the current key; returns the work done. */
+static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
+    struct registry_key *key = registry->partly_freed;
+    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
+        memory_free(key);
+        registry->partly_freed = NULL;
+        registry->totals.unfreed--;
+        registry->totals.freed++;
+    }
+    return work;
+}
+
+bool registry_free_step(struct registry *registry, uint32_t work_max) {
+    uint32_t work_left = work_max;
+    registry_free_after_command(registry);
+    while (work_left > 0) {
+        if (registry_free_flushed_map(registry)) {
+            work_left = registry_free_less(work_left, SEGMENT_WORK);
+        } else if (registry_free_pick_partly_freed(registry)) {
+            work_left =
+                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
+        } else {
+            break;
+        }
+    }
+    if (work_left > 0 && registry->remains.first != NULL) {
+        (void)board_free_step(registry->remains.first, work_left);
+    }
+    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
+}
