@@ -927,27 +927,17 @@ static uint64_t layout_key_zero(const struct layout *layout) {
     return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
 }
 
-static bool layout_key_parse_exact(const struct layout *layout, struct bytes text, uint64_t *key) {
-    uint64_t zero = layout_key_zero(layout);
-    uint64_t above;
+bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
+    uint64_t zero = layout_key_zero(layout), above, parsed;
     int64_t below;
     if (bytes_parse_u64(text, &above)) {
         if (above > layout_mask_of(layout->bits_total) - zero) {
             return false;
         }
-        *key = zero + above;
-        return true;
-    }
-    if (!bytes_parse_i64(text, &below) || 0 - (uint64_t)below > zero) {
-        return false;
-    }
-    *key = zero + (uint64_t)below;
-    return true;
-}
-
-bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
-    uint64_t parsed;
-    if (!layout_key_parse_exact(layout, text, &parsed)) {
+        parsed = zero + above;
+    } else if (bytes_parse_i64(text, &below) && 0 - (uint64_t)below <= zero) {
+        parsed = zero + (uint64_t)below;
+    } else {
         return false;
     }
     for (unsigned i = 0; i < layout->field_count; i++) {

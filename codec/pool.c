@@ -121,19 +121,6 @@ static struct pool_piece *pool_find_free(const struct pool *pool, uint64_t size)
 
 /* ---- chunks ---- */
 
-/* A new chunk as one free piece that is in no list, with the end marked. NULL: the range is
- * exhausted. */
-static struct pool_piece *pool_take_chunk(struct pool *pool) {
-    char *chunk = chunks_take(&pool->chunks);
-    if (chunk == NULL) {
-        return NULL;
-    }
-    struct pool_piece *piece = (struct pool_piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
-    piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
-    pool_behind(piece)->size_and_flags = 0;
-    return piece;
-}
-
 bool pool_init(struct pool *pool, size_t range_size, bool with_keeper) {
     *pool = (struct pool){.lists_in_use = 0};
     return chunks_init(&pool->chunks, range_size, with_keeper);
@@ -208,16 +195,20 @@ static struct pool_piece *pool_take_piece(struct pool *pool, uint64_t whole, boo
     if (piece != NULL) {
         pool_take_from_list(pool, piece);
     } else {
-        piece = pool_take_chunk(pool);
+        /* A new chunk as one free piece that is in no list, with the end marked. */
+        char *chunk = chunks_take(&pool->chunks);
+        if (chunk == NULL) {
+            return NULL;
+        }
+        piece = (struct pool_piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
+        piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
+        pool_behind(piece)->size_and_flags = 0;
     }
-    if (piece != NULL && pool_size_of(piece) >= CHUNK_REST &&
-        pool_size_of(piece) - whole < CHUNK_REST &&
+    if (pool_size_of(piece) >= CHUNK_REST && pool_size_of(piece) - whole < CHUNK_REST &&
         pool_first_from(pool, pool_list_for(CHUNK_REST)) == NULL) {
         chunks_expect(&pool->chunks);
     }
-    if (piece != NULL) {
-        piece->size_and_flags &= ~IS_FREE;
-    }
+    piece->size_and_flags &= ~IS_FREE;
     return piece;
 }
 

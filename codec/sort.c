@@ -11,15 +11,6 @@ enum {
     SMALL_MAX = 48, /* counting digits costs more than moving so few records */
 };
 
-static bool sort_is_sorted(const struct sort_record *records, uint32_t count) {
-    for (uint32_t i = 1; i < count; i++) {
-        if (records[i - 1].word > records[i].word) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static unsigned sort_digit_of(uint64_t word, unsigned digit) {
     return (unsigned)(word >> (digit * 8)) & (DIGIT_VALUES - 1);
 }
@@ -54,13 +45,14 @@ void sort_records(struct sort_record *records, struct sort_record *spare, uint32
         }
         return;
     }
-    if (sort_is_sorted(records, count)) {
-        return;
-    }
-    /* Bits that differ between any two words. */
-    uint64_t differing = 0;
+    uint64_t differing = 0; /* bits, between any two words */
+    bool is_sorted = true;
     for (uint32_t i = 1; i < count; i++) {
         differing |= records[i].word ^ records[0].word;
+        is_sorted &= records[i - 1].word <= records[i].word;
+    }
+    if (is_sorted) {
+        return;
     }
     struct sort_record *from = records;
     struct sort_record *to = spare;

@@ -335,20 +335,6 @@ static enum resp_status resp_read_bulk_header(struct parse *parse) {
     return RESP_REQUEST;
 }
 
-static bool resp_reserve_span(struct resp_parser *parser) {
-    if (parser->arg_count < parser->span_capacity) {
-        return true;
-    }
-    uint32_t capacity = parser->span_capacity == 0 ? SPANS_MIN : parser->span_capacity * 2;
-    struct resp_span *spans = memory_resize(parser->spans, capacity * sizeof(*spans));
-    if (spans == NULL) {
-        return false;
-    }
-    parser->spans = spans;
-    parser->span_capacity = capacity;
-    return true;
-}
-
 /* The bytes of the announced bulk. RESP_REQUEST: they are now an argument. */
 static enum resp_status resp_read_bulk(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
@@ -356,8 +342,14 @@ static enum resp_status resp_read_bulk(struct parse *parse) {
     if (arrived < 2 || arrived - 2 < parser->bulk_left) {
         return RESP_MORE;
     }
-    if (!resp_reserve_span(parser)) {
-        return RESP_OUT_OF_MEMORY;
+    if (parser->arg_count == parser->span_capacity) {
+        uint32_t capacity = parser->span_capacity == 0 ? SPANS_MIN : parser->span_capacity * 2;
+        struct resp_span *spans = memory_resize(parser->spans, capacity * sizeof(*spans));
+        if (spans == NULL) {
+            return RESP_OUT_OF_MEMORY;
+        }
+        parser->spans = spans;
+        parser->span_capacity = capacity;
     }
     parser->spans[parser->arg_count] =
         (struct resp_span){.offset = parser->position, .size = parser->bulk_left};

@@ -489,20 +489,16 @@ static bool main_start(void) {
            main_start_persistence();
 }
 
-/* Closing libuv's handles restores the default actions of the signals. One of them could then kill
- * a server that is freeing its boards, and hide that it ended cleanly. */
-static void main_block_signals(void) {
+static void main_run(void) {
+    uv_run(&program.loop, UV_RUN_DEFAULT);
+    /* Closing libuv's handles restores the default actions of the signals. One of them could then kill a server that is
+     * freeing its boards, and hide that it ended cleanly. */
     sigset_t signals;
     sigemptyset(&signals);
     for (int i = 0; i < SIGNALS; i++) {
         sigaddset(&signals, signal_numbers[i]);
     }
     sigprocmask(SIG_BLOCK, &signals, NULL);
-}
-
-static void main_run(void) {
-    uv_run(&program.loop, UV_RUN_DEFAULT);
-    main_block_signals();
     replicator_stop(program.tick.replicator);
     /* The last group, if all is on disk that this server has told others to have; else 0. */
     uint64_t group = persistence_synced_group(program.persistence);

@@ -142,6 +142,7 @@ const replies = {
     board: (reply) => described(reply, shapes.Board),
     league: (reply) => described(reply, shapes.League),
     records,
+    recordsOrNone: records,
     placed: (reply, board) => reply.map(([each, before, repeated]) =>
         ({ record: record(each, board), before: integer(before), ...told(repeated) })),
     results: (reply, board, { boards = [board.key] }) => reply.map(([each, before, counts, repeated], i) =>

@@ -1,15 +1,12 @@
 // Sends words through the client that somebody has: node-redis 4 to 6 (client, pool, cluster, sentinel) and ioredis
 // (single, cluster, sentinel). What differs between them is here alone.
 "use strict";
+const { Passing, PausesMs } = require("./shapes.js");
 
 // node-redis reads these types of RESP into doubles, bigints and objects; as text and Map they are exact. By their first
 // bytes: integers, doubles, big numbers, maps. Versions before 5 do not know the option, and ask in RESP2.
 const typeMapping = Object.fromEntries([[":", String], [",", String], ["(", String], ["%", Map]]
     .map(([type, read]) => [type.charCodeAt(0), read]));
-
-// Between two tries: the first pause, and the longest.
-const PAUSE_MIN_MS = 10;
-const PAUSE_MAX_MS = 1000;
 
 const isIoredis = (client) => typeof client.call === "function" && typeof client.sendCommand === "function";
 
@@ -118,7 +115,7 @@ const database = (client) => client.options?.db ?? client.options?.database ?? 0
 const isAnswer = (error) => /^[A-Z]{2,} /.test(error.message);
 const isClosed = (error) => error.constructor.name === "ClientClosedError" || error.message === "The client is closed";
 // Answers behind which an earlier try may count, and after which another may be answered.
-const passing = /^(TRYAGAIN|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MISCONF|OOM|UNBLOCKED|BUSY) /;
+const passing = new RegExp(`^(${Passing.join("|")}) `);
 
 // The answer, asked for again up to so many times while there is none.
 async function send(client, key, isRead, words, retries) {
@@ -130,7 +127,7 @@ async function send(client, key, isRead, words, retries) {
                 throw error;
             }
         }
-        await new Promise((resolve) => setTimeout(resolve, Math.min(PAUSE_MIN_MS * 2 ** tried, PAUSE_MAX_MS)));
+        await new Promise((resolve) => setTimeout(resolve, Math.min(PausesMs[0] * 2 ** tried, PausesMs[1])));
     }
 }
 

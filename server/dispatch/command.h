@@ -90,7 +90,7 @@ struct option_values {
 };
 /* Where an option stands, or several that share this: the values are not stored. */
 struct option_uses {
-    uint32_t first; /* index of the first one's word; syntax_next leads to the others */
+    uint32_t first; /* index of the first one's word; syntax_take_use leads to the others */
     uint32_t count; /* 0: not given */
 };
 enum binding_kind {

@@ -9,7 +9,7 @@ enum {
     ARGUMENTS_MAX = 2048, /* of all commands, terminators included */
     TEXT_MAX = 16384,     /* bytes of all names and tokens */
     LIST_MAX = 32,        /* arguments of one list */
-    FORMS_MAX = 64,       /* commands with bindings */
+    FORMS_MAX = 96,       /* commands with bindings */
     ITEMS_MAX = 512,      /* of all of them */
     OPTIONS_MAX = 64,     /* of one */
 };
@@ -303,11 +303,13 @@ static void syntax_add_option(const struct command *command, const struct argume
     item->group = group;
     item->alternative = alternative;
     CHECK(item->binding != NULL || group != NULL);
-    if (argument->type == ARGUMENT_BLOCK) {
+    bool is_list = (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
+                   (argument->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
+    if (argument->type == ARGUMENT_BLOCK && is_list) {
+        item->each = (uint8_t)syntax_count_min(argument->children);
+    } else if (argument->type == ARGUMENT_BLOCK) {
         syntax_count_words(argument->children, item);
     } else if (argument->type != ARGUMENT_PURE_TOKEN) {
-        bool is_list = (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
-                       (argument->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
         item->words = !is_list;
         item->each = is_list;
         item->choices = argument->type == ARGUMENT_ONEOF ? argument->children : NULL;
@@ -355,12 +357,14 @@ static void syntax_add_steps(const struct command *command, struct syntax_form *
         bool is_block = at->token == NULL && at->type == ARGUMENT_BLOCK;
         bool is_optional = (at->flags & ARGUMENT_OPTIONAL) != 0;
         if (!(is_word && !is_optional) && !(syntax_is_choice(at) && at->flags == 0) &&
-            !(is_block && is_optional && at->children->token == NULL)) {
+            !(is_block && at->flags != 0 && at->children->token == NULL)) {
             return;
         }
         struct syntax_item *item = syntax_add_item(command, at->name);
         item->is_optional = is_optional;
-        if (is_block) {
+        if (is_block && (at->flags & ARGUMENT_MULTIPLE) != 0) {
+            item->each = (uint8_t)syntax_count_min(at->children);
+        } else if (is_block) {
             syntax_count_words(at->children, item);
         } else {
             item->each = (at->flags & ARGUMENT_MULTIPLE) != 0;
@@ -720,10 +724,13 @@ static bool syntax_measure_step(const struct syntax_form *form, const struct req
         return true;
     }
     if (step->each > 0 && !step->is_counted) {
-        while (*words < left && !syntax_is_token(form, request->args[index + *words])) {
-            (*words)++;
+        /* What is repeated may begin with a word like a token where it has several words. */
+        bool is_more = left > 0 && (step->each > 1 || !syntax_is_token(form, request->args[index]));
+        while (is_more) {
+            *words += step->each;
+            is_more = *words < left && !syntax_is_token(form, request->args[index + *words]);
         }
-        return *words > 0;
+        return *words > 0 && *words <= left;
     }
     if (!syntax_measure(form, request, step, index, words)) {
         return false;
@@ -761,18 +768,17 @@ bool syntax_read(const struct call *call, void *target) {
            (index == call->request->count || call_syntax_error(call));
 }
 
-uint32_t syntax_next(const struct call *call, uint32_t index) {
-    const struct syntax_form *form = call->command->form;
-    const struct syntax_item *item = syntax_find_option(form, call_arg(call, index));
-    uint32_t words;
-    CHECK(item != NULL);
-    bool is_whole = syntax_measure(form, call->request, item, index + 1, &words);
-    CHECK(is_whole);
-    return index + 1 + words;
-}
-
 uint32_t syntax_options_at(const struct command *command) {
     return command->form->options_at;
+}
+
+uint32_t syntax_skip(const struct command *command, const struct request *request, uint32_t index) {
+    const struct syntax_form *form = command->form;
+    const struct syntax_item *item =
+        index < request->count ? syntax_find_option(form, request->args[index]) : NULL;
+    uint32_t words;
+    bool is_there = item != NULL && syntax_measure(form, request, item, index + 1, &words);
+    return is_there ? index + 1 + words : index;
 }
 
 uint32_t syntax_find(const struct command *command, const struct request *request,
@@ -785,15 +791,30 @@ uint32_t syntax_find(const struct command *command, const struct request *reques
         }
         index += words;
     }
-    while (index < request->count) {
-        const struct syntax_item *item = syntax_find_option(form, request->args[index]);
-        if (item == NULL || !syntax_measure(form, request, item, index + 1, &words)) {
-            return 0;
-        }
-        if (strcmp(item->token, word) == 0) {
+    for (uint32_t next; (next = syntax_skip(command, request, index)) > index; index = next) {
+        if (bytes_is(request->args[index], word)) {
             return index + 1;
         }
-        index += 1 + words;
     }
     return 0;
+}
+
+const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index) {
+    const struct syntax_form *form = call->command->form;
+    const struct syntax_item *taken = NULL, *item;
+    if (uses->count == 0) {
+        return NULL;
+    }
+    *index = uses->first;
+    taken = item = syntax_find_option(form, call_arg(call, uses->first));
+    for (uses->count--; uses->count > 0;) {
+        uses->first = syntax_skip(call->command, call->request, uses->first);
+        item = syntax_find_option(form, call_arg(call, uses->first));
+        CHECK(item != NULL);
+        if (item->binding != NULL && item->binding->kind == BINDING_USES &&
+            item->binding->offset == taken->binding->offset) {
+            break;
+        }
+    }
+    return taken->token;
 }

@@ -48,9 +48,12 @@ MUST_CHECK bool syntax_read(const struct call *call, void *target);
 MUST_CHECK bool syntax_read_options(const struct call *call, uint32_t *index, void *target);
 /* Is it the token of an option? */
 bool syntax_is_option(const struct call *call, uint32_t index);
-/* The index behind the option whose token is at index, in a request that was read. */
-uint32_t syntax_next(const struct call *call, uint32_t index);
+/* Take the first of the uses, in a request that was read: *index is that of its token. Returns the token;
+ * NULL: there was none left. */
+const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index);
 
+/* The index behind the option that begins at index, in a request that may be wrong; index: none does. */
+uint32_t syntax_skip(const struct command *command, const struct request *request, uint32_t index);
 /* The index of the first value of an option in a request that may be wrong; 0: it is not there. */
 uint32_t syntax_find(const struct command *command, const struct request *request,
                      const char *word);

@@ -10,19 +10,6 @@
 
 enum { HOST_MAX = 256 };
 
-static bool http_header_is_listed(const char *host, const char *names) {
-    size_t size = strlen(host);
-    while (*(names += strspn(names, " ")) != '\0') {
-        size_t word = strcspn(names, " ");
-        if ((word == 1 && names[0] == '*') ||
-            (word == size && strncasecmp(names, host, size) == 0)) {
-            return true;
-        }
-        names += word;
-    }
-    return false;
-}
-
 /* Copy the host without its port; the brackets of an IPv6 address go. false: it is none. */
 static bool http_header_take_host(const char *header, char *host) {
     bool is_bracketed = header[0] == '[';
@@ -51,39 +38,44 @@ bool http_header_allows_host(const char *host, const char *names) {
     if (!http_header_take_host(host, name)) {
         return false;
     }
-    return host[0] == '[' || inet_pton(AF_INET, name, &address) == 1 ||
-           (name[0] != '\0' && strchr(name, '.') == NULL) || http_header_is_listed(name, names);
+    if (host[0] == '[' || inet_pton(AF_INET, name, &address) == 1 ||
+        (name[0] != '\0' && strchr(name, '.') == NULL)) {
+        return true;
+    }
+    size_t size = strlen(name);
+    while (*(names += strspn(names, " ")) != '\0') {
+        size_t word = strcspn(names, " ");
+        if ((word == 1 && names[0] == '*') ||
+            (word == size && strncasecmp(names, name, size) == 0)) {
+            return true;
+        }
+        names += word;
+    }
+    return false;
 }
 
 /* ---- Accept ---- */
 
 enum { QUALITY_MAX = 1000 };
 
-/* "1", "0.25": up to three digits. */
-static unsigned http_header_parse_quality(const char *text) {
-    if (text[0] == '1') {
-        return QUALITY_MAX;
-    }
-    unsigned quality = 0;
-    if (text[0] == '0' && text[1] == '.') {
-        unsigned unit = 100;
-        for (const char *at = text + 2; *at >= '0' && *at <= '9' && unit > 0; at++, unit /= 10) {
-            quality += (unsigned)(*at - '0') * unit;
-        }
-    }
-    return quality;
-}
-
-/* The q of a range, up to the end of it. */
+/* The q of a range, up to the end of it: "1", "0.25", of up to three digits. */
 static unsigned http_header_quality_of(const char *range, size_t size) {
     for (const char *at = range; at + 2 < range + size; at++) {
-        if (*at != ';') {
+        const char *name = at[0] == ';' ? at + 1 + strspn(at + 1, " \t") : "";
+        if ((name[0] != 'q' && name[0] != 'Q') || name[1] != '=') {
             continue;
         }
-        const char *name = at + 1 + strspn(at + 1, " \t");
-        if ((name[0] == 'q' || name[0] == 'Q') && name[1] == '=') {
-            return http_header_parse_quality(name + 2);
+        const char *text = name + 2;
+        unsigned quality = 0;
+        unsigned unit = 100;
+        if (text[0] == '1') {
+            return QUALITY_MAX;
         }
+        bool is_part = text[0] == '0' && text[1] == '.';
+        for (at = text + 2; is_part && *at >= '0' && *at <= '9' && unit > 0; at++, unit /= 10) {
+            quality += (unsigned)(*at - '0') * unit;
+        }
+        return quality;
     }
     return QUALITY_MAX;
 }

@@ -164,18 +164,13 @@ static void http_routes_ask_login(struct request *request) {
 
 /* ---- what comes ---- */
 
-static struct route *http_routes_find(struct http_routes *http, const char *path) {
-    for (unsigned i = 0; i < http->route_count; i++) {
-        if (strcmp(http->routes[i].is->path, path) == 0) {
-            return &http->routes[i];
-        }
-    }
-    return NULL;
-}
-
 static void http_routes_handle(void *context, struct http_exchange *exchange) {
     struct http_routes *http = context;
-    struct route *route = http_routes_find(http, exchange->path);
+    struct route *route = NULL;
+    for (unsigned i = 0; i < http->route_count && route == NULL; i++) {
+        bool is_it = strcmp(http->routes[i].is->path, exchange->path) == 0;
+        route = is_it ? &http->routes[i] : NULL;
+    }
     if (route == NULL) {
         http_exchange_fill(exchange, 404, "there is no such page\n");
         for (unsigned i = 0; i < http->route_count; i++) {

@@ -39,7 +39,23 @@ static struct bytes http_target_take(char **at, const char *stops) {
     return part;
 }
 
-static const char *http_target_parse_query(char *at, struct http_target *target) {
+const char *http_target_parse(char *text, struct http_target *target) {
+    char *at = text;
+    *target = (struct http_target){.segment_count = 0};
+    if (*at != '/') {
+        return "the path does not begin with /";
+    }
+    while (*at == '/') {
+        char *segment_at = ++at;
+        struct bytes segment = http_target_take(&at, "/?");
+        if (target->segment_count == HTTP_SEGMENTS_MAX) {
+            return "the path has too many parts";
+        }
+        if (!http_target_decode(&segment, segment_at, false)) {
+            return "a % in the path is not followed by two hexadecimal digits";
+        }
+        target->segments[target->segment_count++] = segment;
+    }
     while (*at != '\0') {
         char *name_at = ++at; /* behind ? or & */
         struct bytes name = http_target_take(&at, "=&");
@@ -60,26 +76,6 @@ static const char *http_target_parse_query(char *at, struct http_target *target)
             (struct http_parameter){.name = name, .value = value};
     }
     return NULL;
-}
-
-const char *http_target_parse(char *text, struct http_target *target) {
-    char *at = text;
-    *target = (struct http_target){.segment_count = 0};
-    if (*at != '/') {
-        return "the path does not begin with /";
-    }
-    while (*at == '/') {
-        char *segment_at = ++at;
-        struct bytes segment = http_target_take(&at, "/?");
-        if (target->segment_count == HTTP_SEGMENTS_MAX) {
-            return "the path has too many parts";
-        }
-        if (!http_target_decode(&segment, segment_at, false)) {
-            return "a % in the path is not followed by two hexadecimal digits";
-        }
-        target->segments[target->segment_count++] = segment;
-    }
-    return http_target_parse_query(at, target);
 }
 
 struct bytes http_target_find(const struct http_target *target, const char *name) {

@@ -432,30 +432,6 @@ static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *an
     return true;
 }
 
-/* The head of a value: only its size. */
-static bool redis_ask_begin_body(struct redis_ask *ask, struct bytes line) {
-    struct redis_apply *apply = &ask->stream->apply;
-    int64_t size = redis_ask_number(line);
-    if (line.at[0] != '$') {
-        return redis_ask_fail_answer(ask, line);
-    }
-    if (size < 0) {
-        redis_apply_take_nothing(apply, ask->asked);
-        redis_ask_answered(ask);
-        redis_ask_go_on(ask);
-        return true;
-    }
-    if (size < BODY_HELD) {
-        return redis_ask_fail_answer(ask, line);
-    }
-    ask->body_size = ask->body_left = (uint64_t)size;
-    ask->crc = 0;
-    ask->is_body_hungry = true;
-    ask->next = REDIS_ASK_BODY;
-    redis_apply_begin_value(apply, ask->asked, ask->version);
-    return true;
-}
-
 /* ---- values ---- */
 
 /* false: it cannot be held. */
@@ -695,7 +671,27 @@ static bool redis_ask_take_head(struct redis_ask *ask, struct bytes line) {
         return redis_ask_fail_answer(ask, line);
     }
     if (ask->next == REDIS_ASK_VALUE) {
-        return redis_ask_begin_body(ask, line);
+        /* The head of a value: only its size. */
+        struct redis_apply *apply = &ask->stream->apply;
+        int64_t size = redis_ask_number(line);
+        if (line.at[0] != '$') {
+            return redis_ask_fail_answer(ask, line);
+        }
+        if (size < 0) {
+            redis_apply_take_nothing(apply, ask->asked);
+            redis_ask_answered(ask);
+            redis_ask_go_on(ask);
+            return true;
+        }
+        if (size < BODY_HELD) {
+            return redis_ask_fail_answer(ask, line);
+        }
+        ask->body_size = ask->body_left = (uint64_t)size;
+        ask->crc = 0;
+        ask->is_body_hungry = true;
+        ask->next = REDIS_ASK_BODY;
+        redis_apply_begin_value(apply, ask->asked, ask->version);
+        return true;
     }
     ask->next = REDIS_ASK_OFFSET;
     return line.at[0] == '*' || redis_ask_fail_answer(ask, line);

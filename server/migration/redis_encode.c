@@ -86,16 +86,6 @@ static void redis_encode_begin_blob(struct redis_encode *encode) {
     effect_blob_begin(&encode->encoder, &encode->blob, (int64_t)encode->head.time_us);
 }
 
-static void redis_encode_add_state(struct redis_encode *encode, const struct effect *effect) {
-    bool goes_on = encode->blob_kind == REDIS_ENCODE_STATE_BLOB && encode->blob.size < BLOB_MAX;
-    if (!goes_on) {
-        redis_encode_end_blob(encode);
-        redis_encode_begin_blob(encode);
-        encode->blob_kind = REDIS_ENCODE_STATE_BLOB;
-    }
-    effect_blob_add(&encode->encoder, effect);
-}
-
 /* Blobs are of the database that is selected: in them it is 0. */
 static void redis_encode_add_to_board(struct redis_encode *encode, const struct effect *effect) {
     bool goes_on = encode->blob_kind == REDIS_ENCODE_BOARD_BLOB && encode->blob.size < BLOB_MAX &&
@@ -165,27 +155,27 @@ static void redis_encode_move_key(struct redis_encode *encode, const struct effe
     redis_encode_put_expiry(encode, effect->to_name, effect->expire_at_ms);
 }
 
-static void redis_encode_change_hash(struct redis_encode *encode, const struct effect *effect) {
-    bool is_put = effect->kind == EFFECT_PUT;
-    const struct bytes words[] = {is_put ? BYTES("HSET") : BYTES("HDEL"), effect->name,
-                                  effect->member, effect->value};
+/* A hash, or a key whatever it is. */
+static void redis_encode_change_key(struct redis_encode *encode, const struct effect *effect) {
+    const struct bytes flush[] = {BYTES("FLUSHDB")};
+    const struct bytes unlink[] = {BYTES("UNLINK"), effect->name};
+    const struct bytes put[] = {BYTES("HSET"), effect->name, effect->member, effect->value};
+    const struct bytes take[] = {BYTES("HDEL"), effect->name, effect->member};
+    redis_encode_end_blob(encode);
     if (effect->kind == EFFECT_CREATE) {
         return; /* it comes to be with its first field */
     }
     redis_encode_select_database(encode, effect->database);
-    redis_encode_put_command(encode, words, is_put ? 4 : 3);
-}
-
-static void redis_encode_change_key(struct redis_encode *encode, const struct effect *effect) {
-    const struct bytes unlink[] = {BYTES("UNLINK"), effect->name};
-    const struct bytes flush[] = {BYTES("FLUSHDB")};
-    redis_encode_select_database(encode, effect->database);
-    if (effect->kind == EFFECT_REMOVE) {
-        redis_encode_put_command(encode, unlink, 2);
-    } else if (effect->kind == EFFECT_FLUSH) {
+    if (effect->kind == EFFECT_FLUSH) {
         redis_encode_put_command(encode, flush, 1);
-    } else {
+    } else if (effect->kind == EFFECT_REMOVE) {
+        redis_encode_put_command(encode, unlink, 2);
+    } else if (effect->kind == EFFECT_EXPIRE) {
         redis_encode_put_expiry(encode, effect->name, effect->expire_at_ms);
+    } else if (effect->kind == EFFECT_PUT) {
+        redis_encode_put_command(encode, put, 4);
+    } else {
+        redis_encode_put_command(encode, take, 3);
     }
 }
 
@@ -195,7 +185,12 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     if (effect->database >= RDB_STATE_FIRST) {
         if (rdb_state_owns(effect->database)) {
-            redis_encode_add_state(encode, effect);
+            if (encode->blob_kind != REDIS_ENCODE_STATE_BLOB || encode->blob.size >= BLOB_MAX) {
+                redis_encode_end_blob(encode);
+                redis_encode_begin_blob(encode);
+                encode->blob_kind = REDIS_ENCODE_STATE_BLOB;
+            }
+            effect_blob_add(&encode->encoder, effect);
         }
         return effect->database != REGISTRY_STAGING || effect->kind != EFFECT_RENAME;
     }
@@ -210,8 +205,7 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
         if (is_of_board) {
             redis_encode_add_to_board(encode, effect);
         } else {
-            redis_encode_end_blob(encode);
-            redis_encode_change_hash(encode, effect);
+            redis_encode_change_key(encode, effect);
         }
         return true;
     case EFFECT_RENAME:
@@ -235,7 +229,6 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
     case EFFECT_EXPIRE:
-        redis_encode_end_blob(encode);
         redis_encode_change_key(encode, effect);
         return true;
     case EFFECT_FILL:
@@ -266,20 +259,6 @@ static void redis_encode_put_commands(struct redis_encode *encode) {
     buffer_clear(commands);
 }
 
-/* Of groups that belong together. */
-static void redis_encode_end_transaction(struct redis_encode *encode) {
-    static const char exec[] = "*1\r\n$4\r\nEXEC\r\n";
-    if (encode->command_count > 1) {
-        redis_encode_put_multi(encode);
-    }
-    redis_encode_put_commands(encode);
-    if (encode->has_multi) {
-        redis_encode_put_plain(encode, exec, sizeof exec - 1);
-    }
-    encode->has_multi = false;
-    encode->command_count = 0;
-}
-
 /* false: it is damaged, or cannot be said. */
 static bool redis_encode_some(struct redis_encode *encode) {
     if (!encode->is_decoding) {
@@ -297,7 +276,17 @@ static bool redis_encode_some(struct redis_encode *encode) {
             encode->is_decoding = false;
             encode->input_at += wire_group_size(&encode->head);
             if (!encode->head.is_linked) {
-                redis_encode_end_transaction(encode);
+                /* Of groups that belong together. */
+                static const char exec[] = "*1\r\n$4\r\nEXEC\r\n";
+                if (encode->command_count > 1) {
+                    redis_encode_put_multi(encode);
+                }
+                redis_encode_put_commands(encode);
+                if (encode->has_multi) {
+                    redis_encode_put_plain(encode, exec, sizeof exec - 1);
+                }
+                encode->has_multi = false;
+                encode->command_count = 0;
                 encode->group = encode->head.sequence;
             }
             return true;

@@ -77,16 +77,6 @@ static uint32_t module_load_count_subcommands(const struct command *command) {
     return count;
 }
 
-static void module_load_init_commands(void) {
-    uint32_t index = 0;
-    execute_init(rows);
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        indexes[i] = index;
-        index += 1 + module_load_count_subcommands(rows[i].command);
-    }
-    CHECK(command_count() == index);
-}
-
 /* ---- descriptions, which the host copies ---- */
 
 /* The host has the same numbers. */
@@ -588,7 +578,13 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     if (!module_load_read_settings(argv, argc, error)) {
         return module_load_refuse(ctx, error);
     }
-    module_load_init_commands();
+    uint32_t index = 0;
+    execute_init(rows);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        indexes[i] = index;
+        index += 1 + module_load_count_subcommands(rows[i].command);
+    }
+    CHECK(command_count() == index);
     module.timer_context = host_GetDetachedThreadSafeContext(ctx);
     if (!module_load_init_server()) {
         return module_load_refuse(ctx, "out of memory");

@@ -192,18 +192,6 @@ static bool rdb_load_put_board(struct rdb_load *load) {
     return true;
 }
 
-static bool rdb_load_begin_filling(struct rdb_load *load) {
-    const struct board_options *options = board_options_of(board_layout(&load->board));
-    bool is_exact = load->kind == RDB_BOARD;
-    if (!is_exact && options->limit > 0 && load->value.count > options->limit) {
-        return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u",
-                                 (unsigned)load->value.count, (unsigned)options->limit);
-    }
-    rdb_value_begin_fill(&load->value, &load->board, is_exact ? 0 : options->cap);
-    load->is_filling = true;
-    return true;
-}
-
 static bool rdb_load_fill_some(struct rdb_load *load) {
     bool is_done;
     if (!rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL)) {
@@ -243,7 +231,15 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
     bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
                       expire_at_ms <= load->now_us / 1000;
     if (!is_empty && !is_expired && !is_hash) {
-        return rdb_load_begin_filling(load);
+        const struct board_options *options = board_options_of(board_layout(&load->board));
+        bool is_exact = load->kind == RDB_BOARD;
+        if (!is_exact && options->limit > 0 && load->value.count > options->limit) {
+            return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u",
+                                     (unsigned)load->value.count, (unsigned)options->limit);
+        }
+        rdb_value_begin_fill(&load->value, &load->board, is_exact ? 0 : options->cap);
+        load->is_filling = true;
+        return true;
     }
     if (!is_empty && !is_expired) {
         load->hash_count++;

@@ -277,12 +277,6 @@ static void fault_write_report(const ucontext_t *context, volatile unsigned *par
 
 /* ---- the handlers ---- */
 
-/* Will returning from the handler trigger the same fault again? */
-static bool fault_is_repeated(int number, const siginfo_t *signal) {
-    return signal->si_code > 0 &&
-           (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
-}
-
 /* One thread writes; another that fails meanwhile waits for the end. What fails while the report is
  * written comes back here, and goes on behind what failed. */
 static void fault_on(int number, siginfo_t *signal_info, void *context) {
@@ -302,7 +296,10 @@ static void fault_on(int number, siginfo_t *signal_info, void *context) {
     fault_write_report(context, &part);
     alarm(0);
     signal(number, SIG_DFL);
-    if (!fault_is_repeated(number, signal_info)) {
+    /* Will returning from the handler trigger the same fault again? */
+    bool is_repeated = signal_info->si_code > 0 && (number == SIGSEGV || number == SIGBUS ||
+                                                    number == SIGFPE || number == SIGILL);
+    if (!is_repeated) {
         raise(number);
         if (getpid() == 1) {
             _exit(128 + number); /* the kernel lets no signal's default action end process 1 */

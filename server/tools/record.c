@@ -47,24 +47,6 @@ static void record_put(struct buffer *out, const char *text) {
 
 /* ---- writing ---- */
 
-/* Empty fields are left out. */
-static void record_print_json(struct buffer *out, const struct record *record) {
-    struct json json = {.append = buffer_put, .out = out};
-    struct buffer text;
-    buffer_init(&text, 0);
-    json_open(&json, NULL, '{');
-    for (int i = 0; i < RECORD_FIELDS; i++) {
-        if (record->at[i].size > 0) {
-            buffer_clear(&text);
-            record_escape(&text, record->at[i], false);
-            out->is_broken |= text.is_broken;
-            json_text(&json, names[i], buffer_bytes(&text));
-        }
-    }
-    json_close(&json, '}');
-    buffer_deinit(&text);
-}
-
 bool record_print_head(struct buffer *out, enum record_format format) {
     for (int i = 0; format == RECORD_CSV && i < RECORD_FIELDS; i++) {
         record_put(out, names[i]);
@@ -87,7 +69,21 @@ bool record_print(struct buffer *out, enum record_format format, const struct re
             record_put(out, is_quoted ? "\"" : "");
         }
     } else {
-        record_print_json(out, record);
+        /* Empty fields are left out. */
+        struct json json = {.append = buffer_put, .out = out};
+        struct buffer text;
+        buffer_init(&text, 0);
+        json_open(&json, NULL, '{');
+        for (int i = 0; i < RECORD_FIELDS; i++) {
+            if (record->at[i].size > 0) {
+                buffer_clear(&text);
+                record_escape(&text, record->at[i], false);
+                out->is_broken |= text.is_broken;
+                json_text(&json, names[i], buffer_bytes(&text));
+            }
+        }
+        json_close(&json, '}');
+        buffer_deinit(&text);
     }
     record_put(out, "\n");
     return !out->is_broken;

@@ -415,18 +415,6 @@ static void web_openapi_put_members(struct json *json, const char *text, struct 
 
 /* ---- operations ---- */
 
-/* "count:1-200=25" */
-static void web_openapi_put_range(struct json *json, const char *text) {
-    char numbers[3][16];
-    char schema[128];
-    int read = sscanf(text, ":%15[0-9]-%15[0-9]=%15[0-9]", numbers[0], numbers[1], numbers[2]);
-    CHECK(read == 3);
-    snprintf(schema, sizeof schema,
-             "{\"type\":\"integer\",\"minimum\":%s,\"maximum\":%s,\"default\":%s}", numbers[0],
-             numbers[1], numbers[2]);
-    json_verbatim(json, "schema", bytes_from_text(schema));
-}
-
 static void web_openapi_put_parameter(struct json *json, const char *word, size_t size) {
     const struct web_parameter *parameter = parameters;
     while (strlen(parameter->name) != size || memcmp(parameter->name, word, size) != 0) {
@@ -441,7 +429,16 @@ static void web_openapi_put_parameter(struct json *json, const char *word, size_
     if (parameter->schema != NULL) {
         json_verbatim(json, "schema", bytes_from_text(parameter->schema));
     } else {
-        web_openapi_put_range(json, word + size);
+        /* "count:1-200=25" */
+        char numbers[3][16];
+        char schema[128];
+        int read =
+            sscanf(word + size, ":%15[0-9]-%15[0-9]=%15[0-9]", numbers[0], numbers[1], numbers[2]);
+        CHECK(read == 3);
+        snprintf(schema, sizeof schema,
+                 "{\"type\":\"integer\",\"minimum\":%s,\"maximum\":%s,\"default\":%s}", numbers[0],
+                 numbers[1], numbers[2]);
+        json_verbatim(json, "schema", bytes_from_text(schema));
     }
     if (strcmp(parameter->name, "where") == 0) {
         json_text(json, "style", BYTES("form"));

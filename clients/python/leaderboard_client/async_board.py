@@ -5,11 +5,9 @@ from typing import Any, AsyncIterator, Dict, List, Optional
 
 from redis.exceptions import ResponseError
 
+from . import parse
 from .async_commands import AsyncBoardCommands, AsyncDatabaseCommands
 from .events import EVENTS_SETTING, Event, channels, check_events, database_of, parse_event
-from .parse import ban_page, board_page
-from .parse import flag as parse_flag
-from .parse import integer as parse_integer
 from .records import Ban, Record, Score
 from .words import Name, Several, Word, page_ranks
 
@@ -48,11 +46,11 @@ class AsyncLeaderboard(AsyncBoardCommands):
 
     async def remove(self, *members: Word) -> int:
         """How many were there. By ZREM: in the module a `board` line must match the board's name."""
-        return await self._send(["ZREM", self.name, *members], parse_integer, again=False)
+        return await self._send(["ZREM", self.name, *members], parse.integer, again=False)
 
     async def delete(self) -> bool:
         """Was there a board?"""
-        return await self._send(["UNLINK", self.name], parse_flag, again=False)
+        return await self._send(["UNLINK", self.name], parse.flag, again=False)
 
     async def records(self, *, page_size: int = PAGE_SIZE, **options: Any) -> AsyncIterator[Record]:
         """All records, best first, with the options of range. Each page is of the moment it is asked for: members
@@ -143,21 +141,21 @@ class AsyncLeaderboards(AsyncDatabaseCommands):
 
     async def boards(self, *, match: Optional[Name] = None, unsettled: bool = False) -> AsyncIterator[Dict[str, Any]]:
         """Every board, as LB.LIST describes it."""
-        async for each in self._walk("LB.LIST", match, ["UNSETTLED"] if unsettled else [], board_page):
+        async for each in self._walk("LB.LIST", match, ["UNSETTLED"] if unsettled else [], parse.boards):
             yield each
 
     async def banned(self, *, match: Optional[Name] = None) -> AsyncIterator[Ban]:
         """Every ban; match is for members."""
-        async for each in self._walk("LB.BANS", match, [], ban_page):
+        async for each in self._walk("LB.BANS", match, [], parse.bans):
             yield each
 
-    async def _walk(self, command: str, match: Optional[Name], last: List[Word], parse: Any) -> AsyncIterator[Any]:
+    async def _walk(self, command: str, match: Optional[Name], last: List[Word], read: Any) -> AsyncIterator[Any]:
         options: List[Word] = [] if match is None else ["MATCH", match]
         for node in await self._nodes():
             cursor = -1
             while cursor != 0:
                 request: List[Word] = [command, *options, "CURSOR", max(cursor, 0), *last]
-                page = await self._send_to(node, request, parse, True)
+                page = await self._send_to(node, request, read, True)
                 for each in page.items:
                     yield each
                 cursor = page.cursor

@@ -8,7 +8,7 @@ from .shapes import BOARD, LEAGUE, LISTED_BOARD
 from .words import Several, Word, decode, several
 
 
-def nothing(reply: Any) -> None:
+def ok(reply: Any) -> None:
     """OK says nothing."""
 
 
@@ -115,7 +115,7 @@ def records(**parts: Any) -> Callable[[Any], List[Record]]:
     return lambda reply: [parse(each) for each in reply]
 
 
-def record_each(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
+def records_or_none(**parts: Any) -> Callable[[Any], List[Optional[Record]]]:
     parse = optional(record_parser(**parts))
     return lambda reply: [parse(each) for each in reply]
 
@@ -156,7 +156,7 @@ def league_place(**parts: Any) -> Callable[[Any], Optional[LeaguePlace]]:
     return place
 
 
-def value_counts(reply: Any) -> List[ValueCount]:
+def counts(reply: Any) -> List[ValueCount]:
     return [ValueCount(tuple(optional_text(each) for each in row[:-1]), int(row[-1])) for row in reply]
 
 
@@ -168,10 +168,10 @@ def tags_each(reply: Any) -> List[Optional[Dict[str, str]]]:
     return [None if each is None else texts(each) for each in reply]
 
 
-def board_page(reply: Any) -> Page[Dict[str, Any]]:
+def boards(reply: Any) -> Page[Dict[str, Any]]:
     return Page(int(reply[0]), [described(each, LISTED_BOARD) for each in reply[1]])
 
 
-def ban_page(reply: Any) -> Page[Ban]:
-    bans = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
-    return Page(int(reply[0]), bans)
+def bans(reply: Any) -> Page[Ban]:
+    found = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    return Page(int(reply[0]), found)

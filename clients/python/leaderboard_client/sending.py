@@ -6,12 +6,11 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from redis.exceptions import ConnectionError, ReadOnlyError, RedisClusterException, ResponseError, TimeoutError
 
 from .records import Page
+from .shapes import PASSING, PAUSES_MS
 from .words import Word, encode
 
-#: Errors of a try that was not answered, or not run; the latter begin with these words.
+#: Errors of a try that was not answered, beside answers that begin with one of PASSING.
 UNANSWERED = (ConnectionError, TimeoutError, ReadOnlyError)
-NOT_RUN = ("TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS")
-PAUSE_MIN_S, PAUSE_MAX_S = 0.01, 1.0
 
 #: What pipelines have, of clients and of clusters, in all versions of redis-py from 4.3 on.
 PIPELINE_MARKS = ("command_stack", "_command_stack", "pipeline_execute_command", "_execution_strategy")
@@ -20,13 +19,13 @@ PIPELINE_MARKS = ("command_stack", "_command_stack", "pipeline_execute_command",
 def pauses(count: int) -> Iterator[float]:
     """How long to wait before each further try."""
     for index in range(count):
-        yield min(PAUSE_MAX_S, PAUSE_MIN_S * 2.0**index)
+        yield min(PAUSES_MS[1], PAUSES_MS[0] * 2.0**index) / 1000
 
 
 def may_be_again(error: Exception) -> bool:
     """Is it right to send the request again?"""
     return isinstance(error, UNANSWERED) or (
-        isinstance(error, ResponseError) and str(error).split(" ", 1)[0] in NOT_RUN
+        isinstance(error, ResponseError) and str(error).split(" ", 1)[0] in PASSING
     )
 
 

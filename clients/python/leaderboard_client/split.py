@@ -25,7 +25,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from redis.exceptions import RedisError
 
 from .board import Leaderboard
-from .parse import record_parser, value_counts
+from .parse import counts as parse_counts, record_parser
 from .records import Record, ValueCount
 from .sending import command_words, pause_after, pauses
 from .words import Name, Number, Several, Word, decode, encode, page_ranks, pairs, results, several
@@ -531,7 +531,7 @@ class SplitBoard:
             "LB.COUNT", *self._between(start, stop), *several(by, "BY"), *self._group(where, wherenot)
         )
         counts: Dict[Tuple[Optional[str], ...], int] = {}
-        for row in (row for reply in replies for row in value_counts(reply)):
+        for row in (row for reply in replies for row in parse_counts(reply)):
             counts[row.values] = counts.get(row.values, 0) + row.count
         rows = [ValueCount(values, count) for values, count in counts.items()]
         return sorted(rows, key=lambda row: (-row.count, [encode(value or "") for value in row.values]))

@@ -38,19 +38,21 @@ static void persistence_commands_begin_snapshot(const struct call *call, const c
 }
 
 /* SCHEDULE has no effect: no other kind of job can delay a snapshot. */
+static const struct binding bgsave_bindings[] = {{"SCHEDULE", BINDING_FLAG, .repeat = BINDING_ONCE},
+                                                 {0}};
+
 static void bgsave_run(struct call *call) {
-    uint32_t count = call->request->count;
-    if (count > 2 || (count == 2 && !call_arg_is(call, 1, "SCHEDULE"))) {
-        call_syntax_error(call);
-        return;
+    bool ignored;
+    if (syntax_read(call, &ignored)) {
+        persistence_commands_begin_snapshot(call, "Background saving started",
+                                            "ERR Background save already in progress");
     }
-    persistence_commands_begin_snapshot(call, "Background saving started",
-                                        "ERR Background save already in progress");
 }
 
 const struct command command_bgsave = {
     .name = "BGSAVE",
     .syntax = "[SCHEDULE]",
+    .bindings = bgsave_bindings,
     .reply = "<Background saving started>",
     .summary = "Write a snapshot of all boards to disk in the background",
     .complexity = "O(n) in the members of all boards, in steps between other commands",

@@ -57,22 +57,22 @@ const struct command command_dbsize = {
 
 /* The variant says whether all databases are flushed. ASYNC and SYNC are the same: boards are
  * always detached, and freed in steps. */
+static const struct binding flush_bindings[] = {
+    {"flush-type", BINDING_CHOICE, .repeat = BINDING_ONCE}, {0}};
+
 static void flush_run(struct call *call) {
     bool is_all = *(const bool *)call->command->variant;
-    uint32_t count = call->request->count;
-    if (count > 2 ||
-        (count == 2 && !call_arg_is(call, 1, "ASYNC") && !call_arg_is(call, 1, "SYNC"))) {
-        call_syntax_error(call);
-        return;
+    unsigned ignored = 0;
+    if (syntax_read(call, &ignored)) {
+        registry_flush(call->registry, is_all ? REGISTRY_DATABASES : call->session->database);
+        reply_ok(call->reply);
     }
-    registry_flush(call->registry, is_all ? REGISTRY_DATABASES : call->session->database);
-    reply_ok(call->reply);
 }
 
 #define FLUSH_ENTRY(word, what, counted, of, is_all)                                               \
     {                                                                                              \
-        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]", .reply = "<OK>",                    \
-        .summary = "Removes every key of " what,                                                   \
+        .name = (word), .syntax = "flush-type=[ASYNC | SYNC]", .bindings = flush_bindings,         \
+        .reply = "<OK>", .summary = "Removes every key of " what,                                  \
         .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",         \
         .flags = COMMAND_WRITE, .audit = AUDIT_FLUSH,                                              \
         .cost = COST(COMMAND_NEVER_REFUSED, counted, 30, 0, of, "`DEL` of some keys at a time"),   \

@@ -1,6 +1,6 @@
 /* LB.SYNC: a replica asks for the groups of effects from a number on. PSYNC, SYNC: a Redis asks for a
  * copy, and for the commands after it. See server/replication/feed.h. */
-#include "server/dispatch/call.h"
+#include "server/dispatch/syntax.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
 
@@ -13,21 +13,32 @@ static void sync_command_ask(const struct call *call, const struct replication_w
     }
 }
 
+static bool sync_command_read_group(const struct call *call, uint32_t index, void *target) {
+    return bytes_parse_u64(call_arg(call, index), &((struct replication_wish *)target)->group) ||
+           call_refuse_integer(call);
+}
+
+static bool sync_command_read_term(const struct call *call, uint32_t index, void *target) {
+    struct replication_wish *wish = target;
+    wish->is_pulling = true;
+    return term_parse(call_arg(call, index), &wish->term) || call_syntax_error(call);
+}
+
+static const struct binding sync_bindings[] = {
+    {BIND("replication-id", struct replication_wish, id)},
+    {"group", .read = sync_command_read_group},
+    {BIND("FAILOVER", struct replication_wish, wants_failover)},
+    {"PULL", .read = sync_command_read_term},
+    {0},
+};
+
 static void sync_run(struct call *call) {
-    const struct request *request = call->request;
-    struct replication_wish wish = {
-        .id = request->args[1],
-        .wants_failover = request->count == 4,
-        .is_pulling = request->count == 5,
-    };
-    if (!bytes_parse_u64(request->args[2], &wish.group)) {
-        (void)call_refuse(call, "ERR value is not an integer or out of range");
+    struct replication_wish wish = {.id = {.at = NULL}};
+    if (!syntax_read(call, &wish)) {
         return;
     }
-    if ((wish.wants_failover && !call_arg_is(call, 3, "FAILOVER")) ||
-        (wish.is_pulling &&
-         (!call_arg_is(call, 3, "PULL") || !term_parse(call_arg(call, 4), &wish.term)))) {
-        (void)call_syntax_error(call);
+    if (wish.wants_failover && wish.is_pulling) {
+        call_syntax_error(call);
         return;
     }
     sync_command_ask(call, &wish);
@@ -48,7 +59,8 @@ static void psync_run(struct call *call) {
 
 const struct command command_lb_sync = {
     .name = "LB.SYNC",
-    .syntax = "replication-id group:integer [args=<failover=(FAILOVER) | pull=(PULL term)>]",
+    .syntax = "replication-id group:integer args=[FAILOVER | PULL term]",
+    .bindings = sync_bindings,
     .reply = "s",
     .summary = "Sent by replicas: all groups of effects from this one on, or a full copy",
     .complexity = "O(1), and O(n) in what is sent, in steps between other commands",

@@ -82,10 +82,11 @@ bool lb_add_check_board(const struct call *call, const struct lb_add *add, struc
 
 bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
                       struct tag_values *values) {
+    struct option_uses left = add->tags;
+    uint32_t at;
     values->mask = 0;
-    for (uint32_t at = add->tags.first; at < add->first; at = syntax_next(call, at)) {
-        if (call_arg_is(call, at, "TAG") &&
-            !lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
+    while (syntax_take_use(call, &left, &at) != NULL) {
+        if (!lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
                           call_arg(call, at + 2), values)) {
             return false;
         }

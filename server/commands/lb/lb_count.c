@@ -78,11 +78,9 @@ struct tally_rows {
 /* false: the error was replied. */
 static bool lb_count_read_by(const struct call *call, const struct count *count,
                              const struct tag_set *tags, struct tally_rows *rows) {
-    uint32_t index = count->by.first;
-    for (; rows->by_count < count->by.count; index = syntax_next(call, index)) {
-        if (!call_arg_is(call, index, "BY")) {
-            continue;
-        }
+    struct option_uses left = count->by;
+    uint32_t index;
+    while (syntax_take_use(call, &left, &index) != NULL) {
         if (!lb_tags_find(call, tags, call_arg(call, index + 1), &rows->by[rows->by_count])) {
             return false;
         }

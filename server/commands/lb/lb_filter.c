@@ -20,33 +20,23 @@ struct filter_choices {
     struct tag_choice few[LB_FILTER_FEW];
 };
 
-/* One of the options at index. false: the error was replied. */
-static bool lb_filter_read(const struct call *call, uint32_t index,
+/* false: the error was replied. */
+static bool lb_filter_read(const struct call *call, struct option_uses uses,
                            struct filter_choices *choices) {
+    const char *word;
+    uint32_t index;
     unsigned tag;
-    bool is_excluded = call_arg_is(call, index, "WHERENOT");
-    bool is_choice = is_excluded || call_arg_is(call, index, "WHERE");
-    if (!is_choice && !call_arg_is(call, index, "WITHIN")) {
-        return true; /* another option */
-    }
-    if (!lb_tags_find(call, choices->tags, call_arg(call, index + 1), &tag)) {
-        return false;
-    }
-    if (is_choice) {
-        choices->at[choices->count++] = (struct tag_choice){
-            .tag = (uint8_t)tag, .is_excluded = is_excluded, .value = call_arg(call, index + 2)};
-    } else {
-        choices->within_mask |= 1U << tag;
-    }
-    return true;
-}
-
-static bool lb_filter_read_all(const struct call *call, const struct option_uses *uses,
-                               struct filter_choices *choices) {
-    uint32_t index = uses->first;
-    for (; index < call->request->count; index = syntax_next(call, index)) {
-        if (!lb_filter_read(call, index, choices)) {
+    while ((word = syntax_take_use(call, &uses, &index)) != NULL) {
+        if (!lb_tags_find(call, choices->tags, call_arg(call, index + 1), &tag)) {
             return false;
+        }
+        if (strcmp(word, "WITHIN") == 0) {
+            choices->within_mask |= 1U << tag;
+        } else {
+            choices->at[choices->count++] =
+                (struct tag_choice){.tag = (uint8_t)tag,
+                                    .is_excluded = strcmp(word, "WHERENOT") == 0,
+                                    .value = call_arg(call, index + 2)};
         }
     }
     return true;
@@ -66,7 +56,7 @@ bool lb_filter_begin(const struct call *call, const struct board *board,
             return call_out_of_memory(call);
         }
     }
-    bool is_done = lb_filter_read_all(call, uses, &choices);
+    bool is_done = lb_filter_read(call, *uses, &choices);
     if (is_done) {
         *filter = (struct lb_filter){.board = board, .within_mask = choices.within_mask};
         struct tag_filter *whole = tag_filter_create(board, choices.at, choices.count);
@@ -120,23 +110,19 @@ bool lb_filter_select(struct lb_filter *filter, const struct board_member *membe
 /* ---- estimates ---- */
 
 /* The tags that are asked for, and those of which values are only left out. */
-static void lb_filter_masks(const struct cost_view *view, const struct option_uses *uses,
+static void lb_filter_masks(const struct cost_view *view, struct option_uses uses,
                             const struct board *board, unsigned *asked, unsigned *excluding,
                             unsigned *within) {
-    const struct call *call = view->call;
+    const char *word;
     unsigned wanted = 0;
-    uint32_t index = uses->count > 0 ? uses->first : call->request->count;
+    uint32_t index;
     *asked = *within = 0;
-    for (; index < call->request->count; index = syntax_next(call, index)) {
-        bool is_within = call_arg_is(call, index, "WITHIN");
-        bool is_excluded = call_arg_is(call, index, "WHERENOT");
-        bool is_choice = is_excluded || is_within || call_arg_is(call, index, "WHERE");
-        int tag =
-            is_choice ? tag_set_find(&board_layout(board)->tags, call_arg(call, index + 1)) : -1;
+    while ((word = syntax_take_use(view->call, &uses, &index)) != NULL) {
+        int tag = tag_set_find(&board_layout(board)->tags, call_arg(view->call, index + 1));
         if (tag >= 0) {
             *asked |= 1U << tag;
-            *within |= is_within ? 1U << tag : 0;
-            wanted |= is_excluded ? 0 : 1U << tag;
+            *within |= strcmp(word, "WITHIN") == 0 ? 1U << tag : 0;
+            wanted |= strcmp(word, "WHERENOT") == 0 ? 0 : 1U << tag;
         }
     }
     *excluding = *asked & ~wanted;
@@ -157,7 +143,7 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
     if (board == NULL) {
         return work;
     }
-    lb_filter_masks(view, uses, board, &asked, &excluding, &within);
+    lb_filter_masks(view, *uses, board, &asked, &excluding, &within);
     uint64_t codes = count * tag_filter_reads(board, asked, excluding);
     uint64_t twice = 2 * (uint64_t)board_count(board);
     /* Each part of WITHIN is read for itself. */
@@ -169,7 +155,7 @@ uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_
                               unsigned by_mask, uint64_t span_count) {
     const struct board *board = cost_board(view, 1);
     unsigned asked, excluding, within;
-    lb_filter_masks(view, uses, board, &asked, &excluding, &within);
+    lb_filter_masks(view, *uses, board, &asked, &excluding, &within);
     uint64_t codes = tag_filter_reads(board, asked | by_mask, excluding);
     return (codes < span_count ? codes : span_count) * NS_A_CODE /
            view->call->command->cost->unit_ns;

@@ -6,49 +6,44 @@
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
 #include "server/commands/zset/zset.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
-enum { ARG_MEMBER = 2, FIRST_NAME, FIRST_OF_MANY = 2 };
+enum { ARG_MEMBER = 2, FIRST_OF_MANY = 2 };
 
-/* The index of IF, behind which are names and values as before it; or of the end. false: the error was replied. */
-static bool lb_tag_find_if(const struct call *call, uint32_t *index) {
-    uint32_t count = call->request->count;
-    uint32_t at = FIRST_NAME + 2;
-    while (at < count && !call_arg_is(call, at, "IF")) {
-        at += 2;
-    }
-    *index = at;
-    bool is_paired = at == count || (at < count && count - at >= 3 && (count - at) % 2 == 1);
-    return is_paired || call_syntax_error(call);
-}
-
-static bool lb_tag_read_values(const struct call *call, const struct tag_set *tags, uint32_t end,
-                               struct tag_values *values) {
-    values->mask = 0;
-    for (uint32_t i = FIRST_NAME; i < end; i += 2) {
-        if (!lb_tags_read(call, tags, call_arg(call, i), call_arg(call, i + 1), values)) {
-            return false;
-        }
-    }
-    return true;
-}
+/* Names and values. */
+struct lb_tag {
+    struct option_values tags, conditions;
+};
+static const struct binding lb_tag_bindings[] = {
+    {BIND("tag", struct lb_tag, tags)},
+    {BIND("IF", struct lb_tag, conditions), .repeat = BINDING_ONCE},
+    {0},
+};
 
 /* The names behind IF must be known even if no member is asked. false: the error was replied. */
-static bool lb_tag_check_if(const struct call *call, const struct tag_set *tags, uint32_t index) {
-    for (uint32_t i = index + 1; i < call->request->count; i += 2) {
-        unsigned tag;
-        if (!lb_tags_find(call, tags, call_arg(call, i), &tag)) {
+static bool lb_tag_read(const struct call *call, const struct tag_set *tags,
+                        const struct lb_tag *tag, struct tag_values *values) {
+    unsigned ignored;
+    values->mask = 0;
+    for (uint32_t i = 0; i < tag->tags.count; i += 2) {
+        if (!lb_tags_read(call, tags, tag->tags.at[i], tag->tags.at[i + 1], values)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < tag->conditions.count; i += 2) {
+        if (!lb_tags_find(call, tags, tag->conditions.at[i], &ignored)) {
             return false;
         }
     }
     return true;
 }
 
-static bool lb_tag_holds(const struct call *call, const struct tag_set *tags, uint32_t index,
+static bool lb_tag_holds(const struct tag_set *tags, const struct option_values *conditions,
                          const struct tag_values *current) {
-    for (uint32_t i = index + 1; i < call->request->count; i += 2) {
-        int tag = tag_set_find(tags, call_arg(call, i));
-        if (!bytes_equal(lb_tags_value(current, (unsigned)tag), call_arg(call, i + 1))) {
+    for (uint32_t i = 0; i < conditions->count; i += 2) {
+        int tag = tag_set_find(tags, conditions->at[i]);
+        if (!bytes_equal(lb_tags_value(current, (unsigned)tag), conditions->at[i + 1])) {
             return false;
         }
     }
@@ -106,8 +101,8 @@ static void lb_tag_run(struct call *call) {
     struct board_member member;
     struct tag_values values;
     struct tag_values current;
-    uint32_t end;
-    if (!lb_tag_find_if(call, &end) ||
+    struct lb_tag tag = {.tags = {.count = 0}};
+    if (!syntax_read(call, &tag) ||
         !call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
         return;
     }
@@ -116,7 +111,7 @@ static void lb_tag_run(struct call *call) {
         return;
     }
     const struct tag_set *tags = &board_layout(&key->board)->tags;
-    if (!lb_tag_read_values(call, tags, end, &values) || !lb_tag_check_if(call, tags, end)) {
+    if (!lb_tag_read(call, tags, &tag, &values)) {
         return;
     }
     if (!zset_look_up(call, &key->board, call_arg(call, ARG_MEMBER), &member)) {
@@ -124,7 +119,7 @@ static void lb_tag_run(struct call *call) {
         return;
     }
     tags_of(&key->board, &member, &current);
-    if (lb_tag_holds(call, tags, end, &current)) {
+    if (lb_tag_holds(tags, &tag.conditions, &current)) {
         lb_tag_set(call, key, &member, &values);
     } else {
         reply_integer(call->reply, 0);
@@ -134,6 +129,7 @@ static void lb_tag_run(struct call *call) {
 const struct command command_lb_tag = {
     .name = "LB.TAG",
     .syntax = "key member tag=(name value)... [IF (name value)...]",
+    .bindings = lb_tag_bindings,
     .reply = "b",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
     .complexity = "O(log n) in the members of the board",

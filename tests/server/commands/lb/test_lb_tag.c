@@ -55,6 +55,8 @@ ZSET_TEST(if_writes_only_where_all_of_it_holds) {
         {"LB.TAG k none claimed 1 IF claimed \"\"", ":0"},
         {"LB.TAG none ann claimed 1 IF claimed \"\"", ":0"},
         {"EXISTS none", ":0"},
+        {"LB.TAG k ann country IF IF country FR", ":1"},
+        {"LB.TAGS k ann", "[[country IF claimed 1]]"},
     };
     set_up(h);
     zset_expect_each(h, rows);
