@@ -85,7 +85,7 @@ static void check_equal(struct node *node, struct node *master) {
 /* ---- writing ---- */
 
 static int commands_count(void) {
-    return is_short_run() ? COMMANDS_SHORT : COMMANDS;
+    return (int)test_rounds(COMMANDS, COMMANDS_SHORT);
 }
 
 static int large(void) {
@@ -214,6 +214,7 @@ static void check_long_board(void *context, const struct registry_key *key) {
 static void save_within(const char *appendonly, int members) {
     enum { SAVES = 5 };
     char address[32] = "no one";
+    uint32_t saves = test_rounds(SAVES, SAVES);
     const char *const words[] = {"--appendonly",        appendonly, "--replicaof", address,
                                  "--repl-backlog-size", "256mb",    NULL};
     struct long_boards boards = {.members = (uint32_t)members};
@@ -225,7 +226,7 @@ static void save_within(const char *appendonly, int members) {
     node_fill(MASTER, "filled", members);
     for (int i = 0; i < rounds; i++) {
         wire_send_text(&MASTER->wire, formatted("ZUNIONSTORE long%d 1 filled\r\nPING\r\n", i));
-        for (int k = 0; k < SAVES; k++) {
+        for (uint32_t k = 0; k < saves; k++) {
             wire_check(&REPLICA->wire, "SAVE", "OK");
             struct registry *registry = read_base(REPLICA);
             boards.count = 0;
