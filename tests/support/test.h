@@ -34,7 +34,8 @@ static inline bool is_short_run(void) {
  * all takes several times as long there. No kind of them is left out. */
 static inline uint32_t test_part(void) {
     const char *given = getenv("LEADERBOARD_TEST_PART");
-    return is_short_run() && given != NULL && atoi(given) > 0 ? (uint32_t)atoi(given) : 1;
+    uint32_t part = given != NULL ? (uint32_t)strtoul(given, NULL, 10) : 1;
+    return is_short_run() && part > 0 ? part : 1;
 }
 /* How often something random is done in the long and in the short form. */
 static inline uint32_t test_rounds(uint32_t in_full, uint32_t in_short) {

@@ -21,10 +21,10 @@ from itertools import count
 START_LIMIT_S = 60
 REPLY_LIMIT_S = 60
 WAIT_LIMIT_S = 20
-# What a page looks at every some seconds it looks at in a tenth of that, so that tests need not wait for it.
+# What a page looks at every some seconds it looks at in a tenth of that, half a second at most: tests need not wait.
 HURRY = """for (const name of ["setTimeout", "setInterval"]) {
     const begin = window[name];
-    window[name] = (run, wait, ...more) => begin(run, wait >= 1000 ? wait / 10 : wait, ...more);
+    window[name] = (run, wait, ...more) => begin(run, wait >= 1000 ? Math.min(wait / 10, 500) : wait, ...more);
 }"""
 
 

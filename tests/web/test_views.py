@@ -111,7 +111,7 @@ class Boards(PageTest):
                    ".observe(document.querySelector('.boards'), { childList: true }); 0")
         asked = len(page.requested)
         server.run("ZADD", "aaa", "1", "ann")  # shown when the list has been read again
-        page.wait("document.querySelector('.card h2').innerText === 'aaa'")
+        page.wait("document.querySelector('.card h2').innerText === 'aaa'", limit_s=60)
         self.assertGreater(len(page.requested), asked)
         self.assertEqual(page.value("window.least"), 60)
         self.assertEqual(page.text("#main [role=status]"), "Boards 1 to 60 of 1,151")
