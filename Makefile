@@ -139,7 +139,8 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-test_views.Groups tests/web/run:test_views.People \
                tests/module/run:test_leaving:test_replicaof tests/failover/run tests/web/run:test_views.Boards:test_views.Groups \
-               tests/web/run:-test_views tests/module/run:-test_leaving:-test_replicaof tests/moving/run \
+               tests/module/run:test_reshard:test_cluster tests/module/run:-test_leaving:-test_replicaof:-test_reshard:-test_cluster \
+               tests/web/run:-test_views tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
                tests/clients/python_package/run tests/deploy/run:-test_chart tests/balancer/run tests/quorum/run tests/split/run \
                tests/runner/run tests/metrics/run tests/pages/run
