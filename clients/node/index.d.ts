@@ -93,7 +93,7 @@ export interface Step<T> {
     items: T[];
 }
 
-/** What happens on a board (docs/push.md). */
+/** What happens on a board (docs/reference/push.md). */
 export type BoardEvent<V extends Value = number, F extends string = never> =
     | { type: "rolled"; archive: string | null }
     | { type: "settled" | "opened" | "closed" }

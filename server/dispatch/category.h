@@ -1,6 +1,6 @@
 /* What Redis calls its commands beside their names: the categories of users' rules (+@read), with
  * @leaderboard; and the commands of Redis 7.0 that this server does not have, by what they are
- * about, so that the error behind an unknown command can say so. docs/differences-from-redis.md
+ * about, so that the error behind an unknown command can say so. docs/reference/differences-from-redis.md
  * shows the same table. */
 #ifndef SERVER_CATEGORY_H
 #define SERVER_CATEGORY_H

@@ -1,6 +1,6 @@
 /* Commands are data: each entry is defined next to its handler, and one list (commands/table.h)
  * names them all. Dispatch, arity checks, authentication, COMMAND DOCS, redis-cli's hints,
- * prefetching and docs/commands.md are driven by the entries. */
+ * prefetching and docs/reference/commands.md are driven by the entries. */
 #ifndef SERVER_COMMAND_H
 #define SERVER_COMMAND_H
 

@@ -6,7 +6,7 @@
  *       -> 225 ms
  *
  * An entry has a cost (struct command_cost) if its work grows with a board, the database or its
- * arguments by more than O(log n). docs/long-commands.md is generated from these entries. Times are
+ * arguments by more than O(log n). docs/reference/long-commands.md is generated from these entries. Times are
  * measured on a board of a million members (bench/results) and accurate within a factor of two or
  * three: they also depend on the machine, the length of members and the overlap of boards, which
  * are not known in advance.

@@ -44,7 +44,8 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
     const char *title = category_absent_title(request->args[0]);
     char hint[HINT_MAX] = "";
     if (title != NULL) {
-        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
+        snprintf(hint, sizeof hint, "(no %s here: see docs/reference/differences-from-redis.md)",
+                 title);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
                        bytes_shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at,

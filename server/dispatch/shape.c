@@ -12,8 +12,9 @@
 #define PERIOD                "period:(" BOARD_INFO_PERIOD(FIRST, NEXT) ")? "
 #define WINDOW                                                                                     \
     "window:(" BOARD_INFO_WINDOW(FIRST, NEXT) " behind:i left:i)?'of a board with WINDOW: "        \
-                                              "docs/contests.md' "
-#define LEAGUE "league?:(" BOARD_INFO_LEAGUE(FIRST, NEXT) ")'of a league: docs/contests.md' "
+                                              "docs/reference/windows.md' "
+#define LEAGUE                                                                                     \
+    "league?:(" BOARD_INFO_LEAGUE(FIRST, NEXT) ")'of a league: docs/reference/leagues.md' "
 #define OPTIONS                                                                                    \
     BOARD_INFO_FIRST(FIRST, NEXT)                                                                  \
     " " PERIOD BOARD_INFO_THEN(                                                                    \

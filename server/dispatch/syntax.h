@@ -12,7 +12,7 @@
  *     name=          before any of these: its name in COMMAND DOCS. Without it a word has its own
  *                    name, and a token or what follows one the token's, in lower case
  *
- * The arity, the positions of the keys, COMMAND DOCS and docs/commands.md all follow from it, and it
+ * The arity, the positions of the keys, COMMAND DOCS and docs/reference/commands.md all follow from it, and it
  * reads requests: its names bind to fields of the handler's struct, and the rest follows from the text
  * and from the field's type.
  *

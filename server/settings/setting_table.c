@@ -1,7 +1,7 @@
 /* The table of all settings: one row says all there is to say about one, and drives parsing,
  * printing and the pages.
  *
- * Order: by section; CONFIG GET, leaderboard.conf and docs/settings.md follow it. */
+ * Order: by section; CONFIG GET, leaderboard.conf and docs/reference/settings.md follow it. */
 #include "server/settings/setting_private.h"
 
 #include <sys/un.h>
@@ -281,7 +281,7 @@ const struct setting setting_table[] = {
      "read."},
     {"once-window", &limits, 0, INTEGER(once_window_s, 1, 2678400, "seconds"), "600", NULL,
      "How long the id of a result is known (LB.ADD ONCE, LB.SUBMIT ONCE): a command that comes "
-     "again with it changes nothing. docs/contests.md says what that is for."},
+     "again with it changes nothing. docs/reference/once.md says what that is for."},
     {"once-max", &limits, 0, INTEGER(once_max, 1, 1000000000, ""), "1000000", NULL,
      "The most ids of results that are known at a time. A user may have four times as many as are "
      "free, so one alone at most 80% of them. Beyond that, and while there are so many younger "
@@ -294,7 +294,7 @@ const struct setting setting_table[] = {
      "begins, with an error that names both times, and changes nothing. The time is estimated from "
      "the sizes of what the command touches; for EXEC, of all queued commands. SAVE, FLUSHDB, "
      "FLUSHALL and SHUTDOWN are never rejected. 0 rejects none, as in Redis.\n"
-     "docs/long-commands.md lists what each command costs, and what to use instead."},
+     "docs/reference/long-commands.md lists what each command costs, and what to use instead."},
     {"daemonize", &general, SETTING_FIXED, BOOLEAN(daemonize), "no", NULL,
      "Run in the background. Leave it at no under systemd, Docker and the like, which need the "
      "server in the foreground. With yes, also set logfile."},
@@ -366,7 +366,8 @@ const struct setting setting_table[] = {
      "daily@2026-11-16\", with the archive's name, when daily rolls over, or \"rolled\" if there "
      "is no archive; settled, when LB.SETTLE has settled it; and opened and closed. Those who "
      "subscribe to __top@0__:10:daily, __toplist@, "
-     "__topmembers@ or __overtaken@ are told of changes of the first members: see push.md."},
+     "__topmembers@ or __overtaken@ are told of changes of the first members: "
+     "docs/reference/push.md."},
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,
      "Events that take at least this many milliseconds are kept for LATENCY. 0 keeps none."},
@@ -605,8 +606,9 @@ const struct setting setting_table[] = {
                    "US|MS|S|M|H|D [START t|END t] [LATEST]] [TAG name bits ...]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
      "Define a layout. A layout divides a member's 64 bits between its score and the time at which "
-     "it reached it; docs/layouts.md explains the words and helps to choose widths. TAG gives the "
-     "members properties beside that, such as a country: docs/tags.md. Up to 255 "
+     "it reached it; docs/reference/layouts.md explains the words and helps to choose widths. TAG "
+     "gives the "
+     "members properties beside that, such as a country: docs/reference/tags.md. Up to 255 "
      "lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
      "replies them, separated by line ends; boards keep the layout that they have.\n"
      "Five layouts are built in. default is for whole scores from -4294967296 to 4294967295, with "

@@ -1,4 +1,4 @@
-/* Settings: one table drives parsing, CONFIG GET/SET/REWRITE, --help, docs/settings.md and
+/* Settings: one table drives parsing, CONFIG GET/SET/REWRITE, --help, docs/reference/settings.md and
  * leaderboard.conf. Names and values are those of redis.conf where Redis has the setting.
  *
  * Sources, later ones win: defaults, the file, the command line ("--port 7000 --bind 127.0.0.1

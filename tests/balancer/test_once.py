@@ -1,4 +1,4 @@
-"""docs/contests.md: the program that sends results again, behind a network that loses answers."""
+"""docs/cookbook/count-once.md: the program that sends results again, behind a network that loses answers."""
 import re
 import threading
 import unittest
@@ -6,8 +6,8 @@ import unittest
 import parts
 from test_retries import Losing
 
-PROGRAM = next(text for text in re.findall(r"```python\n(.*?)```", (parts.ROOT / "docs" / "contests.md").read_text(), re.S)
-               if "count_once" in text)
+PAGE = (parts.ROOT / "docs" / "cookbook" / "count-once.md").read_text()
+PROGRAM = re.search(r"```python\n(.*?)```", PAGE, re.S).group(1)
 
 
 class Once(unittest.TestCase):

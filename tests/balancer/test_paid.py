@@ -1,4 +1,4 @@
-"""docs/contests.md: its worker, killed at every step, and with it the server, pays each reward exactly once."""
+"""docs/cookbook/payout.md: its worker, killed at every step, and with it the server, pays each reward exactly once."""
 import re
 import sqlite3
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 import parts
 
-PAGE = (parts.ROOT / "docs" / "contests.md").read_text()
+PAGE = (parts.ROOT / "docs" / "cookbook" / "payout.md").read_text()
 COINS = {"ann": 500, "bob": 300, "cid": 100}
 # Runs the page's program, and kills itself when so many of its lines have begun; 0: never.
 RUN = """

@@ -1,4 +1,4 @@
-"""docs/retries.md: what its table says of commands and of redis-py, and its program, behind a network that loses
+"""docs/reference/retries.md: what its table says of commands and of redis-py, and its program, behind a network that loses
 answers."""
 import re
 import socket
@@ -11,7 +11,7 @@ from redis.retry import Retry
 
 import parts
 
-PAGE = (parts.ROOT / "docs" / "retries.md").read_text()
+PAGE = (parts.ROOT / "docs" / "reference" / "retries.md").read_text()
 
 
 class Losing:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The commands of docs/erasing.md, run as they are printed on a server of its own: story_erasing.sh
+# The commands of docs/reference/erasing.md, run as they are printed on a server of its own: story_erasing.sh
 # SERVER [redis]. Before them the name is in every place, afterwards in none. Redis has other files,
 # so it is not asked.
 set -u
 server=$1
 cd "$(dirname "$0")" || exit 1
-story=erasing page=../../docs/erasing.md
+story=erasing page=../../docs/reference/erasing.md
 . ./page.sh
 
 mkdir "$place/data"

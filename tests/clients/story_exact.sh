@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The examples of docs/exact-numbers.md, run as they are printed, in every version of each client:
+# The examples of docs/reference/exact-numbers.md, run as they are printed, in every version of each client:
 # story_exact.sh PORT [redis]. Redis rounds such numbers, so it is not asked.
 set -u
 port=$1
 cd "$(dirname "$0")" || exit 1
-page=../../docs/exact-numbers.md
+page=../../docs/reference/exact-numbers.md
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 if [ -n "${2:-}" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """SIGTERM of a master under load, over RESP and HTTP, judged like hand-overs: what was answered must be there, and what
-was not answered must not be: docs/retries.md promises that a stop answers what it has run.
+was not answered must not be: docs/reference/retries.md promises that a stop answers what it has run.
 
     stops.py [--rounds N] [--seed N]         the server is $LEADERBOARD_SERVER
 

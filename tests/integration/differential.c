@@ -1487,7 +1487,7 @@ TEST(every_command_of_redis_is_here_or_said_to_be_missing) {
             continue;
         }
         const char *reply = wire_ask(&compared.our_wire, name);
-        if (strstr(reply, "see docs/differences-from-redis.md") == NULL) {
+        if (strstr(reply, "see docs/reference/differences-from-redis.md") == NULL) {
             fail_msg("%s answers %s", name, reply);
         }
         missing++;

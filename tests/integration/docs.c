@@ -1,8 +1,8 @@
-/* What README.md and the pages of docs/ say is asked of the server: every layout line parses, every
+/* What the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
- * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
- * the clock that the page sets, except where several clients talk). The test is run from the
- * repository's root. */
+ * replayed (those of moving-from-redis.md by tests/moving). A page that sets a clock is replayed in this
+ * process, by that clock, except where several clients talk. The test is run from the repository's root. */
+#include <glob.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,13 +19,9 @@
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
-static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
-                  leaderboards[] = "docs/leaderboards.md", hashes[] = "docs/hashes.md",
-                  moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
-                  push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
-                  exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
-                  tags[] = "docs/tags.md", contests[] = "docs/contests.md",
-                  unlike_redis[] = "docs/differences-from-redis.md";
+static const char layouts[] = "docs/reference/layouts.md", moving[] = "docs/moving-from-redis.md",
+                  users[] = "docs/users.md",
+                  unlike_redis[] = "docs/reference/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -34,11 +30,13 @@ struct page {
     char line[LINE_MAX_SIZE];
     char *cells[CELLS_MAX]; /* of a table's row, trimmed, without backticks */
     size_t cell_count;
+    bool is_fenced;     /* behind an opening ``` */
+    bool is_transcript; /* behind one that names no language */
 };
 
 /* Go to the line that begins so. */
 static void page_open(struct page *page, const char *name, const char *heading) {
-    page->file = fopen(name, "r");
+    *page = (struct page){.file = fopen(name, "r")};
     if (page->file == NULL) {
         fail_msg("%s cannot be read: the test is run from the repository's root", name);
     }
@@ -55,6 +53,10 @@ static bool page_read(struct page *page) {
         return false;
     }
     page->line[strcspn(page->line, "\n")] = '\0';
+    if (strncmp(page->line, "```", 3) == 0) {
+        page->is_fenced = !page->is_fenced;
+        page->is_transcript = page->is_fenced && page->line[3] == '\0';
+    }
     return true;
 }
 
@@ -160,9 +162,9 @@ static void check_until(const char *layout_text, const char *said) {
 
 /* ---- the tables ---- */
 
-TEST(the_readme_table_of_layouts_is_right) {
+TEST(the_table_of_examples_is_right) {
     struct page page;
-    page_open(&page, readme, "| line | scores | ties |");
+    page_open(&page, layouts, "| line | scores | ties |");
     unsigned rows = 0;
     while (page_row(&page)) {
         assert_int_equal(page.cell_count, 3);
@@ -270,17 +272,19 @@ TEST(the_table_of_commands_that_are_not_here_is_the_servers) {
 
 /* ---- the lines of configuration and the transcripts ---- */
 
-/* All lines of a page that begin with "layout " or "board ". */
+/* All lines of a page's blocks that begin with "layout " or "board ". */
 static void read_config(const char *name, struct text *config) {
     struct page page;
     page_open(&page, name, "#");
     while (page_read(&page)) {
-        if (strncmp(page.line, "layout ", 7) == 0 || strncmp(page.line, "board ", 6) == 0) {
+        bool is_setting =
+            strncmp(page.line, "layout ", 7) == 0 || strncmp(page.line, "board ", 6) == 0;
+        if (page.is_transcript && is_setting) {
             text_format(config, "%s\n", page.line);
         }
     }
     fclose(page.file);
-    assert_true(config->size > 0);
+    text_format(config, "\n");
 }
 
 static void start_documented(const char *name, struct process *server) {
@@ -291,20 +295,8 @@ static void start_documented(const char *name, struct process *server) {
     text_free(&config);
 }
 
-TEST(the_readme_configuration_keeps_cents_on_its_boards) {
-    struct process server;
-    start_documented(readme, &server);
-    struct wire wire = wire_open(process_connect_tcp(&server));
-    wire_check(&wire, "ZADD sales:eu 12.34 ann", ":1");
-    wire_check(&wire, "ZSCORE sales:eu ann", "12.34");
-    wire_check_prefix(&wire, "ZADD sales:eu 12.345 ann", "-ERR value 12.345 has too many decimals");
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
-}
-
-/* A reply as the pages write it: no type marks, no brackets around the whole, nor (is_flat) inside.
- */
-static const char *plain(const char *reply, bool is_flat, char *out) {
+/* A reply as the pages write it: no type marks, no brackets around the whole. */
+static const char *plain(const char *reply, char *out) {
     size_t size = 0;
     bool is_error = reply[0] == '-' && reply[1] >= 'A' && reply[1] <= 'Z';
     size_t depth = 0;
@@ -314,7 +306,7 @@ static const char *plain(const char *reply, bool is_flat, char *out) {
         bool is_mark = *reply == ':' && (before == '[' || before == ' ') && !is_error;
         bool is_bracket = (*reply == '[' || *reply == ']') && !is_error;
         depth -= is_bracket && *reply == ']';
-        if (!is_mark && !(is_bracket && (is_flat || depth == 0))) {
+        if (!is_mark && !(is_bracket && depth == 0)) {
             out[size++] = *reply;
         }
         depth += is_bracket && *reply == '[';
@@ -330,68 +322,6 @@ static void cut_remark(char *command) {
         *gap = '\0';
     }
     command[strcspn(command, "\n")] = '\0';
-}
-
-static void replay(const char *name, bool is_flat, unsigned commands_wanted,
-                   unsigned answers_wanted) {
-    struct process server;
-    start_documented(name, &server);
-    struct wire wire = wire_open(process_connect_tcp(&server));
-    struct page page;
-    page_open(&page, name, "#");
-    char reply[LINE_MAX_SIZE] = "";
-    unsigned commands = 0, answers = 0;
-    bool is_due = false; /* a reply may be printed on the next line */
-    while (page_read(&page)) {
-        /* The refusal of a season that is over depends on the day. */
-        if (strncmp(page.line, "> ", 2) == 0 && !strstr(page.line, "week48")) {
-            cut_remark(page.line);
-            wire_send_text(&wire, page.line + 2); /* as it is: the server reads its quotes */
-            wire_send_text(&wire, "\r\n");
-            plain(wire_reply(&wire), is_flat, reply);
-            is_due = true;
-            commands++;
-        } else {
-            if (is_due && strncmp(page.line, "```", 3) != 0) {
-                assert_string_equal(page.line, reply);
-                answers++;
-            }
-            is_due = false;
-        }
-    }
-    fclose(page.file);
-    assert_int_equal(commands, commands_wanted);
-    assert_int_equal(answers, answers_wanted);
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
-}
-
-TEST(the_transcripts_of_the_layouts_page_are_replayed) {
-    replay(layouts, true, 20, 14);
-}
-
-TEST(the_transcripts_of_the_leaderboards_page_are_replayed) {
-    replay(leaderboards, false, 51, 51);
-}
-
-TEST(the_transcripts_of_the_hashes_page_are_replayed) {
-    replay(hashes, false, 12, 12);
-}
-
-TEST(the_transcripts_of_the_players_page_are_replayed) {
-    replay(players, false, 18, 18);
-}
-
-TEST(the_transcripts_of_the_page_on_tags_are_replayed) {
-    replay(tags, false, 27, 27);
-}
-
-TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {
-    replay(exact_numbers, false, 2, 2);
-}
-
-TEST(the_transcripts_of_the_differences_page_are_replayed) {
-    replay(unlike_redis, false, 31, 31);
 }
 
 /* A server in this process, whose clock is ours, and a socket behind which its replies are read. */
@@ -446,45 +376,70 @@ static void set_clock(struct clocked *clocked, const char *line) {
            jobs_step(&clocked->harness->server, 0, true)) {}
 }
 
-/* Every command is followed by its answer, one line. All that differ are printed. parts_anew: a server, and
- * its clock, for each part ("## "). Returns the number of commands. */
-static unsigned replay_clocked(const char *name, bool parts_anew) {
+/* The page's command and the line behind it, which has to be the reply. Where it is another, both are printed. */
+static bool is_as_printed(struct page *page, const char *name, const char *answer,
+                          const char *command) {
+    char reply[LINE_MAX_SIZE];
+    plain(answer, reply);
+    assert_true(page_read(page));
+    if (strcmp(page->line, reply) == 0) {
+        return true;
+    }
+    print_error("%s: %s\n- %s\n+ %s\n", name, command, page->line, reply);
+    return false;
+}
+
+struct replayed {
+    unsigned commands, differences;
+};
+
+/* Every command is followed by its answer, one line. All that differ are printed. */
+static struct replayed replay_clocked(const char *name) {
     struct clocked clocked;
     clocked_start(&clocked, name);
     struct page page;
     page_open(&page, name, "#");
-    char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
-    unsigned commands = 0, differences = 0;
+    char command[LINE_MAX_SIZE];
+    struct replayed replayed = {0};
     while (page_read(&page)) {
-        if (parts_anew && strncmp(page.line, "## ", 3) == 0) {
-            clocked_stop(&clocked);
-            clocked_start(&clocked, name);
-        } else if (strncmp(page.line, "# 2", 3) == 0) {
+        if (page.is_transcript && strncmp(page.line, "# 2", 3) == 0) {
             set_clock(&clocked, page.line + 2);
-        } else if (strncmp(page.line, "> ", 2) == 0) {
+        } else if (page.is_transcript && strncmp(page.line, "> ", 2) == 0) {
             cut_remark(page.line);
             snprintf(command, sizeof command, "%s", page.line);
-            plain(clocked_ask(&clocked, command + 2), false, reply);
-            assert_true(page_read(&page));
-            commands++;
-            if (strcmp(page.line, reply) != 0) {
-                print_error("%s\n- %s\n+ %s\n", command, page.line, reply);
-                differences++;
-            }
+            const char *answer = clocked_ask(&clocked, command + 2);
+            replayed.differences += !is_as_printed(&page, name, answer, command);
+            replayed.commands++;
         }
     }
     fclose(page.file);
     clocked_stop(&clocked);
-    assert_int_equal(differences, 0);
-    return commands;
+    return replayed;
 }
 
-TEST(the_transcripts_of_the_guides_are_replayed) {
-    assert_int_equal(replay_clocked(guides, false), 133);
-}
-
-TEST(the_transcripts_of_the_page_on_contests_are_replayed) {
-    assert_int_equal(replay_clocked(contests, true), 81);
+/* The same with a server of its own, by the machine's clock. */
+static struct replayed replay_served(const char *name) {
+    struct process server;
+    start_documented(name, &server);
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    struct page page;
+    page_open(&page, name, "#");
+    char command[LINE_MAX_SIZE];
+    struct replayed replayed = {0};
+    while (page_read(&page)) {
+        if (page.is_transcript && strncmp(page.line, "> ", 2) == 0) {
+            cut_remark(page.line);
+            snprintf(command, sizeof command, "%s", page.line);
+            wire_send_text(&wire, command + 2); /* as it is: the server reads its quotes */
+            wire_send_text(&wire, "\r\n");
+            replayed.differences += !is_as_printed(&page, name, wire_reply(&wire), command);
+            replayed.commands++;
+        }
+    }
+    fclose(page.file);
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+    return replayed;
 }
 
 /* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */
@@ -521,28 +476,32 @@ static void without_colons(const char *reply, char *out) {
     *out = '\0';
 }
 
-/* Whoever waits sends nothing else until somebody else has received a reply. */
-static void replay_clients(const char *name, unsigned commands_wanted, unsigned received_wanted) {
+/* Whoever waits sends nothing else until somebody else has received a reply. Returns how many commands there
+ * are, and how many lines were received. */
+static unsigned replay_clients(const char *name, unsigned *received_out) {
     struct named_client clients[4] = {{.name = ""}};
     struct process server;
     struct page page;
     unsigned commands = 0;
     unsigned received = 0;
-    assert_true(process_start(&server, NULL));
+    start_documented(name, &server);
     struct wire witness = wire_open(process_connect_unix(&server));
-    page_open(&page, name, "## ");
+    page_open(&page, name, "#");
     while (page_read(&page)) {
         size_t size = strcspn(page.line, " <>");
-        if (size == 0 || size > 8 || (page.line[size] != '>' && page.line[size] != '<') ||
-            page.line[size + 1] != ' ') {
+        if (!page.is_transcript || size == 0 || size > 8 ||
+            (page.line[size] != '>' && page.line[size] != '<') || page.line[size + 1] != ' ') {
             continue;
         }
+        cut_remark(page.line);
         struct wire *wire = client_of(&server, clients, page.line, size);
         const char *text = page.line + size + 2;
         if (page.line[size] == '<') {
             char reply[LINE_MAX_SIZE];
             without_colons(wire_reply(wire), reply);
-            assert_string_equal(reply, text);
+            if (strcmp(reply, text) != 0) {
+                fail_msg("%s:\n- %s\n+ %s", name, page.line, reply);
+            }
             received++;
             continue;
         }
@@ -560,15 +519,79 @@ static void replay_clients(const char *name, unsigned commands_wanted, unsigned 
     }
     wire_close(&witness);
     assert_int_equal(process_stop(&server), 0);
-    assert_int_equal(commands, commands_wanted);
-    assert_int_equal(received, received_wanted);
+    *received_out = received;
+    return commands;
 }
 
-TEST(the_transcripts_of_several_clients_are_replayed) {
-    replay_clients(push, 30, 41);
-    replay_clients(guides, 15, 16);
-    replay_clients(users, 27, 27);
-    replay_clients(retries, 7, 7);
+TEST(the_transcripts_of_the_page_on_users_are_replayed) {
+    unsigned received;
+    assert_int_equal(replay_clients(users, &received), 27);
+    assert_int_equal(received, 27);
+}
+
+/* ---- whole folders ---- */
+
+/* What a page's transcripts need: "> " a client, "# 2" a clock, "ann> " clients with names. */
+struct kinds {
+    bool has_commands, has_clock, has_names;
+};
+
+static struct kinds page_kinds(const char *name) {
+    struct kinds kinds = {0};
+    struct page page;
+    page_open(&page, name, "#");
+    while (page_read(&page)) {
+        size_t size = strspn(page.line, "abcdefghijklmnopqrstuvwxyz");
+        bool is_named = size > 0 && size <= 8 && strncmp(page.line + size, "> ", 2) == 0;
+        kinds.has_commands |= page.is_transcript && strncmp(page.line, "> ", 2) == 0;
+        kinds.has_clock |= page.is_transcript && strncmp(page.line, "# 2", 3) == 0;
+        kinds.has_names |= page.is_transcript && is_named;
+    }
+    fclose(page.file);
+    return kinds;
+}
+
+/* Each command of a page has its reply on the next line. */
+static struct replayed replay_page(const char *name) {
+    struct kinds kinds = page_kinds(name);
+    struct replayed replayed = {0};
+    if (kinds.has_commands) {
+        replayed = kinds.has_clock ? replay_clocked(name) : replay_served(name);
+    }
+    if (kinds.has_names) {
+        unsigned received;
+        replayed.commands += replay_clients(name, &received);
+        assert_true(received > 0);
+    }
+    return replayed;
+}
+
+static void replay_folder(const char *pattern, bool must_have_commands) {
+    unsigned differences = 0;
+    glob_t found;
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct replayed replayed = replay_page(found.gl_pathv[i]);
+        if (must_have_commands && replayed.commands == 0) {
+            fail_msg("%s has no transcript", found.gl_pathv[i]);
+        }
+        differences += replayed.differences;
+    }
+    globfree(&found);
+    assert_int_equal(differences, 0);
+}
+
+TEST(the_cookbook_is_replayed) {
+    replay_folder("docs/cookbook/[!R]*.md", true);
+    replay_folder("docs/cookbook/README.md", false);
+}
+
+TEST(the_reference_is_replayed) {
+    replay_folder("docs/reference/*.md", false);
+}
+
+TEST(the_page_of_concepts_is_replayed) {
+    replay_folder("docs/concepts.md", true);
 }
 
 TEST(the_users_of_the_page_on_users_are_there) {

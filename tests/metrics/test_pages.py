@@ -42,7 +42,7 @@ class Pages(unittest.TestCase):
 
     def known(self):
         """All families that a server may show, with the endings of histograms."""
-        table = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+        table = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
         found = set()
         for name, kind in re.findall(r"^\| `(\w+)` \| (\w+) \|", table, re.M):
             found |= ({name + ending for ending in ("_bucket", "_count", "_sum")}

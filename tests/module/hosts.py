@@ -54,7 +54,7 @@ class Host(process.Server):
         return redis.Redis(port=self.port, **options)
 
     def hears_renames(self):
-        """Does the module listen to the host's events of keys (docs/versions.md)?"""
+        """Does the module listen to the host's events of keys (docs/reference/versions.md)?"""
         version = self.client().info("server").get("valkey_version")
         numbers = tuple(int(number) for number in version.split(".")) if version else (0,)
         return not (8, 1) <= numbers < (9, 1, 2)

@@ -333,7 +333,7 @@ class Alone(unittest.TestCase):
                          [[b"a", [b"RO", b"access"]], [b"b", [b"RO", b"access"]]])
 
     def has_categories(self):
-        """Redis 7.0 has none for modules (docs/versions.md)."""
+        """Redis 7.0 has none for modules (docs/reference/versions.md)."""
         return self.client.info("server")["redis_version"] >= "7.2"
 
     def test_our_commands_are_in_the_categories_of_the_server(self):

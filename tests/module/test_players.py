@@ -124,7 +124,7 @@ class Members(Hosts):
         draw = random.Random(self.seed)
         host = self.host()
         if not host.hears_renames():
-            self.skipTest("this version does not tell the module of other names (docs/versions.md)")
+            self.skipTest("this version does not tell the module of other names (docs/reference/versions.md)")
         client = host.client(decode_responses=True)
         for turn in range(4):
             fill(client, 4000)

@@ -1,4 +1,4 @@
-"""The events of a board (docs/push.md): channels to subscribe to, and what a message says."""
+"""The events of a board (docs/reference/push.md): channels to subscribe to, and what a message says."""
 
 import json
 import re

@@ -324,7 +324,8 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
     case RDB_OTHER:
         break;
     }
-    return call_refuse_format(restoring->call, "ERR no %s here: see docs/differences-from-redis.md",
+    return call_refuse_format(restoring->call,
+                              "ERR no %s here: see docs/reference/differences-from-redis.md",
                               rdb_reader_type_name(reader->type));
 }
 

@@ -1,4 +1,4 @@
-// A league and its rooms: docs/contests.md#leagues.
+// A league and its rooms: docs/reference/leagues.md.
 //
 //     weekly             a league's board, {weekly}:3:17 room 17 of its tier 3, {weekly}:3:17@2026-11-16 a past one
 //     {weekly}:rooms     an empty board: what its rooms are like

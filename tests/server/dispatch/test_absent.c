@@ -5,10 +5,10 @@
 HARNESS_TEST(a_command_that_redis_has_points_to_the_page, "") {
     harness_expect(h, s, "set a b",
                    "-ERR unknown command 'set', with args beginning with: 'a' 'b' (no strings "
-                   "here: see docs/differences-from-redis.md)\r\n");
+                   "here: see docs/reference/differences-from-redis.md)\r\n");
     harness_expect(h, s, "CLUSTER",
                    "-ERR unknown command 'CLUSTER', with args beginning with: (no clusters here: "
-                   "see docs/differences-from-redis.md)\r\n");
+                   "see docs/reference/differences-from-redis.md)\r\n");
     harness_expect(h, s, "se a", "-ERR unknown command 'se', with args beginning with: 'a' \r\n");
 }
 

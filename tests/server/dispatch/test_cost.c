@@ -9,7 +9,7 @@ enum {
     LINE_MAX_SIZE = 65536,
 };
 
-static const char long_page[] = "docs/long-commands.md";
+static const char long_page[] = "docs/reference/long-commands.md";
 
 /* user:<first> .. user:<first + count - 1>, with their numbers as scores. */
 static void fill(struct harness *h, const char *key, int first, int count) {

@@ -1254,7 +1254,7 @@ FIXTURE_TEST(the_examples_of_layouts_load) {
 }
 
 TEST_WITH(docs_and_help_name_every_setting, set_up, tear_down) {
-    char *docs = read_page("docs/settings.md");
+    char *docs = read_page("docs/reference/settings.md");
     char *help = written_by(settings_write_help);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         assert_non_null(strstr(docs, formatted("\n### %s\n", setting->name)));

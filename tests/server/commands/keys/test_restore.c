@@ -128,7 +128,7 @@ RESTORE_TEST(values_of_other_types_are_named) {
     make_byte(&out, 0);
     make_text(&out, "text");
     expect_restore(h, s, "k", "0", finish(&out, 10), "",
-                   "-ERR no strings here: see docs/differences-from-redis.md\r\n");
+                   "-ERR no strings here: see docs/reference/differences-from-redis.md\r\n");
     out = begin();
     make_byte(&out, 0xfe); /* an opcode of files */
     expect_restore(h, s, "k", "0", finish(&out, 10), "", BAD_FORMAT);

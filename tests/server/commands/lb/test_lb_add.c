@@ -408,7 +408,7 @@ ZSET_TEST(with_nocreate_a_board_that_is_not_there_is_no_board) {
         {"PEXPIRE bare:k 1", ":1"},
     };
     zset_expect_each(h, rows);
-    shadow_end(h->shadow); /* in the module the ids go with their key: docs/contests.md */
+    shadow_end(h->shadow); /* in the module the ids go with their key: docs/reference/once.md */
     zset_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key");
     zset_expect(h, "LB.ADD bare:k ONCE a NOCREATE 5 ann", ":0"); /* it counted */

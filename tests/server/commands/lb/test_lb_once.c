@@ -435,7 +435,7 @@ ZSET_TEST(an_id_of_a_route_is_one_for_its_user_and_what_it_writes) {
 }
 
 ZSET_TEST(keys_that_are_renamed_removed_or_flushed_leave_their_ids) {
-    shadow_end(h->shadow); /* in the module they take them along: docs/contests.md */
+    shadow_end(h->shadow); /* in the module they take them along: docs/reference/once.md */
     zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
     zset_expect(h, "RENAME bare:k bare:l", "+OK");
     zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":0");
