@@ -560,7 +560,9 @@ TEST(what_leaves_a_window_leaves_once_whatever_is_killed) {
     client = start_at_hour(&server, directory, 3);
     struct wire follower = start_at_hour(&replica, NULL, 3);
     wire_check(&follower, formatted("REPLICAOF 127.0.0.1 %u", server.port), "OK");
+    wire_check(&client, "EXISTS w", ":1"); /* what is due there is counted from now on */
     wire_wait_info(&client, "windows_behind", 0);
+    wire_check(&client, "ZADD behind 1 all", ":1"); /* WAIT waits for what this client wrote */
     wire_check(&client, "WAIT 1 60000", ":1");
     for (int i = 0; i < 2; i++) {
         struct wire *asked = i == 0 ? &client : &follower;
@@ -576,6 +578,7 @@ TEST(what_leaves_a_window_leaves_once_whatever_is_killed) {
     wire_check(&follower, "ZINCRBY w 5 m10", "16");
     stop(&replica, &follower);
     client = start_at_hour(&server, directory, 4);
+    wire_check(&client, "EXISTS w", ":1");
     wire_wait_info(&client, "windows_behind", 0);
     wire_check(&client, "ZCARD w", ":0");
     stop(&server, &client);
