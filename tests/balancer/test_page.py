@@ -1,4 +1,4 @@
-"""docs/load-balancer.md: its transcripts are run, its settings are started with, and what it shows of
+"""docs/operate/behind-a-balancer.md: its transcripts are run, its settings are started with, and what it shows of
 HAProxy's configuration stands in deploy/haproxy.cfg."""
 import os
 import re

@@ -454,7 +454,7 @@ static int long_board(void) {
     return is_short_run() ? LONG_BOARD_SHORT : LONG_BOARD;
 }
 
-/* The health check of docs/durability.md, behind redis-cli. */
+/* The health check of docs/operate/durability.md, behind redis-cli. */
 #define LOADED_CHECK "tr -d '\\r' | grep -qx loading:0"
 
 static bool check_says_loaded(const char *text) {
@@ -466,7 +466,7 @@ static bool check_says_loaded(const char *text) {
 
 IN_FIXTURE(the_documented_health_check_is_the_one_that_is_tested) {
     size_t size;
-    char *page = file_read("docs/durability.md", &size);
+    char *page = file_read("docs/operate/durability.md", &size);
     assert_non_null(strstr(page, "redis-cli INFO persistence | " LOADED_CHECK "\n"));
     free(page);
     assert_true(check_says_loaded("# Persistence\r\nloading:0\r\nasync_loading:0\r\n"));
@@ -739,7 +739,7 @@ IN_FIXTURE(without_a_journal_the_directory_is_not_needed_until_something_is_save
     wire_check(&wire, "ZADD a 2 y", ":1");
 }
 
-/* As docs/durability.md has it. */
+/* As docs/operate/durability.md has it. */
 IN_FIXTURE(a_copy_of_a_running_servers_directory_is_a_backup) {
     start(with_journal);
     write_story();

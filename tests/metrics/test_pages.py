@@ -1,4 +1,4 @@
-"""docs/monitoring.md, run as it stands; the dashboard, the rules and the pages name metrics that
+"""docs/operate/monitor.md, run as it stands; the dashboard, the rules and the pages name metrics that
 exist."""
 import json
 import re

@@ -1,4 +1,4 @@
-"""What docs/cluster.md shows is what the module answers."""
+"""What docs/scale/cluster.md shows is what the module answers."""
 import re
 import unittest
 

@@ -1,4 +1,4 @@
-"""What docs/cluster.md says differs between the server and the module is what differs, and nothing else."""
+"""What docs/scale/cluster.md says differs between the server and the module is what differs, and nothing else."""
 import re
 import unittest
 
@@ -18,7 +18,7 @@ def page():
 def row(begin):
     """The cells of the line of the table that begins so."""
     found = re.search(rf"^\| ({re.escape(begin)}.*) \|$", page(), re.M)
-    assert found, f"docs/cluster.md has no line '{begin}'"
+    assert found, f"docs/scale/cluster.md has no line '{begin}'"
     return found.group(1).split(" | ")
 
 
