@@ -9,6 +9,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
 #include "server/settings/settings.h"
+#include "skiplist/keyspace/board_options.h"
 
 static void description_append(void *file, const char *at, size_t size) {
     (void)fwrite(at, 1, size, file);
@@ -148,6 +149,34 @@ static void description_put_settings(struct json *json) {
     json_close(json, ']');
 }
 
+/* ---- options of boards ---- */
+
+/* Those that have a word of their own; what they are on a board is in the shapes of LB.INFO. */
+static void description_put_options(struct json *json) {
+    json_open(json, "options", '[');
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        if (option->word == NULL || option->is_state) {
+            continue;
+        }
+        json_open(json, NULL, '{');
+        description_put(json, "word", option->word);
+        description_put(json, "wanted", option->wanted);
+        json_open(json, "words", '[');
+        description_put(json, NULL, option->words[0]);
+        description_put(json, NULL, option->words[1]);
+        json_close(json, ']');
+        description_put(json, "none", option->none);
+        if (option->form == BOARD_FORM_NUMBER) {
+            json_integer(json, "minimum", option->minimum);
+            json_integer(json, "maximum", option->maximum);
+        }
+        json_boolean(json, "is_of_league", option->is_of_league);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 /* ---- figures ---- */
 
 static void description_put_figures(struct json *json) {
@@ -188,6 +217,7 @@ void description_write(FILE *file) {
     description_put_commands(&json);
     description_put_channels(&json);
     description_put_settings(&json);
+    description_put_options(&json);
     description_put_figures(&json);
     json_close(&json, '}');
     fputc('\n', file);

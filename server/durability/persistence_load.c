@@ -99,10 +99,7 @@ static bool persistence_load_begin_service(struct persistence *persistence, char
                   "time goes on from there at its own rate lead_seconds=%.3f " CLOCK_RESET_ADVICE,
                   (double)clock->lead_us / 1e6);
     }
-    journal->group = loading->sequence;
-    journal->ended_group = loading->sequence;
-    journal->written_group = loading->sequence;
-    journal->synced_group = loading->sequence;
+    journal_go_to(journal, loading->sequence);
     persistence->changes_saved = persistence->state->change_count;
     persistence->base_size = loading->base.window.file_size;
     if (persistence->settings->appendonly) {

@@ -1,7 +1,7 @@
 /* A full copy on its way in. See received.h.
  *
  * Invariant: while the worker is busy it owns fd, writing, size, error_number and what; while it adopts,
- * also the store, new_state, old_state, journal, is_adopted and is_kept. */
+ * also the store, new_state, journal, is_adopted and is_kept. */
 #include "server/durability/received.h"
 
 #include <errno.h>
@@ -77,10 +77,11 @@ static void received_run_adopt(void *context) {
         received_fail_job(received, "cannot make a journal");
         return;
     }
+    const struct store_state before = store->state;
     switch (store_set(store, &received->new_state)) {
     case STORE_SET:
         received->is_adopted = true;
-        (void)store_remove_old(store, &received->old_state);
+        (void)store_remove_old(store, &before);
         return;
     case STORE_SET_FAILED:
         break;
@@ -292,7 +293,6 @@ void received_adopt(struct received *received, bool has_journal) {
     struct store_state *state = &received->new_state;
     received->state = RECEIVED_ADOPTING;
     received->has_journal = has_journal;
-    received->old_state = store->state;
     *state =
         (struct store_state){.base_number = received->number, .base_sequence = received->group};
     if (has_journal) {

@@ -53,7 +53,7 @@ struct received {
     bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */
     uint64_t journal_number;
     struct journal_file journal; /* fd -1: none */
-    struct store_state new_state, old_state;
+    struct store_state new_state;
     int error_number; /* of the thread's job; 0: it is fine */
     const char *what;
     char error[PERSISTENCE_ERROR_MAX]; /* FAILED: why */

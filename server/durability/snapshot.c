@@ -116,9 +116,10 @@ static void snapshot_run_end(void *context) {
     }
     if (!snapshot->is_streamed &&
         (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || snapshot_make_journal(snapshot))) {
+        const struct store_state before = snapshot->store->state;
         switch (store_set(snapshot->store, &snapshot->new_state)) {
         case STORE_SET:
-            (void)store_remove_old(snapshot->store, &snapshot->old_state);
+            (void)store_remove_old(snapshot->store, &before);
             return;
         case STORE_SET_FAILED:
             break;
@@ -180,7 +181,6 @@ static void snapshot_go_on(struct snapshot *snapshot) {
             /* Compute the manifest's state that will include the file. */
             struct store *store = snapshot->store;
             struct store_state *state = &snapshot->new_state;
-            snapshot->old_state = store->state;
             *state = (struct store_state){.base_number = snapshot->number,
                                           .base_sequence = snapshot->footer.sequence};
             if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {

@@ -79,7 +79,7 @@ struct snapshot {
     enum snapshot_journal journal_after;
     uint64_t journal_number;     /* 0: none yet */
     struct journal_file journal; /* fd -1: none was created */
-    struct store_state new_state, old_state;
+    struct store_state new_state;
     int error; /* errno of the thread's job */
     const char *what;
     uint64_t begin_us;

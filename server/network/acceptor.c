@@ -174,17 +174,6 @@ static void acceptor_on_header(uv_poll_t *poll, int status, int events) {
     }
 }
 
-static void acceptor_resume_arrivals(struct acceptor *acceptor) {
-    struct arrival *arrival = acceptor->arrival_first;
-    while (arrival != NULL) {
-        struct arrival *next = arrival->next;
-        if (arrival->is_complete && !acceptor_hand_over(arrival)) {
-            return;
-        }
-        arrival = next;
-    }
-}
-
 /* ---- polling ---- */
 
 static void acceptor_stop_polling(struct acceptor *acceptor) {
@@ -195,7 +184,13 @@ static void acceptor_stop_polling(struct acceptor *acceptor) {
 }
 
 void acceptor_resume(struct acceptor *acceptor) {
-    acceptor_resume_arrivals(acceptor);
+    struct arrival *next;
+    for (struct arrival *arrival = acceptor->arrival_first; arrival != NULL; arrival = next) {
+        next = arrival->next;
+        if (arrival->is_complete && !acceptor_hand_over(arrival)) {
+            break;
+        }
+    }
     if (acceptor->is_polled || acceptor->is_paused || acceptor->is_closed) {
         return;
     }

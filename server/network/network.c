@@ -32,22 +32,18 @@ static void network_recycle(struct network *network, struct batch *batch) {
     network_resume_accepting(network);
 }
 
-static bool network_is_drained(const struct network *network) {
-    if (network->intake.noted != NULL ||
-        (network->intake.filling != NULL && network->intake.filling->count > 0)) {
+static bool network_is_drained_news(const struct network *network) {
+    const struct intake *intake = &network->intake;
+    if (!intake->is_draining || network->is_drained_told || intake->noted != NULL ||
+        (intake->filling != NULL && intake->filling->count > 0)) {
         return false;
     }
-    for (const struct transport *transport = network->intake.transports; transport != NULL;
-         transport = transport->next) {
-        if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
+    for (const struct transport *at = intake->transports; at != NULL; at = at->next) {
+        if (at->is_unparsed && !at->is_stopped && !at->is_failed) {
             return false;
         }
     }
     return true;
-}
-
-static bool network_is_drained_news(const struct network *network) {
-    return network->intake.is_draining && !network->is_drained_told && network_is_drained(network);
 }
 
 static bool network_has_news(const struct network *network) {
@@ -297,16 +293,6 @@ static void network_free_outgoing(struct outgoing *outgoing) {
     memory_free(outgoing);
 }
 
-static void network_keep_replies(struct network *network, struct replies *replies) {
-    if (network->free_replies_count >= FREE_REPLIES_MAX) {
-        memory_free(replies);
-        return;
-    }
-    replies->next = network->free_replies;
-    network->free_replies = replies;
-    network->free_replies_count++;
-}
-
 void network_reclaim(struct network *network, struct batch *batch) {
     struct outgoing *outgoing;
     struct replies *replies;
@@ -314,7 +300,13 @@ void network_reclaim(struct network *network, struct batch *batch) {
         network_free_outgoing(outgoing);
     }
     LIST_TAKE_EACH(batch->used, replies) {
-        network_keep_replies(network, replies);
+        if (network->free_replies_count >= FREE_REPLIES_MAX) {
+            memory_free(replies);
+            continue;
+        }
+        replies->next = network->free_replies;
+        network->free_replies = replies;
+        network->free_replies_count++;
     }
 }
 

@@ -253,16 +253,6 @@ static bool tls_handle_nothing(struct tls *tls, int result) {
     return false;
 }
 
-static ssize_t tls_tell_state(struct tls *tls) {
-    if (tls->state == TLS_OPEN || tls->state == TLS_SHAKING) {
-        errno = EAGAIN;
-        return -1;
-    }
-    tls->is_end_told = true;
-    errno = EPROTO;
-    return tls->state == TLS_HALF ? 0 : -1;
-}
-
 ssize_t tls_read(struct tls *tls, char *at, size_t room) {
     size_t size = 0;
     bool goes_on = tls->state == TLS_OPEN;
@@ -284,7 +274,16 @@ ssize_t tls_read(struct tls *tls, char *at, size_t room) {
             goes_on = tls_handle_nothing(tls, result);
         }
     }
-    return size > 0 ? (ssize_t)size : tls_tell_state(tls);
+    if (size > 0) {
+        return (ssize_t)size;
+    }
+    if (tls->state == TLS_OPEN || tls->state == TLS_SHAKING) {
+        errno = EAGAIN;
+        return -1;
+    }
+    tls->is_end_told = true;
+    errno = EPROTO;
+    return tls->state == TLS_HALF ? 0 : -1;
 }
 
 ssize_t tls_write(struct tls *tls, const char *at, size_t size) {

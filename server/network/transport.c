@@ -93,18 +93,6 @@ static size_t transport_unfinished_capacity(const struct transport *transport, s
     return capacity;
 }
 
-/* Keep the unparsed rest of the input. unfinished must be empty. */
-static void transport_keep_rest(struct transport *transport, const char *at, size_t size) {
-    struct transport_input *unfinished = &transport->unfinished;
-    CHECK(unfinished->at == NULL);
-    if (transport_grow_unfinished(transport, transport_unfinished_capacity(transport, size))) {
-        memcpy(unfinished->at, at, size);
-        unfinished->begin = 0;
-        unfinished->end = size;
-        transport_note(transport, TRANSPORT_INPUT);
-    }
-}
-
 /* ---- parsing ---- */
 
 static void transport_queue_entry(struct transport *transport) {
@@ -256,7 +244,15 @@ static void transport_read_into_batch(struct transport *transport) {
     size_t parsed = transport_parse_input(transport, at, size);
     intake_input_keep(transport->intake, parsed);
     if (parsed < size && !transport->is_failed) {
-        transport_keep_rest(transport, at + parsed, size - parsed);
+        struct transport_input *unfinished = &transport->unfinished;
+        size -= parsed;
+        CHECK(unfinished->at == NULL);
+        if (transport_grow_unfinished(transport, transport_unfinished_capacity(transport, size))) {
+            memcpy(unfinished->at, at + parsed, size);
+            unfinished->begin = 0;
+            unfinished->end = size;
+            transport_note(transport, TRANSPORT_INPUT);
+        }
     }
 }
 

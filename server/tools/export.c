@@ -100,22 +100,6 @@ static void export_put_word(struct buffer *out, struct bytes value) {
     buffer_append(out, "\"", 1);
 }
 
-/* "country DE class mage" */
-static void export_put_tags(struct buffer *out, const struct tag_set *tags, struct bytes packed) {
-    struct tag_values values;
-    bool is_packed = tag_values_unpack(packed, tags->count, &values);
-    CHECK(is_packed);
-    for (unsigned i = 0; i < tags->count; i++) {
-        if ((values.mask >> i & 1) != 0) {
-            const char *name = tags->tags[i].name;
-            buffer_append(out, " ", out->size > 0);
-            buffer_append(out, name, strlen(name));
-            buffer_append(out, " ", 1);
-            export_put_word(out, values.at[i]);
-        }
-    }
-}
-
 /* packed: values of its tags; empty: none. */
 static void export_print_member(struct exporting *exporting, const struct effect *effect,
                                 struct bytes packed, const struct layout *layout) {
@@ -143,7 +127,20 @@ static void export_print_member(struct exporting *exporting, const struct effect
     }
     buffer_clear(&exporting->tags);
     if (packed.size > 0) {
-        export_put_tags(&exporting->tags, &layout->tags, packed);
+        /* "country DE class mage" */
+        struct buffer *out = &exporting->tags;
+        struct tag_values values;
+        bool is_packed = tag_values_unpack(packed, layout->tags.count, &values);
+        CHECK(is_packed);
+        for (unsigned i = 0; i < layout->tags.count; i++) {
+            if ((values.mask >> i & 1) != 0) {
+                const char *name = layout->tags.tags[i].name;
+                buffer_append(out, " ", out->size > 0);
+                buffer_append(out, name, strlen(name));
+                buffer_append(out, " ", 1);
+                export_put_word(out, values.at[i]);
+            }
+        }
         exporting->is_failed |= exporting->tags.is_broken;
     }
     record->at[RECORD_VALUE] = buffer_bytes(&exporting->tags);

@@ -33,23 +33,22 @@ static bool archive_name_take(struct bytes *text, char character) {
     return is_there;
 }
 
-/* "2026-11-16", "2026-11-16T05", each perhaps with a number behind it: what archive_name_print_suffix and registry_roll.c
- * write behind the '@'. */
-static bool archive_name_is_suffix(struct bytes text) {
-    (void)archive_name_take(&text, '-');
-    return archive_name_take_digits(&text, 4, 6) && archive_name_take(&text, '-') &&
-           archive_name_take_digits(&text, 2, 2) && archive_name_take(&text, '-') &&
-           archive_name_take_digits(&text, 2, 2) &&
-           (!archive_name_take(&text, 'T') || archive_name_take_digits(&text, 2, 2)) &&
-           (!archive_name_take(&text, '.') || archive_name_take_digits(&text, 1, 10)) &&
-           text.size == 0;
-}
-
+/* What is behind the '@' is "2026-11-16", "2026-11-16T05", each perhaps with a number behind it, as
+ * archive_name_print_suffix and registry_roll.c write it. */
 bool archive_name_find_board(struct bytes name, struct bytes *board) {
     for (size_t size = 1; size < name.size && size <= REGISTRY_SUFFIX_MAX; size++) {
         struct bytes before = {.at = name.at, .size = name.size - size};
-        if (name.at[before.size] == '@' &&
-            archive_name_is_suffix(bytes_behind(name, before.size + 1))) {
+        struct bytes text = bytes_behind(name, before.size + 1);
+        if (name.at[before.size] != '@') {
+            continue;
+        }
+        (void)archive_name_take(&text, '-');
+        if (archive_name_take_digits(&text, 4, 6) && archive_name_take(&text, '-') &&
+            archive_name_take_digits(&text, 2, 2) && archive_name_take(&text, '-') &&
+            archive_name_take_digits(&text, 2, 2) &&
+            (!archive_name_take(&text, 'T') || archive_name_take_digits(&text, 2, 2)) &&
+            (!archive_name_take(&text, '.') || archive_name_take_digits(&text, 1, 10)) &&
+            text.size == 0) {
             *board = before;
             return true;
         }

@@ -1,6 +1,6 @@
-/* The rows of options; and the set of options. The set is structured like a database: a dense list, and a map from hashes to indexes in it. A
- * client may create a million boards with a million different caps, so no operation takes time that
- * grows with the set.
+/* The rows of options; and the set of options in use, which is structured like a database: a dense list, and a map
+ * from hashes to indexes in it. A client may create a million boards with a million different caps, so no operation takes
+ * time that grows with the set.
  *
  * Invariant: options->index is the index in the list, the map holds (hash, index) for every element
  * and nothing else, no two are equal, and each has a reference count above 0. */
@@ -321,35 +321,28 @@ bool board_options_take_state(const struct board_options *options,
 
 /* ---- hashing ---- */
 
-static uint64_t board_options_hash_field(const struct layout_field *field, uint64_t seed) {
-    const uint64_t words[] = {
-        XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
-        (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
-            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_double << 1 |
-            (uint64_t)field->is_ascending,
-        (uint64_t)field->decay.count << 8 | field->decay.unit,
-    };
-    return XXH3_64bits_withSeed(words, sizeof(words), seed);
-}
-
-static uint64_t board_options_hash_tags(const struct tag_set *set, uint64_t seed) {
-    for (unsigned i = 0; i < set->count; i++) {
-        const struct tag *tag = &set->tags[i];
-        seed = XXH3_64bits_withSeed(tag->name, strlen(tag->name), seed + tag->bits);
-    }
-    return seed;
-}
-
 /* Hash of everything board_options_equal compares. */
 static uint64_t board_options_hash(const struct board_options *options, uint64_t seed) {
     const struct layout *layout = &options->layout;
     const struct layout_time *time = &layout->time;
     uint64_t hash = XXH3_64bits_withSeed(options, offsetof(struct board_options, index), seed);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        hash = board_options_hash_field(&layout->fields[i], hash);
+        const struct layout_field *field = &layout->fields[i];
+        const uint64_t words[] = {
+            XXH3_64bits_withSeed(field->name, strlen(field->name), hash),
+            (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
+                (uint64_t)field->is_signed << 8 | (uint64_t)field->is_double << 1 |
+                (uint64_t)field->is_ascending,
+            (uint64_t)field->decay.count << 8 | field->decay.unit,
+        };
+        hash = XXH3_64bits_withSeed(words, sizeof(words), hash);
+    }
+    for (unsigned i = 0; i < layout->tags.count; i++) {
+        const struct tag *tag = &layout->tags.tags[i];
+        hash = XXH3_64bits_withSeed(tag->name, strlen(tag->name), hash + tag->bits);
     }
     const uint64_t words[] = {
-        board_options_hash_tags(&layout->tags, hash),
+        hash,
         (uint64_t)time->start_us,
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
@@ -518,8 +511,11 @@ static bool board_options_is_time(int64_t time_ms) {
     return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
 }
 
-/* Do the guards say what there is, and is nothing there without what it needs? */
+/* Do they agree with each other? */
 static bool board_options_are_right(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    const struct board_window *window = &options->window;
+    /* Nothing is there without what it needs. */
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
         bool may_stand =
@@ -528,62 +524,40 @@ static bool board_options_are_right(const struct board_options *options) {
             return false;
         }
     }
-    return options->guards == board_options_guards(options) &&
+    /* The board of a league has its layout, and nothing that removes members. */
+    if (options->league.room > 0 &&
+        (options->league.tiers == 0 || layout->bits_total != 64 || layout->field_count != 3 ||
+         layout->fields[0].bits != 8 || layout->fields[1].bits != 24 ||
+         options->period.unit != PERIOD_NONE || options->cap != 0)) {
+        return false;
+    }
+    /* One with a window has what it needs and nothing that would change its members otherwise. */
+    if (window->count > 0 &&
+        (window->count < 2 || window->count > BOARD_WINDOW_MAX || window->is_share ||
+         options->archives_max < window->count || board_options_find_alone(options) != NULL ||
+         layout_field_decays(&layout->fields[0]) || options->league.room > 0 ||
+         options->is_archive)) {
+        return false;
+    }
+    return (!window->is_share || options->period.unit == PERIOD_NONE) &&
+           options->guards == board_options_guards(options) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&
-           (options->stale_ms == 0 || options->layout.time.bits > 0);
-}
-
-/* Has the board of a league its layout, and nothing that removes members? */
-static bool board_options_is_league_right(const struct board_options *options) {
-    const struct layout *layout = &options->layout;
-    return options->league.room == 0 ||
-           (options->league.tiers > 0 && layout->bits_total == 64 && layout->field_count == 3 &&
-            layout->fields[0].bits == 8 && layout->fields[1].bits == 24 &&
-            options->period.unit == PERIOD_NONE && options->cap == 0);
-}
-
-/* Has a board with a window what it needs and nothing that would change its members otherwise, and
- * is a share of one period? */
-static bool board_options_is_window_right(const struct board_options *options) {
-    const struct board_window *window = &options->window;
-    if (window->count == 0) {
-        return !window->is_share || options->period.unit == PERIOD_NONE;
-    }
-    return window->count >= 2 && window->count <= BOARD_WINDOW_MAX && !window->is_share &&
-           options->archives_max >= window->count && board_options_find_alone(options) == NULL &&
-           !layout_field_decays(&options->layout.fields[0]) && options->league.room == 0 &&
-           !options->is_archive;
+           (options->stale_ms == 0 || layout->time.bits > 0);
 }
 
 bool board_options_validate(const struct board_options *options, const char **reason) {
     if (!layout_validate(&options->layout, reason)) {
         return false;
     }
-    if (!board_options_are_right(options) || !board_options_is_league_right(options) ||
-        !board_options_is_window_right(options)) {
+    if (!board_options_are_right(options)) {
         return check_passed("rules: their options contradict each other", reason);
     }
     return options->period.unit == PERIOD_NONE || board_options_is_period_right(options) ||
            check_passed(
                "rules: their period is none of the calendar's, or they keep too many archives",
                reason);
-}
-
-static const char *board_options_check(const struct board_options_set *set, uint32_t index) {
-    const struct board_options *options = *board_options_list_at(set, index);
-    const char *reason;
-    if (options->index != index || options->use_count == 0) {
-        return "rules: they do not stand where they think, or have no user";
-    }
-    if (options->hash != board_options_hash(options, set->hash_seed)) {
-        return "rules: they have changed";
-    }
-    if (board_options_find_equal(set, options, options->hash) != options) {
-        return "rules: they are not found, or not the only ones of their kind";
-    }
-    return board_options_validate(options, &reason) ? NULL : reason;
 }
 
 bool board_options_set_validate(const struct board_options_set *set, const char **reason) {
@@ -593,7 +567,15 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     uint32_t stale_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
-        wrong = board_options_check(set, i);
+        if (options->index != i || options->use_count == 0) {
+            wrong = "rules: they do not stand where they think, or have no user";
+        } else if (options->hash != board_options_hash(options, set->hash_seed)) {
+            wrong = "rules: they have changed";
+        } else if (board_options_find_equal(set, options, options->hash) != options) {
+            wrong = "rules: they are not found, or not the only ones of their kind";
+        } else if (!board_options_validate(options, reason)) {
+            return false;
+        }
         league_count += options->league.room > 0 ? options->use_count : 0;
         stale_count += options->stale_ms > 0;
         use_count += options->use_count;

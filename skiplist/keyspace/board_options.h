@@ -233,8 +233,9 @@ MUST_CHECK const struct board_options *board_options_hold(struct board_options_s
                                                           const struct board_options *like);
 /* Increment the reference count of options in the set. Never fails. */
 void board_options_hold_again(struct board_options_set *set, const struct board_options *options);
-/* Decrement the reference count. At zero the options leave the set, and are freed by board_options_free_gone: whoever has looked up a
- * board may go on reading its options, though another look-up has given it others. Never fails. options may be NULL. */
+/* Decrement the reference count. At zero the options leave the set, and are freed by board_options_free_gone: whoever has
+ * looked up a board may go on reading its options, though another look-up has given it others. Never fails. options may be
+ * NULL. */
 void board_options_release(struct board_options_set *set, const struct board_options *options);
 /* Free what was released: between two commands. */
 void board_options_free_gone(struct board_options_set *set);

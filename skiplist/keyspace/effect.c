@@ -185,53 +185,11 @@ static bool effect_may_put(const struct registry *registry, uint32_t database, s
            registry_may_put(registry, database, name, options);
 }
 
-static bool effect_are_akin(const struct registry_key *key, const struct board_options *options) {
-    return options == NULL || board_options_are_akin(registry_options(key), options);
-}
-
 static enum effect_status effect_status_if(bool has_memory) {
     return has_memory ? EFFECT_OK : EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- members ---- */
-
-static enum effect_status effect_put_member(struct registry *registry, struct registry_key *key,
-                                            const struct effect *effect,
-                                            const struct board_member *member) {
-    if (!layout_has_room(board_layout(&key->board), effect->member_key)) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    switch (registry_board_put(registry, key, member, effect->member_key)) {
-    case BOARD_OK:
-        return EFFECT_OK;
-    case BOARD_FULL:
-        return EFFECT_IMPOSSIBLE;
-    case BOARD_OUT_OF_MEMORY:
-        break;
-    }
-    return EFFECT_OUT_OF_MEMORY;
-}
-
-static enum effect_status effect_tag_member(struct registry *registry, struct registry_key *key,
-                                            const struct effect *effect,
-                                            const struct board_member *member) {
-    const struct tag_set *tags = &board_layout(&key->board)->tags;
-    struct tag_values values;
-    unsigned full;
-    if (!member->is_there || !tag_values_unpack(effect->value, tags->count, &values)) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    switch (registry_board_tag(registry, key, member, &values, &full)) {
-    case TAGS_OK:
-    case TAGS_SAME:
-        return EFFECT_OK;
-    case TAGS_FULL:
-        return EFFECT_IMPOSSIBLE;
-    case TAGS_OUT_OF_MEMORY:
-        break;
-    }
-    return EFFECT_OUT_OF_MEMORY;
-}
 
 /* PUT, TAKE and TAGS. key: NULL if there is none. ahead: as for board_look_up. */
 static enum effect_status effect_apply_member(struct registry *registry, struct registry_key *key,
@@ -243,16 +201,36 @@ static enum effect_status effect_apply_member(struct registry *registry, struct 
     }
     board_look_up(&key->board, effect->member, ahead, &member);
     if (effect->kind == EFFECT_PUT) {
-        return effect_put_member(registry, key, effect, &member);
-    }
-    if (effect->kind == EFFECT_TAGS) {
-        return effect_tag_member(registry, key, effect, &member);
+        enum board_status status =
+            layout_has_room(board_layout(&key->board), effect->member_key)
+                ? registry_board_put(registry, key, &member, effect->member_key)
+                : BOARD_FULL;
+        return status == BOARD_OK     ? EFFECT_OK
+               : status == BOARD_FULL ? EFFECT_IMPOSSIBLE
+                                      : EFFECT_OUT_OF_MEMORY;
     }
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
     }
-    registry_board_take(registry, key, &member);
-    return EFFECT_OK;
+    if (effect->kind == EFFECT_TAKE) {
+        registry_board_take(registry, key, &member);
+        return EFFECT_OK;
+    }
+    struct tag_values values;
+    unsigned full;
+    if (!tag_values_unpack(effect->value, board_layout(&key->board)->tags.count, &values)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    switch (registry_board_tag(registry, key, &member, &values, &full)) {
+    case TAGS_OK:
+    case TAGS_SAME:
+        return EFFECT_OK;
+    case TAGS_FULL:
+        return EFFECT_IMPOSSIBLE;
+    case TAGS_OUT_OF_MEMORY:
+        break;
+    }
+    return EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- members, in batches ---- */
@@ -284,15 +262,6 @@ static void effect_begin_lookup(struct lookup *ahead, const struct board *board,
     lookup_begin(ahead, board, effect->member, true);
     if (effect->kind == EFFECT_PUT) {
         lookup_begin_place(ahead, effect->member_key);
-    }
-}
-
-static void effect_fetch_key_slots(struct registry *registry, struct flight *flight,
-                                   const struct flight *before) {
-    const struct effect *effect = flight->effect;
-    flight->is_key_known = before != NULL && effect_have_same_key(before->effect, effect);
-    if (!flight->is_key_known) {
-        registry_prefetch_slots(registry, effect->database, effect->name, &flight->name);
     }
 }
 
@@ -332,7 +301,12 @@ static inline __attribute__((always_inline)) void effect_fetch(struct registry *
                                                                const struct flight *before) {
     switch (stage) {
     case STAGE_KEY_SLOTS:
-        effect_fetch_key_slots(registry, flight, before);
+        flight->is_key_known =
+            before != NULL && effect_have_same_key(before->effect, flight->effect);
+        if (!flight->is_key_known) {
+            registry_prefetch_slots(registry, flight->effect->database, flight->effect->name,
+                                    &flight->name);
+        }
         break;
     case STAGE_KEY_PLACE:
         if (!flight->is_key_known) {
@@ -469,20 +443,15 @@ static enum effect_status effect_apply_leading_members(struct registry *registry
 
 /* ---- keys ---- */
 
-static enum effect_status effect_apply_cut(struct registry *registry, struct registry_key *key,
-                                           const struct effect *effect) {
-    if (effect->rank > board_count(&key->board) ||
-        effect->count > board_count(&key->board) - effect->rank) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    registry_board_cut(registry, key, effect->rank, effect->count);
-    return EFFECT_OK;
-}
-
 enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
                                          const struct effect *effect) {
     if (effect->kind == EFFECT_CUT) {
-        return effect_apply_cut(registry, key, effect);
+        if (effect->rank > board_count(&key->board) ||
+            effect->count > board_count(&key->board) - effect->rank) {
+            return EFFECT_IMPOSSIBLE;
+        }
+        registry_board_cut(registry, key, effect->rank, effect->count);
+        return EFFECT_OK;
     }
     return effect_is_member(effect->member) ? effect_apply_member(registry, key, effect, NULL)
                                             : EFFECT_IMPOSSIBLE;
@@ -523,43 +492,15 @@ static enum effect_status effect_apply_options(struct registry *registry, struct
     return effect_status_if(registry_board_alter(registry, key, effect->options, state) != NULL);
 }
 
-static enum effect_status effect_apply_state(struct registry *registry, struct registry_key *key,
-                                             const struct effect *effect) {
-    if (key->kind != REGISTRY_BOARD || effect->state == NULL ||
-        !board_options_have_state(registry_options(key)) ||
-        !board_options_take_state(registry_options(key), effect->state)) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    registry_set_state(registry, key, effect->state);
-    return EFFECT_OK;
-}
-
 /* ---- renames and copies ---- */
-
-/* Move or copy the key's value to its successor; options: of the successor's board, held. false: no
- * memory. */
-static bool effect_fill_successor(struct registry *registry, const struct effect *effect,
-                                  struct registry_key *key, struct registry_key *successor,
-                                  const struct board_options *options) {
-    if (effect->kind == EFFECT_RENAME) {
-        registry_move_value(registry, key, successor);
-    } else if (!registry_roll_archive_give(registry, key, successor) &&
-               !registry->kinds[key->kind]->copy(registry, key, successor)) {
-        return false;
-    }
-    if (options != NULL) {
-        registry_set_options(registry, successor, options);
-        registry_give_state(successor, effect->state);
-    }
-    return true;
-}
 
 static enum effect_status effect_apply_move(struct registry *registry, struct registry_key *key,
                                             const struct effect *effect) {
     const struct board_options *options = NULL;
     if (!effect_may_put(registry, effect->to_database, effect->to_name, key->kind,
                         effect->options) ||
-        !effect_are_akin(key, effect->options)) {
+        (effect->options != NULL &&
+         !board_options_are_akin(registry_options(key), effect->options))) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->options != NULL) {
@@ -571,12 +512,19 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
         key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
-    if (successor == NULL || !effect_fill_successor(registry, effect, key, successor, options)) {
+    bool is_renamed = effect->kind == EFFECT_RENAME;
+    if (successor != NULL && is_renamed) {
+        registry_move_value(registry, key, successor);
+    } else if (successor == NULL || (!registry_roll_archive_give(registry, key, successor) &&
+                                     !registry->kinds[key->kind]->copy(registry, key, successor))) {
         memory_free(successor);
         board_options_release(&registry->options, options);
         return EFFECT_OUT_OF_MEMORY;
     }
-    bool is_renamed = effect->kind == EFFECT_RENAME;
+    if (options != NULL) {
+        registry_set_options(registry, successor, options);
+        registry_give_state(successor, effect->state);
+    }
     enum registry_walk_state state = registry_walk_state(registry, key);
     if (is_renamed) {
         registry_take(registry, key);
@@ -595,26 +543,31 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
 
 /* ---- all effects ---- */
 
-static enum effect_status effect_apply_to_value(struct registry *registry, struct registry_key *key,
-                                                const struct effect *effect) {
-    if (key->kind != effect_kind_of(effect)) {
+static enum effect_status effect_apply_one(struct registry *registry, const struct effect *effect) {
+    if (effect->kind == EFFECT_CREATE) {
+        return effect_apply_create(registry, effect);
+    }
+    if (effect->kind == EFFECT_FLUSH && effect->database < REGISTRY_DATABASES) {
+        (void)registry_flush(registry, effect->database);
+        return EFFECT_OK;
+    }
+    struct registry_key *key = effect_find(registry, effect);
+    if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
-    enum effect_status status = registry->kinds[key->kind]->apply(registry, key, effect);
-    if (status == EFFECT_OK && effect->kind != EFFECT_CUT) {
-        registry_tell(registry, effect->database, effect->name);
-    }
-    return status;
-}
-
-static enum effect_status effect_apply_to_key(struct registry *registry, struct registry_key *key,
-                                              const struct effect *effect) {
     switch (effect->kind) {
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
-        return effect_apply_to_value(registry, key, effect);
+        if (key->kind != effect_kind_of(effect)) {
+            return EFFECT_IMPOSSIBLE;
+        }
+        enum effect_status status = registry->kinds[key->kind]->apply(registry, key, effect);
+        if (status == EFFECT_OK && effect->kind != EFFECT_CUT) {
+            registry_tell(registry, effect->database, effect->name);
+        }
+        return status;
     case EFFECT_REMOVE:
         registry_remove(registry, key);
         return EFFECT_OK;
@@ -627,44 +580,19 @@ static enum effect_status effect_apply_to_key(struct registry *registry, struct 
     case EFFECT_OPTIONS:
         return effect_apply_options(registry, key, effect);
     case EFFECT_STATE:
-        return effect_apply_state(registry, key, effect);
+        if (key->kind != REGISTRY_BOARD || effect->state == NULL ||
+            !board_options_have_state(registry_options(key)) ||
+            !board_options_take_state(registry_options(key), effect->state)) {
+            return EFFECT_IMPOSSIBLE;
+        }
+        registry_set_state(registry, key, effect->state);
+        return EFFECT_OK;
     case EFFECT_CREATE:
     case EFFECT_FLUSH:
     case EFFECT_FILL:
         break;
     }
     return EFFECT_IMPOSSIBLE;
-}
-
-static enum effect_status effect_apply_one(struct registry *registry, const struct effect *effect) {
-    if (effect->kind == EFFECT_CREATE) {
-        return effect_apply_create(registry, effect);
-    }
-    if (effect->kind == EFFECT_FLUSH && effect->database < REGISTRY_DATABASES) {
-        (void)registry_flush(registry, effect->database);
-        return EFFECT_OK;
-    }
-    struct registry_key *key = effect_find(registry, effect);
-    return key != NULL ? effect_apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
-}
-
-/* A snapshot with many hashes creates many keys: prefetch where the map will put them. */
-static void effect_fetch_key_to_create(const struct registry *registry,
-                                       const struct effect *effect) {
-    struct registry_prefetch unused;
-    if (effect->kind == EFFECT_CREATE && effect->database < REGISTRY_DATABASES &&
-        effect_is_name(effect->name)) {
-        registry_prefetch_slots(registry, effect->database, effect->name, &unused);
-    }
-}
-
-/* The number of leading effects that are about boards. */
-static uint32_t effect_count_of_boards(const struct effect *effects, uint32_t count) {
-    uint32_t leading = 0;
-    while (leading < count && effect_kind_of(&effects[leading]) == REGISTRY_BOARD) {
-        leading++;
-    }
-    return leading;
 }
 
 enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
@@ -676,14 +604,21 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
     while (*applied < count && status == EFFECT_OK) {
         const struct effect *next = &effects[*applied];
         uint32_t done;
-        if (boards_end <= *applied) {
-            boards_end = *applied + effect_count_of_boards(next, count - *applied);
+        if (boards_end <= *applied) { /* where the leading effects about boards end */
+            boards_end = *applied;
+            while (boards_end < count && effect_kind_of(&effects[boards_end]) == REGISTRY_BOARD) {
+                boards_end++;
+            }
         }
         if (*applied < boards_end && effect_is_of_member(next)) {
             status = effect_apply_leading_members(registry, next, boards_end - *applied, &done);
         } else {
-            if (count - *applied > IN_FLIGHT) {
-                effect_fetch_key_to_create(registry, next + IN_FLIGHT);
+            /* A snapshot with many hashes creates many keys: prefetch where the map will put them. */
+            const struct effect *later = count - *applied > IN_FLIGHT ? next + IN_FLIGHT : next;
+            struct registry_prefetch unused;
+            if (later != next && later->kind == EFFECT_CREATE &&
+                later->database < REGISTRY_DATABASES && effect_is_name(later->name)) {
+                registry_prefetch_slots(registry, later->database, later->name, &unused);
             }
             status = effect_apply_one(registry, next);
             registry_free_after_command(registry);

@@ -128,21 +128,17 @@ struct expiry_entry expiry_first(const struct expiry *expiry) {
     return first;
 }
 
-static const char *expiry_check(const struct expiry *expiry) {
+bool expiry_validate(const struct expiry *expiry, const char **reason) {
     expiry_sum sum_ms = 0;
     for (uint32_t i = 0; i < expiry->count; i++) {
         const struct expiry_entry *entry = expiry_entry_at(expiry, i);
         if (*entry->place != i) {
-            return "expiry: an entry does not lie where its owner thinks";
+            return check_passed("expiry: an entry does not lie where its owner thinks", reason);
         }
         if (i > 0 && entry->time_ms < expiry_entry_at(expiry, (i - 1) / 2)->time_ms) {
-            return "expiry: an entry is earlier than its parent";
+            return check_passed("expiry: an entry is earlier than its parent", reason);
         }
         sum_ms += entry->time_ms;
     }
-    return sum_ms == expiry->sum_ms ? NULL : "expiry: the sum is wrong";
-}
-
-bool expiry_validate(const struct expiry *expiry, const char **reason) {
-    return check_passed(expiry_check(expiry), reason);
+    return check_passed(sum_ms == expiry->sum_ms ? NULL : "expiry: the sum is wrong", reason);
 }

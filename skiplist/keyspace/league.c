@@ -179,26 +179,6 @@ uint64_t league_count(const struct registry *registry) {
 
 /* ---- a member that comes ---- */
 
-/* Its tier, from an archive that has it; false: it has not. */
-static bool league_read(const struct board_league *league, const struct board *archive,
-                        struct bytes member, uint32_t *tier) {
-    struct board_member found;
-    board_look_up(archive, member, NULL, &found);
-    if (found.is_there) {
-        *tier =
-            league_tier_after(league, *tier, board_rank_of(archive, &found), board_count(archive));
-    }
-    return found.is_there;
-}
-
-/* One that has expired and is there all the same has members who are not settled: nothing expires now, or
- * there was no memory for it. */
-static const struct registry_key *league_find_archive(struct registry *registry, uint32_t database,
-                                                      struct bytes name, int64_t now_ms) {
-    const struct registry_key *archive = registry_find(registry, database, name, now_ms);
-    return archive != NULL ? archive : registry_find_name(registry_read(registry, database), name);
-}
-
 bool league_find_tier(struct registry *registry, const struct registry_key *league,
                       struct league_names *names, struct bytes member, struct league_entry entry,
                       const struct period *period, uint32_t now_period, int64_t now_ms,
@@ -212,11 +192,24 @@ bool league_find_tier(struct registry *registry, const struct registry_key *leag
         if (!open(context, name)) {
             return false;
         }
+        /* One that has expired and is there all the same has members who are not settled: nothing expires now, or there
+         * was no memory for it. */
         const struct registry_key *archive =
-            league_find_archive(registry, league->database, name, now_ms);
-        if (archive == NULL || (archive->kind == REGISTRY_BOARD &&
-                                league_read(options, &archive->board, member, tier))) {
+            registry_find(registry, league->database, name, now_ms);
+        if (archive == NULL) {
+            archive = registry_find_name(registry_read(registry, league->database), name);
+        }
+        if (archive == NULL) {
             break;
+        }
+        if (archive->kind == REGISTRY_BOARD) {
+            struct board_member found;
+            board_look_up(&archive->board, member, NULL, &found);
+            if (found.is_there) {
+                *tier = league_tier_after(options, *tier, board_rank_of(&archive->board, &found),
+                                          board_count(&archive->board));
+                break;
+            }
         }
         names->at[size] = '.';
         name.size = size + 1 + bytes_print_u64(names->at + size + 1, number);
@@ -275,28 +268,25 @@ static struct registry_key *league_find_of_room(const struct registry *registry,
     return league != NULL ? league : league_find(registry, number, inner, rooms);
 }
 
-/* Did the member have its last result in this archive? */
-static bool league_is_of(const struct settling *settling, uint64_t key) {
-    char text[REGISTRY_SUFFIX_MAX];
-    struct league_entry entry = league_entry_of(key);
-    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
-        return false;
-    }
-    /* Perhaps with a number behind it. */
-    size_t size = league_print_suffix(settling->period, entry.period, text);
-    return settling->suffix.size >= size && memcmp(settling->suffix.at, text, size) == 0 &&
-           (settling->suffix.size == size || settling->suffix.at[size] == '.');
-}
-
 /* false: no memory. */
 static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
     struct board_member member;
+    char text[REGISTRY_SUFFIX_MAX];
     const struct board_league *options = &registry_options(settling->league)->league;
     board_look_up(&settling->league->board, name, NULL, &member);
-    if (!member.is_there || !league_is_of(settling, member.key)) {
+    if (!member.is_there) {
         return true;
     }
+    /* Did it have its last result in this archive? There may be a number behind its name. */
     struct league_entry entry = league_entry_of(member.key);
+    if (entry.tier != settling->entry.tier || entry.room != settling->entry.room) {
+        return true;
+    }
+    size_t size = league_print_suffix(settling->period, entry.period, text);
+    if (settling->suffix.size < size || memcmp(settling->suffix.at, text, size) != 0 ||
+        (settling->suffix.size > size && settling->suffix.at[size] != '.')) {
+        return true;
+    }
     entry.tier =
         league_tier_after(options, entry.tier, rank, board_count(&settling->archive->board));
     entry.room = 0;

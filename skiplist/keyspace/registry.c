@@ -536,11 +536,6 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 
 /* ---- finding and creating ---- */
 
-/* A board with a WINDOW takes a share along, which the caller may have found before. */
-static bool registry_has_share(const struct registry_key *key) {
-    return key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
-}
-
 /* Inlined into every caller: this is on the path of every request. */
 __attribute__((always_inline)) static inline struct registry_key *
 registry_find_rolled(struct registry *registry, uint32_t database, struct bytes name,
@@ -550,7 +545,9 @@ registry_find_rolled(struct registry *registry, uint32_t database, struct bytes 
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        if (!registry->is_still && (is_to_be_made || !registry_has_share(key))) {
+        /* A board with a WINDOW takes a share along, which the caller may have found before. */
+        bool has_share = key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
+        if (!registry->is_still && (is_to_be_made || !has_share)) {
             (void)!registry_expire(registry, key);
         }
         return NULL;
@@ -1039,19 +1036,6 @@ static unsigned registry_rename_tail(const struct registry_key *key,
                                                            : NULL);
 }
 
-/* A share of a WINDOW is none under another name. *held NULL: the key has no such options. */
-static bool registry_rename_hold_renamed(struct registry *registry, const struct registry_key *key,
-                                         const struct board_options **held) {
-    struct board_options options;
-    *held = NULL;
-    if (key->kind != REGISTRY_BOARD || !registry_options(key)->window.is_share) {
-        return true;
-    }
-    board_options_without_window(registry_options(key), &options);
-    *held = board_options_hold(&registry->options, &options);
-    return *held != NULL;
-}
-
 enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
                                         uint32_t to_database, struct bytes to_name,
                                         const struct board_options *held, enum effect_kind kind,
@@ -1091,27 +1075,17 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    const struct board_options *held;
-    return registry_rename_hold_renamed(registry, key, &held)
-               ? registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME,
-                                    now_ms)
-               : REGISTRY_OUT_OF_MEMORY;
-}
-
-/* The value that the successor gets: a copy made before, which is moved, or one that is made now. */
-static bool registry_rename_take_value(struct registry *registry, const struct registry_key *key,
-                                       struct registry_key *copy, struct registry_key *successor) {
-    const struct key_kind *kind = registry->kinds[key->kind];
-    if (copy == NULL) {
-        return kind->copy(registry, key, successor);
+    const struct board_options *held = NULL;
+    if (key->kind == REGISTRY_BOARD && registry_options(key)->window.is_share) {
+        /* A share of a WINDOW is none under another name. */
+        struct board_options options;
+        board_options_without_window(registry_options(key), &options);
+        held = board_options_hold(&registry->options, &options);
+        if (held == NULL) {
+            return REGISTRY_OUT_OF_MEMORY;
+        }
     }
-    if (kind->move != NULL) {
-        kind->move(copy, successor);
-    } else {
-        memcpy(successor->value, copy->value, sizeof successor->value);
-    }
-    memory_free(copy);
-    return true;
+    return registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME, now_ms);
 }
 
 /* What is to be settled is there once, and so is a WINDOW, and the share of one. */
@@ -1144,10 +1118,19 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     }
     struct registry_key *successor = registry_rename_reserve_successor(
         registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
-    if (successor == NULL || !registry_rename_take_value(registry, key, *copy, successor)) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (successor == NULL || (*copy == NULL && !kind->copy(registry, key, successor))) {
         memory_free(successor);
         board_options_release(&registry->options, held);
         return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (*copy != NULL) { /* made before */
+        if (kind->move != NULL) {
+            kind->move(*copy, successor);
+        } else {
+            memcpy(successor->value, (*copy)->value, sizeof successor->value);
+        }
+        memory_free(*copy);
     }
     if (held != NULL) {
         registry_set_options(registry, successor, held);

@@ -297,9 +297,9 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
-/* Give a board other options and another state (NULL: what is left of its own), whose layout is the same except for START and tags. START may differ only
- * if the board is empty; of tags, see tags_alter and registry_board_tags_fit. Members beyond a CAP stay. The key may get another address, which is returned.
- * NULL: no memory, nothing changed. */
+/* Give a board other options and another state (NULL: what is left of its own). The layout is the same except for START
+ * and tags: START may differ only if the board is empty; of tags, see tags_alter and registry_board_tags_fit. Members beyond
+ * a CAP stay. The key may get another address, which is returned. NULL: no memory, nothing changed. */
 MUST_CHECK struct registry_key *registry_board_alter(struct registry *registry,
                                                      struct registry_key *key,
                                                      const struct board_options *options,

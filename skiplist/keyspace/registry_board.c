@@ -28,22 +28,6 @@ static bool registry_board_is_member_before(const struct registry_walk *walk,
                   : registry_board_is_key_before(cursor, member->key, false);
 }
 
-static void registry_board_note_put(struct registry_walk *walk, const struct board_member *member,
-                                    uint64_t packed_key) {
-    walk->was_before = member->is_there && registry_board_is_member_before(walk, member);
-    /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->is_before = registry_board_is_key_before(&walk->cursor, packed_key,
-                                                   board_is_latest(&walk->pass.open->board));
-    walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
-}
-
-static void registry_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
-    if (rank < cursor->rank) {
-        uint32_t before = cursor->rank - rank;
-        cursor->rank -= before < count ? before : count;
-    }
-}
-
 /* ---- members ---- */
 
 /* Separate from the callers, so that an unobserved change costs only a test and a jump. */
@@ -53,7 +37,12 @@ registry_board_put_observed(struct registry *registry, struct registry_key *key,
     bool is_open = registry->walk.pass.open == key;
     uint32_t rank = registry->walk.cursor.rank;
     if (is_open) {
-        registry_board_note_put(&registry->walk, member, packed_key);
+        struct registry_walk *walk = &registry->walk;
+        walk->was_before = member->is_there && registry_board_is_member_before(walk, member);
+        /* A new entry is placed behind all its equals, or (LATEST) before them. */
+        walk->is_before =
+            registry_board_is_key_before(&walk->cursor, packed_key, board_is_latest(&key->board));
+        walk->cursor.rank += (uint32_t)walk->is_before - (uint32_t)walk->was_before;
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
@@ -156,8 +145,9 @@ void registry_board_cut(struct registry *registry, struct registry_key *key, uin
         effect_emit(registry, key,
                     (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
-    if (registry->walk.pass.open == key) {
-        registry_board_note_cut(&registry->walk.cursor, rank, count);
+    uint32_t *walked = &registry->walk.cursor.rank;
+    if (registry->walk.pass.open == key && rank < *walked) {
+        *walked -= *walked - rank < count ? *walked - rank : count;
     }
     board_remove_range(&key->board, rank, count);
     registry_count_members(registry, key, -(int64_t)count);
@@ -417,15 +407,6 @@ static bool registry_board_fill(struct effect_fill *fill, struct effect *effect)
     return true;
 }
 
-static const char *registry_board_check_cursor(const struct board *board,
-                                               const struct key_cursor *cursor) {
-    uint32_t rank_min = cursor->has_last ? board_count_above(board, cursor->last) : 0;
-    uint32_t rank_max = cursor->has_last ? board_count_from(board, cursor->last) : 0;
-    return cursor->rank >= rank_min && cursor->rank <= rank_max
-               ? NULL
-               : "registry: the walk's rank is not where its last key belongs";
-}
-
 static const char *registry_board_check(const struct registry *registry,
                                         const struct registry_key *key,
                                         const struct key_cursor *cursor) {
@@ -441,7 +422,11 @@ static const char *registry_board_check(const struct registry *registry,
         return "registry: a board has no state, or one that contradicts its rules";
     }
     if (cursor != NULL) {
-        return registry_board_check_cursor(&key->board, cursor);
+        uint32_t rank_min = cursor->has_last ? board_count_above(&key->board, cursor->last) : 0;
+        uint32_t rank_max = cursor->has_last ? board_count_from(&key->board, cursor->last) : 0;
+        return cursor->rank >= rank_min && cursor->rank <= rank_max
+                   ? NULL
+                   : "registry: the walk's rank is not where its last key belongs";
     }
     return board_validate(&key->board, &reason) ? NULL : reason;
 }

@@ -32,26 +32,8 @@ static struct expiry_entry registry_expiry_first(const struct registry *registry
                           registry_first(registry, HEAP_LASTING));
 }
 
-static struct registry_key *registry_expiry_key(uint32_t *place) {
-    void *key = (char *)place - offsetof(struct registry_key, expiry_place);
-    return key;
-}
-
 /* At most so many members of a league at a time. */
 enum { SETTLED_MAX = 64 };
-
-/* Remove the key, or take a step towards that. Returns the number of keys that were as much work, of
- * at most keys_max. 0: no memory. */
-static uint32_t registry_expiry_expire(struct registry *registry, struct registry_key *key,
-                                       uint32_t keys_max) {
-    uint32_t work;
-    enum key_expiry status = registry_before_expiry(registry, key, SETTLED_MAX, &work);
-    if (status == KEY_EXPIRY_OUT_OF_MEMORY ||
-        (status == KEY_EXPIRY_READY && !registry_expire(registry, key))) {
-        return 0;
-    }
-    return work > 0 ? keys_max : 1;
-}
 
 uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
@@ -60,16 +42,26 @@ uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, u
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
         }
-        struct registry_key *key = registry_expiry_key(first.place);
+        void *at = (char *)first.place - offsetof(struct registry_key, expiry_place);
+        struct registry_key *key = at;
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
                                        : registry_roll_find_due_base(registry, key, now_ms);
-        uint32_t done = due == NULL ? registry_expiry_expire(registry, key, keys_max - count)
-                                    : registry_roll_key(registry, due, now_ms);
-        if (done == 0) {
+        if (due != NULL) {
+            if (!registry_roll_key(registry, due, now_ms)) {
+                break;
+            }
+            count++;
+            continue;
+        }
+        /* Remove the key, or take a step towards that, which is as much work as many keys. */
+        uint32_t work;
+        enum key_expiry status = registry_before_expiry(registry, key, SETTLED_MAX, &work);
+        if (status == KEY_EXPIRY_OUT_OF_MEMORY ||
+            (status == KEY_EXPIRY_READY && !registry_expire(registry, key))) {
             break;
         }
-        count += done;
+        count = work > 0 ? keys_max : count + 1;
     }
     return count;
 }

@@ -79,12 +79,24 @@ void registry_free_database_later(struct registry *registry, struct database *da
 
 /* ---- freeing ---- */
 
-/* Take the last key out of the first flushed database. The pages of its heaps hold several entries
- * each, so they are freed long before the keys are. */
-static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
+/* Select the next key to free; false: nothing is queued. */
+static bool registry_free_pick_partly_freed(struct registry *registry) {
     struct flushed_keys *flushed = registry->flushed_first;
+    if (registry->partly_freed != NULL) {
+        return true;
+    }
+    if (registry->unfreed != NULL) {
+        registry->partly_freed = registry->unfreed;
+        registry->unfreed = registry->partly_freed->next_unfreed;
+        return true;
+    }
+    if (flushed == NULL) {
+        return false;
+    }
+    /* The last key of the first flushed database. The pages of its heaps hold several entries each, so they are freed
+     * long before the keys are. */
     struct database *database = &flushed->database;
-    struct registry_key *key = registry_key_at(database, --database->count);
+    registry->partly_freed = registry_key_at(database, --database->count);
     pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
     for (uint32_t i = 0; i < HEAPS; i++) {
         pages_trim(&database->heaps[i].entries, database->count > 0);
@@ -93,60 +105,30 @@ static struct registry_key *registry_free_take_flushed_key(struct registry *regi
         registry->flushed_first = flushed->next;
         memory_free(flushed);
     }
-    return key;
-}
-
-/* Select the next key to free; false: nothing is queued. */
-static bool registry_free_pick_partly_freed(struct registry *registry) {
-    if (registry->partly_freed != NULL) {
-        return true;
-    }
-    if (registry->unfreed != NULL) {
-        registry->partly_freed = registry->unfreed;
-        registry->unfreed = registry->partly_freed->next_unfreed;
-    } else if (registry->flushed_first != NULL) {
-        registry->partly_freed = registry_free_take_flushed_key(registry);
-    } else {
-        return false;
-    }
     return true;
-}
-
-static uint32_t registry_free_less(uint32_t a, uint32_t b) {
-    return a > b ? a - b : 0;
-}
-
-/* Free a segment of a flushed database's map; false: there is none. The map is freed before the
- * keys, and nothing asks it for hashes any more. */
-static bool registry_free_flushed_map(struct registry *registry) {
-    return registry->flushed_first != NULL &&
-           !map_deinit_step(&registry->flushed_first->database.map);
-}
-
-/* Free a part of the current key; returns the work done. */
-static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
-    struct registry_key *key = registry->partly_freed;
-    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
-        memory_free(key);
-        registry->partly_freed = NULL;
-        registry->totals.unfreed--;
-        registry->totals.freed++;
-    }
-    return work;
 }
 
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
     uint32_t work_left = work_max;
     registry_free_after_command(registry);
     while (work_left > 0) {
-        if (registry_free_flushed_map(registry)) {
-            work_left = registry_free_less(work_left, SEGMENT_WORK);
+        uint32_t work = work_left;
+        /* The map of a flushed database is freed before the keys, and nothing asks it for hashes any more. */
+        if (registry->flushed_first != NULL &&
+            !map_deinit_step(&registry->flushed_first->database.map)) {
+            work = SEGMENT_WORK;
         } else if (registry_free_pick_partly_freed(registry)) {
-            work_left =
-                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
+            struct registry_key *key = registry->partly_freed;
+            if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
+                memory_free(key);
+                registry->partly_freed = NULL;
+                registry->totals.unfreed--;
+                registry->totals.freed++;
+            }
         } else {
             break;
         }
+        work_left -= work < work_left ? work : work_left;
     }
     if (work_left > 0 && registry->remains.first != NULL) {
         (void)board_free_step(registry->remains.first, work_left);

@@ -52,20 +52,6 @@ static void registry_mirror_tag_member(struct registry_mirror *mirror, struct by
     }
 }
 
-static void registry_mirror_copy_tags(struct registry_mirror *mirror, struct bytes member) {
-    const struct board *board = &mirror->key->board;
-    struct board_member found;
-    struct tag_values values;
-    if (!tags_has_values(board)) {
-        return;
-    }
-    board_look_up(board, member, NULL, &found);
-    tags_of(board, &found, &values);
-    if (values.mask != 0) {
-        registry_mirror_tag_member(mirror, member, &values);
-    }
-}
-
 /* ahead: what was looked up for it, or NULL. */
 static void registry_mirror_put_member(struct registry_mirror *mirror, struct bytes member,
                                        const struct lookup *ahead, uint64_t key) {
@@ -74,7 +60,15 @@ static void registry_mirror_put_member(struct registry_mirror *mirror, struct by
     board_look_up(board, member, ahead, &found);
     if (board_put_member(board, &found, key) == BOARD_OK) {
         mirror->copied_count = board_count(board);
-        registry_mirror_copy_tags(mirror, member);
+        const struct board *original = &mirror->key->board;
+        struct tag_values values = {.mask = 0};
+        if (tags_has_values(original)) {
+            board_look_up(original, member, NULL, &found);
+            tags_of(original, &found, &values);
+        }
+        if (values.mask != 0) {
+            registry_mirror_tag_member(mirror, member, &values);
+        }
     } else {
         registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
     }
@@ -86,31 +80,6 @@ static void registry_mirror_take_member(struct registry_mirror *mirror, struct b
     if (found.is_there) {
         board_remove_member(&mirror->copy->board, &found);
         mirror->copied_count--;
-    }
-}
-
-static void registry_mirror_move_member(struct registry_mirror *mirror, struct bytes member,
-                                        uint64_t key) {
-    bool is_latest = board_is_latest(&mirror->copy->board);
-    bool has_begun = mirror->copied_count > 0;
-    registry_mirror_take_member(mirror, member);
-    if (has_begun && (is_latest ? key < mirror->last_key : key > mirror->last_key)) {
-        registry_mirror_put_member(mirror, member, NULL, key);
-    }
-}
-
-/* Reported before the members are removed. */
-static void registry_mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t count) {
-    struct board *board = &mirror->copy->board;
-    uint32_t copied = mirror->copied_count;
-    uint32_t first =
-        board_is_latest(board) ? board_count(&mirror->key->board) - copied : 0; /* of the copy */
-    uint32_t begin = rank > first ? rank - first : 0;
-    uint32_t end = rank + count > first ? rank + count - first : 0;
-    end = end < copied ? end : copied;
-    if (begin < end) {
-        board_remove_range(board, begin, end - begin);
-        mirror->copied_count -= end - begin;
     }
 }
 
@@ -173,43 +142,26 @@ static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t
     }
 }
 
-/* A removal moves the last field into the hole, which the copy cannot follow. */
-static void registry_mirror_follow_field(struct registry_mirror *mirror,
-                                         const struct effect *effect) {
-    struct bytes value;
-    if (!hash_find(&mirror->copy->hash, effect->member, &value)) {
-        return;
-    }
-    if (effect->kind == EFFECT_PUT) {
-        registry_mirror_put_field(mirror, effect->member, effect->value);
-    } else {
-        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
-    }
-}
-
 /* ---- frozen copies ---- */
 
-/* Reported before the members are removed: they are still there. */
-static bool registry_mirror_tell_cut(struct registry_mirror *mirror, uint32_t rank,
-                                     uint32_t count) {
-    enum { FEW = 1024 };
-    struct board_cursor cursor;
-    struct board_stored entry;
-    char room[NAME_TEXT_ROOM];
-    bool is_told = count <= FEW;
-    board_cursor_seek(&mirror->key->board, rank, &cursor);
-    for (uint32_t i = 0; i < count && is_told && board_cursor_read(&cursor, &entry); i++) {
-        is_told = mirror->changed(mirror->context, name_text(entry.member, room));
-        board_cursor_next(&cursor);
-    }
-    return is_told;
-}
-
 static void registry_mirror_tell(struct registry_mirror *mirror, const struct effect *effect) {
-    bool is_told =
-        effect->kind == EFFECT_TAGS ||
-        (effect->kind == EFFECT_CUT ? registry_mirror_tell_cut(mirror, effect->rank, effect->count)
-                                    : mirror->changed(mirror->context, effect->member));
+    enum { FEW = 1024 };
+    bool is_told = true;
+    if (effect->kind == EFFECT_CUT) {
+        /* Reported before the members are removed: they are still there. */
+        struct board_cursor cursor;
+        struct board_stored entry;
+        char room[NAME_TEXT_ROOM];
+        is_told = effect->count <= FEW;
+        board_cursor_seek(&mirror->key->board, effect->rank, &cursor);
+        for (uint32_t i = 0; i < effect->count && is_told && board_cursor_read(&cursor, &entry);
+             i++) {
+            is_told = mirror->changed(mirror->context, name_text(entry.member, room));
+            board_cursor_next(&cursor);
+        }
+    } else if (effect->kind != EFFECT_TAGS) {
+        is_told = mirror->changed(mirror->context, effect->member);
+    }
     if (!is_told) {
         registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
     }
@@ -224,12 +176,30 @@ static bool registry_mirror_is_of(const struct registry_mirror *mirror,
            bytes_equal(effect->name, registry_name(mirror->copy));
 }
 
-static void registry_mirror_follow_entry(struct registry_mirror *mirror,
+static void registry_mirror_follow_field(struct registry_mirror *mirror,
                                          const struct effect *effect) {
-    if (mirror->copy->kind != REGISTRY_BOARD) {
-        registry_mirror_follow_field(mirror, effect);
-    } else if (effect->kind == EFFECT_PUT) {
-        registry_mirror_move_member(mirror, effect->member, effect->member_key);
+    struct bytes value;
+    if (!hash_find(&mirror->copy->hash, effect->member, &value)) {
+        return;
+    }
+    if (effect->kind == EFFECT_PUT) {
+        registry_mirror_put_field(mirror, effect->member, effect->value);
+    } else { /* a removal moves the last field into the hole, which the copy cannot follow */
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+    }
+}
+
+static void registry_mirror_follow_member(struct registry_mirror *mirror,
+                                          const struct effect *effect) {
+    struct board *board = &mirror->copy->board;
+    bool is_latest = board_is_latest(board);
+    if (effect->kind == EFFECT_PUT) {
+        bool has_begun = mirror->copied_count > 0;
+        registry_mirror_take_member(mirror, effect->member);
+        if (has_begun && (is_latest ? effect->member_key < mirror->last_key
+                                    : effect->member_key > mirror->last_key)) {
+            registry_mirror_put_member(mirror, effect->member, NULL, effect->member_key);
+        }
     } else if (effect->kind == EFFECT_TAKE) {
         registry_mirror_take_member(mirror, effect->member);
     } else if (effect->kind == EFFECT_TAGS) {
@@ -237,8 +207,18 @@ static void registry_mirror_follow_entry(struct registry_mirror *mirror,
         bool is_packed = tag_values_unpack(effect->value, TAGS_MAX, &values);
         CHECK(is_packed);
         registry_mirror_tag_member(mirror, effect->member, &values);
-    } else {
-        registry_mirror_cut(mirror, effect->rank, effect->count);
+    } else { /* CUT, reported before the members are removed */
+        uint32_t copied = mirror->copied_count;
+        uint32_t first =
+            is_latest ? board_count(&mirror->key->board) - copied : 0; /* of the copy */
+        uint32_t rank_end = effect->rank + effect->count;
+        uint32_t begin = effect->rank > first ? effect->rank - first : 0;
+        uint32_t end = rank_end > first ? rank_end - first : 0;
+        end = end < copied ? end : copied;
+        if (begin < end) {
+            board_remove_range(board, begin, end - begin);
+            mirror->copied_count -= end - begin;
+        }
     }
 }
 
@@ -252,9 +232,11 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
-        if (effect->key == mirror->key) {
-            (mirror->changed != NULL ? registry_mirror_tell : registry_mirror_follow_entry)(mirror,
-                                                                                            effect);
+        if (effect->key == mirror->key && mirror->changed != NULL) {
+            registry_mirror_tell(mirror, effect);
+        } else if (effect->key == mirror->key) {
+            (mirror->copy->kind == REGISTRY_BOARD ? registry_mirror_follow_member
+                                                  : registry_mirror_follow_field)(mirror, effect);
         }
         break;
     case EFFECT_OPTIONS:

@@ -60,52 +60,45 @@ struct registry_key *registry_pass_next(const struct registry *registry, struct 
 
 /* ---- what the list does ---- */
 
-/* The pass whose keys ahead end next behind this index, and at most_left at the most; NULL: none. */
-static struct registry_pass *registry_pass_behind(const struct registry *registry, uint32_t number,
-                                                  uint32_t index, uint32_t most_left) {
-    struct registry_pass *found = NULL;
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        uint32_t left = pass->left[number];
-        if (left > index && left <= most_left && (found == NULL || left < found->left[number])) {
-            found = pass;
-        }
-    }
-    return found;
-}
-
 uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
                                   uint32_t most_left) {
-    struct registry_pass *pass;
-    while ((pass = registry_pass_behind(registry, number, hole, most_left)) != NULL) {
-        uint32_t last = --pass->left[number];
+    for (;;) {
+        /* The pass whose keys ahead end next behind the hole, and at most_left at the most. */
+        struct registry_pass *found = NULL;
+        for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+            uint32_t left = pass->left[number];
+            if (left > hole && left <= most_left && (found == NULL || left < found->left[number])) {
+                found = pass;
+            }
+        }
+        if (found == NULL) {
+            return hole;
+        }
+        uint32_t last = --found->left[number];
         registry_move_key(registry_database(registry, number), last, hole);
         hole = last;
     }
-    return hole;
-}
-
-/* The pass whose keys ahead end next before this index, or there, but more than least_left; NULL: none. */
-static struct registry_pass *registry_pass_before(const struct registry *registry, uint32_t number,
-                                                  uint32_t index, uint32_t least_left) {
-    struct registry_pass *found = NULL;
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        uint32_t left = pass->left[number];
-        if (left <= index && left > least_left && (found == NULL || left > found->left[number])) {
-            found = pass;
-        }
-    }
-    return found;
 }
 
 uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
                                   uint32_t least_left) {
-    struct registry_pass *pass;
-    while ((pass = registry_pass_before(registry, number, hole, least_left)) != NULL) {
-        uint32_t first = pass->left[number]++;
+    for (;;) {
+        /* The pass whose keys ahead end next before the hole, or there, but more than least_left. */
+        struct registry_pass *found = NULL;
+        for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+            uint32_t left = pass->left[number];
+            if (left <= hole && left > least_left &&
+                (found == NULL || left > found->left[number])) {
+                found = pass;
+            }
+        }
+        if (found == NULL) {
+            return hole;
+        }
+        uint32_t first = found->left[number]++;
         registry_move_key(registry_database(registry, number), first, hole);
         hole = first;
     }
-    return hole;
 }
 
 void registry_pass_note_flush(const struct registry *registry, uint32_t number) {

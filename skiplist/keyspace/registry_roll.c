@@ -28,12 +28,8 @@ enum { NUMBERS_MAX = 1000 };
 
 /* ---- scheduling ---- */
 
-static struct expiry_entry registry_roll_first_to(const struct registry *registry) {
-    return registry_first(registry, HEAP_ROLLS);
-}
-
 static void registry_roll_note_next(struct registry *registry) {
-    struct expiry_entry first = registry_roll_first_to(registry);
+    struct expiry_entry first = registry_first(registry, HEAP_ROLLS);
     registry->roll_at_ms = first.place != NULL ? first.time_ms : INT64_MAX;
 }
 
@@ -42,17 +38,13 @@ bool registry_roll_reserve_end(struct database *database) {
            expiry_reserve(&database->heaps[HEAP_COPIES]);
 }
 
-/* Archives that are copies are made by registry_roll_archive_step; keys of another host are only here while a command
- * runs. */
-static bool registry_roll_is_in_steps(const struct registry *registry,
-                                      const struct registry_key *key) {
-    return registry_options(key)->copies && registry->outside.is_elsewhere == NULL;
-}
-
 void registry_roll_await(struct registry *registry, struct registry_key *key) {
     struct expiry *heaps = registry_database(registry, key->database)->heaps;
     struct registry_tail *tail = registry_tail(key);
-    uint32_t heap = registry_roll_is_in_steps(registry, key) ? HEAP_COPIES : HEAP_ROLLS;
+    /* Archives that are copies are made by registry_roll_archive_step; keys of another host are only here while a command
+     * runs. */
+    bool is_in_steps = registry_options(key)->copies && registry->outside.is_elsewhere == NULL;
+    uint32_t heap = is_in_steps ? HEAP_COPIES : HEAP_ROLLS;
     int64_t end_ms = registry_options(key)->period_end_ms;
     if (tail->roll_place != EXPIRY_NOWHERE && tail->roll_heap != heap) {
         expiry_remove(&heaps[tail->roll_heap], &tail->roll_place);
@@ -214,17 +206,6 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
 
 /* ---- at the end of a period ---- */
 
-static bool registry_roll_is_taken(const struct registry *registry, uint32_t number,
-                                   struct bytes name, int64_t time_ms) {
-    const struct database *database = registry_read(registry, number);
-    const struct registry_key *key = registry_find_name(database, name);
-    if (key != NULL) {
-        return !registry_has_expired(database, key, time_ms);
-    }
-    return registry->outside.is_elsewhere != NULL &&
-           registry->outside.is_elsewhere(registry->outside.listener_context, number, name);
-}
-
 /* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
  * A key that has this name at the end stays: the archive then gets a number. After a thousand, which somebody may
  * have taken on purpose, the numbers are ones that nobody can foresee. */
@@ -235,7 +216,8 @@ static struct bytes registry_roll_print_suffix(const struct registry *registry,
     struct bytes base = registry_name(key);
     const struct board_options *options = registry_options(key);
     int64_t end_ms = options->period_end_ms < now_ms ? options->period_end_ms : now_ms;
-    uint64_t seed = registry_read(registry, key->database)->hash_seed;
+    const struct database *database = registry_read(registry, key->database);
+    const struct registry_outside *outside = &registry->outside;
     size_t date_size =
         archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
     size_t size = date_size;
@@ -243,11 +225,17 @@ static struct bytes registry_roll_print_suffix(const struct registry *registry,
     memcpy(text, base.at, base.size);
     for (uint32_t number = 2;; number++) {
         memcpy(text + base.size, suffix, size);
-        if (!registry_roll_is_taken(registry, key->database,
-                                    (struct bytes){.at = text, .size = base.size + size}, end_ms)) {
+        const struct bytes name = {.at = text, .size = base.size + size};
+        const struct registry_key *other = registry_find_name(database, name);
+        bool is_taken = other != NULL ? !registry_has_expired(database, other, end_ms)
+                                      : outside->is_elsewhere != NULL &&
+                                            outside->is_elsewhere(outside->listener_context,
+                                                                  key->database, name);
+        if (!is_taken) {
             return (struct bytes){.at = suffix, .size = size};
         }
-        uint32_t hidden = (uint32_t)XXH3_64bits_withSeed(base.at, base.size, seed) + number;
+        uint32_t hidden =
+            (uint32_t)XXH3_64bits_withSeed(base.at, base.size, database->hash_seed) + number;
         suffix[date_size] = '.';
         size = date_size + 1 +
                bytes_print_u64(suffix + date_size + 1, number < NUMBERS_MAX ? number : hidden);
@@ -289,9 +277,7 @@ static bool registry_roll_slide(struct registry *registry, struct registry_key *
     return true;
 }
 
-/* false: no memory, nothing changed. */
-static bool registry_roll_end_period(struct registry *registry, struct registry_key *key,
-                                     int64_t now_ms) {
+bool registry_roll_move(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     const struct board_options *options = registry_options(key);
     if (options->window.count > 0) {
         return registry_roll_slide(registry, key, now_ms);
@@ -312,10 +298,6 @@ static bool registry_roll_end_period(struct registry *registry, struct registry_
     registry_roll_roll(registry, key, kept, &rolling, now_ms);
     registry->totals.rolled++;
     return true;
-}
-
-bool registry_roll_move(struct registry *registry, struct registry_key *key, int64_t now_ms) {
-    return registry_roll_end_period(registry, key, now_ms);
 }
 
 /* ---- archives that are copies ---- */
@@ -341,30 +323,6 @@ registry_roll_hold_next(struct registry *registry, const struct registry_key *ke
     return board_options_hold(&registry->options, &next);
 }
 
-/* The board's value as it is now: what was copied, or a copy. false: no memory. */
-static bool registry_roll_copy_value(struct registry *registry, const struct registry_key *key,
-                                     struct registry_mirror *mirror, struct registry_key *to) {
-    if (mirror == NULL) {
-        return registry->kinds[key->kind]->copy(registry, key, to);
-    }
-    registry_mirror_give(mirror, to);
-    return true;
-}
-
-/* What is reserved becomes the archive. */
-static void registry_roll_put_copy(struct registry *registry, struct registry_key *key,
-                                   const struct archive *archive, const struct rolling *rolling,
-                                   int64_t now_ms) {
-    struct registry_key *successor = rolling->successor;
-    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
-    registry_set_options(registry, successor, rolling->archived);
-    registry_give_state(successor, &rolling->state);
-    registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
-                          archive->expire_at_ms, now_ms);
-    effect_emit_move(registry, EFFECT_COPY, key, successor);
-    board_chain_put(&registry->remains, &successor->board);
-}
-
 bool registry_roll_copy(struct registry *registry, struct registry_key *key,
                         struct registry_mirror *mirror, int64_t now_ms) {
     char suffix[REGISTRY_SUFFIX_MAX];
@@ -377,15 +335,27 @@ bool registry_roll_copy(struct registry *registry, struct registry_key *key,
         board_options_release(&registry->options, next);
         return false;
     }
-    if (has_archive && !registry_roll_copy_value(registry, key, mirror, rolling.successor)) {
+    if (has_archive && mirror == NULL &&
+        !registry->kinds[key->kind]->copy(registry, key, rolling.successor)) {
         memory_free(rolling.successor);
         board_options_release(&registry->options, rolling.archived);
         board_options_release(&registry->options, next);
         return false;
     }
+    if (has_archive && mirror != NULL) {
+        registry_mirror_give(mirror, rolling.successor);
+    }
     registry_roll_tell_rolled(registry, key, has_archive ? &archive : NULL);
-    if (has_archive) {
-        registry_roll_put_copy(registry, key, &archive, &rolling, now_ms);
+    if (has_archive) { /* what is reserved becomes the archive */
+        struct registry_key *successor = rolling.successor;
+        bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
+        registry_set_options(registry, successor, rolling.archived);
+        registry_give_state(successor, &rolling.state);
+        registry_put_reserved(registry, successor,
+                              is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+                              archive.expire_at_ms, now_ms);
+        effect_emit_move(registry, EFFECT_COPY, key, successor);
+        board_chain_put(&registry->remains, &successor->board);
     }
     bool is_entered = registry_roll_enter_next(registry, key, next);
     CHECK(is_entered);
@@ -401,7 +371,7 @@ bool registry_roll_key(struct registry *registry, struct registry_key *key, int6
         return registry_expire(registry, key);
     }
     return registry_options(key)->copies ? registry_roll_copy(registry, key, NULL, now_ms)
-                                         : registry_roll_end_period(registry, key, now_ms);
+                                         : registry_roll_move(registry, key, now_ms);
 }
 
 uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
@@ -410,7 +380,7 @@ uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t k
         return 0;
     }
     while (count < keys_max) {
-        struct expiry_entry first = registry_roll_first_to(registry);
+        struct expiry_entry first = registry_first(registry, HEAP_ROLLS);
         if (first.place == NULL || first.time_ms > now_ms ||
             !registry_roll_key(registry, registry_roll_key_of_place(first.place), now_ms)) {
             break;
@@ -436,7 +406,7 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
             count += registry_options(key)->copies
                          ? registry_roll_enter_next(registry, key,
                                                     registry_roll_hold_next(registry, key, now_ms))
-                         : registry_roll_end_period(registry, key, now_ms);
+                         : registry_roll_move(registry, key, now_ms);
         }
     }
     registry_pass_end(registry, &pass);
@@ -510,27 +480,6 @@ void registry_roll_catch_up(struct registry *registry, uint32_t number, struct b
 
 /* ---- previewing due rollovers ---- */
 
-/* Will the end of its period move the board's members to an archive? */
-static bool registry_roll_has_archive(const struct database *database,
-                                      const struct registry_key *key) {
-    const struct board_options *options = registry_options(key);
-    if (options->archives_max == 0 || board_count(&key->board) == 0 || options->window.count > 0) {
-        return false;
-    }
-    return !registry_roll_expires_before(registry_expiry_in(database, key), options);
-}
-
-static void registry_roll_visit_archive(const struct registry *registry,
-                                        const struct registry_key *key, int64_t now_ms,
-                                        registry_visit_name *visit, void *context) {
-    char text[REGISTRY_NAME_MAX];
-    char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = registry_roll_print_suffix(registry, key, now_ms, suffix);
-    memcpy(text, key->name_at, key->name_size);
-    memcpy(text + key->name_size, rest.at, rest.size);
-    visit(context, (struct bytes){.at = text, .size = key->name_size + rest.size});
-}
-
 void registry_roll_visit_names(const struct registry *registry, const struct registry_key *key,
                                int64_t now_ms, registry_visit_name *visit, void *context) {
     const struct database *database = registry_read(registry, key->database);
@@ -541,14 +490,21 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
         }
         return;
     }
-    bool stays = registry_options(key)->is_created || registry_options(key)->window.count > 0;
-    if (stays && !has_expired) {
+    const struct board_options *options = registry_options(key);
+    if ((options->is_created || options->window.count > 0) && !has_expired) {
         visit(context, registry_name(key));
     }
-    if (registry_roll_has_archive(database, key) &&
-        board_options_archive_end_ms(registry_options(key)) > now_ms) {
-        registry_roll_visit_archive(registry, key, now_ms, visit, context);
+    if (options->archives_max == 0 || board_count(&key->board) == 0 || options->window.count > 0 ||
+        registry_roll_expires_before(registry_expiry_in(database, key), options) ||
+        board_options_archive_end_ms(options) <= now_ms) {
+        return; /* there is no archive then */
     }
+    char text[REGISTRY_NAME_MAX];
+    char suffix[REGISTRY_SUFFIX_MAX];
+    struct bytes rest = registry_roll_print_suffix(registry, key, now_ms, suffix);
+    memcpy(text, key->name_at, key->name_size);
+    memcpy(text + key->name_size, rest.at, rest.size);
+    visit(context, (struct bytes){.at = text, .size = key->name_size + rest.size});
 }
 
 /* ---- manual rollover ---- */
@@ -694,18 +650,6 @@ bool registry_roll_archive_limit(struct registry *registry, uint64_t room, int64
     return is_waiting || (room == 0 && registry_roll_archive_find_due(registry, now_ms) != NULL);
 }
 
-/* false: no memory. */
-static bool registry_roll_archive_begin_mirror(struct registry *registry,
-                                               const struct registry_key *key) {
-    struct registry_mirror *mirror = memory_allocate(sizeof *mirror);
-    if (mirror == NULL || !registry_mirror_begin(mirror, registry, key)) {
-        memory_free(mirror);
-        return false;
-    }
-    registry->archiving.mirror = mirror;
-    return true;
-}
-
 /* true: it is made, begun, or put off. */
 static bool registry_roll_archive_begin(struct registry *registry, struct registry_key *key,
                                         int64_t now_ms) {
@@ -716,8 +660,19 @@ static bool registry_roll_archive_begin(struct registry *registry, struct regist
         return false;
     }
     bool has_room = is_short || board_memory_size(&key->board) < archiving->room;
-    if (!has_room || !(is_short ? registry_roll_copy(registry, key, NULL, now_ms)
-                                : registry_roll_archive_begin_mirror(registry, key))) {
+    bool has_begun = false;
+    if (is_short) {
+        has_begun = registry_roll_copy(registry, key, NULL, now_ms);
+    } else if (has_room) {
+        struct registry_mirror *mirror = memory_allocate(sizeof *mirror);
+        has_begun = mirror != NULL && registry_mirror_begin(mirror, registry, key);
+        if (has_begun) {
+            archiving->mirror = mirror;
+        } else {
+            memory_free(mirror);
+        }
+    }
+    if (!has_begun) {
         archiving->is_waiting |= !has_room;
         registry_roll_archive_put_off(registry, key, now_ms + RETRY_MS);
     }

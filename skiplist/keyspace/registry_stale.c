@@ -17,20 +17,6 @@ struct ages {
     uint64_t units_end;  /* the first unit that is not stale */
 };
 
-static void registry_stale_measure(const struct layout *layout, int64_t limit_us,
-                                   struct ages *ages) {
-    const struct layout_time *time = &layout->time;
-    bool is_begun = limit_us > time->start_us;
-    uint64_t passed_us = is_begun ? (uint64_t)limit_us - (uint64_t)time->start_us : 0;
-    *ages = (struct ages){.mask = time->mask,
-                          .flip = time->is_latest ? 0 : time->mask,
-                          .units_end = passed_us / (uint64_t)time->unit_us};
-}
-
-static inline bool registry_stale_is_over(const struct ages *ages, uint64_t key) {
-    return ((key & ages->mask) ^ ages->flip) < ages->units_end;
-}
-
 bool registry_stale_may_leave(const struct registry_key *key, int64_t now_ms) {
     if (key->kind != REGISTRY_BOARD) {
         return false;
@@ -47,21 +33,6 @@ struct stretch {
     uint64_t last_key;
 };
 
-/* The stretch that begins where the run is; it goes on in the next run if this one ends (true). */
-static bool registry_stale_extend(struct board_run *run, const struct ages *ages,
-                                  struct stretch *stretch) {
-    while (run->count > 0) {
-        bool is_stale = registry_stale_is_over(ages, *run->keys);
-        if (stretch->count > 0 && is_stale != stretch->is_stale) {
-            return false;
-        }
-        struct name member;
-        stretch->is_stale = is_stale;
-        stretch->count += board_run_read_to(run, true, &stretch->last_key, &member);
-    }
-    return true;
-}
-
 /* The stretch from a rank on, of about count_max entries at the most. */
 static struct stretch registry_stale_find_stretch(const struct board *board, uint32_t rank,
                                                   uint32_t count_max, const struct ages *ages) {
@@ -70,8 +41,17 @@ static struct stretch registry_stale_find_stretch(const struct board *board, uin
     struct board_run run;
     board_cursor_seek(board, rank, &cursor);
     while (stretch.count < count_max &&
-           board_cursor_run(&cursor, true, count_max - stretch.count, &run) &&
-           registry_stale_extend(&run, ages, &stretch)) {}
+           board_cursor_run(&cursor, true, count_max - stretch.count, &run)) {
+        while (run.count > 0) {
+            bool is_stale = ((*run.keys & ages->mask) ^ ages->flip) < ages->units_end;
+            struct name member;
+            if (stretch.count > 0 && is_stale != stretch.is_stale) {
+                return stretch;
+            }
+            stretch.is_stale = is_stale;
+            stretch.count += board_run_read_to(&run, true, &stretch.last_key, &member);
+        }
+    }
     return stretch;
 }
 
@@ -79,10 +59,15 @@ uint32_t registry_stale_drop(struct registry *registry, struct registry_key *key
                              uint64_t *from_key, uint32_t *work, bool *is_done) {
     const struct board *board = &key->board;
     const struct board_options *options = registry_options(key);
-    struct ages ages;
+    const struct layout_time *time = &options->layout.time;
+    int64_t limit_us = (now_ms - options->stale_ms) * 1000;
+    uint64_t passed_us =
+        limit_us > time->start_us ? (uint64_t)limit_us - (uint64_t)time->start_us : 0;
+    const struct ages ages = {.mask = time->mask,
+                              .flip = time->is_latest ? 0 : time->mask,
+                              .units_end = passed_us / (uint64_t)time->unit_us};
     uint32_t removed_count = 0;
     uint32_t rank = board_count_above(board, *from_key);
-    registry_stale_measure(&options->layout, (now_ms - options->stale_ms) * 1000, &ages);
     *is_done = ages.units_end == 0;
     while (!*is_done && *work > 0) {
         struct stretch stretch = registry_stale_find_stretch(board, rank, *work, &ages);

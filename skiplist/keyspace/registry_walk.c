@@ -43,21 +43,6 @@ static void registry_walk_fetch_ahead(const struct database *database, uint32_t 
     }
 }
 
-/* The first key from this index on that has not expired, among the limited number examined. */
-static struct registry_key *registry_walk_find_unexpired(struct database *database, uint32_t index,
-                                                         int64_t now_ms) {
-    uint32_t left = database->count < RANDOM_WALK_MAX ? database->count : RANDOM_WALK_MAX;
-    for (; left > 0; left--) {
-        struct registry_key *key = registry_key_at(database, index);
-        registry_walk_fetch_ahead(database, index);
-        if (!registry_has_expired(database, key, now_ms) && !registry_is_hidden(key, now_ms)) {
-            return key;
-        }
-        index = index + 1 < database->count ? index + 1 : 0;
-    }
-    return NULL;
-}
-
 struct registry_key *registry_walk_random(struct registry *registry, uint32_t database,
                                           uint64_t random_bits, int64_t now_ms) {
     struct database *from = registry_database(registry, database);
@@ -81,9 +66,17 @@ struct registry_key *registry_walk_random(struct registry *registry, uint32_t da
         }
         random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
     }
-    return from->count > 0 ? registry_walk_find_unexpired(
-                                 from, registry_walk_scale_random(random_bits, from->count), now_ms)
-                           : NULL;
+    uint32_t left = from->count < RANDOM_WALK_MAX ? from->count : RANDOM_WALK_MAX;
+    uint32_t index = left > 0 ? registry_walk_scale_random(random_bits, from->count) : 0;
+    for (; left > 0; left--) {
+        struct registry_key *key = registry_key_at(from, index);
+        registry_walk_fetch_ahead(from, index);
+        if (!registry_has_expired(from, key, now_ms) && !registry_is_hidden(key, now_ms)) {
+            return key;
+        }
+        index = index + 1 < from->count ? index + 1 : 0;
+    }
+    return NULL;
 }
 
 /* ---- scanning ---- */
@@ -274,24 +267,17 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
 
 /* ---- walking ---- */
 
-/* Open the next key that is ahead. false: none left. */
-static bool registry_walk_open_next(struct registry *registry) {
-    struct registry_walk *walk = &registry->walk;
-    if (!walk->pass.is_going) {
-        return false;
-    }
-    walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
-    walk->pass.open = registry_pass_next(registry, &walk->pass, INT64_MIN);
-    walk->has_begun = false;
-    walk->cursor = (struct key_cursor){.rank = 0};
-    return walk->pass.open != NULL;
-}
-
 bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
                         struct registry_walk_piece *piece) {
     struct registry_walk *walk = &registry->walk;
     CHECK(entries_max > 0);
-    if (walk->pass.open == NULL && !registry_walk_open_next(registry)) {
+    if (walk->pass.open == NULL && walk->pass.is_going) {
+        walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
+        walk->pass.open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+        walk->has_begun = false;
+        walk->cursor = (struct key_cursor){.rank = 0};
+    }
+    if (walk->pass.open == NULL) {
         return false;
     }
     *piece = (struct registry_walk_piece){

@@ -40,14 +40,10 @@ enum client_type {
     CLIENT_MASTER, /* the link to it is no client: there are none */
 };
 
-static enum client_type client_type_of(const struct session *session) {
-    return session_is_replica(session)      ? CLIENT_REPLICA
-           : session_is_subscriber(session) ? CLIENT_PUBSUB
-                                            : CLIENT_NORMAL;
-}
-
 static bool client_has_type(const struct session *session, enum client_type type) {
-    return type == CLIENT_ANY || type == client_type_of(session);
+    return type == CLIENT_ANY || type == (session_is_replica(session)      ? CLIENT_REPLICA
+                                          : session_is_subscriber(session) ? CLIENT_PUBSUB
+                                                                           : CLIENT_NORMAL);
 }
 
 static bool client_parse_type(const struct call *call, struct bytes word, enum client_type *type) {
@@ -211,21 +207,18 @@ static bool client_has_address(const char *address, struct bytes wanted) {
     return wanted.at == NULL || bytes_equal(wanted, bytes_from_text(address));
 }
 
-static bool client_is_killed_by(const struct call *call, const struct kill_filter *filter,
-                                const struct session *session) {
-    int64_t age_s = (call->server->clock.monotonic_ms - session->created_at_ms) / 1000;
-    return !session->is_killed && client_has_type(session, filter->type) &&
-           age_s >= filter->age_s_min && (filter->id == 0 || (uint64_t)filter->id == session->id) &&
-           (filter->user == NULL || filter->user == session->user) &&
-           client_has_address(session->address, filter->address_text) &&
-           client_has_address(session->local_address, filter->local_address_text) &&
-           !(filter->is_me_spared && session == call->session);
-}
-
 /* Returns the number killed, 0 or 1. The calling client gets its reply before it is closed. */
 static int64_t client_kill_if_matching(const struct call *call, const struct kill_filter *filter,
                                        struct session *session) {
-    if (!client_is_killed_by(call, filter, session)) {
+    int64_t age_s = (call->server->clock.monotonic_ms - session->created_at_ms) / 1000;
+    bool is_meant = !session->is_killed && client_has_type(session, filter->type) &&
+                    age_s >= filter->age_s_min &&
+                    (filter->id == 0 || (uint64_t)filter->id == session->id) &&
+                    (filter->user == NULL || filter->user == session->user) &&
+                    client_has_address(session->address, filter->address_text) &&
+                    client_has_address(session->local_address, filter->local_address_text) &&
+                    !(filter->is_me_spared && session == call->session);
+    if (!is_meant) {
         return 0;
     }
     if (session == call->session) {
@@ -236,23 +229,19 @@ static int64_t client_kill_if_matching(const struct call *call, const struct kil
     return 1;
 }
 
-/* The link to the master is made anew. Returns 1 if there was one. */
-static int64_t client_kill_link(const struct call *call) {
-    struct replication *replication = &call->server->replication;
-    bool is_there =
-        replication_is_replica(replication) && replication->link > REPLICATION_LINK_CONNECT;
-    if (is_there) {
-        replicator_drop_link(replication->replicator);
-    }
-    return is_there;
-}
-
 static int64_t client_kill_matching(const struct call *call, const struct kill_filter *filter) {
     if (filter->type == CLIENT_MASTER) {
         bool has_others = filter->id != 0 || filter->address_text.at != NULL ||
                           filter->local_address_text.at != NULL || filter->user != NULL ||
                           filter->age_s_min != 0;
-        return has_others ? 0 : client_kill_link(call);
+        /* The link to the master is made anew. */
+        const struct replication *replication = &call->server->replication;
+        bool is_there = !has_others && replication_is_replica(replication) &&
+                        replication->link > REPLICATION_LINK_CONNECT;
+        if (is_there) {
+            replicator_drop_link(replication->replicator);
+        }
+        return is_there;
     }
     if (filter->id != 0) {
         struct session *session = server_find_session(call->server, (uint64_t)filter->id);
@@ -418,20 +407,6 @@ static const struct command client_reply = {
 
 /* ---- CLIENT PAUSE ---- */
 
-static bool client_parse_pause_end(const struct call *call, int64_t *until_ms) {
-    int64_t timeout_ms;
-    if (!bytes_parse_i64(call_arg(call, 2), &timeout_ms)) {
-        return call_refuse(call, "ERR timeout is not an integer or out of range");
-    }
-    if (timeout_ms < 0) {
-        return call_refuse(call, "ERR timeout is negative");
-    }
-    if (__builtin_add_overflow(call->server->clock.monotonic_ms, timeout_ms, until_ms)) {
-        return call_refuse(call, "ERR timeout is out of range");
-    }
-    return true;
-}
-
 /* A pause in progress can be extended, in duration and in scope, but not reduced. */
 static void pause_run(struct call *call) {
     struct server *server = call->server;
@@ -448,8 +423,17 @@ static void pause_run(struct call *call) {
             return;
         }
     }
-    int64_t until_ms;
-    if (!client_parse_pause_end(call, &until_ms)) {
+    int64_t timeout_ms, until_ms;
+    if (!bytes_parse_i64(call_arg(call, 2), &timeout_ms)) {
+        reply_error(call->reply, "ERR timeout is not an integer or out of range");
+        return;
+    }
+    if (timeout_ms < 0) {
+        reply_error(call->reply, "ERR timeout is negative");
+        return;
+    }
+    if (__builtin_add_overflow(server->clock.monotonic_ms, timeout_ms, &until_ms)) {
+        reply_error(call->reply, "ERR timeout is out of range");
         return;
     }
     if (server->client_pause.kind == SERVER_PAUSE_NONE ||

@@ -46,6 +46,13 @@ MUST_CHECK bool lb_archives_next_number(struct lb_archives *archives, struct byt
 /* Has this board, of such a name, the options of an archive of a board with these options? */
 bool lb_is_archive(const struct board_options *board, const struct board_options *options);
 
+/* A layout and tags in a syntax; more: what a field may have besides. */
+#define LB_LAYOUT_SYNTAX(more)                                                                     \
+    "layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "          \
+    "[SCALE scale:integer] [DOUBLE]" more                                                          \
+    ")... [TIME bits:integer unit=<US | MS | S | M | H | D> "                                      \
+    "window=[START start | END end] [LATEST]])] tags=[TAG name bits:integer]... "
+
 /* The options of a new board of this name before its options, and *next moves past the layout's words.
  * A layout given here replaces all options from the settings. Without one, layout and options come from
  * the settings. false: the error was replied. */

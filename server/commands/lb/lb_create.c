@@ -97,13 +97,8 @@ static void lb_create_run(struct call *call) {
 
 const struct command command_lb_create = {
     .name = "LB.CREATE",
-    .syntax =
-        "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer] [DOUBLE] [DECAY half-life:integer decay-unit=<S | M | H | D>])... "
-        "[TIME "
-        "bits:integer unit=<US | MS | S | M | H | D> window=[START "
-        "start | END end] [LATEST]])] tags=[TAG name bits:integer]... " BOARD_OPTIONS(
-            BOARD_OPTION_CREATE),
+    .syntax = "key " LB_LAYOUT_SYNTAX(" [DECAY half-life:integer decay-unit=<S | M | H | D>]")
+        BOARD_OPTIONS(BOARD_OPTION_CREATE),
     .reply = "<OK>",
     .summary =
         "Make an empty board with a layout and options of its own, which stays when it is empty",

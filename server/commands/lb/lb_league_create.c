@@ -113,16 +113,12 @@ static void lb_league_create_run(struct call *call) {
 
 const struct command lb_league_create = {
     .name = "CREATE",
-    .syntax =
-        "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
-        "[SCALE scale:integer] [DOUBLE])... [TIME bits:integer unit=<US | MS | S | M | H | D> "
-        "window=[START "
-        "start | END end] [LATEST]])] tags=[TAG name bits:integer]... [KEEP <LAST | BEST>] "
-        "[SETTLE <YES | NO>] [PERIOD unit=<HOUR | "
-        "DAY | WEEK | MONTH | YEAR>] [EVERY units:integer] [ON weekday] [AT hour:integer] "
-        "[FROM date] [TZ zone] (ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
-        "(DOWN members:integer) [IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
-        "WRITABLE>]",
+    .syntax = "key " LB_LAYOUT_SYNTAX(
+        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] "
+            "[PERIOD unit=<" BOARD_OPTION_PERIODS ">] [EVERY units:integer] [ON weekday] "
+            "[AT hour:integer] [FROM date] [TZ zone] (ROOM members:integer) "
+            "(TIERS tiers:integer) (UP members:integer) (DOWN members:integer) "
+            "[IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | WRITABLE>]",
     .reply = "<OK>",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -358,15 +358,18 @@ static bool combine_next_walk(struct combine *combine) {
 }
 
 static enum combine_status combine_begin_union(struct combine *combine) {
-    enum { BOARDS_APART = 4 }; /* more are likely to have members in common */
+    enum { BOARDS_APART = 4, ENTRIES_APART = 2 }; /* more are likely to have members in common */
     uint32_t largest_count;
     uint64_t sum;
     bool is_only = combine_count_boards(combine, &largest_count, &sum) == 1;
     uint64_t most = (uint64_t)largest_count * BOARDS_APART;
+    uint64_t entries = (uint64_t)largest_count * ENTRIES_APART;
+    entries = sum < entries ? sum : entries;
     combine->work.is_only = is_only;
     combine->work.at = UINT32_MAX;
-    /* Growing look-up would take some milliseconds at once. */
-    return tally_reserve(&combine->tally, largest_count, false) &&
+    /* Growing would take some milliseconds at once. */
+    return tally_reserve(&combine->tally, entries < UINT32_MAX ? (uint32_t)entries : largest_count,
+                         false) &&
                    (is_only || tally_reserve_slots(&combine->tally, sum < most ? sum : most))
                ? COMBINE_OK
                : COMBINE_OUT_OF_MEMORY;
@@ -381,11 +384,14 @@ static enum combine_status combine_begin_difference(struct combine *combine) {
         work->is_over = true;
         return COMBINE_OK;
     }
+    uint32_t count = board_count(combine->sources[0].board);
+    if (!tally_reserve(&combine->tally, count, false)) {
+        return COMBINE_OUT_OF_MEMORY;
+    }
     if (!is_marked) {
         work->order = combine_order_by_size(combine);
         return work->order != NULL ? COMBINE_OK : COMBINE_OUT_OF_MEMORY;
     }
-    uint32_t count = board_count(combine->sources[0].board);
     work->marks = memory_allocate_zeroed((count / 64 + (size_t)1) * sizeof *work->marks);
     return work->marks != NULL ? COMBINE_OK : COMBINE_OUT_OF_MEMORY;
 }
@@ -399,7 +405,9 @@ static enum combine_status combine_begin_intersection(struct combine *combine) {
     work->source = work->order[0].index;
     work->at = work->source - 1;
     work->is_over = work->order[0].word == 0;
-    return COMBINE_OK;
+    return work->is_counted || tally_reserve(&combine->tally, (uint32_t)work->order[0].word, false)
+               ? COMBINE_OK
+               : COMBINE_OUT_OF_MEMORY;
 }
 
 enum combine_status combine_begin(struct combine *combine, bool is_counted, uint64_t limit) {

@@ -43,6 +43,27 @@ class Written(unittest.TestCase):
             self.assertEqual(names(map(as_dict, each.get("arguments", []))), names(command["arguments"]), name)
         self.assertEqual(commands, {})
 
+    def test_every_option_of_a_board_is_a_word_of_its_commands(self):
+        tables = described()
+
+        def tokens(arguments):
+            return {each["token"] for each in arguments if "token" in each}.union(
+                *(tokens(each.get("arguments", [])) for each in arguments))
+
+        taken = {f"{each.get('container', '')} {each['name']}".strip(): tokens(each["arguments"])
+                 for each in tables["commands"]}
+        self.assertGreater(len(tables["options"]), 20)
+        for option in tables["options"]:
+            commands = ["LB.LEAGUE CREATE"] if option["is_of_league"] else \
+                ["LB.ALTER"] if option["word"] == "THAW" else ["LB.CREATE", "LB.ALTER"]
+            for command in commands:
+                self.assertLessEqual({option["word"], *option["words"]}, taken[command], command)
+            if "minimum" in option:
+                self.assertLess(option["minimum"], option["maximum"])
+        words = {option["word"]: option for option in tables["options"]}
+        for word in ("KEEP", "SETTLE", "PERIOD", "EVERY", "ON", "AT", "FROM", "TZ", "ARCHIVE", "ARCHIVED"):
+            self.assertLessEqual({word, *words[word]["words"]}, taken["LB.LEAGUE CREATE"])
+
     def test_every_setting_and_every_line_of_info_is_described(self):
         tables = described()
         server = process.Server()

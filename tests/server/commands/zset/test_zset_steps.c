@@ -1,5 +1,6 @@
 /* ZUNION and its relatives in steps, between which boards change, against the same commands at once. */
 #include "server/clients/job.h"
+#include "server/replication/replication.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/keyspace.h"
@@ -283,6 +284,12 @@ static uint32_t count_staged(const struct harness *h) {
     return registry_count(h->server.registry, REGISTRY_STAGING);
 }
 
+static void step_until_staged(struct harness *h, struct session *client) {
+    while (count_staged(h) == 0) {
+        assert_false(player_step(h, client));
+    }
+}
+
 ZSET_TEST(a_store_that_ends_otherwise_leaves_nothing) {
     struct random random = random_begin("ends");
     struct session *client = h->server.sessions.first, *other = harness_connect(h);
@@ -294,9 +301,7 @@ ZSET_TEST(a_store_that_ends_otherwise_leaves_nothing) {
         harness_run(h, other, "ZADD x 1 before");
         for (int end = 0; end < 3; end++) {
             player_begin(h, client, lines[i]);
-            while (count_staged(h) == 0) {
-                assert_false(player_step(h, client));
-            }
+            step_until_staged(h, client);
             if (end == 0) { /* it begins anew */
                 harness_run(h, other, "RENAME b c");
                 harness_run(h, other, "RENAME c b");
@@ -318,6 +323,64 @@ ZSET_TEST(a_store_that_ends_otherwise_leaves_nothing) {
             zset_expect(h, "EXISTS x", end < 2 ? ":1" : ":0");
         }
     }
+}
+
+ZSET_TEST(a_store_meets_what_became_of_its_destination_meanwhile) {
+    static const struct {
+        const char *change, *reply, *shown, *is;
+    } rows[] = {
+        {"DEL x", ":6000\r\n", "ZCARD x", ":6000"},
+        {"RENAME x z", ":6000\r\n", "ZCARD x", ":6000"},
+        {"RENAME hash x", ":6000\r\n", "ZCARD x", ":6000"},
+        {"EXPIRE x 100", ":6000\r\n", "TTL x", ":-1"},
+        {"RENAME capped x", ":4200\r\n", "ZCARD x", ":4200"},
+        {"RENAME tagged x", ":6000\r\n", "LB.TAGS x user:7", "[[]]"},
+        {"RENAME limited x", "-", "ZCARD x", ":0"},
+    };
+    struct random random = random_begin("meets");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        harness_run(h, other, "FLUSHALL");
+        fill(h, "a", 0, &random);
+        fill(h, "b", 0, &random);
+        fill(h, "b", MEMBERS, &random);
+        harness_run(h, other, "ZADD x 1 before");
+        harness_run(h, other, "HSET hash f v");
+        harness_run(h, other, "LB.CREATE capped LAYOUT default CAP 4200");
+        harness_run(h, other, "LB.CREATE tagged LAYOUT default TAG land 4");
+        harness_run(h, other, "LB.CREATE limited LAYOUT default LIMIT 100");
+        player_begin(h, client, "ZUNIONSTORE x 2 a b");
+        step_until_staged(h, client);
+        harness_run(h, other, rows[i].change);
+        harness_run(h, other, "WATCH x");
+        while (!player_step(h, client)) {}
+        assert_memory_equal(player_end(h, client), rows[i].reply, strlen(rows[i].reply));
+        zset_expect(h, rows[i].shown, rows[i].is);
+        assert_int_equal(count_staged(h), 0);
+        harness_run(h, other, "MULTI");
+        harness_run(h, other, "PING");
+        harness_expect(h, other, "EXEC", rows[i].reply[0] == '-' ? "*1\r\n+PONG\r\n" : "*-1\r\n");
+    }
+}
+
+ZSET_TEST(a_store_of_who_is_master_no_more_is_not_done_and_leaves_nothing_to_the_next_one) {
+    struct random random = random_begin("epochs");
+    struct session *client = h->server.sessions.first, *other = harness_connect(h);
+    fill(h, "a", 0, &random);
+    fill(h, "b", MEMBERS, &random);
+    harness_run(h, other, "ZADD x 1 before");
+    player_begin(h, client, "ZUNIONSTORE x 2 a b");
+    step_until_staged(h, client);
+    replication_begin_epoch(&h->server);
+    assert_null(client->job);
+    assert_memory_equal(harness_output(client), "-UNBLOCKED", 10);
+    assert_int_equal(count_staged(h), 1); /* its master says what becomes of it */
+    while (jobs_step(&h->server, 0, true)) {}
+    assert_int_equal(count_staged(h), 0);
+    assert_int_equal(board_count(board_of(h, "x")), 1);
+    player_begin(h, other, "ZUNIONSTORE x 2 a b");
+    while (!player_step(h, other)) {}
+    assert_string_equal(player_end(h, other), ":6000\r\n");
 }
 
 ZSET_TEST(a_store_that_finds_no_memory_leaves_the_destination_as_it_was) {
