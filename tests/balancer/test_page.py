@@ -7,7 +7,7 @@ import unittest
 
 import parts
 
-PAGE = (parts.ROOT / "docs" / "load-balancer.md").read_text()
+PAGE = (parts.ROOT / "docs" / "operate" / "behind-a-balancer.md").read_text()
 LANGUAGES = {"console": 4, "conf": 2, "haproxy": 2}
 
 
