@@ -36,9 +36,9 @@ change() {
 }
 
 redis-cli -p "$port" del arena race >/dev/null
-# A block with a prompt in it is a session; what stands below a prompt's line is the reply.
+# The blocks without a language are one session; what stands below a prompt's line is the reply.
 block '' >"$directory/plain"
-session=$(sed -n '/^\$ redis-cli$/,/^layout/p' "$directory/plain" | grep -vE '^(\$ redis-cli|layout)')
+session=$(grep -vxF '$ redis-cli' "$directory/plain")
 prompt='^127\.0\.0\.1:6379> '
 sed -n "s/$prompt//p" <<<"$session" >"$directory/commands"
 grep -v "$prompt" <<<"$session" >"$directory/replies"

@@ -1,4 +1,4 @@
-/* What README.md and the pages of docs/ say is asked of the server: every layout line parses, every
+/* What the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
  * replayed (those of moving-from-redis.md by tests/moving). A page that sets a clock is replayed in this
  * process, by that clock, except where several clients talk. The test is run from the repository's root. */
@@ -19,8 +19,8 @@
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
-static const char readme[] = "README.md", layouts[] = "docs/reference/layouts.md",
-                  moving[] = "docs/moving-from-redis.md", users[] = "docs/operate/secure.md",
+static const char layouts[] = "docs/reference/layouts.md", moving[] = "docs/moving-from-redis.md",
+                  users[] = "docs/operate/secure.md",
                   unlike_redis[] = "docs/reference/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
@@ -162,9 +162,9 @@ static void check_until(const char *layout_text, const char *said) {
 
 /* ---- the tables ---- */
 
-TEST(the_readme_table_of_layouts_is_right) {
+TEST(the_table_of_examples_is_right) {
     struct page page;
-    page_open(&page, readme, "| line | scores | ties |");
+    page_open(&page, layouts, "| line | scores | ties |");
     unsigned rows = 0;
     while (page_row(&page)) {
         assert_int_equal(page.cell_count, 3);
@@ -293,17 +293,6 @@ static void start_documented(const char *name, struct process *server) {
     const struct process_options options = {.config = config.at};
     assert_true(process_start(server, &options));
     text_free(&config);
-}
-
-TEST(the_readme_configuration_keeps_cents_on_its_boards) {
-    struct process server;
-    start_documented(readme, &server);
-    struct wire wire = wire_open(process_connect_tcp(&server));
-    wire_check(&wire, "ZADD sales:eu 12.34 ann", ":1");
-    wire_check(&wire, "ZSCORE sales:eu ann", "12.34");
-    wire_check_prefix(&wire, "ZADD sales:eu 12.345 ann", "-ERR value 12.345 has too many decimals");
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 /* A reply as the pages write it: no type marks, no brackets around the whole. */
