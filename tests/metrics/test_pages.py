@@ -1,5 +1,5 @@
-"""docs/operate/monitor.md, run as it stands, and docs/operate/alerts.md; the dashboard, the rules and the pages name metrics that
-exist."""
+"""docs/operate/monitor.md, run as it stands, and docs/operate/alerts.md; the dashboard, the rules and the
+pages name metrics that exist."""
 import json
 import re
 import subprocess
