@@ -192,7 +192,7 @@ demo: ## a server with a contest that goes on, and the address of its page (ARGS
 	@$(PARALLEL) $(SERVER)
 	@exec deploy/demo $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
-module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/cluster.md)
+module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/scale/cluster.md)
 	@.ci/install-packages build
 	@$(PARALLEL) $(MODULE)
 

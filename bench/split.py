@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A board split over a cluster of six hosts with the module (docs/cluster.md): what a call asks for, and what it costs.
+"""A board split over a cluster of six hosts with the module (docs/scale/one-board.md): what a call asks for, and what it
+costs.
 
     /usr/bin/python3 bench/split.py [--members 1000000] [--shards 1,2,4,8,16,32,64] [--equal 5000000]
 

@@ -36,7 +36,7 @@ export class BoardChanged extends Error {}
 /** The shard of a member: crc32 as in zip and PNG, of the name in UTF-8, modulo shards. */
 export function shardOf(member: Word, shards: number): number;
 
-/** One board over the keys name:{0} to name:{shards - 1}, wherever they are (docs/cluster.md). */
+/** One board over the keys name:{0} to name:{shards - 1}, wherever they are (docs/scale/one-board.md). */
 export class SplitBoard<K extends keyof Numbers = "number", F extends string = never>
     implements AsyncIterable<SplitRecord<Numbers[K], F>> {
     constructor(client: Client, name: string, options?: SplitBoardOptions<K, F>);

@@ -1,4 +1,4 @@
-// One board over many keys, and so over many machines: SplitBoard. docs/cluster.md says what it promises.
+// One board over many keys, and so over many machines: SplitBoard. docs/scale/one-board.md says what it promises.
 //
 // A member's board is that of shard crc32(name) % shards, for ever. The whole is in the order of packed key (withkey;
 // larger is better), then shard, then rank in the shard. Places are found by cuts:

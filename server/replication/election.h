@@ -1,4 +1,4 @@
-/* The decisions of failover without loss (docs/replication.md): who may vote, acknowledge and open,
+/* The decisions of failover without loss (docs/internals/replication.md): who may vote, acknowledge and open,
  * what is safe, and how long readers are answered. Pure functions of their arguments: no clock, no
  * disk, no connection.
  *

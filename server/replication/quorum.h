@@ -1,4 +1,4 @@
-/* Failover without loss: terms, votes, and what is safe (sync-replicas; docs/replication.md has the
+/* Failover without loss: terms, votes, and what is safe (sync-replicas; docs/internals/replication.md has the
  * protocol and its options, T G P F D S B L; tests/model/ explores it). What is decided is in election.h; this
  * is what happens around it: messages, the file of votes, opening.
  *

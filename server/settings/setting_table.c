@@ -12,12 +12,13 @@ static const struct setting_section network = {
 };
 static const struct setting_section tls = {
     "TLS",
-    "Encrypted connections: docs/tls.md shows how to make certificates and to change them. CONFIG "
+    "Encrypted connections: docs/operate/tls.md shows how to make certificates and to change them. "
+    "CONFIG "
     "SET of any of these reads the files again; clients that are connected stay connected.",
 };
 static const struct setting_section users = {
     "Users",
-    "Who may log in, and what each may do: docs/users.md explains the rules.",
+    "Who may log in, and what each may do: docs/operate/secure.md explains the rules.",
 };
 static const struct setting_section limits = {
     "Limits",
@@ -38,11 +39,11 @@ static const struct setting_section page = {
 };
 static const struct setting_section durability = {
     "Durability",
-    "What is kept on disk, and when: docs/durability.md explains how to choose.",
+    "What is kept on disk, and when: docs/operate/durability.md explains how to choose.",
 };
 static const struct setting_section replication = {
     "Replication",
-    "Copies of this server: docs/replication.md explains how to run them.",
+    "Copies of this server: docs/scale/replication.md explains how to run them.",
 };
 static const struct setting_section boards = {
     "Boards",
@@ -133,7 +134,7 @@ const struct setting setting_table[] = {
      "Listeners behind a balancer: the words of bind whose connections begin with a header of the "
      "PROXY protocol, version 1 or 2, and unixsocket. The client that the header names counts as "
      "the client, in CLIENT LIST, in the log, and for protected-mode. A connection without a "
-     "header is closed. \"\" means none. See docs/load-balancer.md."},
+     "header is closed. \"\" means none. See docs/operate/behind-a-balancer.md."},
     {"proxy-protocol-from", &network, SETTING_FIXED, SUBNETS(proxies), "127.0.0.1 ::1",
      "10.0.0.0/24 fd00::/64",
      "The balancers, as addresses or networks: whoever else connects to a listener of "
@@ -309,14 +310,14 @@ const struct setting setting_table[] = {
      "notice", NULL,
      "How much is logged. warning: what needs attention. notice: also what an operator wants to "
      "know. verbose and debug: for finding faults. nothing: not a line, but for crash reports. "
-     "docs/logging.md says what the lines mean."},
+     "docs/operate/log.md says what the lines mean."},
     {"shutdown-drain-timeout", &general, 0,
      INTEGER(shutdown_drain_timeout_s, 0, INT32_MAX, "seconds"), "0", "10",
      "How long SHUTDOWN and SIGTERM wait for balancers to send clients elsewhere. In that time "
      "PING is an error for connections made since then, such as a balancer's checks, and all else "
      "works. It ends early if no other client is connected. Then, and with 0 at once, the server "
      "accepts nobody, answers what it has received, and ends. SHUTDOWN NOW and a second signal "
-     "skip the wait, SHUTDOWN ABORT calls it off. See docs/load-balancer.md."},
+     "skip the wait, SHUTDOWN ABORT calls it off. See docs/operate/behind-a-balancer.md."},
     {"log-format", &general, SETTING_FIXED, CHOICE(log_format, "text", "json"), "text", NULL,
      "text: time, level, message and name=value fields. json: each line is an object with these as "
      "members, the time in UTC to the millisecond."},
@@ -332,7 +333,8 @@ const struct setting setting_table[] = {
      "local0", NULL, "Where syslog files the lines."},
     {"crash-log-enabled", &general, 0, BOOLEAN(crash_log_enabled), "yes", NULL,
      "When a signal ends the server, log where it was, which command ran, and INFO: see "
-     "docs/logging.md. With no, there is only one line. It dumps core in both cases, if the system "
+     "docs/operate/log.md. With no, there is only one line. It dumps core in both cases, if the "
+     "system "
      "allows it."},
     {"audit-log", &general, 0, BOOLEAN(audit_log), "yes", NULL,
      "Log who did what an operator may have to account for, a line each with level audit: FLUSHALL "
@@ -375,7 +377,7 @@ const struct setting setting_table[] = {
      "Keep a histogram of every command's running times, for LATENCY HISTOGRAM."},
     {"metrics-port", &monitoring, SETTING_FIXED, INTEGER(metrics_port, 0, 65535, ""), "0", "9121",
      "The TCP port that answers GET /metrics, /healthz and /readyz over HTTP. 0 opens none. "
-     "docs/monitoring.md says how to use them."},
+     "docs/operate/monitor.md says how to use them."},
     {"metrics-bind", &monitoring, SETTING_FIXED,
      TEXT(STRING, metrics_bind, 1, FILE_NAME_SIZE_MAX, "address"), "127.0.0.1", NULL,
      "The address of the metrics-port: one, or * for every IPv4 address, ::* for every IPv6 "
@@ -474,7 +476,8 @@ const struct setting setting_table[] = {
     {"appendonly", &durability, 0, BOOLEAN(appendonly), "no", NULL,
      "Write every change to a journal on disk, so that a crash loses nothing or next to nothing; "
      "appendfsync decides which. With no, a crash loses all changes since the last snapshot. "
-     "docs/durability.md helps to choose. The files are loaded at start with either value. Setting "
+     "docs/operate/durability.md helps to choose. The files are loaded at start with either value. "
+     "Setting "
      "yes on a running server writes a snapshot first; the journal's guarantees hold once that is "
      "done."},
     {"appendfsync", &durability, 0, CHOICE(appendfsync, "everysec", "always", "no"), "everysec",
@@ -493,7 +496,8 @@ const struct setting setting_table[] = {
      "7",
      "Keep superseded snapshots and journals for this many days, in the directory kept beside the "
      "current ones, instead of removing them. From them leaderboard-server --restore --until makes "
-     "a directory as it was at any second of these days: see backup.md. 0 keeps none."},
+     "a directory as it was at any second of these days: see docs/operate/backup.md. 0 keeps "
+     "none."},
     {"appendonly-keep-size", &durability, 0, SIZE(appendonly_keep_size, 0, "size"), "10gb", NULL,
      "The most that kept files may take together: of more, the oldest are removed. 0 means no "
      "limit."},
@@ -581,7 +585,8 @@ const struct setting setting_table[] = {
     {"sync-replicas", &replication, SETTING_FIXED,
      INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""), "0", NULL,
      "Answer when so many replicas have the change, too, so that no failover loses a write that "
-     "was answered: docs/replication.md explains how. Answers to readers wait for what they show. "
+     "was answered: docs/scale/no-lost-write.md explains how. Answers to readers wait for what "
+     "they show. "
      "0: do not wait. It needs replication-nodes and appendonly yes, and the same value on every "
      "server."},
     {"replication-nodes", &replication, SETTING_FIXED,

@@ -260,7 +260,7 @@ static void fault_write_info(const ucontext_t *context) {
 static void fault_write_end(const ucontext_t *context) {
     (void)context;
     struct line line = {.size = 0};
-    fault_put(&line, "report end: docs/logging.md says how to read it");
+    fault_put(&line, "report end: docs/operate/log.md says how to read it");
     fault_write_line(&line);
 }
 

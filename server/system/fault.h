@@ -8,7 +8,7 @@
  *         user="default" db=0                                                       (one line)
  *     ... warning report frame=0 module=/usr/bin/leaderboard-server offset=0x4e2d1
  *     ... warning report info used_memory:1048576
- *     ... warning report end: docs/logging.md says how to read it
+ *     ... warning report end: docs/operate/log.md says how to read it
  *
  * A signal sent by another process has sender=PID instead of the address. The arguments of the
  * command are not written: they hold members, which may be people's names, and passwords.

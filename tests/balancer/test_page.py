@@ -1,4 +1,4 @@
-"""docs/load-balancer.md: its transcripts are run, its settings are started with, and what it shows of
+"""docs/operate/behind-a-balancer.md: its transcripts are run, its settings are started with, and what it shows of
 HAProxy's configuration stands in deploy/haproxy.cfg."""
 import os
 import re
@@ -7,7 +7,7 @@ import unittest
 
 import parts
 
-PAGE = (parts.ROOT / "docs" / "load-balancer.md").read_text()
+PAGE = (parts.ROOT / "docs" / "operate" / "behind-a-balancer.md").read_text()
 LANGUAGES = {"console": 4, "conf": 2, "haproxy": 2}
 
 

@@ -1,4 +1,4 @@
-"""docs/operations.md, "Upgrade": servers that are restarted one after the other, with a hand-over between them, keep the
+"""docs/operate/upgrade.md: servers that are restarted one after the other, with a hand-over between them, keep the
 roles that they were given."""
 import unittest
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# The commands of docs/backup.md, run as they are printed, on a server of its own, in other places:
+# docs/operate/backup.md and docs/reference/export.md, run as they are printed, on a server of its own, in other places:
 # story_backup.sh SERVER [redis]. Redis has no such commands, so it is asked only for what goes back to it.
 set -u
 server=$1
 cd "$(dirname "$0")" || exit 1
-story=backup page=$PWD/../../docs/backup.md
+story=backup docs=$PWD/../../docs
 . ./page.sh
+page=$place/pages
+cat "$docs/operate/backup.md" "$docs/reference/export.md" >"$page"
 
 # The commands of the page, by name; everything happens in one directory.
 mkdir -p "$place/bin" "$place/lib/leaderboard" "$place/backups"
@@ -48,7 +50,7 @@ check "nor a file" is "$(ls "$place" | grep -c none)" 0
 run "LEADERBOARD_PASSWORD"
 check "with it, there is" is "$status" 0
 REDISCLI_AUTH=secret redis-cli CONFIG SET requirepass "" >/dev/null
-text=$(block cron "30 3" | sed 's/^30 3 \* \* \* //; s/\\%/%/')
+text=$(block cron "30 3" | sed '/^PATH=/d; s/^30 3 \* \* \* //; s/\\%/%/')
 check "the line of cron works" bash -c "PATH='$PATH'; $text >/dev/null"
 check "and names a file after the day" test -f "$place/backups/boards-$(date +%u).backup"
 run "--check /var/backups/boards.backup"

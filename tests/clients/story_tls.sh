@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# docs/tls.md, run as it is printed on a server of its own, and then what strangers do: story_tls.sh
+# docs/operate/tls.md, run as it is printed on a server of its own, and then what strangers do: story_tls.sh
 # SERVER [redis]. Redis is not asked.
 set -u
 server=$(realpath "$1")
 cd "$(dirname "$0")" || exit 1
 here=$PWD
-story=TLS page=$here/../../docs/tls.md
+story=TLS page=$here/../../docs/operate/tls.md
 . ./page.sh
 cd "$place" || exit 1
 port=$((20000 + RANDOM % 12000))

@@ -20,7 +20,7 @@
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
 static const char layouts[] = "docs/reference/layouts.md", moving[] = "docs/moving-from-redis.md",
-                  users[] = "docs/users.md",
+                  users[] = "docs/operate/secure.md",
                   unlike_redis[] = "docs/reference/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
@@ -523,12 +523,6 @@ static unsigned replay_clients(const char *name, unsigned *received_out) {
     return commands;
 }
 
-TEST(the_transcripts_of_the_page_on_users_are_replayed) {
-    unsigned received;
-    assert_int_equal(replay_clients(users, &received), 27);
-    assert_int_equal(received, 27);
-}
-
 /* ---- whole folders ---- */
 
 /* What a page's transcripts need: "> " a client, "# 2" a clock, "ann> " clients with names. */
@@ -588,6 +582,11 @@ TEST(the_cookbook_is_replayed) {
 
 TEST(the_reference_is_replayed) {
     replay_folder("docs/reference/*.md", false);
+}
+
+TEST(the_operators_pages_are_replayed) {
+    replay_folder(users, true);
+    replay_folder("docs/operate/*.md", false);
 }
 
 TEST(the_page_of_concepts_is_replayed) {

@@ -454,7 +454,16 @@ static int long_board(void) {
     return is_short_run() ? LONG_BOARD_SHORT : LONG_BOARD;
 }
 
-/* The health check of docs/durability.md, behind redis-cli. */
+static void page_has(const char *name, const char *text) {
+    size_t size;
+    char *page = file_read(name, &size);
+    if (page == NULL || strstr(page, text) == NULL) {
+        fail_msg("%s does not have %s", name, text);
+    }
+    free(page);
+}
+
+/* The health check of docs/operate/durability.md, behind redis-cli. */
 #define LOADED_CHECK "tr -d '\\r' | grep -qx loading:0"
 
 static bool check_says_loaded(const char *text) {
@@ -465,10 +474,7 @@ static bool check_says_loaded(const char *text) {
 }
 
 IN_FIXTURE(the_documented_health_check_is_the_one_that_is_tested) {
-    size_t size;
-    char *page = file_read("docs/durability.md", &size);
-    assert_non_null(strstr(page, "redis-cli INFO persistence | " LOADED_CHECK "\n"));
-    free(page);
+    page_has("docs/operate/durability.md", "redis-cli INFO persistence | " LOADED_CHECK "\n");
     assert_true(check_says_loaded("# Persistence\r\nloading:0\r\nasync_loading:0\r\n"));
     assert_false(check_says_loaded("# Persistence\r\nloading:1\r\nasync_loading:0\r\n"));
 }
@@ -739,7 +745,7 @@ IN_FIXTURE(without_a_journal_the_directory_is_not_needed_until_something_is_save
     wire_check(&wire, "ZADD a 2 y", ":1");
 }
 
-/* As docs/durability.md has it. */
+/* As docs/operate/durability.md has it. */
 IN_FIXTURE(a_copy_of_a_running_servers_directory_is_a_backup) {
     start(with_journal);
     write_story();
@@ -808,8 +814,13 @@ IN_FIXTURE(on_a_full_disk_writers_are_refused_until_there_is_room) {
     write_story();
     struct wire waiting;
     int acknowledged = write_until_full(&waiting);
-    wire_check_prefix(&wire, "ZADD late 1 other", "-MISCONF ");
+    const char *refusal = "-MISCONF Errors writing to the AOF file: No space left on device";
+    wire_check(&wire, "ZADD late 1 other", refusal);
+    page_has("docs/operate/at-3-am.md", formatted("`%s`", refusal));
     wire_check_prefix(&wire, "DEL arena", "-MISCONF ");
+    /* What comes behind the write that waits, waits too. */
+    wire_send_text(&waiting, "ZSCORE arena kim\r\n");
+    assert_true(wire_is_silent(&waiting, 200));
     assert_string_equal(info("aof_last_write_status"), "err");
     wire_check_prefix(&wire, "SAVE", "-ERR ");
     wire_check(&wire, "SHUTDOWN", "-ERR Errors trying to SHUTDOWN. Check logs.");
@@ -817,6 +828,7 @@ IN_FIXTURE(on_a_full_disk_writers_are_refused_until_there_is_room) {
     assert_int_equal(unlink(directory_join(directory, "filler")), 0);
     wait_for_info("aof_last_write_status", "ok");
     assert_string_equal(wire_reply(&waiting), ":1");
+    assert_string_equal(wire_reply(&waiting), "250");
     wire_close(&waiting);
     wire_check(&wire, "ZADD room 1 x", ":1");
     end(SIGKILL);

@@ -1,5 +1,5 @@
-"""docs/monitoring.md, run as it stands; the dashboard, the rules and the pages name metrics that
-exist."""
+"""docs/operate/monitor.md, run as it stands, and docs/operate/alerts.md; the dashboard, the rules and the
+pages name metrics that exist."""
 import json
 import re
 import subprocess
@@ -7,7 +7,8 @@ import unittest
 
 from server import ROOT, Server, names
 
-PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operate" / "monitor.md").read_text(encoding="utf-8")
+ALERTS = (ROOT / "docs" / "operate" / "alerts.md").read_text(encoding="utf-8")
 RULES = (ROOT / "deploy" / "prometheus" / "rules.yml").read_text(encoding="utf-8")
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "leaderboard.json").read_text())
 METRIC = re.compile(r"\b(?:leaderboard|process)_[a-z_]+")
@@ -70,7 +71,7 @@ class Pages(unittest.TestCase):
     def test_the_transcripts_are_what_the_server_says(self):
         count = 0
         for language, text in blocks():
-            if language != "":
+            if language != "console":
                 continue
             for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
                 command, _, expected = step.partition("\n")
@@ -81,7 +82,7 @@ class Pages(unittest.TestCase):
                 self.assertTrue(matches(expected.strip(), done.stdout.strip()),
                                 f"{command}: {done.stdout}{done.stderr}")
                 count += 1
-        self.assertEqual(count, 14)
+        self.assertEqual(count, 13)
 
     def test_the_settings_are_ours(self):
         rows = dict(line.split() for line in self.conf.splitlines())
@@ -95,11 +96,11 @@ class Pages(unittest.TestCase):
         shown = [text for language, text in blocks() if language == "yaml"]
         self.assertEqual(len(shown), 1)
         self.assertIn(shown[0], config)
-        self.assertEqual({language for language, _ in blocks()}, {"", "conf", "yaml"})
+        self.assertEqual({language for language, _ in blocks()}, {"console", "conf", "yaml"})
 
     def test_each_alert_has_its_advice(self):
         alerts = re.findall(r"- alert: (\w+)", RULES)
-        advice = re.findall(r"^\| `(Leaderboard\w+)` \|", PAGE, re.M)
+        advice = re.findall(r"^\| `(Leaderboard\w+)` \|", ALERTS, re.M)
         self.assertEqual(alerts, advice)
         tests = (ROOT / "deploy" / "prometheus" / "rules_test.yml").read_text(encoding="utf-8")
         for alert in alerts:
@@ -108,7 +109,7 @@ class Pages(unittest.TestCase):
     def test_whatever_names_a_metric_names_one_that_exists(self):
         known = self.known()
         for place, text in (("dashboard", "\n".join(expressions())), ("rules", RULES),
-                            ("monitoring.md", PAGE)):
+                            ("monitor.md", PAGE), ("alerts.md", ALERTS)):
             wrong = set(METRIC.findall(text)) - known - LABELS
             self.assertEqual(wrong, set(), place)
         self.assertGreater(len(expressions()), 40)

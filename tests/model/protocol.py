@@ -2,7 +2,7 @@
 
 n nodes. A write is answered when the master and K replicas hold it; a promoted node opens when
 n - K nodes, itself included, have voted for its term. The rules have the letters of
-docs/replication.md:
+docs/internals/replication.md:
 
   T  each stretch of history has a term; the highest that a node has voted for is on disk, and decides
   G  a write is answered when K replicas have acknowledged it in the master's own term

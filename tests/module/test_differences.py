@@ -1,4 +1,4 @@
-"""What docs/cluster.md says differs between the server and the module is what differs, and nothing else."""
+"""What docs/reference/module.md says differs between the server and the module is what differs, and nothing else."""
 import re
 import unittest
 
@@ -12,13 +12,13 @@ LATER = {"client|no-touch", "client|setinfo"}  # Redis 7.0 does not have them
 
 
 def page():
-    return (ROOT / "docs" / "cluster.md").read_text()
+    return (ROOT / "docs" / "reference" / "module.md").read_text()
 
 
 def row(begin):
     """The cells of the line of the table that begins so."""
     found = re.search(rf"^\| ({re.escape(begin)}.*) \|$", page(), re.M)
-    assert found, f"docs/cluster.md has no line '{begin}'"
+    assert found, f"docs/reference/module.md has no line '{begin}'"
     return found.group(1).split(" | ")
 
 

@@ -120,7 +120,7 @@ class Leaving(Pair, unittest.TestCase):
                    for i in range(info["connected_slaves"]))
 
     def cut_over(self):
-        """As docs/cluster.md says."""
+        """As docs/scale/server-and-module.md says."""
         self.ours.execute_command("CLIENT", "PAUSE", 120000, "WRITE")
         wait_until(lambda: not follow.expires_soon(self.ours), "no key expires while the two are compared")
         wait_until(self.has_everything, lambda: f"Redis has everything: {self.ours.info('replication')}")

@@ -382,7 +382,7 @@ static bool begins_with(struct bytes reply, const char *text) {
     return reply.size >= size && memcmp(reply.at, text, size) == 0;
 }
 
-/* Replies with these say where the module differs, and docs/cluster.md says so. */
+/* Replies with these say where the module differs, and docs/reference/module.md says so. */
 static bool is_known_difference(struct bytes expected, struct bytes got) {
     return begins_with(got, "-EXECABORT") || begins_with(expected, "-TOOLONG") ||
            begins_with(expected, "-ERR the reply would be longer");

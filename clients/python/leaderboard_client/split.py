@@ -1,4 +1,4 @@
-"""One board larger than a machine: SplitBoard. docs/cluster.md says what it promises.
+"""One board larger than a machine: SplitBoard. docs/scale/one-board.md says what it promises.
 
     board = SplitBoard(cluster, "arena", shards=16)      boards arena:{0} .. arena:{15}, wherever they are
     board.create(fields="FIELD points 23 TIME 41 MS")

@@ -1,4 +1,4 @@
-/* LB.ABOVE and LB.CUTS: places by packed keys, for clients that read one board from several (docs/cluster.md).
+/* LB.ABOVE and LB.CUTS: places by packed keys, for clients that read one board from several (docs/scale/one-board.md).
  *
  *     rank   0    1    2    3    4        LB.ABOVE board 70 =70 10       1 3 5
  *     key   90   70   70   40   20        LB.CUTS board 3                [0 90] [2 70] [4 20]
