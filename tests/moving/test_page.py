@@ -1,8 +1,11 @@
-"""The chooser, and the pages as a whole."""
+"""The chooser, the pages as a whole, and those that move no scores."""
 import re
+import subprocess
 import unittest
 
 import page
+import process
+from moving import Moving
 
 DEFAULT = "FIELD score 33 SIGNED TIME 31 S"
 
@@ -33,3 +36,36 @@ class Pages(unittest.TestCase):
         for cells in self.packings:
             layout = re.match("`([^`]*)`", cells[1])
             self.assertEqual(self.pages[self.target(cells[0])].layouts()[0], layout[1] if layout else DEFAULT)
+
+    def test_tables_of_pages_with_a_clock_have_commands_that_are_replayed(self):
+        clocked = [one for one in self.pages.values() if one.has_clock()]
+        self.assertGreaterEqual(len(clocked), 2)
+        for one in clocked:
+            typed = {line[2:].split("   ")[0] for line in one.lines if line.startswith("> ")}
+            cells = [line.strip("| ").split(" | ")[-1] for line in one.lines if line.startswith("| ")]
+            commands = {cell.strip("`") for cell in cells if re.fullmatch("`(LB|Z[A-Z]+).* .*`", cell)}
+            self.assertTrue(commands, one.name)
+            self.assertLessEqual(commands, typed, one.name)
+
+    def test_what_a_redis_conf_is_told(self):
+        """The page's file, its command, and what that prints."""
+        conf = Moving.pages["redis-conf"]
+        directory = process.new_directory()
+        (directory / "redis.conf").write_text(conf.block("conf", 0))
+        command = conf.block("sh", 0).split()
+        self.assertEqual(command[0], "leaderboard-server")
+        done = subprocess.run([process.PROGRAM, *command[1:]], cwd=directory, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.stdout, conf.block("text", 0))
+        self.assertNotEqual(done.returncode, 0)
+        self.check_columns(conf, directory / "one.conf")
+
+    def check_columns(self, conf, path):
+        """A setting of the first column is known, one of the second is not."""
+        rows = [line.strip("|").split(" | ") for line in conf.lines if line.startswith("| `")]
+        for column, is_known in (0, True), (1, False):
+            for name in re.findall("`([^`]*)`", " ".join(row[column] for row in rows)):
+                path.write_text(f"{name.replace('*', 'port')}\n")
+                done = subprocess.run([process.PROGRAM, "--check-config", path], text=True, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT)
+                self.assertEqual("unknown setting" not in done.stdout, is_known, done.stdout)
