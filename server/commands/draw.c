@@ -15,9 +15,8 @@ enum {
     WALKED_PER_DRAW = 8,
 };
 
-bool draw_read(const struct call *call, const char *word, struct draw *draw) {
-    uint32_t arg_count = call->request->count;
-    *draw = (struct draw){.is_one = arg_count == 2, .count = 1};
+bool draw_read(const struct call *call, struct draw *draw) {
+    *draw = (struct draw){.is_one = call->request->count == 2, .count = 1};
     if (draw->is_one) {
         return true;
     }
@@ -29,9 +28,8 @@ bool draw_read(const struct call *call, const char *word, struct draw *draw) {
             call, "ERR value is out of range, value must between %" PRId64 " and %" PRId64,
             -INT64_MAX, INT64_MAX);
     }
-    draw->with_values = arg_count == 4 && call_arg_is(call, 3, word);
-    if (arg_count > 3 && !draw->with_values) {
-        return call_syntax_error(call);
+    if (!syntax_read(call, draw)) {
+        return false;
     }
     bool is_double_too_many = draw->count < -INT64_MAX / 2 || draw->count > INT64_MAX / 2;
     if ((draw->with_values && is_double_too_many) || draw->count < -REPEATS_MAX) {
@@ -46,10 +44,10 @@ static bool draw_is_walk(int64_t count, uint32_t size) {
     return count >= size / WALK_RATIO;
 }
 
-uint64_t draw_work(const struct cost_view *view, const char *word) {
+uint64_t draw_work(const struct cost_view *view) {
     struct draw draw;
     uint32_t size = cost_size(view, 1);
-    if (!draw_read(view->call, word, &draw) || size == 0) {
+    if (!draw_read(view->call, &draw) || size == 0) {
         return 0;
     }
     if (draw.count < 0) {

@@ -7,6 +7,7 @@
 #define SERVER_DRAW_H
 
 #include "server/dispatch/cost.h"
+#include "server/dispatch/syntax.h"
 
 /* The arguments. */
 struct draw {
@@ -14,6 +15,12 @@ struct draw {
     int64_t count;
     bool with_values; /* the word behind the count was given */
 };
+
+/* For a syntax of "options=[count:integer [WORD]]". */
+#define DRAW_BINDINGS(word)                                                                        \
+    (const struct binding[]) {                                                                     \
+        {BIND(word, struct draw, with_values), .repeat = BINDING_ONCE}, {0},                       \
+    }
 
 enum { DRAW_GROUP = 16 };
 /* What is drawn from. */
@@ -28,10 +35,10 @@ struct draw_source {
     void (*walk)(const struct draw_source *source, uint32_t count, bool with_values);
 };
 
-/* Read the count, and the word (WITHSCORES) if it is given. false: the error was replied. */
-MUST_CHECK bool draw_read(const struct call *call, const char *word, struct draw *draw);
+/* false: the error was replied. */
+MUST_CHECK bool draw_read(const struct call *call, struct draw *draw);
 /* The number of draws, for the cost of a command. */
-uint64_t draw_work(const struct cost_view *view, const char *word);
+uint64_t draw_work(const struct cost_view *view);
 /* Draw and reply. */
 void draw_reply(const struct draw_source *source, const struct draw *draw);
 

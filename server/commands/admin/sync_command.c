@@ -59,7 +59,7 @@ static void psync_run(struct call *call) {
 
 const struct command command_lb_sync = {
     .name = "LB.SYNC",
-    .syntax = "replication-id group:integer args=[FAILOVER | PULL term]",
+    .syntax = "replication-id group:integer [args=<failover=(FAILOVER) | pull=(PULL term)>]",
     .bindings = sync_bindings,
     .reply = "s",
     .summary = "Sent by replicas: all groups of effects from this one on, or a full copy",

@@ -1,8 +1,6 @@
 /* HRANDFIELD: fields drawn uniformly at random (server/commands/draw.h). */
 #include "server/commands/draw.h"
 
-static const char with_values[] = "WITHVALUES";
-
 static void hash_random_reply_pair(const struct call *call, const struct hash_pair *pair,
                                    bool with_value) {
     if (with_value && call->reply->version > 2) {
@@ -39,7 +37,7 @@ static void hash_random_walk(const struct draw_source *source, uint32_t count, b
 static void hrandfield_run(struct call *call) {
     struct draw draw;
     const struct hash *hash;
-    if (draw_read(call, with_values, &draw) && call_find_hash(call, call_arg(call, 1), &hash)) {
+    if (draw_read(call, &draw) && call_find_hash(call, call_arg(call, 1), &hash)) {
         draw_reply(&(const struct draw_source){.call = call,
                                                .value = hash,
                                                .size = hash != NULL ? hash_count(hash) : 0,
@@ -49,19 +47,15 @@ static void hrandfield_run(struct call *call) {
     }
 }
 
-static uint64_t hash_random_count_draws(const struct cost_view *view) {
-    return draw_work(view, with_values);
-}
-
 const struct command command_hrandfield = {
     .name = "HRANDFIELD",
     .syntax = "key options=[count:integer [WITHVALUES]]",
+    .bindings = DRAW_BINDINGS("WITHVALUES"),
     .reply = "s?|[s]|WITHVALUES=[[field:s value:s]...]",
     .summary = "Fields drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m) in the fields drawn, O(n) in the fields of the hash when m is large",
     .flags = COMMAND_READ,
     .reads_hash = true,
-    .cost = COST(COMMAND_BY_PRODUCT, hash_random_count_draws, 150, 0, "draw",
-                 "fewer of them at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, draw_work, 150, 0, "draw", "fewer of them at a time"),
     .run = hrandfield_run,
 };

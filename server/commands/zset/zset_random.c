@@ -2,8 +2,6 @@
 #include "server/commands/draw.h"
 #include "server/commands/zset/zset.h"
 
-static const char with_scores[] = "WITHSCORES";
-
 static enum zset_shape zset_random_shape(const struct call *call, bool with_values) {
     return with_values ? zset_shape_with_scores(call) : ZSET_MEMBERS;
 }
@@ -37,14 +35,10 @@ static void zset_random_walk(const struct draw_source *source, uint32_t count, b
     }
 }
 
-static uint64_t zset_random_count_draws(const struct cost_view *view) {
-    return draw_work(view, with_scores);
-}
-
 static void zrandmember_run(struct call *call) {
     struct draw draw;
     const struct board *board;
-    if (draw_read(call, with_scores, &draw) && call_find_board(call, call_arg(call, 1), &board)) {
+    if (draw_read(call, &draw) && call_find_board(call, call_arg(call, 1), &board)) {
         draw_reply(&(const struct draw_source){.call = call,
                                                .value = board,
                                                .size = board != NULL ? board_count(board) : 0,
@@ -57,11 +51,11 @@ static void zrandmember_run(struct call *call) {
 const struct command command_zrandmember = {
     .name = "ZRANDMEMBER",
     .syntax = "key options=[count:integer [WITHSCORES]]",
+    .bindings = DRAW_BINDINGS("WITHSCORES"),
     .reply = "s?|[s]|WITHSCORES=[[member:s score:n]...]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_random_count_draws, 180, 0, "draw",
-                 "fewer of them at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, draw_work, 180, 0, "draw", "fewer of them at a time"),
     .run = zrandmember_run,
 };

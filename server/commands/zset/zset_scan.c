@@ -9,18 +9,17 @@ struct zscan {
     int64_t now_us;
 };
 
-static const struct binding zscan_bindings[] = {SCANNING_OPTIONS, {0}};
-
-static bool zset_scan_read_options(const struct call *call, struct zscan *scan) {
-    uint32_t index = 3;
-    if (!syntax_read_options(call, &index, scan)) {
-        return false;
-    }
-    if (index < call->request->count && call_arg_is(call, index, "NOVALUES")) {
-        return call_refuse(call, "ERR NOVALUES option can only be used in HSCAN");
-    }
-    return index == call->request->count || call_syntax_error(call);
+static bool zset_scan_refuse_novalues(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    (void)target;
+    return call_refuse(call, "ERR NOVALUES option can only be used in HSCAN");
 }
+
+static const struct binding zscan_bindings[] = {
+    SCANNING_OPTIONS,
+    {"NOVALUES", .read = zset_scan_refuse_novalues},
+    {0},
+};
 
 /* Scores are bulk strings here, in RESP3, too. */
 static void zset_scan_visit(void *context, const struct board_stored *entry) {
@@ -75,7 +74,7 @@ static void zscan_run(struct call *call) {
     scanning_begin(&scan.scanning, call, &glob);
     if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
         !call_find_board(call, call_arg(call, 1), &scan.board) ||
-        (scan.board != NULL && !zset_scan_read_options(call, &scan))) {
+        (scan.board != NULL && !syntax_read(call, &scan))) {
         return;
     }
     struct scan_limits limits = scanning_limits(&scan.scanning);
@@ -90,6 +89,7 @@ static void zscan_run(struct call *call) {
 const struct command command_zscan = {
     .name = "ZSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
+    .hidden_syntax = "[NOVALUES]",
     .bindings = zscan_bindings,
     .reply = "[cursor:s members:[member:s score:s ...]]",
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
