@@ -223,13 +223,6 @@ static void acl_tokens_take_user(struct acl_tokens *tokens, const struct acl_use
     }
 }
 
-static void acl_tokens_clear(struct acl_tokens *tokens) {
-    for (uint32_t i = 0; i < tokens->capacity; i++) {
-        tokens->at[i].user = NULL;
-    }
-    tokens->count = 0;
-}
-
 struct acl_user *acl_tokens_find(const struct acl_tokens *tokens,
                                  const char digest[DIGEST_TEXT_SIZE]) {
     uint64_t key = acl_token_key(digest);
@@ -643,7 +636,10 @@ bool acl_users_have_token_of(const struct acl_users *users, const struct acl_use
 
 /* Users have moved: lead to where they are. There is room for their tokens. */
 static void acl_user_find_tokens_again(struct acl_users *users) {
-    acl_tokens_clear(&users->tokens);
+    for (uint32_t i = 0; i < users->tokens.capacity; i++) {
+        users->tokens.at[i].user = NULL;
+    }
+    users->tokens.count = 0;
     for (uint32_t i = 0; i < users->count; i++) {
         acl_tokens_put_user(&users->tokens, users->at[i]);
     }

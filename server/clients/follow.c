@@ -723,13 +723,6 @@ static void follow_end_rests(struct follows *follows, int64_t monotonic_ms) {
     }
 }
 
-/* A board with many channels rests longer, so that it takes a small share of the time. */
-static void follow_end_check(struct server *server, struct followed_board *board) {
-    board->rest_until_ms =
-        server->clock.monotonic_ms + FOLLOW_REST_MS + board->channel_count / CHANNELS_PER_REST_MS;
-    follow_happen(&server->follows, board, CHECK_ENDS);
-}
-
 bool follow_step(struct server *server) {
     struct follows *follows = &server->follows;
     struct followed_board *board;
@@ -748,7 +741,10 @@ bool follow_step(struct server *server) {
             work += follow_tell(server, board->check, server->settings.notify_board_events);
         }
         if (board->check == NULL) {
-            follow_end_check(server, board);
+            /* A board with many channels rests longer, so that it takes a small share of the time. */
+            board->rest_until_ms = server->clock.monotonic_ms + FOLLOW_REST_MS +
+                                   board->channel_count / CHANNELS_PER_REST_MS;
+            follow_happen(follows, board, CHECK_ENDS);
         }
     }
     return board != NULL;

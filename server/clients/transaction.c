@@ -55,14 +55,6 @@ static void *transaction_allocate(struct transaction *transaction, size_t size) 
     return at;
 }
 
-static size_t transaction_arguments_size(const struct request *request) {
-    size_t size = request->count * sizeof request->args[0];
-    for (uint32_t i = 0; i < request->count; i++) {
-        size += request->args[i].size;
-    }
-    return size;
-}
-
 static void transaction_copy_arguments(struct transaction_request *queued,
                                        const struct request *request) {
     char *at = (char *)&queued->args[request->count];
@@ -78,8 +70,11 @@ static void transaction_copy_arguments(struct transaction_request *queued,
 
 bool transaction_queue(struct transaction *transaction, const struct request *request,
                        uint32_t command, unsigned command_flags) {
-    struct transaction_request *queued =
-        transaction_allocate(transaction, sizeof *queued + transaction_arguments_size(request));
+    size_t size = sizeof(struct transaction_request) + request->count * sizeof request->args[0];
+    for (uint32_t i = 0; i < request->count; i++) {
+        size += request->args[i].size;
+    }
+    struct transaction_request *queued = transaction_allocate(transaction, size);
     if (queued == NULL) {
         return false;
     }

@@ -3,16 +3,6 @@
 
 enum { ENDED_AT_ONCE = 64 }; /* watches freed after lists were emptied */
 
-static void watch_link(struct watches *watches, struct watch_list *list) {
-    list->next = watches->first;
-    list->at = &watches->first;
-    if (list->next != NULL) {
-        list->next->at = &list->next;
-    }
-    watches->first = list;
-    watches->client_count++;
-}
-
 static void watch_unlink(struct watches *watches, struct watch_list *list) {
     *list->at = list->next;
     if (list->next != NULL) {
@@ -35,7 +25,13 @@ bool watch_add(struct watches *watches, struct watch_list *list, uint32_t databa
         return false;
     }
     if (was_empty) {
-        watch_link(watches, list);
+        list->next = watches->first;
+        list->at = &watches->first;
+        if (list->next != NULL) {
+            list->next->at = &list->next;
+        }
+        watches->first = list;
+        watches->client_count++;
     }
     if (is_held) {
         list->held_databases |= (uint16_t)(1U << database);

@@ -20,26 +20,42 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
     return is_share ? share : NULL;
 }
 
-void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
-                        struct window_shares *shares) {
-    const struct board_options *options = registry_options(key);
-    const struct board_state *state = registry_state(key);
-    int64_t start_ms = state->from_ms;
+void window_begin_shares(const struct registry_key *key, struct window_shares *shares) {
     shares->key = key;
     shares->has_first = false;
+    shares->left = registry_state(key)->left;
     shares->count = 0;
+    shares->period_count = 0;
+    shares->next_ms = registry_state(key)->from_ms;
     shares->is_board_changed = false;
-    for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= options->period_start_ms; i++) {
+}
+
+bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
+                             struct window_shares *shares) {
+    const struct registry_key *key = shares->key;
+    const struct board_options *options = registry_options(key);
+    uint32_t end = shares->period_count + count;
+    end = end < WINDOW_SHARES_MAX ? end : WINDOW_SHARES_MAX;
+    for (; shares->period_count < end && shares->next_ms <= options->period_start_ms;
+         shares->period_count++) {
         bool is_taken;
-        struct registry_key *share = window_find_share(registry, key, start_ms, now_ms, &is_taken);
+        struct registry_key *share =
+            window_find_share(registry, key, shares->next_ms, now_ms, &is_taken);
         if (share != NULL) {
-            shares->has_first |= start_ms == state->from_ms;
+            shares->has_first |= shares->period_count == 0;
             shares->are_changed[shares->count] = false;
             shares->at[shares->count++] = share;
         }
-        start_ms = period_start_after(&options->period, start_ms, 1);
+        shares->next_ms = period_start_after(&options->period, shares->next_ms, 1);
     }
-    shares->left = state->left;
+    return shares->period_count == WINDOW_SHARES_MAX || shares->next_ms > options->period_start_ms;
+}
+
+void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
+                        struct window_shares *shares) {
+    window_begin_shares(key, shares);
+    (void)window_find_more_shares(registry, now_ms, WINDOW_SHARES_MAX, shares);
+    shares->left = registry_state(key)->left;
 }
 
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,

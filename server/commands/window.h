@@ -35,12 +35,18 @@ struct window_shares {
     bool has_first;                 /* at[0] is the one of from_ms */
     uint32_t left;                  /* of that one: so many have left */
     uint32_t count;
+    uint32_t period_count; /* that were looked for, */
+    int64_t next_ms;       /* and when the next one of them begins */
     struct registry_key *at[WINDOW_SHARES_MAX];
     bool are_changed[WINDOW_SHARES_MAX]; /* by window_take, */
     bool is_board_changed;               /* and the board as well */
 };
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares);
+/* The same in pieces of so many periods, while the board and its shares are there. true: that was the last one. */
+void window_begin_shares(const struct registry_key *key, struct window_shares *shares);
+bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
+                             struct window_shares *shares);
 /* The share of the period that begins then; NULL: there is none. *is_taken: its name is another
  * key's. */
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,

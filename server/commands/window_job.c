@@ -13,6 +13,7 @@ enum {
     PASS_COUNT = 32, /* keys passed in a step */
     STEP_MEMBERS = WINDOW_VALUES_MAX,
     STEP_LOOKUPS = 768, /* in shares, at most; 60 to 150 ns each */
+    STEP_PERIODS = 128, /* whose shares are found in a step, at most; a microsecond each */
 };
 
 /* A board that has to do; its name follows. */
@@ -33,7 +34,8 @@ struct window_job {
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
-    bool has_shares;       /* these are still those of the first board; */
+    bool has_shares;       /* these are still those of the first board, */
+    bool lacks_shares;     /* but not yet all of them; */
     int64_t running_ms;    /* the last one's period begins then */
     struct window_shares shares;
     struct window_shares
@@ -65,6 +67,7 @@ static void window_job_pop(struct window_job *job) {
     struct window_due due = window_job_first(job, &name);
     job->at += sizeof due + due.name_size;
     job->has_shares = false;
+    job->lacks_shares = false;
     window_job_rewind(job);
 }
 
@@ -133,29 +136,39 @@ static bool window_job_may_have_zero(const struct window_job *job,
              layout_ordinal(&options->layout, board_at(&share->board, count - 1).key, 0) == 0));
 }
 
-static void window_job_find_with_zero(struct window_job *job) {
-    const struct window_shares *shares = &job->shares;
-    job->with_zero.key = shares->key;
+static void window_job_begin_shares(struct window_job *job, const struct registry_key *key) {
+    window_begin_shares(key, &job->shares);
+    job->running_ms = registry_options(key)->period_start_ms;
+    job->with_zero.key = key;
     job->with_zero.has_first = false; /* it leaves */
     job->with_zero.count = 0;
-    for (uint32_t i = shares->has_first; i < shares->count; i++) {
-        if (window_job_may_have_zero(job, shares->at[i])) {
-            job->with_zero.at[job->with_zero.count++] = shares->at[i];
-        }
-    }
 }
 
+/* Those of the first board; NULL: the next step finds more of them. */
 static struct window_shares *window_job_shares(struct window_job *job,
                                                const struct registry_key *key) {
     struct window_shares *shares = &job->shares;
-    if (!job->has_shares) {
-        job->has_shares = true; /* unless one is gone by the time that the others are found */
-        window_find_shares(job->server->registry, key, job->server->clock.now_ms, shares);
-        job->running_ms = registry_options(key)->period_start_ms;
-        window_job_find_with_zero(job);
+    if (!job->has_shares || job->lacks_shares) {
+        uint32_t count = STEP_PERIODS;
+        if (!job->has_shares) {
+            /* Where keys come and go so often that the last search had no end, this one is a single step. */
+            count = job->lacks_shares ? WINDOW_SHARES_MAX : STEP_PERIODS;
+            job->has_shares = true; /* unless one is gone by the time that the others are found */
+            window_job_begin_shares(job, key);
+        }
+        uint32_t begin = shares->count;
+        job->lacks_shares = !window_find_more_shares(job->server->registry,
+                                                     job->server->clock.now_ms, count, shares);
+        begin = begin > 0 ? begin : shares->has_first;
+        for (uint32_t i = begin; i < shares->count; i++) {
+            if (!registry_options(key)->window.is_best &&
+                window_job_may_have_zero(job, shares->at[i])) {
+                job->with_zero.at[job->with_zero.count++] = shares->at[i];
+            }
+        }
     }
     shares->left = registry_state(key)->left;
-    return shares;
+    return job->lacks_shares ? NULL : shares;
 }
 
 /* The board's shares are the same afterwards if its window begins where it began. */
@@ -299,6 +312,9 @@ static uint32_t window_job_values_max(const struct window_shares *shares) {
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct server *server = job->server;
     const struct window_shares *shares = window_job_shares(job, key);
+    if (shares == NULL) {
+        return;
+    }
     struct board_state state = *registry_state(key);
     uint32_t count = window_job_values_max(shares);
     bool is_changed = false;
@@ -449,8 +465,8 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
     struct window_shares *shares = window_job_shares(job, key);
     const struct board_options *options = registry_options(key);
     struct board_state state = *registry_state(key);
-    if (state.is_anew) {
-        return; /* a share has expired just now */
+    if (shares == NULL || state.is_anew) { /* a share has expired just now */
+        return;
     }
     uint32_t share_count = shares->has_first ? board_count(&shares->at[0]->board) : 0;
     if (state.left < share_count) {

@@ -303,7 +303,7 @@ struct board_option {
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
 /* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
-#define BOARD_OPTIONS(ROW)                                                                         \
+#define BOARD_OPTIONS_FIRST(ROW)                                                                   \
     ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
         .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members", .minimum = 1,   \
         .maximum = BOARD_CAP_MAX, .none = "NONE", .alone = "CAP")                                  \
@@ -335,7 +335,8 @@ struct board_option {
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
-        .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE")       \
+        .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE")
+#define BOARD_OPTIONS_WHEN(ROW)                                                                    \
     ROW(EVERY, period.every, "[EVERY n] ", "[EVERY units:integer] ", "[EVERY units:integer] ",     \
         .code = 10, .word = "EVERY", .form = BOARD_FORM_NUMBER,                                    \
         .wanted = "number of periods in one", .minimum = 1, .maximum = PERIOD_EVERY_MAX,           \
@@ -354,7 +355,8 @@ struct board_option {
         .code = 14, .word = "TZ", .form = BOARD_FORM_ZONE, .needs = BOARD_NEEDS_PERIOD,            \
         .wanted = "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin")         \
     ROW(ZONE, period.zone, "", "", "", .code = 15, .form = BOARD_FORM_POINTER,                     \
-        .needs = BOARD_NEEDS_PERIOD)                                                               \
+        .needs = BOARD_NEEDS_PERIOD)
+#define BOARD_OPTIONS_ARCHIVES(ROW)                                                                \
     ROW(ARCHIVE, archives_max, "[ARCHIVE n] ", "[ARCHIVE periods:integer] ", "[ARCHIVE periods] ", \
         .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER, .wanted = "number of periods",   \
         .maximum = PERIOD_COUNT_MAX, .usual = BOARD_ARCHIVES_ALL, .none = "ALL",                   \
@@ -362,7 +364,8 @@ struct board_option {
     ROW(ARCHIVED, archives_are_writable, "[ARCHIVED FROZEN|WRITABLE] ",                            \
         "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17,          \
         .word = "ARCHIVED", .form = BOARD_FORM_CHOICE, .words = {"FROZEN", "WRITABLE"},            \
-        .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .alone = "ARCHIVED WRITABLE") \
+        .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .alone = "ARCHIVED WRITABLE")
+#define BOARD_OPTIONS_THEN(ROW)                                                                    \
     ROW(COPY, copies, "[COPY] ", "[COPY] ", "[COPY] ", .code = 18, .word = "COPY",                 \
         .form = BOARD_FORM_FLAG, .value = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true,        \
         .alone = "COPY")                                                                           \
@@ -395,6 +398,9 @@ struct board_option {
         .is_state = true, .needs = BOARD_NEEDS_PERIOD)                                             \
     ROW(ENDS, period_end_ms, "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,          \
         .is_state = true, .needs = BOARD_NEEDS_PERIOD)
+#define BOARD_OPTIONS(ROW)                                                                         \
+    BOARD_OPTIONS_FIRST(ROW)                                                                       \
+    BOARD_OPTIONS_WHEN(ROW) BOARD_OPTIONS_ARCHIVES(ROW) BOARD_OPTIONS_THEN(ROW)
 
 /* What happens to it: rows as above, of struct board_state. */
 #define BOARD_STATES(ROW)                                                                          \
@@ -460,6 +466,9 @@ enum board_option_id {
 #define BOARD_OPTION_LINE(name, member, line, create, alter, ...)   line
 #define BOARD_OPTION_CREATE(name, member, line, create, alter, ...) create
 #define BOARD_OPTION_ALTER(name, member, line, create, alter, ...)  alter
+/* Those that rooms of leagues have, too. */
+#define BOARD_OPTION_WHEN     BOARD_OPTIONS_WHEN(BOARD_OPTION_CREATE)
+#define BOARD_OPTION_ARCHIVES BOARD_OPTIONS_ARCHIVES(BOARD_OPTION_CREATE)
 
 extern const struct board_option board_options[BOARD_OPTION_COUNT];
 

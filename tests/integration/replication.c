@@ -85,7 +85,7 @@ static void check_equal(struct node *node, struct node *master) {
 /* ---- writing ---- */
 
 static int commands_count(void) {
-    return is_short_run() ? COMMANDS_SHORT : COMMANDS;
+    return (int)test_rounds(COMMANDS, COMMANDS_SHORT);
 }
 
 static int large(void) {
@@ -214,6 +214,7 @@ static void check_long_board(void *context, const struct registry_key *key) {
 static void save_within(const char *appendonly, int members) {
     enum { SAVES = 5 };
     char address[32] = "no one";
+    uint32_t saves = test_rounds(SAVES, SAVES);
     const char *const words[] = {"--appendonly",        appendonly, "--replicaof", address,
                                  "--repl-backlog-size", "256mb",    NULL};
     struct long_boards boards = {.members = (uint32_t)members};
@@ -225,7 +226,7 @@ static void save_within(const char *appendonly, int members) {
     node_fill(MASTER, "filled", members);
     for (int i = 0; i < rounds; i++) {
         wire_send_text(&MASTER->wire, formatted("ZUNIONSTORE long%d 1 filled\r\nPING\r\n", i));
-        for (int k = 0; k < SAVES; k++) {
+        for (uint32_t k = 0; k < saves; k++) {
             wire_check(&REPLICA->wire, "SAVE", "OK");
             struct registry *registry = read_base(REPLICA);
             boards.count = 0;
@@ -464,12 +465,11 @@ IN_FIXTURE(keys_expire_and_boards_roll_only_when_the_master_says_so) {
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
     wire_check(&MASTER->wire, "ZADD short 1 a", ":1");
-    wire_check(&MASTER->wire, "PEXPIRE short 300", ":1");
+    wire_check(&MASTER->wire, "PEXPIRE short 2000", ":1");
     node_wait_synced(REPLICA, MASTER);
     process_signal(&MASTER->server, SIGSTOP);
-    process_sleep_ms(500);
-    wire_check(&REPLICA->wire, "EXISTS short", ":0"); /* by the master's clock */
-    wire_check(&REPLICA->wire, "DBSIZE", ":1");       /* but it is there */
+    WAIT_UNTIL(wire_ask_integer(&REPLICA->wire, "EXISTS short") == 0); /* by the master's clock */
+    wire_check(&REPLICA->wire, "DBSIZE", ":1");                        /* but it is there */
     process_signal(&MASTER->server, SIGCONT);
     check_equal(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "DBSIZE", ":0");
@@ -487,11 +487,10 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
     MASTER->wire = wire_open(process_connect_unix(&MASTER->server));
     wire_check(&MASTER->wire, "AUTH secret", "OK");
     node_follow(REPLICA, MASTER);
-    process_sleep_ms(300);
+    WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "NOAUTH") != NULL);
     assert_false(node_is_up(REPLICA));
-    assert_non_null(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "NOAUTH"));
     wire_check(&REPLICA->wire, "CONFIG SET masterauth wrong", "OK");
-    process_sleep_ms(300);
+    WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "WRONGPASS") != NULL);
     assert_false(node_is_up(REPLICA));
     wire_check(&REPLICA->wire, "CONFIG SET masterauth secret", "OK");
     node_wait_up(REPLICA);

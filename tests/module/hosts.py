@@ -29,7 +29,7 @@ def program():
 
 
 def wait_until(is_so, what, limit_s=process.LIMIT_S):
-    process.wait_until(is_so, what, limit_s, passing=(redis.RedisError, OSError))
+    return process.wait_until(is_so, what, limit_s, passing=(redis.RedisError, OSError))
 
 
 class Host(process.Server):

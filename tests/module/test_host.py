@@ -199,14 +199,6 @@ class Alone(unittest.TestCase):
         self.expect_error("score", "ZADD", "daily:1", 1, "ann", "5000000000", "bob")
         self.assertEqual(self.client.exists("daily:1"), 0)
 
-    def test_exact_beyond_doubles(self):
-        self.client.execute_command("LB.CREATE", "daily:wide", "FIELD", "score", 64, "SIGNED")
-        self.client.execute_command("ZADD", "daily:wide", "9223372036854775807", "a",
-                                    "9223372036854775806", "b")
-        self.assertEqual(self.client.execute_command("LB.ZREVRANGE", "daily:wide", 0, -1,
-                                                     "WITHSCORES"),
-                         ["a", "9223372036854775807", "b", "9223372036854775806"])
-
     def test_events_come_after_the_change(self):
         listener = self.client.pubsub(ignore_subscribe_messages=True)
         listener.psubscribe("__keyevent@0__:*")

@@ -255,12 +255,13 @@ class Leaving(Pair, unittest.TestCase):
             for what in ("child", "redis", "child"):
                 writers = writers or follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=Load)
                 self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
-                wait_until(lambda: children_of(self.server.process), "a copy is made")
+                said = self.server.log.read_text().count("has failed")
+                children = wait_until(lambda: children_of(self.server.process), "a copy is made")
                 if what == "child":
-                    for child in children_of(self.server.process):
+                    for child in children:
                         os.kill(child, signal.SIGKILL)
-                    # It is said, and Redis asks again.
-                    wait_until(lambda: "has failed" in self.server.log.read_text(), "the log says so")
+                    # It is said, each time, and Redis asks again.
+                    wait_until(lambda: self.server.log.read_text().count("has failed") > said, "the log says so")
                 else:
                     self.host.kill()
                     self.host.start()
@@ -287,9 +288,8 @@ class Leaving(Pair, unittest.TestCase):
         link = socket.create_connection(("127.0.0.1", self.server.port))
         self.addCleanup(link.close)
         link.sendall(follow.encode(["PSYNC", "?", -1]))
-        wait_until(lambda: "copy for Redis begun" in self.server.log.read_text()
-                   and children_of(self.server.process), "a copy is made")
-        [child] = children_of(self.server.process)
+        [child] = wait_until(lambda: "copy for Redis begun" in self.server.log.read_text()
+                             and children_of(self.server.process), "a copy is made")
         time.sleep(after_s)
         os.kill(child, signal.SIGSTOP)
         return child

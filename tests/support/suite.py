@@ -5,12 +5,18 @@ import unittest
 sys.dont_write_bytecode = True
 
 
+def flat(tests):
+    for each in tests:
+        yield from flat(each) if isinstance(each, unittest.TestSuite) else [each]
+
+
 def load(folder, names, pattern="test_*.py"):
-    """Those with these names, or all; "-test_views": all but those of that file."""
+    """Those with these names, or all; without "-test_views" or "-test_views.People": those of that file or class."""
     loader = unittest.TestLoader()
-    if names and all(name.startswith("-") for name in names):
-        names = sorted({path.stem for path in folder.glob(pattern)} - {name[1:] for name in names})
-    return loader.loadTestsFromNames(names) if names else loader.discover(str(folder), pattern)
+    wanted = [name for name in names if not name.startswith("-")]
+    found = loader.loadTestsFromNames(wanted) if wanted else loader.discover(str(folder), pattern)
+    left_out = tuple(name[1:] + "." for name in names if name.startswith("-"))
+    return unittest.TestSuite(test for test in flat(found) if not f"{test.id()}.".startswith(left_out))
 
 
 def run(suite):

@@ -30,6 +30,23 @@ static inline bool is_short_run(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
 }
 
+/* How many times fewer random lives, cuts and failures than in the short form: CI's run under ASan asks for it, as
+ * all takes several times as long there. No kind of them is left out. */
+static inline uint32_t test_part(void) {
+    const char *given = getenv("LEADERBOARD_TEST_PART");
+    uint32_t part = given != NULL ? (uint32_t)strtoul(given, NULL, 10) : 1;
+    return is_short_run() && part > 0 ? part : 1;
+}
+/* How often something random is done in the long and in the short form. */
+static inline uint32_t test_rounds(uint32_t in_full, uint32_t in_short) {
+    uint32_t rounds = is_short_run() ? in_short / test_part() : in_full;
+    return rounds > 0 ? rounds : 1;
+}
+/* The distance between two of what is tried one after another. */
+static inline uint32_t test_step(uint32_t in_full, uint32_t in_short) {
+    return is_short_run() ? in_short * test_part() : in_full;
+}
+
 /* The row of a table that a test is at, made like printf's: it is printed when the test fails there. */
 __attribute__((format(printf, 1, 2))) void test_row(const char *format, ...);
 /* Of TEST_WITH: before and after a test that does not fail. */

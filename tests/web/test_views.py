@@ -102,7 +102,7 @@ class Boards(PageTest):
         for name in sorted(names, key=hash):
             pipe.execute_command("ZADD", name, "1", "ann")
         pipe.execute()
-        page = self.open(server.url())
+        page = self.open(server.url(), hurried=True)
         page.wait("document.querySelector('.card')")
         self.assertEqual(page.texts(".card h2"), names[:60])
         self.assertEqual(page.text("#main [role=status]"), "Boards 1 to 60 of 1,150")
@@ -150,11 +150,11 @@ class Boards(PageTest):
     def test_past_periods_have_a_tab_where_there_are_some(self):
         server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "5")
         server.run("ZADD", "daily", "1", "ann")
-        page = self.open_board("daily")
+        page = self.open_board("daily", hurried=True)
         self.assertEqual(page.texts(".tabs a"), ["Ranking", "Distribution"])
         yesterday = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)
         server.run("LB.ROLL", "daily", yesterday.strftime("daily@%Y-%m-%d"))
-        page.wait("document.querySelectorAll('.tabs a').length === 3", limit_s=60)
+        page.wait("document.querySelectorAll('.tabs a').length === 3")
         self.assertEqual(page.texts(".tabs a"), ["Ranking", "Distribution", "Past periods"])
 
     def test_archives_are_folded_under_their_board(self):
@@ -487,7 +487,7 @@ class Leagues(PageTest):
         for name in ("kim", "lea"):
             server.run("LB.LEAGUE", "SET", "weekly", "2", name)
             server.run("LB.LEAGUE", "ADD", "weekly", "3" if name == "kim" else "1", name)
-        page = self.open_board("weekly", rows=7)
+        page = self.open_board("weekly", rows=7, hurried=True)
         self.assertEqual(page.texts(".tier h2"), ["Tier 2", "Tier 1"])
         self.assertEqual(page.texts(".tier .tag"), ["3 members", "1 room", "4 members", "2 rooms"])
         self.assertEqual(page.texts(".tier-head > .faint"),
@@ -667,7 +667,7 @@ class Groups(PageTest):
 
     def test_a_group_is_followed(self):
         self.race()
-        page = self.open_board("race", "where=country:DE", rows=3)
+        page = self.open_board("race", "where=country:DE", rows=3, hurried=True)
         page.wait("document.getElementById('live').innerText === 'Live'")
         server.run("LB.TAG", "race", "eva", "country", "DE")
         self.wait_names("ann", "eva", "bob", "kim")
@@ -678,7 +678,7 @@ class Groups(PageTest):
         self.assertEqual(page.texts(".content tbody .place"), ["1", "2", "3"])
         # The values come by themselves, too.
         server.run("LB.TAG", "race", "zoe", "country", "NL")
-        page.wait(f"Array.from({self.select('country')}.options).some((it) => it.text === 'NL (1)')", limit_s=40)
+        page.wait(f"Array.from({self.select('country')}.options).some((it) => it.text === 'NL (1)')")
         self.assertEqual(page.value(f"{self.select('country')}.value"), "=DE")
 
     def test_selectors_are_used_by_keys_and_keep_the_focus(self):
@@ -715,13 +715,13 @@ class Groups(PageTest):
 
     def test_a_tag_that_goes_is_told(self):
         self.race()
-        page = self.open_board("race", "where=country:DE", rows=3)
+        page = self.open_board("race", "where=country:DE", rows=3, hurried=True)
         page.wait("document.getElementById('live').innerText === 'Live'")
         server.run("LB.ALTER", "race", "TAG", "country", "NONE")
         page.wait("document.querySelector('.content').innerText.includes('This board has no such group.')")
         page.click(".groups a")
         self.wait_names("ann", "eva", "bob", "kim", "zoe")
-        page.wait("document.querySelectorAll('.groups select').length === 1", limit_s=40)
+        page.wait("document.querySelectorAll('.groups select').length === 1")
 
     def test_a_member_has_its_place_in_the_group(self):
         self.race()

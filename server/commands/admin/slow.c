@@ -15,24 +15,17 @@ static void slow_reply_entry(struct call *call, const struct slowlog_entry *entr
     reply_bulk_text(call->reply, entry->client_name);
 }
 
-/* false: the error was replied. */
-static bool slow_parse_count(struct call *call, uint32_t *count) {
-    int64_t asked;
-    if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
-        return call_refuse(call, "ERR count should be greater than or equal to -1");
-    }
-    *count = asked == -1 || asked > UINT32_MAX ? UINT32_MAX : (uint32_t)asked;
-    return true;
-}
-
 static void get_run(struct call *call) {
     const struct slowlog *slowlog = &call->server->slowlog;
-    uint32_t count = 10;
-    if (!call_check_count(call, 3, "SLOWLOG") ||
-        (call->request->count == 3 && !slow_parse_count(call, &count))) {
+    int64_t asked = 10;
+    if (!call_check_count(call, 3, "SLOWLOG")) {
         return;
     }
-    count = count < slowlog->count ? count : slowlog->count;
+    if (call->request->count == 3 && (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1)) {
+        reply_error(call->reply, "ERR count should be greater than or equal to -1");
+        return;
+    }
+    uint32_t count = asked < 0 || asked > slowlog->count ? slowlog->count : (uint32_t)asked;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         slow_reply_entry(call, slowlog_newest(slowlog, i));

@@ -114,11 +114,10 @@ static void lb_league_create_run(struct call *call) {
 const struct command lb_league_create = {
     .name = "CREATE",
     .syntax = "key " LB_LAYOUT_SYNTAX(
-        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] "
-            "[PERIOD unit=<" BOARD_OPTION_PERIODS ">] [EVERY units:integer] [ON weekday] "
-            "[AT hour:integer] [FROM date] [TZ zone] (ROOM members:integer) "
-            "(TIERS tiers:integer) (UP members:integer) (DOWN members:integer) "
-            "[IDLE <STAY | DOWN>] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | WRITABLE>]",
+        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD unit=<" BOARD_OPTION_PERIODS
+            ">] " BOARD_OPTION_WHEN
+            "(ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
+            "(DOWN members:integer) [IDLE <STAY | DOWN>] " BOARD_OPTION_ARCHIVES,
     .reply = "<OK>",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

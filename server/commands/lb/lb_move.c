@@ -72,16 +72,6 @@ static void lb_move_keep_tags(const struct board *board, const struct board_memb
     }
 }
 
-/* Memory is reserved, and there is room: at most these values have just lost it. */
-static void lb_move_tag(struct registry *registry, struct registry_key *key, struct bytes name,
-                        const struct moved_tags *kept) {
-    struct board_member to;
-    unsigned full;
-    board_look_up(&key->board, name, NULL, &to);
-    enum tags_status status = registry_board_tag(registry, key, &to, &kept->values, &full);
-    CHECK(status == TAGS_OK || status == TAGS_SAME);
-}
-
 static size_t lb_move_room(const struct board_task *task, const struct board *board) {
     return board_growth_size(board, 1) + tags_growth_size(board, 1) + task->to.size;
 }
@@ -124,7 +114,11 @@ static void lb_move_change(struct server *server, struct board_task *task, struc
         CHECK(status == BOARD_OK);
     }
     if (kept.values.mask != 0) {
-        lb_move_tag(registry, key, task->to, &kept);
+        /* There is room: at most these values have just lost it. */
+        unsigned full;
+        board_look_up(board, task->to, NULL, &to);
+        enum tags_status tagged = registry_board_tag(registry, key, &to, &kept.values, &full);
+        CHECK(tagged == TAGS_OK || tagged == TAGS_SAME);
     }
     lb_move_tell(server, key, true, true);
     task->done_count++;

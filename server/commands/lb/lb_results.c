@@ -68,14 +68,6 @@ static uint32_t *lb_results_find_slot(const struct lb_results *results,
     return &results->slots[at];
 }
 
-/* HSET needs the right to the hash, whatever becomes of the result. */
-static bool lb_results_may_set_hash(const struct lb_results *results, const struct writing *writing,
-                                    struct bytes member) {
-    const struct lb_hset *hset = &results->add->hset;
-    return !lb_hset_is_asked(hset) ||
-           lb_hset_begin(results->call, hset, writing_shown_key(writing), member, NULL);
-}
-
 static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
                                 const struct board_member *member) {
     const struct lb_add *add = results->add;
@@ -86,8 +78,13 @@ static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
                                     : lb_add_step_of(result->writing, add, member);
     if (!lb_add_plan(result->writing, add,
                      lb_add_values(results->call->request, add, result->index), &before,
-                     &result->step) ||
-        !lb_results_may_set_hash(results, result->writing, member->name)) {
+                     &result->step)) {
+        return false;
+    }
+    /* HSET needs the right to the hash, whatever becomes of the result. */
+    if (lb_hset_is_asked(&add->hset) &&
+        !lb_hset_begin(results->call, &add->hset, writing_shown_key(result->writing), member->name,
+                       NULL)) {
         return false;
     }
     result->is_new = !before.is_there && result->step.is_there;

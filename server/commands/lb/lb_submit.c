@@ -123,15 +123,6 @@ static bool lb_submit_check_values(const struct submit *submit, uint32_t index) 
 
 /* ---- the result ---- */
 
-/* false: the error was replied. */
-static bool lb_submit_check(const struct submit *submit, uint32_t index) {
-    const struct call *call = submit->call;
-    size_t size_before = call->reply->out->size;
-    return lb_submit_check_values(submit, index) &&
-           (lb_add_check_at(call, board_layout(submit->writings[index].board), &submit->add) ||
-            lb_submit_refuse_for(submit, index, size_before));
-}
-
 static void lb_submit_to_all(struct submit *submit) {
     const struct call *call = submit->call;
     struct lb_results results = {
@@ -141,7 +132,9 @@ static void lb_submit_to_all(struct submit *submit) {
         return;
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!lb_submit_check(submit, i)) {
+        const struct layout *layout = board_layout(submit->writings[i].board);
+        if (!lb_submit_check_values(submit, i) || (!lb_add_check_at(call, layout, &submit->add) &&
+                                                   !lb_submit_refuse_for(submit, i, size_before))) {
             return;
         }
         submit->list[i] = (struct lb_result){.writing = &submit->writings[i]};

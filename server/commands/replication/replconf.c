@@ -14,12 +14,6 @@ struct told {
     int64_t is_copy_enough; /* -1: not told */
 };
 
-static bool replconf_read_port(const struct call *call, struct bytes value, int64_t *port) {
-    return call_parse_integer(call, value, port) &&
-           ((*port >= 0 && *port <= 65535) ||
-            call_refuse(call, "ERR value is out of range, value must between 0 and 65535"));
-}
-
 /* An address ends up in INFO, and in what Sentinel tells clients. */
 static bool replconf_read_ip(const struct call *call, struct bytes value, struct bytes *ip) {
     if (value.size > REPLICATION_HOST_MAX) {
@@ -46,7 +40,9 @@ static bool replconf_read_pair(const struct call *call, uint32_t index, struct t
     struct bytes name = call_arg(call, index);
     struct bytes value = call_arg(call, index + 1);
     if (bytes_is(name, "LISTENING-PORT")) {
-        return replconf_read_port(call, value, &told->port);
+        return call_parse_integer(call, value, &told->port) &&
+               ((told->port >= 0 && told->port <= 65535) ||
+                call_refuse(call, "ERR value is out of range, value must between 0 and 65535"));
     }
     if (bytes_is(name, "IP-ADDRESS")) {
         return replconf_read_ip(call, value, &told->ip);

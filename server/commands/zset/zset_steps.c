@@ -141,13 +141,6 @@ static bool zset_steps_use_boards(const struct call *call, struct steps *steps) 
     return true;
 }
 
-static void zset_steps_use_copies(struct steps *steps) {
-    for (uint32_t i = 0; i < steps->query.combine.source_count; i++) {
-        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
-        steps->query.combine.sources[i].board = mirror->copy != NULL ? &mirror->copy->board : NULL;
-    }
-}
-
 /* One step of a source's copy. *is_whole: of that board; also where there is none. false: it is over. */
 static bool zset_steps_copy(const struct call *call, struct steps *steps, uint32_t source,
                             bool *is_whole) {
@@ -205,7 +198,10 @@ static bool zset_steps_gather(const struct call *call, struct steps *steps) {
             registry_mirror_freeze(&steps->mirrors[i], zset_steps_note_changed, steps);
         }
     }
-    zset_steps_use_copies(steps);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
+        steps->query.combine.sources[i].board = mirror->copy != NULL ? &mirror->copy->board : NULL;
+    }
     enum combine_status status =
         combine_begin(&steps->query.combine, steps->query.is_counted, (uint64_t)steps->query.limit);
     if (status != COMBINE_OK) {
@@ -217,18 +213,14 @@ static bool zset_steps_gather(const struct call *call, struct steps *steps) {
 
 /* ---- the result ---- */
 
-static bool zset_steps_begin_board(const struct call *call, struct steps *steps) {
-    steps->are_bans_changed = false;
-    steps->changed_at = 0;
-    steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->choice,
-                                         steps->query.combine.tally.count, &steps->filling);
-    return steps->is_filling;
-}
-
 static bool zset_steps_begin_sort(const struct call *call, struct steps *steps) {
     const struct board *board = zset_query_board(&steps->query);
     if (zset_query_is_stored(call)) {
-        if (!zset_steps_begin_board(call, steps)) {
+        steps->are_bans_changed = false;
+        steps->changed_at = 0;
+        steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->choice,
+                                             steps->query.combine.tally.count, &steps->filling);
+        if (!steps->is_filling) {
             return false;
         }
         board = &steps->filling.board;

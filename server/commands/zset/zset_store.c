@@ -83,14 +83,6 @@ static void zset_store_clear_destination(const struct call *call, struct bytes d
     reply_integer(call->reply, 0);
 }
 
-static bool zset_store_feeds_redis(const struct server *server) {
-    const struct replica *replica = server->replication.replicas;
-    while (replica != NULL && !replica->is_redis) {
-        replica = replica->next;
-    }
-    return replica != NULL;
-}
-
 /* The board in its place. */
 static enum registry_status zset_store_place(const struct call *call, struct bytes destination,
                                              struct zset_filling *filling) {
@@ -99,10 +91,14 @@ static enum registry_status zset_store_place(const struct call *call, struct byt
         return registry_put_board(call->registry, database, destination, &filling->board,
                                   call->now_ms);
     }
+    const struct replica *replica = call->server->replication.replicas;
+    while (replica != NULL && !replica->is_redis) {
+        replica = replica->next;
+    }
+    bool feeds_redis = replica != NULL;
     return registry_board_unstage(
         call->registry, registry_board_find_staged(call->registry, filling->staged), database,
-        destination, board_options_of(board_layout(&filling->board)),
-        zset_store_feeds_redis(call->server), call->now_ms);
+        destination, board_options_of(board_layout(&filling->board)), feeds_redis, call->now_ms);
 }
 
 /* Put the board in place, if it was filled without errors. */

@@ -1286,6 +1286,45 @@ WINDOW_TEST(members_whose_best_came_again_leave_many_at_a_time) {
     zset_expect(h, "ZCARD w", ":641");
 }
 
+/* 300 periods with a result each, and one more has begun. */
+static void fill_many_periods(struct harness *h, const char *how) {
+    zset_run(h, "LB.CREATE w FIELD score 33 TIME 31 S PERIOD HOUR WINDOW 300 %s", how);
+    fill(h, "w", 10);
+    for (int i = 0; i < 300; i++) {
+        zset_run(h, "LB.ADD w INCR 1 first");
+        i < 299 ? pass_hours(h, 1) : pass_an_hour_only(h);
+    }
+}
+
+/* Their boards are found in steps, which begin anew where a key comes or goes that may be one of them. */
+WINDOW_TEST(members_leave_while_keys_with_names_of_periods_come_and_go_all_the_time) {
+    fill_many_periods(h, "SUM");
+    unsigned steps = 0;
+    while (jobs_step(&h->server, 0, true)) {
+        zset_run(h, "HSET w@x f v");
+        zset_run(h, "DEL w@x");
+        assert_in_range(++steps, 1, 100);
+    }
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[first 299]");
+}
+
+WINDOW_TEST(a_period_that_is_deleted_while_the_others_are_found_counts_no_more) {
+    fill_many_periods(h, "SUM");
+    settle(h);
+    for (int i = 0; i < 7; i++) {
+        zset_run(h, "ZINCRBY w 1 first");
+        pass_an_hour_only(h);
+        for (int j = 0; j < i; j++) {
+            (void)jobs_step(&h->server, 0, true);
+        }
+        zset_run(h, "DEL w@2026-11-30T%02d", 9 + 2 * i);
+        settle(h);
+        char expected[32]; /* one has come, one has left, one was deleted */
+        (void)snprintf(expected, sizeof expected, "[first %d]", 298 - i);
+        zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", expected);
+    }
+}
+
 WINDOW_TEST(who_has_nothing_but_0_left_stays) {
     zset_expect(h, "LB.CREATE w FIELD a 16 FIELD b 16 TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
     zset_expect(h, "LB.ADD w 5 0 ann 5 0 bob 5 0 eve 5 0 zoe", ":4");

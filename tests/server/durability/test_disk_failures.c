@@ -84,9 +84,9 @@ static uint32_t rounds_asked(void) {
 }
 
 /* The distance between two failing calls. */
-static uint64_t step_of(struct random *random, uint64_t step_max, uint64_t step_max_short) {
-    bool is_short = is_short_run();
-    return rounds_asked() > 0 ? 1 : 1 + random_below(random, is_short ? step_max_short : step_max);
+static uint64_t step_of(struct random *random, uint32_t step_max, uint32_t step_max_short) {
+    uint32_t step = test_step(step_max, step_max_short);
+    return rounds_asked() > 0 ? 1 : 1 + random_below(random, step);
 }
 
 /* ---- while it runs ---- */

@@ -141,11 +141,11 @@ static const struct plan plans_any[] = {
 };
 
 TEST(a_server_that_was_stopped_goes_on_as_it_was) {
-    run_servers(__func__, plans_journal, 4, is_short_run() ? 6 : 15, false);
+    run_servers(__func__, plans_journal, 4, test_rounds(15, 6), false);
 }
 
 TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
-    run_servers(__func__, plans_any, 5, is_short_run() ? 8 : 15, false);
+    run_servers(__func__, plans_any, 5, test_rounds(15, 8), false);
 }
 
 static void expire_and_roll(const struct durable_server *durable, int64_t now_ms) {
@@ -187,7 +187,7 @@ TEST(keys_expire_and_periods_end_while_it_is_down_as_if_it_had_run) {
     static const char settings[] = "appendonly yes\nappendfsync always\n";
     struct random random = random_begin(__func__);
     uint32_t rounds_with_changes = 0;
-    for (int round = 0; round < (is_short_run() ? 10 : 50); round++) {
+    for (uint32_t round = 0; round < test_rounds(50, 10); round++) {
         history_begin((struct random){.state = random_next(&random)});
         int status = history_run_process(live_three_days_and_be_killed, settings);
         if (!history_was_killed(status)) {
@@ -231,11 +231,11 @@ TEST(a_server_that_ends_right_behind_an_exchange_of_keys_has_the_new_ones) {
 }
 
 TEST(a_server_that_was_killed_has_all_that_was_safe) {
-    run_servers(__func__, plans_journal, 4, is_short_run() ? 10 : 40, true);
+    run_servers(__func__, plans_journal, 4, test_rounds(40, 10), true);
 }
 
 TEST(with_and_without_a_journal_it_has_all_that_was_safe) {
-    run_servers(__func__, plans_any, 5, is_short_run() ? 10 : 40, true);
+    run_servers(__func__, plans_any, 5, test_rounds(40, 10), true);
 }
 
 /* The first second is over as soon as the server has started, and its freed memory is reused. */
@@ -441,7 +441,7 @@ TEST(a_journal_cut_anywhere_has_its_whole_groups) {
     bool is_torn;
     assert_true(whole.is_loaded && !whole.is_torn);
     uint64_t first = whole.group - count_groups(journal, journal->size, &is_torn);
-    size_t step = is_short_run() ? 5 : 1;
+    size_t step = test_step(1, 5);
     for (size_t left = journal->size + 1; left > 0; left -= left > step ? step : 1) {
         size_t size = left - 1;
         file_write(journal->path, journal->bytes, size);
@@ -478,7 +478,7 @@ TEST(behind_a_cut_it_goes_on) {
     assert_non_null(before);
     *before = *history;
     struct copy *journal = find_copy(&copies, ".journal");
-    size_t step = is_short_run() ? 61 : 7;
+    size_t step = test_step(7, 61);
     for (size_t size = journal->size; size >= JOURNAL_FILE_HEAD;
          size -= size > step ? step : size) {
         put_back(&copies);
@@ -499,7 +499,7 @@ TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
     make_files(__func__, is_short_run() ? 9 : 25, &copies);
     uint32_t refused = 0;
     uint32_t torn = 0;
-    size_t step = is_short_run() ? 3 : 1;
+    size_t step = test_step(1, 3);
     for (uint32_t i = 0; i < copies.count; i++) {
         const struct copy *copy = &copies.files[i];
         bool is_journal = has_ending(copy->path, ".journal");

@@ -261,23 +261,23 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
 
 IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
-                  is_short_run() ? 40 : 200);
+                  test_rounds(200, 40));
 }
 
 IN_FIXTURE(in_a_heavy_storm_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
-                  is_short_run() ? 25 : 100);
+                  test_rounds(100, 25));
 }
 
 IN_FIXTURE(of_large_boards_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
-                  is_short_run() ? 8 : 40);
+                  test_rounds(40, 8));
 }
 
 IN_FIXTURE(without_memory_it_is_given_up_or_whole) {
     run_snapshots(__func__,
                   &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
-                  is_short_run() ? 25 : 100);
+                  test_rounds(100, 25));
 }
 
 /* ---- streams ---- */
@@ -356,7 +356,7 @@ static void stream_once(struct fixture *fixture, const struct weather *weather) 
 static void stream_some(const char *test_name, const struct weather *weather) {
     struct fixture *fixture = begin(test_name, 30);
     signal(SIGPIPE, SIG_IGN);
-    for (uint32_t i = 0; i < (is_short_run() ? 20U : 150U) || fixture->done_count == 0; i++) {
+    for (uint32_t i = 0; i < test_rounds(150, 20) || fixture->done_count == 0; i++) {
         workload_some(fixture, &(struct weather){.commands_max = 100});
         stream_once(fixture, weather);
     }
@@ -468,7 +468,7 @@ SNAPSHOT_TEST(each_allocation_of_a_snapshot_may_fail, 12) {
 SNAPSHOT_TEST(each_allocation_of_loading_may_fail, 12) {
     fill(fixture);
     write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
-    uint64_t step = is_short_run() ? 7 : 1;
+    uint64_t step = test_step(1, 7);
     uint32_t refused = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth += nth < 60 ? 1 : step) {
