@@ -1,4 +1,5 @@
 <?php
+date_default_timezone_set('Asia/Shanghai');
 // the page's lines
 
 $redis = new Redis();
