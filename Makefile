@@ -507,7 +507,7 @@ docs-check:
 clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages, run as they are printed
 	@.ci/install-packages test
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-server
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
