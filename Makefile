@@ -504,10 +504,10 @@ docs-check:
 
 # The registries of Python, Java, Go and Rust give what Debian has not. Go and Rust are those of PATH: Debian 12's are
 # older than these clients ask for, and then they are left out.
-clients-check: ## the programs of README.md and docs/start/ in seven languages, run as they are printed
+clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages, run as they are printed
 	@.ci/install-packages test
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-server
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.

@@ -1,7 +1,7 @@
 /* What the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
- * replayed (those of moving-from-redis.md by tests/moving). A page that sets a clock is replayed in this
- * process, by that clock, except where several clients talk. The test is run from the repository's root. */
+ * replayed. A page that sets a clock is replayed in this process, by that clock, except where several clients
+ * talk. The test is run from the repository's root. */
 #include <glob.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
-static const char layouts[] = "docs/reference/layouts.md", moving[] = "docs/moving-from-redis.md",
+static const char layouts[] = "docs/reference/layouts.md", moving[] = "docs/migrate/README.md",
                   users[] = "docs/operate/secure.md",
                   unlike_redis[] = "docs/reference/differences-from-redis.md";
 
@@ -587,6 +587,10 @@ TEST(the_reference_is_replayed) {
 TEST(the_operators_pages_are_replayed) {
     replay_folder(users, true);
     replay_folder("docs/operate/*.md", false);
+}
+
+TEST(the_pages_on_moving_are_replayed) {
+    replay_folder("docs/migrate/*.md", false);
 }
 
 TEST(the_page_of_concepts_is_replayed) {

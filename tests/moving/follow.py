@@ -320,7 +320,7 @@ def expires_soon(client, soon_ms=1000):
 
 
 def cut_over(old, ours, limit_s=60):
-    """As docs/moving-from-redis.md: pause the source, compare offsets, REPLICAOF NO ONE. Then wait for keys that
+    """As docs/migrate/: pause the source, compare offsets, REPLICAOF NO ONE. Then wait for keys that
     expire soon: one that does so between two reads of a comparison is there in the first one only."""
     try:
         old.execute_command("CLIENT", "PAUSE", 120000, "WRITE")

@@ -1,4 +1,4 @@
-"""What the tests of all sections share: what was meant, filling Redis, the page's lines, comparing.
+"""What the tests of all pages share: what was meant, filling Redis, the page's lines, comparing.
 """
 import os
 import random
@@ -99,31 +99,31 @@ class Recent:
 
 
 class Moving(unittest.TestCase):
-    """One section: heading. Its class has the two servers, old and new."""
+    """One page: page_name. Its class has the two servers, old and new."""
 
-    heading = None
-    sections = redis_server = leaderboard = follower = None
+    page_name = None
+    pages = redis_server = leaderboard = follower = None
     # Tests that the follower cannot take part in: scores beyond 64 bits with a sign, or of all digits
     # that a double has; what reads or writes it as only Redis does.
     not_followed = ()
     unfollowed = None
 
     @classmethod
-    def begin(cls, sections, redis_server, leaderboard, follower=None):
+    def begin(cls, pages, redis_server, leaderboard, follower=None):
         """follower: a server that follows redis_server; the page's lines then read from it."""
-        cls.sections, cls.redis_server, cls.leaderboard = sections, redis_server, leaderboard
+        cls.pages, cls.redis_server, cls.leaderboard = pages, redis_server, leaderboard
         cls.follower = follower
 
     def setUp(self):
         random.seed(f"{SEED} {self.id()}")
         if self.follower is not None and self._testMethodName in self.not_followed:
             self.skipTest("not for a follower")
-        self.section = self.sections[self.heading]
+        self.page = self.pages[self.page_name]
         self.old, self.new = self.redis_server.client(), self.leaderboard.raw_client()
         self.old.flushall()
         self.new.flushall()
         self.names = {}
-        shared = self.sections["What all of them share"].block("python", 0)
+        shared = self.pages["loading"].block("python", 0)
         for port, server in (("port=6379", self.follower or self.redis_server),
                              ("port=7000", self.leaderboard)):
             self.assertEqual(shared.count(port), 1)
@@ -165,15 +165,15 @@ class Moving(unittest.TestCase):
 
     def execute(self, text, name):
         self.catch_up()
-        exec(compile(text, f"<{self.heading}: {name}>", "exec"), self.names)
+        exec(compile(text, f"<{self.page_name}: {name}>", "exec"), self.names)
 
-    def run_python(self, index, records=None, section=None):
-        text = (section or self.section).block("python", index)
+    def run_python(self, index, records=None, page=None):
+        text = (page or self.page).block("python", index)
         self.names["records"] = records
         self.execute(text, f"block {index}")
 
     def run_shell(self, index):
-        text = self.section.block("sh", index)
+        text = self.page.block("sh", index)
         self.catch_up()
         for port, server in (("-p 6379", self.follower or self.redis_server), ("-p 7000", self.leaderboard)):
             self.assertEqual(text.count(port), 1)
@@ -183,18 +183,18 @@ class Moving(unittest.TestCase):
         self.assertIn("errors: 0", done.stdout)
 
     def run_transcript(self, index=0):
-        for command, answer in self.section.transcript(index):
+        for command, answer in self.page.transcript(index):
             self.assertEqual(shown(self.new.execute_command(*command.split())), "\n".join(answer),
                              command)
 
     def assert_said(self, *claims):
-        """The section's prose makes these claims, which the test has shown to be true."""
+        """The page's prose makes these claims, which the test has shown to be true."""
         for claim in claims:
-            self.assertIn(claim, self.section.prose())
+            self.assertIn(claim, self.page.prose())
 
     def check_table(self, *steps):
         """steps: (a command of the right column, its answer); all of them, in the table's order."""
-        self.assertEqual([command for command, _ in steps], self.section.commands())
+        self.assertEqual([command for command, _ in steps], self.page.commands())
         for command, answer in steps:
             self.assertEqual(self.new.execute_command(*command.split()), answer, command)
 

@@ -1,19 +1,19 @@
-"""docs/moving-from-redis.md, taken apart: sections, their fenced blocks, their tables of commands.
+"""The pages of docs/migrate/, taken apart: their fenced blocks, their tables of commands.
 
 What a test runs is noted, so that a block or a table that nobody ran is found.
 """
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "moving-from-redis.md"
-OVERVIEW = "Moving from Redis"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "migrate"
+CHOOSER = "README"
 TABLE_HEAD = "| today | here |"
 
 
-class Section:
-    def __init__(self, heading):
-        self.heading = heading
-        self.lines = []
+class Page:
+    def __init__(self, path):
+        self.name = path.name
+        self.lines = path.read_text(encoding="utf-8").splitlines()
         self.used = set()
 
     def blocks(self, language):
@@ -54,10 +54,10 @@ class Section:
         if TABLE_HEAD not in self.lines:
             return []
         rows = self.lines[self.lines.index(TABLE_HEAD) + 2:]
-        return rows[:next(i for i, line in enumerate(rows) if not line.startswith("|"))]
+        return rows[:next((i for i, line in enumerate(rows) if not line.startswith("|")), len(rows))]
 
     def layouts(self):
-        """The layouts of the section's boards."""
+        """The layouts of the page's boards."""
         return [line.split(" ", 3)[3] for block in self.blocks("") for line in block.splitlines()
                 if line.startswith("> LB.CREATE ")]
 
@@ -65,25 +65,18 @@ class Section:
         """All of it on one line."""
         return " ".join(" ".join(self.lines).split())
 
+    def has_clock(self):
+        return any(re.match(r"# \d{4}-", line) for line in self.lines)
+
     def unused(self):
         there = {(language, i) for language in ("", "python", "sh")
                  for i in range(len(self.blocks(language)))}
         there |= {"table"} if self.table() else set()
+        if self.has_clock():
+            there -= {("", i) for i in range(len(self.blocks("")))}  # tests/integration/docs.c replays them
         return sorted(map(str, there - self.used))
 
 
 def read():
-    """The page's sections by their headings, in its order."""
-    sections = {}
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        heading = re.match("##? (.*)", line)
-        if heading:
-            section = sections[heading[1]] = Section(heading[1])
-        else:
-            section.lines.append(line)
-    return sections
-
-
-def anchor(heading):
-    """Where a link to the heading goes."""
-    return "#" + re.sub("[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+    """The English pages by their names."""
+    return {path.stem: Page(path) for path in sorted(FOLDER.glob("*.md")) if not path.stem.endswith(".zh-CN")}

@@ -9,7 +9,7 @@ MONTH_AGO = CLOCK_MS - 30 * DAY
 
 
 class TenDigits(Moving):
-    heading = "Ten digits of unix time behind the score"
+    page_name = "ten-digits"
     not_followed = ("test_above_scores_move_from_redis_and_all_of_it_from_records",)
 
     @staticmethod
@@ -59,7 +59,7 @@ class TenDigits(Moving):
 
 
 class FractionOfTime(Moving):
-    heading = "A score plus a fraction made of the time"
+    page_name = "fraction"
     not_followed = (
         "test_small_scores_move_from_redis_rounded_or_cut_off",
         "test_large_scores_move_from_redis_and_all_of_it_from_records",
@@ -120,7 +120,7 @@ class FractionOfTime(Moving):
 
 
 class FractionOfEveryCall(Moving):
-    heading = "Increments with a fraction made of the time"
+    page_name = "increments"
     not_followed = (
         "test_points_move_from_redis_in_its_order",
         "test_from_records_equals_stand_as_they_should",
@@ -171,7 +171,7 @@ class FractionOfEveryCall(Moving):
 
 
 class ScoreFlagSeconds(Moving):
-    heading = "Score, flag and seconds left as decimals"
+    page_name = "decimals"
     not_followed = ("test_large_scores_and_flags_move_from_redis_and_all_of_it_from_records",
                     "test_scores_that_grew_step_by_step_move_too")
     END_S = 1861891200

@@ -268,7 +268,7 @@ class Moved(unittest.TestCase):
         self.assertEqual(server.stop(), 0)
 
     def run_page(self, heading, replaced):
-        text = Moving.sections[heading].block("sh", 0)
+        text = Moving.pages[heading].block("sh", 0)
         for old, new in [("-p 6379", f"-p {self.redis.port}"), *replaced]:
             self.assertIn(old, text)
             text = text.replace(old, new)
@@ -290,7 +290,7 @@ class Moved(unittest.TestCase):
         self.fill_arena()
         settings = Path(self.directory) / "leaderboard.conf"
         settings.write_text("layout money FIELD balance 48\n")
-        text = self.run_page("From a dump file", [
+        text = self.run_page("dump", [
             ("leaderboard-server leaderboard.conf --dir /var/lib/leaderboard", ""),
             ("leaderboard-server", str(PROGRAM)), ("leaderboard.conf", str(settings)),
             ("/var/lib/redis", str(self.redis.directory)), ("/var/lib/leaderboard", self.directory)])
@@ -302,7 +302,7 @@ class Moved(unittest.TestCase):
     def test_the_page_moves_single_keys(self):
         self.fill_arena()
         server = Ours(self.directory)
-        text = self.run_page("Single keys", [("127.0.0.1 7000", f"127.0.0.1 {server.port}")])
+        text = self.run_page("single-keys", [("127.0.0.1 7000", f"127.0.0.1 {server.port}")])
         self.assertEqual(text.split(), ["OK", "OK"])
         self.assert_arena(server)
         self.assertEqual(server.stop(), 0)

@@ -330,7 +330,7 @@ class Followed(unittest.TestCase):
     # ---- the page ----
 
     def run_page(self, index):
-        text = Moving.sections["Without a stop"].block("sh", index)
+        text = Moving.pages["without-a-stop"].block("sh", index)
         text = text.replace("6379", str(self.source.port))
         if not servers.knows(self.old, "COPY"):  # before Redis 6.2
             text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")

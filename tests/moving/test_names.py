@@ -16,7 +16,7 @@ def dated(row):
 
 
 class TimeInFront(Moving):
-    heading = "A time in front of the member's name"
+    page_name = "time-in-name"
 
     def setUp(self):
         super().setUp()
@@ -62,7 +62,7 @@ class TimeInFront(Moving):
 
 
 class TimeBehind(Moving):
-    heading = "Flag and time behind the member's name"
+    page_name = "flag-in-name"
 
     @staticmethod
     def member(row):

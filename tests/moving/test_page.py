@@ -1,29 +1,71 @@
-"""The page as a whole."""
+"""The chooser, the pages as a whole, and those that move no scores."""
 import re
+import subprocess
 import unittest
 
 import page
+import process
+from moving import Moving
+
+DEFAULT = "FIELD score 33 SIGNED TIME 31 S"
 
 
-class Page(unittest.TestCase):
+class Pages(unittest.TestCase):
     def setUp(self):
-        self.sections = page.read()
-        self.overview = [line for line in self.sections[page.OVERVIEW].lines
-                         if line.startswith("| ") and not line.startswith("| today")]
+        self.pages = page.read()
+        lines = self.pages[page.CHOOSER].lines
+        rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
+        self.packings = [[cell.strip() for cell in cells] for cells in rows if len(cells) == 4][1:]
 
-    def test_the_overview_leads_to_every_section_with_a_board(self):
-        anchors = [re.search(r"\]\((#[^)]*)\)", line)[1] for line in self.overview]
-        with_boards = {page.anchor(heading) for heading, section in self.sections.items()
-                       if section.layouts()}
-        self.assertEqual(len(anchors), 15)
-        self.assertEqual(set(anchors), with_boards)
-        self.assertEqual(len(anchors), len(set(anchors)))
+    def target(self, cell):
+        return re.search(r"\]\((.*)\.md\)", cell)[1]
 
-    def test_the_overview_has_the_layouts_of_the_sections(self):
-        by_anchor = {page.anchor(heading): section for heading, section in self.sections.items()}
-        for line in self.overview:
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+    def test_the_chooser_leads_to_every_page_with_a_board_for_a_packing(self):
+        targets = [self.target(cells[0]) for cells in self.packings]
+        self.assertEqual(len(targets), 15)
+        self.assertEqual(len(targets), len(set(targets)))
+        with_boards = {name for name, one in self.pages.items() if one.layouts() and not one.has_clock()}
+        self.assertEqual(set(targets), with_boards)
+
+    def test_the_chooser_leads_to_every_page(self):
+        text = "\n".join(self.pages[page.CHOOSER].lines)
+        for name in self.pages.keys() - {page.CHOOSER}:
+            self.assertIn(f"]({name}.md)", text)
+
+    def test_the_chooser_has_the_layouts_of_the_pages(self):
+        for cells in self.packings:
             layout = re.match("`([^`]*)`", cells[1])
-            section = by_anchor[re.search(r"\((#[^)]*)\)", cells[0])[1]]
-            self.assertEqual(section.layouts()[0],
-                             layout[1] if layout else "FIELD score 33 SIGNED TIME 31 S")
+            self.assertEqual(self.pages[self.target(cells[0])].layouts()[0], layout[1] if layout else DEFAULT)
+
+    def test_tables_of_pages_with_a_clock_have_commands_that_are_replayed(self):
+        clocked = [one for one in self.pages.values() if one.has_clock()]
+        self.assertGreaterEqual(len(clocked), 2)
+        for one in clocked:
+            typed = {line[2:].split("   ")[0] for line in one.lines if line.startswith("> ")}
+            cells = [line.strip("| ").split(" | ")[-1] for line in one.lines if line.startswith("| ")]
+            commands = {cell.strip("`") for cell in cells if re.fullmatch("`(LB|Z[A-Z]+).* .*`", cell)}
+            self.assertTrue(commands, one.name)
+            self.assertLessEqual(commands, typed, one.name)
+
+    def test_what_a_redis_conf_is_told(self):
+        """The page's file, its command, and what that prints."""
+        conf = Moving.pages["redis-conf"]
+        directory = process.new_directory()
+        (directory / "redis.conf").write_text(conf.block("conf", 0))
+        command = conf.block("sh", 0).split()
+        self.assertEqual(command[0], "leaderboard-server")
+        done = subprocess.run([process.PROGRAM, *command[1:]], cwd=directory, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.stdout, conf.block("text", 0))
+        self.assertNotEqual(done.returncode, 0)
+        self.check_columns(conf, directory / "one.conf")
+
+    def check_columns(self, conf, path):
+        """A setting of the first column is known, one of the second is not."""
+        rows = [line.strip("|").split(" | ") for line in conf.lines if line.startswith("| `")]
+        for column, is_known in (0, True), (1, False):
+            for name in re.findall("`([^`]*)`", " ".join(row[column] for row in rows)):
+                path.write_text(f"{name.replace('*', 'port')}\n")
+                done = subprocess.run([process.PROGRAM, "--check-config", path], text=True, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT)
+                self.assertEqual("unknown setting" not in done.stdout, is_known, done.stdout)

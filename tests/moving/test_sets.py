@@ -6,7 +6,7 @@ from servers import CLOCK_MS
 
 
 class ScoresAlone(Moving):
-    heading = "Scores alone"
+    page_name = "scores-alone"
     not_followed = ("test_decimals_come_over_with_a_scale",
                     "test_redis_cli_does_so_with_plain_members")
 
@@ -47,14 +47,14 @@ class ScoresAlone(Moving):
         self.assert_said(layout, 'f"{score:.2f}"` in place of `int(score)')
         self.new.execute_command("LB.CREATE", "arena", *layout.split())
         self.fill("arena", [(b"ann", 0.1 + 0.2), (b"bob", -12.34), (b"cid", 5497558138.87)])
-        line = self.section.block("python", 0).replace("int(score)", 'f"{score:.2f}"')
+        line = self.page.block("python", 0).replace("int(score)", 'f"{score:.2f}"')
         self.execute(line, "with a scale")
         self.assertEqual(self.new.zrange("arena", 0, -1, withscores=True),
                          [b"bob", b"-12.34", b"ann", b"0.3", b"cid", b"5497558138.87"])
 
 
 class TwoSortedSets(Moving):
-    heading = "Two sorted sets, one for scores and one for times"
+    page_name = "two-sorted-sets"
 
     def fill_both(self, most):
         rows = meant(lambda: (random.choice([-4194304, 0, 1, 2, most]),), CLOCK_MS - 30 * DAY,
@@ -83,7 +83,7 @@ class TwoSortedSets(Moving):
     def test_larger_scores_keep_seconds_and_the_exact_order(self):
         rows = self.fill_both(4294967295)
         self.assert_said("Scores beyond 4194303", "put `rows.sort()` before the last line")
-        first, last = self.section.block("python", 0).strip().rsplit("\n", 1)
+        first, last = self.page.block("python", 0).strip().rsplit("\n", 1)
         self.execute(f"{first}\nrows.sort()\n{last}", "sorted by time")
         right = ranked(rows)
         wanted = {row.member: [row.fields[0], row.ms // SECOND * SECOND] for row in rows}
