@@ -238,16 +238,20 @@ struct pair {
 static bool redis_apply_zadd_read_options(const struct request *request, struct zadd *zadd,
                                           uint32_t *first) {
     uint32_t at = *first;
-    struct bytes word = at < request->count ? request->args[at] : BYTES("");
-    if (!zadd->is_increment && word.size > 0 && word.at[0] >= 'A') {
-        const struct command *command = command_by_index(command_find_original(BYTES("zadd")));
-        zadd->is_new_only = syntax_find(command, request, "NX") > 0;
-        zadd->is_existing_only = syntax_find(command, request, "XX") > 0;
-        zadd->is_greater_only = syntax_find(command, request, "GT") > 0;
-        zadd->is_less_only = syntax_find(command, request, "LT") > 0;
-        zadd->is_increment = syntax_find(command, request, "INCR") > 0;
-        for (uint32_t next; (next = syntax_skip(command, request, at)) > at;) {
-            at = next;
+    for (; at < request->count; at++) {
+        struct bytes word = request->args[at];
+        if (bytes_is(word, "NX")) {
+            zadd->is_new_only = true;
+        } else if (bytes_is(word, "XX")) {
+            zadd->is_existing_only = true;
+        } else if (bytes_is(word, "GT")) {
+            zadd->is_greater_only = true;
+        } else if (bytes_is(word, "LT")) {
+            zadd->is_less_only = true;
+        } else if (bytes_is(word, "INCR")) {
+            zadd->is_increment = true;
+        } else if (!bytes_is(word, "CH")) {
+            break;
         }
     }
     *first = at;
