@@ -32,6 +32,7 @@ struct host_value {
     atomic_bool has_remains; /* the main thread is at work on it; set and cleared there */
     bool is_emptied;         /* freed, and its members with it: the options are to be released */
     bool is_freed;           /* freed, and goes with the last of its remains */
+    bool is_in_set;          /* without a board, and in a working set */
 };
 _Static_assert(sizeof(struct host_value) <= 32, "every key of the host has one");
 

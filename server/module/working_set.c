@@ -141,6 +141,16 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     if (entry->opened == NULL) {
         return true; /* reading: there is none */
     }
+    struct host_value *value = host_value_of(entry->opened);
+    if (value != NULL && value->key == NULL) { /* no name in the registry tells that it is there */
+        if (value->is_in_set) {
+            host_CloseKey(entry->opened);
+            working_set_release_name(set, name, is_own_name);
+            set->count--;
+            return true;
+        }
+        value->is_in_set = true;
+    }
     bool is_put = working_set_take(set, entry);
     if (!is_put) {
         if (entry->value == NULL && entry->key != NULL) {
@@ -345,6 +355,9 @@ static struct registry_key *working_set_leave_ids(const struct working_key *entr
 
 static void working_set_leave(struct working_set *set, struct working_key *entry) {
     struct registry *registry = module.server.registry;
+    if (entry->value != NULL) {
+        entry->value->is_in_set = false;
+    }
     struct registry_key *now = registry_embedded_find(registry, entry->text);
     struct registry_key *ids = working_set_leave_ids(entry);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;

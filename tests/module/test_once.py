@@ -192,6 +192,28 @@ class Once(unittest.TestCase):
         wait_until(lambda: sorted(replica.client().keys()) == [b"m:2", b"run:ann"], "on the replica too")
         self.assertEqual(client.execute_command("LB.ZSCORE", "m:2", "ann"), "1")
 
+    def test_a_key_that_has_only_ids_may_be_named_twice(self):
+        """It has no board by whose name it would be found when it comes again."""
+        host = self.host()
+        replica = self.host("--replicaof", f"127.0.0.1 {host.port}")
+        client = host.client(decode_responses=True)
+        client.zadd("m:from", {"ann": 1, "bob": 2})
+        for words, count in ((["LB.ZUNIONSTORE", "m:1", 2, "m:from", "m:1"], 2),
+                             (["LB.ZDIFFSTORE", "m:1", 3, "m:from", "m:1", "m:1"], 2),
+                             (["LB.ZINTERSTORE", "m:1", 2, "m:1", "m:from"], 0),
+                             (["LB.ZRANGESTORE", "m:1", "m:1", 0, -1], 0),
+                             (["LB.ZMPOP", 2, "m:1", "m:1", "MAX"], None),
+                             (["LB.ZUNION", 2, "m:1", "m:1"], [])):
+            self.assertEqual(client.execute_command("LB.ADD", "m:1", "ONCE", "a", "XX", "INCR", 1, "kim"), 0)
+            self.assertEqual((client.exists("m:1"), client.zcard("m:1")), (1, 0))
+            self.assertEqual(client.execute_command(*words), count, words)
+            self.assertEqual(client.zrange("m:1", 0, -1), ["ann", "bob"][:count if isinstance(count, int) else 0], words)
+            self.assertEqual(client.execute_command("LB.ADD", "m:1", "ONCE", "a", "INCR", 1, "kim"), 0, "seen before")
+            settled(host, replica)
+            self.assertEqual(replica.digest(), host.digest(), words)
+            client.delete("m:1")
+        host.client().execute_command("DEBUG", "RELOAD")
+
     def test_ids_stay_with_the_board_that_goes_on(self):
         host = self.host(module=MODULE_TEST, boards=["board", "p:*", "default", "PERIOD", "HOUR"])
         client = host.client(decode_responses=True)
