@@ -35,6 +35,8 @@ void redis_apply_deinit(struct redis_apply *apply) {
     session_deinit(&apply->session);
     buffer_deinit(&apply->replies);
     buffer_deinit(&apply->keys);
+    buffer_deinit(&apply->made_others);
+    buffer_deinit(&apply->rolled_name);
     buffer_deinit(&apply->question_words);
     rdb_load_deinit(&apply->load);
     memory_free(apply->decoder);
@@ -676,6 +678,19 @@ static bool redis_apply_board_is_allowed(void *context, const struct effect *eff
            (!moves || effect->to_database == 0);
 }
 
+/* Of the module's boards only the host's keys expire: where one has rolled over, its key keeps its time. false: no
+ * memory. */
+static bool redis_apply_board_end_roll(struct redis_apply *apply) {
+    struct buffer *name = &apply->rolled_name;
+    struct registry_key *key = name->size > 0 ? redis_apply_find(apply, buffer_bytes(name)) : NULL;
+    bool is_fine =
+        !name->is_broken &&
+        (key == NULL || registry_expiry_set(apply->registry, key, apply->rolled_expire_at_ms,
+                                            false) == REGISTRY_OK);
+    buffer_clear(name);
+    return is_fine;
+}
+
 static bool redis_apply_board_visit(void *context, struct effect *effect) {
     struct redis_apply *apply = context;
     if (effect->database == REGISTRY_ONCE) {
@@ -685,7 +700,14 @@ static bool redis_apply_board_visit(void *context, struct effect *effect) {
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
         effect->to_database = effect->database;
     }
-    return effect->kind != EFFECT_REMOVE || redis_apply_find(apply, effect->name) != NULL;
+    const struct registry_key *key = redis_apply_find(apply, effect->name);
+    int64_t expire_at_ms = key != NULL ? registry_expiry(apply->registry, key) : REGISTRY_NO_EXPIRY;
+    if (effect->kind == EFFECT_RENAME && expire_at_ms != REGISTRY_NO_EXPIRY &&
+        redis_apply_board_end_roll(apply)) {
+        buffer_append_bytes(&apply->rolled_name, effect->name);
+        apply->rolled_expire_at_ms = expire_at_ms;
+    }
+    return effect->kind != EFFECT_REMOVE || key != NULL;
 }
 
 static bool redis_apply_board_need_decoder(struct redis_apply *apply) {
@@ -720,7 +742,7 @@ static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes
     switch (
         effect_blob_apply(apply->registry, apply->decoder, chunk, redis_apply_board_visit, apply)) {
     case EFFECT_OK:
-        return true;
+        return redis_apply_board_end_roll(apply) || redis_apply_fail_memory(apply);
     case EFFECT_OUT_OF_MEMORY:
         return redis_apply_fail_memory(apply);
     case EFFECT_IMPOSSIBLE:
@@ -878,6 +900,8 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
     buffer_init(&apply->replies, 0);
     redis_position_init_asked(&apply->asked, server->registry);
     buffer_init(&apply->keys, 0);
+    buffer_init(&apply->made_others, 0);
+    buffer_init(&apply->rolled_name, 0);
     buffer_init(&apply->question_words, 0);
     rdb_load_init(&apply->load, server->registry, seed, 0);
     apply->load.keeps_expired = true;
@@ -1056,10 +1080,26 @@ void redis_apply_learn(struct redis_apply *apply, const struct redis_learned *le
     apply->question = REDIS_QUESTION_NONE;
 }
 
-void redis_apply_learn_key(struct redis_apply *apply, struct bytes name) {
+static void redis_apply_put_name(struct buffer *names, struct bytes name) {
     uint32_t size = (uint32_t)name.size;
-    buffer_append(&apply->keys, &size, sizeof size);
-    buffer_append_bytes(&apply->keys, name);
+    buffer_append(names, &size, sizeof size);
+    buffer_append_bytes(names, name);
+}
+
+/* *at: 0 for the first one. false: there is none left. */
+static bool redis_apply_next_name(const struct buffer *names, size_t *at, struct bytes *name) {
+    uint32_t size;
+    if (*at >= names->size) {
+        return false;
+    }
+    memcpy(&size, names->at + *at, sizeof size);
+    *name = (struct bytes){.at = names->at + *at + sizeof size, .size = size};
+    *at += sizeof size + size;
+    return true;
+}
+
+void redis_apply_learn_key(struct redis_apply *apply, struct bytes name) {
+    redis_apply_put_name(&apply->keys, name);
 }
 
 void redis_apply_learn_keys(struct redis_apply *apply) {
@@ -1113,6 +1153,9 @@ static bool redis_apply_touch(struct redis_apply *apply, enum redis_makes makes,
     bool is_here = apply->database < REGISTRY_DATABASES && redis_apply_find(apply, name) != NULL;
     if (makes == REDIS_MAKES_OTHERS && !is_here) {
         *is_ours |= apply->database < REGISTRY_DATABASES && redis_apply_is_asked(apply, name);
+        if (apply->is_ahead) {
+            redis_apply_put_name(&apply->made_others, name);
+        }
         return true;
     }
     *is_ours = true;
@@ -1126,12 +1169,9 @@ static bool redis_apply_run_learned(struct redis_apply *apply, const struct requ
     bool is_fine = true;
     if (learned->needs_keys) {
         is_fine = !apply->keys.is_broken || redis_apply_fail_memory(apply);
-        for (size_t at = 0; at < apply->keys.size && is_fine;) {
-            uint32_t size;
-            memcpy(&size, apply->keys.at + at, sizeof size);
-            struct bytes name = {.at = apply->keys.at + at + sizeof size, .size = size};
+        struct bytes name;
+        for (size_t at = 0; is_fine && redis_apply_next_name(&apply->keys, &at, &name);) {
             is_fine = redis_apply_touch(apply, learned->makes, name, &is_ours);
-            at += sizeof size + size;
         }
         apply->has_keys = false;
     } else if (learned->first > 0) {
@@ -1180,4 +1220,21 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
     }
     apply->applied_count++;
     return true;
+}
+
+bool redis_apply_run_ahead(struct redis_apply *apply, const struct request *request) {
+    buffer_clear(&apply->made_others);
+    apply->is_ahead = true;
+    bool is_fine = redis_apply_run(apply, request);
+    apply->is_ahead = false;
+    return is_fine && (!apply->made_others.is_broken || redis_apply_fail_memory(apply));
+}
+
+bool redis_apply_next_other(const struct redis_apply *apply, size_t *at, struct bytes *name) {
+    return redis_apply_next_name(&apply->made_others, at, name);
+}
+
+bool redis_apply_take_other(struct redis_apply *apply, struct bytes name) {
+    bool is_ours = false;
+    return redis_apply_touch(apply, REDIS_MAKES_OTHERS, name, &is_ours);
 }

@@ -87,11 +87,18 @@ struct redis_apply {
     uint32_t learned_count;
     bool has_keys; /* of the next command: a size of four bytes and a name, one behind the other */
     struct buffer keys;
+    /* Of a command that is applied before others that came before it: keys of which it makes another type, in the same
+     * form, if one of those has made a board or a hash there. */
+    bool is_ahead;
+    struct buffer made_others;
     /* Of a value and the board that is here: first what leaves it, then what comes. */
     struct {
         bool has_removed;
         uint32_t rank;
     } merge;
+    /* A board that a change has given another name: what is there now expires as that would have. */
+    struct buffer rolled_name; /* empty: there is none */
+    int64_t rolled_expire_at_ms;
 };
 
 /* *apply is large, and holds no memory yet. seed: random, secret. */
@@ -108,6 +115,13 @@ MUST_CHECK bool redis_apply_prepare(struct redis_apply *apply, const struct requ
 bool redis_apply_only_asks(const struct request *request);
 /* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
 MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
+/* The same of one that only asks, in a transaction of which others are not applied yet. The keys that
+ * redis_apply_next_other gives are for redis_apply_take_other, behind those. */
+MUST_CHECK bool redis_apply_run_ahead(struct redis_apply *apply, const struct request *request);
+/* *at: 0 for the first one. false: there is none left. */
+bool redis_apply_next_other(const struct redis_apply *apply, size_t *at, struct bytes *name);
+/* The source has a key of another type there. false: error. */
+MUST_CHECK bool redis_apply_take_other(struct redis_apply *apply, struct bytes name);
 
 /* ---- answers ---- */
 

@@ -190,7 +190,8 @@ static bool redis_stream_apply_one(struct redis_stream *stream, const struct req
            redis_stream_stop(stream, stream->apply.error);
 }
 
-static bool redis_stream_queue(struct redis_stream *stream, const struct request *request) {
+static bool redis_stream_queue(struct redis_stream *stream, const struct request *request,
+                               bool is_other) {
     size_t size = sizeof(struct redis_queued) + request->count * sizeof(struct bytes);
     size_t text_size = 0;
     for (uint32_t i = 0; i < request->count; i++) {
@@ -213,7 +214,7 @@ static bool redis_stream_queue(struct redis_stream *stream, const struct request
         }
         text += args[i].size;
     }
-    *queued = (struct redis_queued){.request = *request};
+    *queued = (struct redis_queued){.request = *request, .is_other = is_other};
     queued->request.args = args;
     if (stream->multi_last != NULL) {
         stream->multi_last->next = queued;
@@ -239,7 +240,10 @@ static bool redis_stream_take_request(struct redis_stream *stream, const struct 
         bool is_fine = true;
         for (const struct redis_queued *queued = stream->multi_first; queued != NULL && is_fine;
              queued = queued->next) {
-            is_fine = redis_stream_apply_one(stream, &queued->request);
+            is_fine = !queued->is_other
+                          ? redis_stream_apply_one(stream, &queued->request)
+                          : redis_apply_take_other(&stream->apply, queued->request.args[0]) ||
+                                redis_stream_stop(stream, stream->apply.error);
         }
         redis_stream_drop_multi(stream);
         return is_fine;
@@ -251,13 +255,20 @@ static bool redis_stream_take_request(struct redis_stream *stream, const struct 
         if (bytes_is(name, "SELECT") && request->count == 2) {
             (void)!bytes_parse_u64(request->args[1], &stream->multi_database);
         }
-        return redis_stream_queue(stream, request);
+        return redis_stream_queue(stream, request, false);
     }
-    /* The keys are not known from now on, before the rest of the transaction. */
+    /* The keys are not known from now on, before the rest of the transaction; but what another type takes from a board
+     * that this makes is known in its turn. */
     uint64_t database = stream->apply.database;
+    struct bytes key;
     stream->apply.database = stream->multi_database;
-    bool is_fine = redis_stream_apply_one(stream, request);
+    bool is_fine = redis_apply_run_ahead(&stream->apply, request) ||
+                   redis_stream_stop(stream, stream->apply.error);
     stream->apply.database = database;
+    for (size_t at = 0; is_fine && stream->multi_first != NULL &&
+                        redis_apply_next_other(&stream->apply, &at, &key);) {
+        is_fine = redis_stream_queue(stream, &(struct request){.args = &key, .count = 1}, true);
+    }
     return is_fine;
 }
 

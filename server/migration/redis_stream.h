@@ -56,6 +56,7 @@ struct redis_stream {
     struct redis_queued {
         struct redis_queued *next;
         struct request request; /* args and their bytes are in one piece of memory with it */
+        bool is_other;          /* only the name of a key that is of another type then */
     } * multi_first, *multi_last;
 };
 

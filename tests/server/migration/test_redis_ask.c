@@ -581,6 +581,38 @@ ASK_TEST(an_unknown_command_in_a_transaction) {
     expect_exact(p);
 }
 
+/* SET comes behind what makes the board, and is looked at before. */
+ASK_TEST(another_type_takes_the_place_of_a_board_of_the_same_transaction) {
+    static const struct held text[] = {{"z", "string", NULL, -1}, {.name = NULL}};
+    p->keys = text;
+    p->command_info = INFO_OF("@string");
+    feed(p,
+         "SET y text\r\nMULTI\r\nSET x text\r\nZADD z 1 ann\r\nSET z text\r\nSELECT 3\r\nZADD z 1 "
+         "bea\r\nSET y text\r\nEXEC\r\n");
+    assert_true(settle(p));
+    expect(p, "EXISTS z", ":0\r\n");
+    assert_true(was_said(p, "TYPE z"));
+    assert_false(was_said(p, "TYPE x"));
+    assert_false(was_said(p, "TYPE y"));
+    expect(p, "SELECT 3", "+OK\r\n");
+    expect(p, "ZCARD z", ":1\r\n");
+    expect_exact(p);
+}
+
+/* The same where the source has to say which keys the command has. */
+ASK_TEST(another_type_of_an_unknown_command_takes_the_place_of_a_board_of_the_same_transaction) {
+    static const struct held list[] = {{"z", "list", NULL, -1}, {.name = NULL}};
+    p->keys = list;
+    p->command_info =
+        "*1\r\n*7\r\n$4\r\nsort\r\n:-2\r\n*1\r\n+movablekeys\r\n:1\r\n:1\r\n:1\r\n*1\r\n"
+        "+@list\r\n";
+    p->command_keys = "*1\r\n*2\r\n$1\r\nz\r\n*1\r\n+OW\r\n";
+    feed(p, "MULTI\r\nZADD z 1 ann\r\nSORT s STORE z\r\nEXEC\r\n");
+    assert_true(settle(p));
+    expect(p, "EXISTS z", ":0\r\n");
+    expect_exact(p);
+}
+
 ASK_TEST(an_option_that_is_not_known_here_is_asked_for) {
     p->keys = ties;
     feed(p, "ZADD z NEWER 1 ann\r\nZADD z what ann\r\n");

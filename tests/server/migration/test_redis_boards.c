@@ -276,6 +276,33 @@ MOVING_TEST(what_is_not_here_may_be_replaced) {
     assert_string_equal(m->stream.error, "");
 }
 
+/* The source's registry knows no expiry, as in the module, where that is the host's. */
+MOVING_TEST(a_board_that_rolls_over_expires_as_before_and_its_archive_as_an_archive) {
+    feed_copy(m);
+    for (int i = 0; i < 3; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "LB.CREATE k%d PERIOD DAY ARCHIVE 3", i);
+        change(m, line);
+        snprintf(line, sizeof line, "LB.ADD k%d 7 ann", i);
+        change(m, line);
+    }
+    feed(m, BYTES("PEXPIREAT k0 4102444800000\r\nPEXPIREAT k2 4102444800002\r\n"));
+    m->source->wall_us += 86400 * 1000000LL;
+    change(m, "LB.SUBMIT 3 k0 k1 k2 8 bob"); /* rolls all three */
+    assert_string_equal(m->stream.error, "");
+    harness_expect(m->ours, m->s, "EXISTS k0 k1 k2", ":3\r\n");
+    harness_expect(m->ours, m->s, "PEXPIRETIME k0", ":4102444800000\r\n");
+    harness_expect(m->ours, m->s, "PEXPIRETIME k1", ":-1\r\n");
+    harness_expect(m->ours, m->s, "PEXPIRETIME k2", ":4102444800002\r\n");
+    const char *reply = harness_run(m->ours, m->s, "KEYS k0@*"); /* one name */
+    assert_memory_equal(reply, "*1\r\n", 4);
+    char archive[64];
+    assert_int_equal(sscanf(reply + 4, "$%*d\r\n%63s", archive), 1);
+    harness_run_format(m->source, m->theirs, "PEXPIRETIME %s", archive);
+    harness_run_format(m->ours, m->s, "PEXPIRETIME %s", archive);
+    assert_string_equal(m->ours->reply.at, m->source->reply.at);
+}
+
 MOVING_TEST(server_time_is_at_least_that_of_the_source) {
     feed_copy(m);
     m->source->wall_us += 30 * 1000000;
