@@ -646,10 +646,31 @@ static bool web_refuse_write(struct web_request *request) {
     return true;
 }
 
+/* Whose request is it? Run it as that user's: by a stream's key, a header, or a login, which does not write. */
+static void web_find_user(struct web *web, struct web_request *request,
+                          const struct http_target *target) {
+    struct http_exchange *exchange = request->exchange;
+    struct web_identity identity = {.kind = WEB_ANYBODY};
+    struct bytes key = http_target_find(target, "key");
+    if (request->wants_stream && key.at != NULL) {
+        web_login_by_key(request, key);
+        return;
+    }
+    if (http_exchange_header(exchange, "Authorization") != NULL) {
+        web_login_by_header(request);
+        return;
+    }
+    if (exchange->method > HTTP_HEAD || request->origin != NULL) {
+        identity.is_local = request->origin == NULL && http_exchange_is_local(exchange);
+    } else {
+        web_login_identify(web, request, &identity);
+    }
+    web_run_as(request, &identity);
+}
+
 static void web_handle_api(struct web *web, struct web_request *request,
                            const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
-    struct web_identity identity = {.kind = WEB_ANYBODY};
     bool is_log_in = target->segment_count == 3 && web_is_path(target, 2, "login");
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
@@ -702,21 +723,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     request->wants_stream = operation != NULL && operation->is_stream;
-    struct bytes key = http_target_find(target, "key");
-    if (request->wants_stream && key.at != NULL) {
-        web_login_by_key(request, key);
-        return;
-    }
-    if (http_exchange_header(exchange, "Authorization") != NULL) {
-        web_login_by_header(request);
-        return;
-    }
-    if (writes || request->origin != NULL) {
-        identity.is_local = request->origin == NULL && http_exchange_is_local(exchange);
-    } else {
-        web_login_identify(web, request, &identity);
-    }
-    web_run_as(request, &identity);
+    web_find_user(web, request, target);
 }
 
 static void web_handle(void *context, struct http_exchange *exchange) {
