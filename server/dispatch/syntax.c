@@ -772,7 +772,9 @@ uint32_t syntax_options_at(const struct command *command) {
     return command->form->options_at;
 }
 
-uint32_t syntax_skip(const struct command *command, const struct request *request, uint32_t index) {
+/* The index behind the option that begins at index, in a request that may be wrong; index: none does. */
+static uint32_t syntax_skip(const struct command *command, const struct request *request,
+                            uint32_t index) {
     const struct syntax_form *form = command->form;
     const struct syntax_item *item =
         index < request->count ? syntax_find_option(form, request->args[index]) : NULL;

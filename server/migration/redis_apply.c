@@ -11,7 +11,7 @@
 #include "server/clients/broadcast.h"
 #include "server/clients/notify.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/syntax.h"
+#include "server/dispatch/command.h"
 #include "server/durability/effect_blob.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"

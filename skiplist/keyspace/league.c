@@ -130,14 +130,15 @@ struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t roo
     return league_finish(names, size + bytes_print_u64(names->at + size, room));
 }
 
+/* What an archive's name has behind the room's, in out (REGISTRY_SUFFIX_MAX); returns the size. */
+static size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
+    return archive_name_print_suffix(period, league_time_in(number), out);
+}
+
 struct bytes league_archive(struct league_names *names, struct league_entry entry,
                             const struct period *period) {
     size_t size = league_room(names, entry.tier, entry.room).size;
     return league_finish(names, size + league_print_suffix(period, entry.period, names->at + size));
-}
-
-size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
-    return archive_name_print_suffix(period, league_time_in(number), out);
 }
 
 /* Take ":17" from the end. */

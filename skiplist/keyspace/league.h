@@ -85,8 +85,6 @@ struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t roo
 /* Of the room and the period of an entry, "{weekly}:3:17@2026-11-16". */
 struct bytes league_archive(struct league_names *names, struct league_entry entry,
                             const struct period *period);
-/* What that name has behind the room's, in out (REGISTRY_SUFFIX_MAX); returns the size. */
-size_t league_print_suffix(const struct period *period, uint32_t number, char *out);
 /* The parts of a room's name: what is before them, and without its braces; false: it is none. A
  * league may have either name. */
 MUST_CHECK bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,

@@ -483,7 +483,8 @@ static void registry_note_taken(struct registry *registry, const struct registry
     }
 }
 
-void registry_note_removed(struct registry *registry, const struct registry_key *key) {
+/* What a key's kind does when it has gone; NULL: none has. */
+static void registry_note_removed(struct registry *registry, const struct registry_key *key) {
     if (key != NULL && registry->kinds[key->kind]->removed != NULL) {
         registry->kinds[key->kind]->removed(registry, key);
     }
@@ -840,9 +841,11 @@ static struct registry_key *registry_put_clear_destination(struct registry *regi
     return old;
 }
 
-struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
-                                       enum registry_walk_state state, int64_t expire_at_ms,
-                                       int64_t now_ms) {
+/* As registry_put_reserved, but what goes with a board with a WINDOW is still there: registry_note_removed follows with
+ * the key that was replaced, which is returned, or NULL. */
+static struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
+                                              enum registry_walk_state state, int64_t expire_at_ms,
+                                              int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     struct registry_key *old = registry_put_clear_destination(registry, key, now_ms);
     registry_put(registry, key, state);

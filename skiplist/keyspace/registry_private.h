@@ -254,13 +254,6 @@ void registry_put(struct registry *registry, struct registry_key *key,
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
-/* The same, but what goes with a board with a WINDOW is still there: registry_note_removed follows with the
- * key that was replaced, which is returned, or NULL. */
-struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
-                                       enum registry_walk_state state, int64_t expire_at_ms,
-                                       int64_t now_ms);
-/* What a key's kind does when it has gone; NULL: none has. */
-void registry_note_removed(struct registry *registry, const struct registry_key *key);
 /* What it does before it goes because it has expired, as struct key_kind has it. */
 MUST_CHECK enum key_expiry registry_before_expiry(struct registry *registry,
                                                   const struct registry_key *key,
@@ -433,10 +426,6 @@ struct registry_key *registry_roll_key_of_place(uint32_t *place);
  * the board itself (NULL), and let the board enter its next period. false: no memory, nothing changed. */
 MUST_CHECK bool registry_roll_copy(struct registry *registry, struct registry_key *key,
                                    struct registry_mirror *mirror, int64_t now_ms);
-/* Move the members of such a board to the archive, as those of others: the key is about to expire. It may then be
- * gone. false: no memory, nothing changed. */
-MUST_CHECK bool registry_roll_move(struct registry *registry, struct registry_key *key,
-                                   int64_t now_ms);
 /* Roll over a board whose period is over, or remove it if it expired before that. The key may then
  * be invalid. false: no memory, nothing changed. */
 MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,

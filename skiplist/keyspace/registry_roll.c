@@ -277,7 +277,10 @@ static bool registry_roll_slide(struct registry *registry, struct registry_key *
     return true;
 }
 
-bool registry_roll_move(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+/* Move the members of a board whose archives are copies to the archive, as those of others: the key is about to expire. It
+ * may then be gone. false: no memory, nothing changed. */
+static bool registry_roll_move(struct registry *registry, struct registry_key *key,
+                               int64_t now_ms) {
     const struct board_options *options = registry_options(key);
     if (options->window.count > 0) {
         return registry_roll_slide(registry, key, now_ms);

@@ -108,10 +108,6 @@ void registry_stale_begin(struct registry *registry) {
     }
 }
 
-void registry_stale_end(struct registry *registry) {
-    registry_pass_end(registry, &registry->stale.pass);
-}
-
 bool registry_stale_is_going(const struct registry *registry) {
     return registry->stale.pass.is_going;
 }

@@ -31,8 +31,6 @@ uint32_t registry_stale_drop(struct registry *registry, struct registry_key *key
 bool registry_stale_is_there(const struct registry *registry);
 /* A pass over all boards of clients' databases. Nothing, if one is going on. */
 void registry_stale_begin(struct registry *registry);
-/* Give it up. */
-void registry_stale_end(struct registry *registry);
 /* Is one going on? */
 bool registry_stale_is_going(const struct registry *registry);
 /* A step of it, of about work_max members and keys. A board that is left empty is removed, unless LB.CREATE made
