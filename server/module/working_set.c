@@ -58,7 +58,6 @@ static struct registry_key *working_set_name_key(struct registry_key **key, stru
 }
 
 static bool working_set_take(struct working_set *set, struct working_key *entry) {
-    entry->value = host_value_of(entry->opened);
     if (entry->value != NULL ? entry->value->key == NULL
                              : host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
         return true;
@@ -141,7 +140,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     if (entry->opened == NULL) {
         return true; /* reading: there is none */
     }
-    struct host_value *value = host_value_of(entry->opened);
+    struct host_value *value = entry->value = host_value_of(entry->opened);
     if (value != NULL && value->key == NULL) { /* no name in the registry tells that it is there */
         if (value->is_in_set) {
             host_CloseKey(entry->opened);
