@@ -552,11 +552,11 @@ bool board_options_validate(const struct board_options *options, const char **re
         return false;
     }
     if (!board_options_are_right(options)) {
-        return check_passed("rules: their options contradict each other", reason);
+        return check_passed("options: their options contradict each other", reason);
     }
     return options->period.unit == PERIOD_NONE || board_options_is_period_right(options) ||
            check_passed(
-               "rules: their period is none of the calendar's, or they keep too many archives",
+               "options: their period is none of the calendar's, or they keep too many archives",
                reason);
 }
 
@@ -568,11 +568,11 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
         if (options->index != i || options->use_count == 0) {
-            wrong = "rules: they do not stand where they think, or have no user";
+            wrong = "options: they do not stand where they think, or have no user";
         } else if (options->hash != board_options_hash(options, set->hash_seed)) {
-            wrong = "rules: they have changed";
+            wrong = "options: they have changed";
         } else if (board_options_find_equal(set, options, options->hash) != options) {
-            wrong = "rules: they are not found, or not the only ones of their kind";
+            wrong = "options: they are not found, or not the only ones of their kind";
         } else if (!board_options_validate(options, reason)) {
             return false;
         }
@@ -582,10 +582,10 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     }
     if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
                           stale_count != set->stale_count)) {
-        wrong = "rules: their users, or those of leagues, are not counted right";
+        wrong = "options: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {
-        wrong = "rules: the map holds more or less than the rules";
+        wrong = "options: the map holds more or less than there are";
     }
     return check_passed(wrong, reason) && map_validate(&set->map, reason);
 }

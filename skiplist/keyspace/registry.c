@@ -1275,7 +1275,7 @@ static const char *registry_validate_all(const struct registry *registry) {
     board_count += registry->archiving.mirror != NULL;
     return board_count == registry->options.use_count
                ? NULL
-               : "registry: rules have more or fewer users than there are boards";
+               : "registry: options have more or fewer users than there are boards";
 }
 
 bool registry_validate(const struct registry *registry, const char **reason) {

@@ -332,10 +332,10 @@ registry_put_board_until(struct registry *registry, uint32_t database, struct by
 /* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose options are no more than the
  * layout, so that it reaches journals, snapshots and replicas as it grows:
  *
- *     key = registry_board_stage(registry, layout, &number)             that of options; NULL: no memory
+ *     key = registry_board_stage(registry, layout, &number)     layout: that of options; NULL: no memory
  *     registry_board_put(registry, registry_board_find_staged(registry, number), ...) ...
  *     registry_board_append(...)                                sooner: in rank order, behind the last one
- *     registry_board_unstage(registry, key, ...)                        it gets its name in one step; or
+ *     registry_board_unstage(registry, key, ...)                it gets its name in one step; or
  *     registry_remove(registry, key)
  *
  * registry_board_unstage: with these options, whose layout is the same, and without an expiry; as registry_rename

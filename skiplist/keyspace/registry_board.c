@@ -412,14 +412,14 @@ static const char *registry_board_check(const struct registry *registry,
                                         const struct key_cursor *cursor) {
     const char *reason;
     if (!board_options_are_in(&registry->options, registry_options(key))) {
-        return "registry: a board's rules are not those of the set";
+        return "registry: a board's options are not those of the set";
     }
     if (key->is_periodic != (registry_options(key)->period.unit != PERIOD_NONE)) {
         return "registry: a key and its board differ about having a period";
     }
     if ((board_options_have_state(registry_options(key)) && !key->has_state) ||
         !board_options_take_state(registry_options(key), registry_state(key))) {
-        return "registry: a board has no state, or one that contradicts its rules";
+        return "registry: a board has no state, or one that contradicts its options";
     }
     if (cursor != NULL) {
         uint32_t rank_min = cursor->has_last ? board_count_above(&key->board, cursor->last) : 0;
