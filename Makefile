@@ -187,9 +187,10 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
 
-demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
+demo: ## a contest that goes on, in the browser (ARGS=8080)
 	@.ci/install-packages build
-	@$(PARALLEL) $(SERVER)
+	@[ -x $(SERVER) ] || echo "Building the server, which takes some minutes the first time ..."
+	@$(PARALLEL) $(SERVER) >/dev/null
 	@exec deploy/demo $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/scale/cluster.md)
