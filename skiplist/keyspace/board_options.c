@@ -69,7 +69,7 @@ void board_options_set(const struct board_option *option, struct board_options *
     } else {
         memcpy(at, &value, option->size);
     }
-    if (option->form == BOARD_FORM_ZONE) {
+    if (option->form == BOARD_FORM_ZONE && options != NULL) {
         options->period.zone = NULL;
     }
 }
