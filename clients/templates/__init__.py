@@ -1,4 +1,4 @@
 """A template for each language: files(tables) gives the generated half of its client, by their names in clients/."""
-from . import node, python
+from . import go, node, python
 
-ALL = [python, node]
+ALL = [python, node, go]

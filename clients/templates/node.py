@@ -65,8 +65,7 @@ def node_method(method):
         text += f"        $.alternatives({{ {', '.join(given)} }}, {json.dumps(group[0].is_group_required)});\n"
     if method.has("ONCE"):
         text += "        options = this.withId(options);\n"
-    is_read = json.dumps("write" not in method.command["flags"])
-    text += (f'        return this.run({node_key(method)}, "{full_name(method.command)}", {is_read}, '
+    text += (f'        return this.run({node_key(method)}, "{full_name(method.command)}", {json.dumps(method.is_read)}, '
              f'"{camel(form_of(method.reply))}", [\n')
     text += "".join(f"            {node_words(each)},\n" for each in method.parameters)
     return text + f"        ]{', options' if options else ''});\n    }}\n"
@@ -78,8 +77,7 @@ def node_commands(tables):
 
 
 def node_part_type(parameter, part):
-    is_time = part.type == "unix-time" or (
-        parameter.token and part.type == "string" and part.name in ("time", "start", "end"))
+    is_time = parameter.is_time(part)
     if part.choices:
         word = " | ".join(json.dumps(each["token"]) for each in part.choices)
     else:

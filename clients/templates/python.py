@@ -138,11 +138,10 @@ def python_method(method):
     text += python_request(method)
     if method.creates:
         return text + "        return await self._create(request, exist_ok)\n"
-    is_on_all = not method.is_of_board and not method.command["has_keys"]
-    if re.search("Record|Placed|Result|LeaguePlace", method.reply):  # it is told which parts a record has
+    if method.has_records:  # it is told which parts a record has
         parser += f"({', '.join(part for token, part in PYTHON_PARTS.items() if method.has(token))})"
     again = "True" if "readonly" in method.command["flags"] else "once is not None" if has_once else "False"
-    return text + f"        return await self._send{'_to_all' * is_on_all}(request, parse.{parser}, again={again})\n"
+    return text + f"        return await self._send{'_to_all' * method.is_on_all}(request, parse.{parser}, again={again})\n"
 
 
 def python_commands(tables):

@@ -45,6 +45,10 @@ def wrapped(words, prefix="", width=80, escape=""):
 # A request is the method's words, then its parameters in their order; one that is not given is left out. Of those of a
 # group one may be given. A command whose reply is another with an option has two methods: count, and with BY count_by.
 
+# Parameters whose values are names. Others are numbers, or words such as NONE or +inf in their place.
+TEXTS = {"member", "from", "to", "once", "since", "within", "by", "fields", "layout", "on", "tz", "cursor"}
+
+
 class Part:
     """One value of a parameter, or `several`, or `pairs` of name and value, or `results`, whose values stand before
     their member. It may have the number of them in front."""
@@ -64,6 +68,16 @@ class Parameter:
         self.name, self.token, self.kind, self.place = re.sub(r"[^a-z0-9]", "_", name.lower()), token, kind, place
         self.is_required = self.is_token_repeated = self.is_group_required = False
         self.group, self.parts = 0, []
+
+
+    @property
+    def is_text(self):
+        return self.name in TEXTS
+
+    def is_time(self, part):
+        """Unix milliseconds, or text as the command takes it."""
+        return part.type == "unix-time" or bool(
+            self.token and part.type == "string" and part.name in ("time", "start", "end"))
 
 
 def is_plain(argument):
@@ -197,6 +211,19 @@ class Method:
     def has(self, token):
         return any(each.token == token for each in self.parameters)
 
+    @property
+    def is_read(self):
+        return "write" not in self.command["flags"]
+
+    @property
+    def is_on_all(self):
+        """Is it about a database, and so about all nodes of a cluster?"""
+        return not self.is_of_board and not self.command["has_keys"]
+
+    @property
+    def has_records(self):
+        return bool(re.search("Record|Placed|Result|LeaguePlace", self.reply))
+
     def named(self):
         return [each for each in self.signature if each.place == "named"]
 
@@ -312,3 +339,49 @@ def constants(tables):
     found["Events"] = {word: {each.name: each.shape for each in map(Entry, rest)}
                        for word, *rest in messages if word[0] != "["}
     return {**found, "Passing": PASSING, "PausesMs": PAUSES_MS}
+
+
+def nested(tables):
+    """The maps and the maps in them, inner ones first: what a typed language has a class for. Yields the name, the entries,
+    and of each entry the name of its own class, if it has one. Equal shapes are one class."""
+    names = {}
+
+    def walk(name, shape):
+        shape = shape[1:-1] if shape[0] == "[" else shape
+        if shape[0] != "(":
+            return None
+        if shape not in names:
+            own = [(each, walk(name + pascal(each.name).removesuffix("s"), each.shape)) for each in entries(shape)]
+            names[shape] = name
+            found.append((name, own))
+        return names[shape]
+
+    found = []
+    for name, shape in maps(tables).items():
+        walk(MAPS[name], shape)
+    return found
+
+
+def pascal(name):
+    return "".join(each[:1].upper() + each[1:] for each in re.split("[^A-Za-z0-9]+", name))
+
+
+def choices(tables):
+    """By the name of a parameter (of one with several parts: and of the part) the words of which it is one."""
+    found = {}
+    for method in methods(tables):
+        for parameter in method.parameters:
+            for part in parameter.parts:
+                if part.choices:
+                    words = found.setdefault(choice_name(parameter, part), [])
+                    words += [each["token"] for each in part.choices if each["token"] not in words]
+    return found
+
+
+def choice_name(parameter, part):
+    return pascal(parameter.name) + (pascal(part.name) if len(parameter.parts) > 1 else "")
+
+
+def composed(tables):
+    """Parameters with several parts, by name."""
+    return {each.name: each for method in methods(tables) for each in method.parameters if len(each.parts) > 1}
