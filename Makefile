@@ -510,7 +510,7 @@ docs-check: ## pages are as the tables say, short, and their links lead somewher
 clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages; the clients that need registries
 	@.ci/install-packages test
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-server $(MODULE) $(CLIENTS)
+	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-sentinel $(MODULE) $(CLIENTS)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/packages/run
 
