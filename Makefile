@@ -525,17 +525,18 @@ docs-check: ## pages are as the tables say, short, and their links lead somewher
 
 # The registries of Python, Java, Go and Rust give what Debian has not. Go and Rust are those of PATH: Debian 12's are
 # older than these clients ask for, and then they are left out.
-clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages, run as they are printed
+clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages; the clients that need registries
 	@.ci/install-packages test
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-server
+	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-sentinel $(MODULE) $(CLIENTS)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/packages/run
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
 CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \
-           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts
-clients: $(CLIENTS) ## write the methods of clients/python and clients/node from the tables
-$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/python/leaderboard_client/async_[bs]*.py)
+           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts clients/go/commands.go clients/go/shapes.go
+clients: $(CLIENTS) ## write the methods of the clients in clients/ from the tables
+$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/templates/*.py clients/python/leaderboard_client/async_[bs]*.py)
 	@docs/write $(SERVER) clients && touch $(CLIENTS)
 clients/node/node_modules/.package-lock.json: | $(CLIENTS)
 
