@@ -1228,6 +1228,9 @@ static void board_scan_find_members(const void *owner, const struct scan_candida
 static bool board_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
     const struct block *block = scan->board->leaf;
     uint64_t bytes = 0;
+    if (block->count > SCAN_ITEMS_MAX) {
+        return false;
+    }
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         bytes += name_size(block_member(block, i, offset));
