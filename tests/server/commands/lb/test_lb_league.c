@@ -1,5 +1,6 @@
 /* LB.LEAGUE, sentence by sentence. Many periods with random members: test_lb_league_twin.c. */
 #include "tests/server/failing_memory.h"
+#include "tests/support/errors.h"
 
 #include "skiplist/keyspace/league.h"
 
@@ -297,10 +298,8 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
 ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
     play(h);
     zset_expect(h, "LB.ALTER weekly FREEZE", "+OK");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
-                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
-    zset_expect(h, "LB.LEAGUE REMOVE weekly ann",
-                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", ERROR_FROZEN);
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ERROR_FROZEN);
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil up]");
     zset_expect(h, "LB.ALTER weekly THAW LIMIT 3", "+OK");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 new", "-FULL board is full: at most 3 members");
@@ -600,13 +599,10 @@ ZSET_TEST(members_are_erased_renamed_and_banned_everywhere) {
     zset_expect(h, "LB.FORGET bob", ":2");
     zset_expect(h, "LB.LEAGUE GET weekly bob", "nil*");
     zset_expect(h, "LB.BAN cid MATCH weekly", ":1");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
-    zset_expect(h, "LB.LEAGUE SET weekly 1 cid",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid", ERROR_BANNED);
+    zset_expect(h, "LB.LEAGUE SET weekly 1 cid", ERROR_BANNED);
     zset_expect(h, "LB.BAN dan MATCH {weekly}:*", ":0");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", ERROR_BANNED);
     zset_expect(h, "ZCARD weekly", ":1");
 }
 
@@ -848,8 +844,7 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
         {"LB.ALTER weekly FREEZE", "+OK"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
-        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
-         "-FROZEN board takes no writes: LB.ALTER with THAW ends that"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", ERROR_FROZEN},
         {"LB.ALTER weekly THAW", "+OK"},
         {"LB.LEAGUE SET weekly 3 dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},
