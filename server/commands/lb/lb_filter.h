@@ -29,8 +29,8 @@ enum {
 };
 
 /* All share a struct option_uses of this name. */
-#define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
-#define LB_FILTER_WITHIN "[WITHIN name]..."
+#define LB_FILTER_SYNTAX "match=[WHERE tag value]... exclude=[WHERENOT tag value]..."
+#define LB_FILTER_WITHIN "[WITHIN tag]..."
 #define LB_FILTER_BINDINGS(type, name)                                                             \
     {BIND("WHERE", type, name)}, {BIND("WHERENOT", type, name)}, {                                 \
         BIND("WITHIN", type, name)                                                                 \

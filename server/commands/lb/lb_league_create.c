@@ -9,7 +9,7 @@
 static bool lb_league_create_check(const struct call *call, const struct board_league *league,
                                    const struct board_options *rooms) {
     if (rooms->period.unit == PERIOD_NONE) {
-        return call_refuse(call, "ERR a league needs a PERIOD");
+        return call_refuse_reason(call, "a league needs a PERIOD");
     }
     const char *refusal = lb_league_refusal(call, rooms);
     if (refusal != NULL) {
@@ -35,10 +35,10 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     rooms->guards = board_options_guards(rooms);
     if (is_read && (league->room == 0 || league->tiers == 0 || league->up == NOT_GIVEN ||
                     league->down == NOT_GIVEN)) {
-        return call_refuse(call, "ERR a league needs ROOM, TIERS, UP and DOWN");
+        return call_refuse_reason(call, "a league needs ROOM, TIERS, UP and DOWN");
     }
     if (!is_read || !setting_options_check(rooms, reason)) {
-        return call_refuse_format(call, "ERR %s", reason);
+        return call_refuse_reason(call, "%s", reason);
     }
     return lb_league_create_check(call, league, rooms);
 }
