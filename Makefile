@@ -187,9 +187,10 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
 
-demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
+demo: ## a contest that goes on, in the browser (ARGS=8080)
 	@.ci/install-packages build
-	@$(PARALLEL) $(SERVER)
+	@[ -x $(SERVER) ] || echo "Building the server, which takes some minutes the first time ..."
+	@$(PARALLEL) $(SERVER) >/dev/null
 	@exec deploy/demo $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/scale/cluster.md)
@@ -321,14 +322,15 @@ container: ## build the image "leaderboard" with buildah: the server, its librar
 	@.ci/install-packages container
 	@$(PARALLEL) $(SERVER)
 	@deploy/container-root $(SERVER) $(B)/container
-	@buildah build --isolation $(or $(BUILDAH_ISOLATION),chroot) --tag leaderboard --file deploy/Containerfile $(B)/container
+	@buildah build --format docker --isolation $(or $(BUILDAH_ISOLATION),chroot) --tag leaderboard --file deploy/Containerfile $(B)/container
 
-deploy-check: ## packages and services tried for real, in minutes: deb in a bare root, container, arm64
+deploy-check: ## packages and services tried for real: deb in a bare root, both images, arm64 (a quarter of an hour)
 	@.ci/install-packages deploy
 	@$(MAKE) --no-print-directory deb
 	@tests/deploy/check_deb "$(B)/deb"
 	@$(MAKE) --no-print-directory container
-	@tests/deploy/check_container "$(B)/container"
+	@tests/deploy/check_container localhost/leaderboard
+	@tests/deploy/check_container --build "$(B)/deploy"
 	@$(MAKE) --no-print-directory arm64-all B=$(B)/arm64
 
 bench: ## side by side with redis-server, and the newest of make hosts; into bench/results/
@@ -498,9 +500,10 @@ docs: ## write docs/*.md, leaderboard.conf, man pages and completion from the ta
 	@$(PARALLEL) $(SERVER)
 	@docs/write $(SERVER) pages
 
-docs-check:
+docs-check: ## pages are as the tables say, short, and their links lead somewhere
 	@$(PARALLEL) $(SERVER)
 	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
+	@docs/check
 
 # The registries of Python, Java, Go and Rust give what Debian has not. Go and Rust are those of PATH: Debian 12's are
 # older than these clients ask for, and then they are left out.

@@ -139,6 +139,15 @@ static void description_put_settings(struct json *json) {
         json_close(json, '}');
     }
     json_close(json, ']');
+    json_open(json, "redis_settings", '[');
+    for (const struct setting_redis *row = setting_redis_table; row->names != NULL; row++) {
+        json_open(json, NULL, '{');
+        description_put(json, "names", row->names);
+        description_put(json, "only", row->only);
+        description_put(json, "why", row->why);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
     json_open(json, "uses", '[');
     for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
         json_open(json, NULL, '{');

@@ -17,6 +17,11 @@ const struct setting_alias settings_aliases[] = {
     {"repl-ping-slave-period", "repl-ping-replica-period"},
     {"min-slaves-to-write", "min-replicas-to-write"},
     {"min-slaves-max-lag", "min-replicas-max-lag"},
+    /* of Valkey */
+    {"primaryauth", "masterauth"},
+    {"primaryuser", "masteruser"},
+    {"commandlog-execution-slower-than", "slowlog-log-slower-than"},
+    {"commandlog-slow-execution-max-len", "slowlog-max-len"},
     {NULL, NULL},
 };
 
