@@ -52,7 +52,7 @@ static bool call_is_explained(const struct call *call) {
 __attribute__((cold)) void call_reply_syntax_error(const struct call *call) {
     char error[EXPLAIN_MAX] = "ERR syntax error";
     if (call_is_explained(call)) {
-        explain_request(call->command, call->request, error);
+        (void)explain_request(call->command, call->request, error);
     }
     reply_error(call->reply, error);
 }
@@ -90,7 +90,7 @@ bool call_refuse_reason(const struct call *call, const char *format, ...) {
 
 void call_print_arity(const struct command *command, const struct request *request, char *out) {
     if (explain_covers(command)) {
-        explain_request(command, request, out);
+        (void)explain_request(command, request, out);
     } else {
         snprintf(out, EXPLAIN_MAX, "ERR wrong number of arguments for '%s' command",
                  command_full_name(command_index(command)));

@@ -25,7 +25,16 @@ void execute_init(const struct command_row *table) {
 enum { WORD_SHOWN_MAX = 128 };
 
 static void execute_refuse_unknown(const struct request *request, struct reply *reply) {
-    if (command_find(request->args[0]) != NULL) {
+    const struct command *found = command_find(request->args[0]);
+    if (found != NULL && explain_covers(found)) {
+        char reason[EXPLAIN_MAX], error[EXPLAIN_MAX];
+        snprintf(reason, sizeof reason, "unknown subcommand '%s'. Try %s HELP.",
+                 bytes_show(request->args[1]).text, found->name);
+        explain_reason(found, reason, error);
+        reply_error(reply, error);
+        return;
+    }
+    if (found != NULL) {
         char container[SETTING_RENAME_SIZE_MAX + 1];
         call_print_name(request, container);
         reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",

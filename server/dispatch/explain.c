@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static void explain_put(struct text *out, 
     int size = vsnprintf(out->at + out->used, out->size - out->used, format, arguments);
     va_end(arguments);
     size_t left = out->size - 1 - out->used;
-    out->used += size > 0 && (size_t)size < left ? (size_t)size : left;
+    out->used += size < 0 ? 0 : (size_t)size < left ? (size_t)size : left;
 }
 
 /* 'w', with \xff for bytes that are no printable ASCII. */
@@ -109,6 +109,7 @@ struct match {
     const struct argument *wanted[WANTED_MAX];
     uint32_t wanted_count;
     bool must_follow; /* one of them has to */
+    bool is_over;     /* an option has begun, and lacks a word: it is taken for nothing else */
     const struct argument
         *given; /* it was given before, and comes once; or an alternative was; NULL: neither */
     /* What the word at this index was taken for. */
@@ -143,7 +144,11 @@ static bool explain_match_fail(struct match *match, const struct argument *argum
     if (match->wanted_count == 0) {
         match->stuck = match->here;
     }
-    if (match->wanted_count < WANTED_MAX) {
+    bool is_new = match->wanted_count < WANTED_MAX;
+    for (uint32_t i = 0; i < match->wanted_count; i++) {
+        is_new = is_new && match->wanted[i] != argument;
+    }
+    if (is_new) {
         match->wanted[match->wanted_count++] = argument;
     }
     return false;
@@ -172,6 +177,8 @@ static const struct argument *explain_match_find_token(const struct argument *li
 }
 
 static bool explain_match_list(struct match *match, const struct argument *list, uint32_t reserve);
+static bool explain_match_argument(struct match *match, const struct argument *argument,
+                                   int64_t times, uint32_t reserve);
 
 static bool explain_match_token(struct match *match, const struct argument *argument) {
     if (explain_match_left(match) == 0 || !bytes_is(explain_match_word(match), argument->token)) {
@@ -209,14 +216,21 @@ static bool explain_match_value(struct match *match, const struct argument *argu
     if (argument->type != ARGUMENT_ONEOF) {
         return explain_match_word_of_type(match, argument);
     }
-    for (; choice->name != NULL; choice++, match->next = begin) {
-        struct place here = match->here;
-        if ((choice->token == NULL || explain_match_token(match, choice)) &&
-            explain_match_value(match, choice, reserve)) {
-            match->here = here;
-            return true;
+    /* First those that begin with their token: that is taken for nothing else. */
+    for (int with_token = 1; with_token >= 0; with_token--) {
+        for (choice = argument->children; choice->name != NULL; choice++) {
+            if ((choice->token != NULL) != (with_token == 1)) {
+                continue;
+            }
+            if (explain_match_argument(match, choice, 0, reserve)) {
+                return true;
+            }
+            match->is_over = match->is_over || (choice->token != NULL && match->next > begin);
+            if (match->is_over) {
+                return false;
+            }
+            match->next = begin;
         }
-        match->here = here;
     }
     return false;
 }
@@ -225,6 +239,12 @@ static bool explain_match_value(struct match *match, const struct argument *argu
 static bool explain_match_argument(struct match *match, const struct argument *argument,
                                    int64_t times, uint32_t reserve) {
     struct place here = match->here;
+    const struct argument *all = match->command->arguments;
+    if (argument->flags == ARGUMENT_MULTIPLE && argument->children == NULL && times == 0 &&
+        argument->token == NULL && explain_match_left(match) > 0 &&
+        explain_match_find_token(all, explain_match_word(match)) != NULL) {
+        return explain_match_fail(match, argument, true); /* an option instead of the first */
+    }
     bool is_matched = (argument->token == NULL || explain_match_token(match, argument)) &&
                       explain_match_value(match, argument, reserve);
     /* What has a token and may come again is an option, which explain_match_options tries again. */
@@ -233,13 +253,12 @@ static bool explain_match_argument(struct match *match, const struct argument *a
     for (int64_t i = 1; is_matched && is_list; i++) {
         if (times > 0 ? i == times
                       : explain_match_left(match) <= reserve ||
-                            explain_match_find_token(match->command->arguments,
-                                                     explain_match_word(match))) {
+                            explain_match_find_token(all, explain_match_word(match)) != NULL) {
             break;
         }
         uint32_t begin = match->next;
         is_matched = explain_match_value(match, argument, reserve);
-        if (!is_matched && times == 0) {
+        if (!is_matched && times == 0 && !match->is_over) {
             match->next = begin;
             is_matched = true;
             break;
@@ -303,6 +322,7 @@ static bool explain_match_option(struct match *match, const struct argument *opt
     if (*given != NULL && (start != *given || explain_match_comes_once(match, start))) {
         explain_match_fail(match, option, true);
         match->given = match->next == match->stuck_at ? *given : match->given;
+        match->is_over = true;
         return false;
     }
     struct place here = match->here;
@@ -314,6 +334,7 @@ static bool explain_match_option(struct match *match, const struct argument *opt
         *given = start;
     } else {
         match->next = begin;
+        match->is_over = !is_by_place;
     }
     return is_matched;
 }
@@ -343,17 +364,17 @@ static const struct argument *explain_match_options(struct match *match,
     reserve += explain_match_reserve(end);
     for (bool is_more = true; is_more;) {
         is_more = false;
-        for (const struct argument *option = list; option < end; option++) {
+        for (const struct argument *option = list; option < end && !match->is_over; option++) {
             is_more =
                 explain_match_option(match, option, &given[option - list], reserve) || is_more;
         }
     }
+    bool is_whole = !match->is_over;
     for (const struct argument *option = list; option < end; option++) {
-        if ((option->flags & ARGUMENT_OPTIONAL) == 0 && given[option - list] == NULL) {
-            return NULL;
-        }
+        is_whole =
+            is_whole && ((option->flags & ARGUMENT_OPTIONAL) != 0 || given[option - list] != NULL);
     }
-    return end;
+    return is_whole ? end : NULL;
 }
 
 static bool explain_match_list(struct match *match, const struct argument *list, uint32_t reserve) {
@@ -434,8 +455,10 @@ static const char *explain_say_near_token(const struct argument *list, struct by
         near = inner != NULL ? inner : near;
         if (list->token != NULL) {
             unsigned distance = explain_distance(word, bytes_from_text(list->token), *best);
-            near = distance < *best ? list->token : near;
-            *best = distance;
+            if (distance > 0 && distance < *best) {
+                near = list->token;
+                *best = distance;
+            }
         }
     }
     return near;
@@ -476,27 +499,29 @@ static const char *explain_say_counted(const struct argument *argument) {
 }
 
 /* "NX", "NX, XX", "member", "number of members": how an argument can begin. count: of those before. */
-static void explain_say_wanted(struct text *out, const struct argument *argument, unsigned *count,
-                               unsigned total) {
-    bool is_choice = argument->token == NULL && argument->type == ARGUMENT_ONEOF;
+static void explain_say_wanted(struct text *out, const struct match *match,
+                               const struct argument *argument, unsigned *count, unsigned total) {
+    /* Of an option that has begun only the value is missing. */
+    bool has_token = argument->token != NULL && argument != match->stuck.inside;
+    bool is_choice = !has_token && argument->type == ARGUMENT_ONEOF;
     if (is_choice) {
         for (const struct argument *one = argument->children; one->name != NULL; one++) {
-            explain_say_wanted(out, one, count, total);
+            explain_say_wanted(out, match, one, count, total);
         }
         return;
     }
-    if (argument->token == NULL && argument->type == ARGUMENT_BLOCK) {
-        explain_say_wanted(out, argument->children, count, total);
+    if (!has_token && argument->type == ARGUMENT_BLOCK) {
+        explain_say_wanted(out, match, argument->children, count, total);
         return;
     }
-    const char *counted = argument->token == NULL ? explain_say_counted(argument) : NULL;
+    const char *counted = has_token ? NULL : explain_say_counted(argument);
     explain_put(out, "%s%s%s%s",
                 *count == 0           ? ""
                 : *count + 1 == total ? " or "
                                       : ", ",
-                counted != NULL           ? "number of "
-                : argument->token != NULL ? argument->token
-                                          : argument->name,
+                counted != NULL ? "number of "
+                : has_token     ? argument->token
+                                : argument->name,
                 counted != NULL ? counted : "", counted != NULL ? "s" : "");
     ++*count;
 }
@@ -508,11 +533,11 @@ static void explain_say_all_wanted(struct text *out, const struct match *match) 
     struct text listed = {.at = list, .size = sizeof list};
     unsigned total = 0, count = 0;
     for (uint32_t i = 0; i < match->wanted_count; i++) {
-        explain_say_wanted(&counting, match->wanted[i], &total, 0);
+        explain_say_wanted(&counting, match, match->wanted[i], &total, 0);
     }
     list[0] = '\0';
     for (uint32_t i = 0; i < match->wanted_count; i++) {
-        explain_say_wanted(&listed, match->wanted[i], &count, total);
+        explain_say_wanted(&listed, match, match->wanted[i], &count, total);
     }
     explain_put(out, "%s%s", list, listed.used == sizeof list - 1 ? "..." : "");
 }
@@ -592,10 +617,15 @@ static void explain_say_stuck(struct text *out, const struct match *match) {
     if (match->given != NULL) {
         explain_put(out, "ERR ");
         explain_put_word(out, word);
-        explain_put(out, " comes after %s: one of them is expected", match->given->token);
+        explain_put(out,
+                    bytes_is(word, match->given->token)
+                        ? " comes again: %s is expected once"
+                        : " comes after %s: one of them is expected",
+                    match->given->token);
     } else if (at < request->count && !match->must_follow) {
         explain_say_unexpected(out, match, word);
-    } else if (at < request->count && wanted != NULL && wanted->token == NULL &&
+    } else if (at < request->count && wanted != NULL &&
+               (wanted->token == NULL || wanted == match->stuck.inside) &&
                wanted->type != ARGUMENT_ONEOF) {
         explain_say_number(out, wanted, word);
     } else {
@@ -618,7 +648,7 @@ static uint32_t explain_first(const struct command *command) {
     return explain_is_named(command) ? 1 : 2;
 }
 
-void explain_request(const struct command *command, const struct request *request, char *out) {
+bool explain_request(const struct command *command, const struct request *request, char *out) {
     struct text text = {.at = out, .size = EXPLAIN_MAX};
     struct match match;
     out[0] = '\0';
@@ -626,13 +656,16 @@ void explain_request(const struct command *command, const struct request *reques
         explain_put(&text, "ERR subcommand expected after ");
         explain_put_word(&text, request->args[request->count - 1]);
         explain_say_syntax(&text, command, NULL);
-    } else if (explain_match_request(&match, command, request, explain_first(command), 0)) {
-        explain_put(&text, "ERR syntax error");
-        explain_say_syntax(&text, command, NULL);
-    } else {
-        explain_say_stuck(&text, &match);
-        explain_say_syntax(&text, command, match.stuck.inside);
+        return true;
     }
+    bool is_wrong = !explain_match_request(&match, command, request, explain_first(command), 0);
+    if (is_wrong || (match.stuck_at == request->count && match.wanted_count > 0)) {
+        explain_say_stuck(&text, &match); /* of what is right, an option is missing */
+    } else {
+        explain_put(&text, "ERR syntax error");
+    }
+    explain_say_syntax(&text, command, is_wrong ? match.stuck.inside : NULL);
+    return is_wrong;
 }
 
 /* The index of the argument that has this text, or that it is a part of. 0: none. */
@@ -677,7 +710,7 @@ void explain_word(const struct command *command, const struct request *request, 
             argument[1].name != NULL && argument[1].flags == 0 && strchr(why, ':') == NULL) {
             explain_put(&text, ": values come before the %s", argument[1].name);
         }
-        if (near != NULL && best > 0) {
+        if (near != NULL) {
             explain_put(&text, ", or did you mean %s?", near);
         }
     }

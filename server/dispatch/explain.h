@@ -19,8 +19,8 @@ enum { EXPLAIN_MAX = 1024 };
 
 /* Is it an LB. command, or a subcommand of one? */
 bool explain_covers(const struct command *command);
-/* The request does not fit the syntax. Where it seems to, after all, only the syntax is shown. */
-void explain_request(const struct command *command, const struct request *request, char *out);
+/* The request does not fit the syntax. false: it does, and all that could be said is which options are missing. */
+bool explain_request(const struct command *command, const struct request *request, char *out);
 /* This word of the request does not fit; why: "is not a quantile", or, if it was to be an integer, NULL. */
 void explain_word(const struct command *command, const struct request *request, struct bytes word,
                   const char *why, char *out);

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "server/dispatch/explain.h"
+
 enum {
     ARGUMENTS_MAX = 2048, /* of all commands, terminators included */
     TEXT_MAX = 16384,     /* bytes of all names and tokens */
@@ -541,7 +543,7 @@ size_t syntax_print_short(const struct command *command, const struct argument *
         }
         ends_open = !is_optional && (argument->flags & ARGUMENT_MULTIPLE) != 0;
     }
-    syntax_put_text(&printed, is_left_out && !ends_open ? " ..." : "");
+    syntax_put_text(&printed, !is_left_out || ends_open ? "" : printed.used > 0 ? " ..." : "...");
     return syntax_end_text(&printed);
 }
 
@@ -663,7 +665,7 @@ static bool syntax_choose(const struct call *call, const struct syntax_item *ite
         *choice = item->alternative;
         return true;
     }
-    if (item->group->repeat == BINDING_ONCE) {
+    if (item->group->repeat == BINDING_ONCE || explain_covers(call->command)) {
         return call_syntax_error(call);
     }
     char names[128] = "";
@@ -676,7 +678,7 @@ static bool syntax_choose(const struct call *call, const struct syntax_item *ite
                                        : ", ",
                  one->token);
     }
-    return call_refuse_reason(call, "%s options at the same time are not compatible", names);
+    return call_refuse_format(call, "ERR %s options at the same time are not compatible", names);
 }
 
 /* The number at index fits not what is behind it: its function may know a better word. */
@@ -689,8 +691,11 @@ static bool syntax_refuse_number(const struct call *call, const struct syntax_it
         !call_parse_integer(call, call_arg(call, index + item->words - 1), &number)) {
         return false;
     }
-    return call_refuse_reason(call, "%s needs the number of values that follow it: 1..%u here",
-                              item->token, left);
+    return explain_covers(call->command)
+               ? call_syntax_error(call)
+               : call_refuse_format(call,
+                                    "ERR %s needs the number of values that follow it: 1..%u here",
+                                    item->token, left);
 }
 
 /* An option that is more than a bool or numbers which are stored. Its values are there, or (*index is not
@@ -704,8 +709,8 @@ __attribute__((noinline)) static bool syntax_read_option(const struct call *call
     uint32_t words;
     if ((*given & bit) != 0 && item->binding != NULL &&
         item->binding->repeat != BINDING_LAST_COUNTS) {
-        return item->binding->repeat == BINDING_ONCE_NAMED
-                   ? call_refuse_reason(call, "%s may be given once", item->token)
+        return item->binding->repeat == BINDING_ONCE_NAMED && !explain_covers(call->command)
+                   ? call_refuse_format(call, "ERR %s may be given once", item->token)
                    : call_syntax_error(call);
     }
     *given |= bit;

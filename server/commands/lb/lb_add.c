@@ -73,8 +73,7 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     if (add->with_repeat && add->once_id.at == NULL) {
         return call_refuse_reason(call, "WITHREPEAT needs ONCE");
     }
-    return !add->is_new_only || !add->is_existing_only ||
-           call_refuse_reason(call, "XX and NX options at the same time are not compatible");
+    return !add->is_new_only || !add->is_existing_only || call_syntax_error(call);
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {

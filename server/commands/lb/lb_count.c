@@ -286,7 +286,7 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
 
 const struct command command_lb_count = {
     .name = "LB.COUNT",
-    .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
+    .syntax = "key range=[start stop [BYSCORE]] [BY tag]... " LB_FILTER_SYNTAX,
     .bindings = lb_count_bindings,
     .reply = "i|BY=[@Count]",
     .summary =

@@ -1,4 +1,4 @@
-/* WHERE name value, WHERENOT name value, WITHIN name: reading inside a group of a board's members.
+/* WHERE tag value, WHERENOT tag value, WITHIN tag: reading inside a group of a board's members.
  *
  *     rank             0    1    2    3    4          LB.GET board 1 kim WHERE country DE
  *     country         DE   FR   DE    -   DE           [kim, 2, ...]
