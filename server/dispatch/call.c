@@ -69,7 +69,8 @@ __attribute__((cold)) bool call_refuse_word(const struct call *call, struct byte
                                             const char *why, const char *redis) {
     char error[EXPLAIN_MAX];
     if (!call_is_explained(call)) {
-        return call_refuse(call, redis);
+        return call_refuse(call,
+                           redis != NULL ? redis : "ERR syntax error"); /* or nobody reads it */
     }
     explain_word(call->command, call->request, word, why, error);
     return call_refuse(call, error);

@@ -92,7 +92,7 @@ static inline bool call_syntax_error(const struct call *call) {
 }
 /* text: of the request, or its end. */
 bool call_refuse_integer(const struct call *call, struct bytes text);
-/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis. */
+/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL: only LB. commands do this. */
 bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
                       const char *redis);
 /* "ERR reason", of an LB. command with its syntax. */

@@ -84,8 +84,8 @@ const char *harness_output(struct session *session);
 void harness_execute(struct server *server, struct session *session, const struct request *request,
                      struct reply *reply);
 
-/* Is it this reply, byte for byte? To an LB. command an error without the syntax behind it is expected as well, and
- * Redis's text for one that explains more: tests/server/dispatch/test_explain.c is about these texts. */
+/* Is it this reply, byte for byte? Of an error of an LB. command the syntax may be left out, "..." stands for any
+ * words, and Redis's text for one that explains more: tests/server/dispatch/test_explain.c has these texts. */
 bool harness_is_reply(const char *line, const char *expected, const char *reply);
 /* Run a line and compare the reply (harness_is_reply); both are printed when they differ. */
 #define harness_expect(harness, session, line, expected)                                           \

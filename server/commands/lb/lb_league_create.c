@@ -9,7 +9,8 @@
 static bool lb_league_create_check(const struct call *call, const struct board_league *league,
                                    const struct board_options *rooms) {
     if (rooms->period.unit == PERIOD_NONE) {
-        return call_refuse_reason(call, "a league needs a PERIOD");
+        return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
+                                  bytes_show(call_arg(call, call->request->count - 1)).text);
     }
     const char *refusal = lb_league_refusal(call, rooms);
     if (refusal != NULL) {

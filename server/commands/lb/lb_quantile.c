@@ -26,7 +26,7 @@ static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint
         return call_refuse_reason(call, "quantile has too many decimals: at most %d", Q_SCALE);
     }
     if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
-        return call_refuse_reason(call, "quantile is out of range: 0..1");
+        return call_refuse_word(call, text, "is not a quantile from 0 to 1", NULL);
     }
     *q = value.magnitude;
     return true;

@@ -184,9 +184,8 @@ struct around {
 };
 
 static bool lb_range_check_count(const struct call *call, uint32_t index, void *target) {
-    (void)index;
     return ((struct around *)target)->count >= 1 ||
-           call_refuse_reason(call, "value is out of range, must be positive");
+           call_refuse_word(call, call_arg(call, index), "is not a count of 1 or more", NULL);
 }
 
 static const struct binding lb_around_bindings[] = {

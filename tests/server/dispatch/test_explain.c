@@ -42,7 +42,7 @@ static bool has_word(const char *text, size_t size, const struct bytes *words, u
 }
 
 struct seen {
-    uint32_t errors, explained;
+    uint32_t explained, bare;
 };
 
 static void check_error(struct harness *h, struct session *s, uint32_t index,
@@ -54,7 +54,7 @@ static void check_error(struct harness *h, struct session *s, uint32_t index,
     }
     print_name(index, name);
     const char *syntax = find_syntax(reply, name);
-    seen->errors++;
+
     seen->explained += syntax != NULL;
     bool is_bare = syntax != NULL && strncmp(reply, "-ERR syntax error (", 19) == 0;
     for (size_t i = 0; i < COUNT_OF(bare); i++) {
@@ -65,7 +65,8 @@ static void check_error(struct harness *h, struct session *s, uint32_t index,
         for (uint32_t i = 0; i < count; i++) {
             print_error("%.*s ", bytes_shown_size(words[i], 100), words[i].at);
         }
-        fail_msg("explains nothing: %s", reply);
+        print_error("explains nothing: %s", reply);
+        seen->bare++;
     }
 }
 
@@ -103,7 +104,7 @@ HARNESS_TEST(every_error_of_every_lb_command_names_a_word_and_shows_the_syntax,
              "default-layout likes\nlayout likes FIELD score 20 TIME 40 MS\n") {
     enum { TIMES = 40 };
     struct random random = random_begin(__func__);
-    uint32_t commands = 0;
+    uint32_t commands = 0, bare_count = 0;
     harness_run(h, s,
                 "LB.CREATE b0 FIELD score 20 TIME 40 MS TAG clan 8 TAG country 8 TAG class 8");
     harness_run(h, s, "LB.ADD b1 5 m1 6 m2");
@@ -120,10 +121,12 @@ HARNESS_TEST(every_error_of_every_lb_command_names_a_word_and_shows_the_syntax,
             grammar_draw(&grammar, command);
             check_variants(h, s, i, &grammar, command_is_subcommand(i) ? 2 : 1, &seen);
         }
+        bare_count += seen.bare;
         if (command->arguments != NULL && seen.explained == 0) {
             fail_msg("%s: no error shows its syntax", command_full_name(i));
         }
     }
+    assert_int_equal(bare_count, 0);
     assert_true(commands > 30);
 }
 
