@@ -10,7 +10,7 @@ WORKDIR /src
 COPY .ci/install-packages .ci/
 RUN .ci/install-packages build
 COPY Makefile VERSION ./
-COPY deploy/container-root deploy/container.conf deploy/
+COPY deploy/container-root deploy/container.conf deploy/libraries deploy/
 COPY codec codec
 COPY protocol protocol
 COPY skiplist skiplist

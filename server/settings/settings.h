@@ -482,6 +482,8 @@ struct setting_use {
     const char *summary;
 };
 extern const struct setting_use settings_uses[]; /* ends with words NULL */
+/* The same for what the tools take that talk to a running server: words, and variables of the environment. */
+extern const struct setting_use settings_link_words[];
 /* Write --help. */
 void settings_write_help(FILE *file);
 
