@@ -141,7 +141,7 @@ bool lb_parse_packed_key(const struct call *call, const struct layout *layout, s
     }
     char error[LAYOUT_ERROR_MAX];
     layout_explain_key(layout, digits, error);
-    return call_refuse_reason(call, "%s", error);
+    return call_refuse_format(call, "ERR %s", error);
 }
 
 bool lb_span_of_scores(const struct call *call, const struct board *board, uint32_t index,

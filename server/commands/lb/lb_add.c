@@ -235,7 +235,7 @@ static bool lb_add_set_values(const struct call *call, const struct layout *layo
         }
         char error[LAYOUT_ERROR_MAX];
         layout_explain_key(layout, values[0], error);
-        return call_refuse_reason(call, "%s", error);
+        return call_refuse_format(call, "ERR %s", error);
     }
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!lb_add_set_value(call, layout, add, i, values[i], is_skipped, key)) {

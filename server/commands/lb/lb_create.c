@@ -42,10 +42,11 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
 static bool lb_create_read_options(const struct call *call, uint32_t first,
                                    struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
-    return (setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
-                                  call->request->count - first, options, NULL, reason) &&
-            setting_options_check(options, reason)) ||
-           call_refuse_reason(call, "%s", reason);
+    if (!setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
+                               call->request->count - first, options, NULL, reason)) {
+        return call_refuse_reason(call, "%s", reason);
+    }
+    return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
 }
 
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,

@@ -38,8 +38,11 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
                     league->down == NOT_GIVEN)) {
         return call_refuse_reason(call, "a league needs ROOM, TIERS, UP and DOWN");
     }
-    if (!is_read || !setting_options_check(rooms, reason)) {
+    if (!is_read) {
         return call_refuse_reason(call, "%s", reason);
+    }
+    if (!setting_options_check(rooms, reason)) {
+        return call_refuse_format(call, "ERR %s", reason);
     }
     return lb_league_create_check(call, league, rooms);
 }
