@@ -57,36 +57,37 @@ __attribute__((cold)) void call_reply_syntax_error(const struct call *call) {
     reply_error(call->reply, error);
 }
 
-__attribute__((cold)) bool call_refuse_integer(const struct call *call, struct bytes text) {
+__attribute__((cold)) void call_reply_not_integer(const struct call *call, struct bytes text) {
     char error[EXPLAIN_MAX] = "ERR value is not an integer or out of range";
     if (call_is_explained(call)) {
         explain_word(call->command, call->request, text, NULL, error);
     }
-    return call_refuse(call, error);
+    reply_error(call->reply, error);
 }
 
-__attribute__((cold)) bool call_refuse_word(const struct call *call, struct bytes word,
-                                            const char *why, const char *redis) {
+__attribute__((cold)) void call_reply_word(const struct call *call, struct bytes word,
+                                           const char *why, const char *redis) {
     char error[EXPLAIN_MAX];
-    if (!call_is_explained(call)) {
-        return call_refuse(call,
-                           redis != NULL ? redis : "ERR syntax error"); /* or nobody reads it */
+    const char *text = redis != NULL ? redis : "ERR syntax error"; /* which nobody reads */
+    if (call_is_explained(call)) {
+        explain_word(call->command, call->request, word, why, error);
+        text = error;
     }
-    explain_word(call->command, call->request, word, why, error);
-    return call_refuse(call, error);
+    reply_error(call->reply, text);
 }
 
-bool call_refuse_reason(const struct call *call, const char *format, ...) {
+void call_reply_reason(const struct call *call, const char *format, ...) {
     char reason[EXPLAIN_MAX], error[EXPLAIN_MAX];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    if (!call_is_explained(call)) {
-        return call_refuse_format(call, "ERR %s", reason);
+    if (call_is_explained(call)) {
+        explain_reason(call->command, reason, error);
+        reply_error(call->reply, error);
+    } else {
+        reply_error_format(call->reply, "ERR %s", reason);
     }
-    explain_reason(call->command, reason, error);
-    return call_refuse(call, error);
 }
 
 void call_print_arity(const struct command *command, const struct request *request, char *out) {

@@ -91,13 +91,24 @@ static inline bool call_syntax_error(const struct call *call) {
     return false;
 }
 /* text: of the request, or its end. */
-bool call_refuse_integer(const struct call *call, struct bytes text);
-/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL: only LB. commands do this. */
-bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
-                      const char *redis);
+void call_reply_not_integer(const struct call *call, struct bytes text);
+static inline bool call_refuse_integer(const struct call *call, struct bytes text) {
+    call_reply_not_integer(call, text);
+    return false;
+}
+/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL:
+ * only LB. commands do this. */
+void call_reply_word(const struct call *call, struct bytes word, const char *why,
+                     const char *redis);
+static inline bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
+                                    const char *redis) {
+    call_reply_word(call, word, why, redis);
+    return false;
+}
 /* "ERR reason", of an LB. command with its syntax. */
-__attribute__((format(printf, 2, 3))) bool call_refuse_reason(const struct call *call,
-                                                              const char *format, ...);
+__attribute__((format(printf, 2, 3))) void call_reply_reason(const struct call *call,
+                                                             const char *format, ...);
+#define call_refuse_reason(call, ...) (call_reply_reason(call, __VA_ARGS__), false)
 /* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
 bool call_refuse_arity(const struct call *call);
 /* Why a request that has a wrong number of arguments is refused. out: EXPLAIN_MAX bytes. */

@@ -205,7 +205,6 @@ static bool explain_match_word_of_type(struct match *match, const struct argumen
 /* An argument without its token, once. reserve: the fewest words that must follow. */
 static bool explain_match_value(struct match *match, const struct argument *argument,
                                 uint32_t reserve) {
-    const struct argument *choice = argument->children;
     uint32_t begin = match->next;
     if (argument->type == ARGUMENT_PURE_TOKEN) {
         return true;
@@ -218,7 +217,8 @@ static bool explain_match_value(struct match *match, const struct argument *argu
     }
     /* First those that begin with their token: that is taken for nothing else. */
     for (int with_token = 1; with_token >= 0; with_token--) {
-        for (choice = argument->children; choice->name != NULL; choice++) {
+        for (const struct argument *choice = argument->children;
+             choice != NULL && choice->name != NULL; choice++) {
             if ((choice->token != NULL) != (with_token == 1)) {
                 continue;
             }
