@@ -231,7 +231,8 @@ ZSET_TEST(a_league_is_written_by_its_own_command_alone) {
 
 ZSET_TEST(what_a_league_cannot_be_is_refused) {
     static const char *const rows[][2] = {
-        {"LB.LEAGUE CREATE w ROOM 3 TIERS 4 UP 1 DOWN 1", "-ERR a league needs a PERIOD"},
+        {"LB.LEAGUE CREATE w ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-ERR PERIOD expected after ...: a league needs one"},
         {"LB.LEAGUE CREATE w PERIOD DAY TIERS 4 UP 1 DOWN 1",
          "-ERR a league needs ROOM, TIERS, UP and DOWN"},
         {"LB.LEAGUE CREATE w PERIOD DAY ROOM 1001 TIERS 4 UP 1 DOWN 1",
@@ -266,8 +267,8 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
         {"LB.LEAGUE CREATE {weekly} PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
          "-BUSYKEY Target key name already exists: the one of the rooms, which ends in ':rooms'"},
         {"LB.LEAGUE ADD weekly 1 2 ann",
-         "-ERR syntax error, this board takes 1 value before each member: points"},
-        {"LB.LEAGUE ADD weekly 1 ann 2 bob", "-ERR syntax error, one member is written at a time"},
+         "-ERR ...: this board takes 1 value before each member: points"},
+        {"LB.LEAGUE ADD weekly 1 ann 2 bob", "-ERR ...: one member is written at a time"},
         {"LB.LEAGUE ADD weekly x eva", "-ERR value is not a valid float: field 'points'"},
         {"LB.LEAGUE ADD weekly NX 1 ann",
          "-ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK"},
@@ -288,7 +289,7 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
         const char *answered = zset_run(h, "%s", rows[i][0]);
         assert_int_equal(answered[0], '-');
         if (rows[i][1] != NULL) {
-            assert_string_equal(answered, rows[i][1]);
+            assert_true(harness_is_reply(rows[i][0], rows[i][1], answered));
         }
         zset_expect(h, "DBSIZE", ":4");
         zset_expect(h, "ZCARD weekly", ":3");

@@ -86,7 +86,7 @@ ZSET_TEST(what_is_wrong_is_refused_and_changes_nothing) {
         {"LB.TAGS hash ann", "-WRONGTYPE Operation against a key holding the wrong kind of value"},
         {"LB.TAG bare ann country DE", "-ERR no tag 'country': this board has no tags"},
         {"LB.ADD k TAG x 1 40 ann", unknown},
-        {"LB.ADD k TAG country 40 ann", "-ERR syntax error, this board takes 1 value before each "
+        {"LB.ADD k TAG country 40 ann", "-ERR ...: this board takes 1 value before each "
                                         "member: score"},
         {"LB.ADD k 40 ann TAG country", "-ERR value is not a valid float: field 'score'"},
         {"LB.ADD bare TAG country DE 40 ann", "-ERR no tag 'country': this board has no tags"},
