@@ -10,7 +10,7 @@ WORKDIR /src
 COPY .ci/install-packages .ci/
 RUN .ci/install-packages build
 COPY Makefile VERSION ./
-COPY deploy/container-root deploy/container.conf deploy/
+COPY deploy/container-root deploy/container.conf deploy/libraries deploy/
 COPY codec codec
 COPY protocol protocol
 COPY skiplist skiplist
@@ -24,7 +24,7 @@ ARG COMMIT=unknown
 LABEL org.opencontainers.image.title="leaderboard" \
     org.opencontainers.image.description="An in-memory ranking server that speaks the Redis protocol" \
     org.opencontainers.image.licenses="BSD-3-Clause" \
-    org.opencontainers.image.version="1.0.0" \
+    org.opencontainers.image.version="1.0.0-rc1" \
     org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /image/root/ /
 COPY --from=build --chown=10001:10001 /image/volume/ /

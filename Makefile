@@ -142,7 +142,8 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/module/run:test_reshard:test_cluster tests/module/run:-test_leaving:-test_replicaof:-test_reshard:-test_cluster \
                tests/web/run:-test_views tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
-               tests/clients/python_package/run tests/deploy/run:-test_chart tests/balancer/run tests/quorum/run tests/split/run \
+               tests/clients/python_package/run tests/deploy/run:-test_chart:-test_compose:-test_tarball \
+               tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/quorum/run tests/split/run \
                tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian
 # Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language.
 CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games
@@ -165,7 +166,7 @@ SIMULATION_ARGS ?=
 .PHONY: simulation help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check format-sample docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
-        uninstall deb container deploy-check arm64 arm64-all arm64-regress \
+        uninstall deb container tarball tarball-arm64 tarball-of-arm64 deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
         monitoring-check hosts versions-check python-types-check node-types-check clients clients-check
 .SECONDARY:
@@ -318,6 +319,14 @@ deb: ## build a Debian package into build/deb, and let lintian look at it
 	@.ci/install-packages deb
 	@tests/deploy/make_deb "$(B)/deb"
 
+tarball: ## a tarball for any Linux with glibc 2.34 or later, into build/tarball
+	@.ci/install-packages tarball
+	@$(PARALLEL) $(SERVER)
+	@deploy/make-tarball $(SERVER) $(B)/tarball
+
+tarball-arm64: ## the same for arm64, cross-compiled, into build/arm64/tarball
+	@$(MAKE) --no-print-directory tarball-of-arm64 B=$(B)/arm64
+
 container: ## build the image "leaderboard" with buildah: the server, its libraries, time zones
 	@.ci/install-packages container
 	@$(PARALLEL) $(SERVER)
@@ -426,17 +435,27 @@ ARM64 = CC="$(ARM64_CACHE) aarch64-linux-gnu-gcc" AR=aarch64-linux-gnu-ar LTO= Q
 ARM64_CACHE ?= $(shell command -v ccache)
 ARM64_UNITS = $(filter %/test_block %/test_map %/test_skiplist %/test_board %/test_clock \
     %/test_ring,$(UNITS))
-ARM64_RUN = TEST_WRAPPER="qemu-aarch64 -L /usr/aarch64-linux-gnu \
-    -E LD_LIBRARY_PATH=$(abspath $(ARM64_SYSROOT))/usr/lib/aarch64-linux-gnu" $(RUN_SHORT)
+ARM64_EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu
+ARM64_LIBRARIES = -E LD_LIBRARY_PATH=$(abspath $(ARM64_SYSROOT))/usr/lib/aarch64-linux-gnu
+ARM64_RUN = TEST_WRAPPER="$(ARM64_EMULATOR) $(ARM64_LIBRARIES)" $(RUN_SHORT)
 # test_fault crashes the emulator, test_lb_where relies on two replies coming apart, the others reserve more
 # addresses than it has.
 ARM64_SKIPPED := %/test_chunks %/test_persistence %/test_disk_failures %/test_fault %/test_lb_where
 
-arm64: ## cross-compile for arm64 with NEON, and run what NEON is in under qemu
+arm64: ## cross-compile for arm64 with NEON, and run what NEON is in, and the tarball, under qemu
 	@.ci/install-packages arm64
 	@.ci/arm64-sysroot $(ARM64_SYSROOT)
 	@$(PARALLEL) $(SERVER) $(ARM64_UNITS) $(ARM64)
 	@$(ARM64_RUN) $(ARM64_UNITS)
+	@$(MAKE) --no-print-directory tarball-of-arm64
+	@tests/deploy/check_tarball $(B)/tarball/*-arm64.tar.gz $(ARM64_EMULATOR)
+
+tarball-of-arm64:
+	@.ci/install-packages arm64
+	@.ci/arm64-sysroot $(ARM64_SYSROOT)
+	@$(PARALLEL) $(SERVER) $(ARM64)
+	@WITH="$(ARM64_EMULATOR) $(ARM64_LIBRARIES) -E" STRIP=aarch64-linux-gnu-strip LICENSES=$(ARM64_SYSROOT)/usr/share/doc \
+	    deploy/make-tarball $(SERVER) $(B)/tarball
 
 arm64-regress: ## instructions per operation on arm64, counted under qemu
 	@.ci/install-packages arm64

@@ -109,6 +109,18 @@ static void description_put_channels(struct json *json) {
 
 /* ---- settings ---- */
 
+static void description_put_uses(struct json *json, const char *key,
+                                 const struct setting_use *uses) {
+    json_open(json, key, '[');
+    for (const struct setting_use *use = uses; use->words != NULL; use++) {
+        json_open(json, NULL, '{');
+        description_put(json, "words", use->words);
+        description_put(json, "summary", use->summary);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void description_put_settings(struct json *json) {
     char syntax[SETTING_SYNTAX_MAX];
     json_open(json, "settings", '[');
@@ -148,14 +160,8 @@ static void description_put_settings(struct json *json) {
         json_close(json, '}');
     }
     json_close(json, ']');
-    json_open(json, "uses", '[');
-    for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
-        json_open(json, NULL, '{');
-        description_put(json, "words", use->words);
-        description_put(json, "summary", use->summary);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    description_put_uses(json, "uses", settings_uses);
+    description_put_uses(json, "link_words", settings_link_words);
 }
 
 /* ---- options of boards ---- */
@@ -165,7 +171,7 @@ static void description_put_options(struct json *json) {
     json_open(json, "options", '[');
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (option->word == NULL || option->is_state) {
+        if (option->word == NULL || option->is_state || option->is_of_line) {
             continue;
         }
         json_open(json, NULL, '{');

@@ -49,6 +49,24 @@ class Case(unittest.TestCase):
         return done.stdout
 
 
+class Package(Case):
+    def test_the_maintainer_is_who_builds_it_and_the_version_sorts_before_the_release(self):
+        """As make_deb fills them in: no address is an example's, and dpkg takes both."""
+        script = (ROOT / "tests/deploy/make_deb").read_text()
+        begin, fill = (re.search(pattern, script, re.S | re.M)[0]
+                       for pattern in (r"^version=.*?(?=^commit=)", r"^sed -i .*?debian/control\"$"))
+        shutil.copytree(ROOT / "deploy/debian", self.directory / "debian")
+        for name in ("changelog", "control"):
+            self.assertNotIn("example", (ROOT / "deploy/debian" / name).read_text())
+        self.output("env", "DEBFULLNAME=Ann Lee", "DEBEMAIL=ann@boards.test", f"top={self.directory}", "bash", "-euc", begin + fill)
+        changelog, control = ((self.directory / "debian" / name).read_text() for name in ("changelog", "control"))
+        version = re.match(r"leaderboard \((.*)\) ", changelog)[1]
+        self.assertEqual(version.replace("~", "-"), VERSION)
+        self.output("dpkg", "--compare-versions", version, "le", VERSION.split("-")[0])
+        self.assertRegex(changelog, r"\n -- Ann Lee <ann@boards.test>  \w{3}, ")
+        self.assertIn("\nMaintainer: Ann Lee <ann@boards.test>\n", control)
+
+
 class Page(Case):
     def test_a_file_that_comes_or_goes_is_embedded_anew(self):
         """-W: as if the directory were newer, which it is then."""
