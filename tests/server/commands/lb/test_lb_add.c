@@ -4,11 +4,9 @@
 #define START_MS (HARNESS_START_US / 1000)
 
 static const char syntax[] = "-ERR syntax error";
-static const char nx_xx[] = "-ERR XX and NX options at the same time are not compatible";
-static const char operators[] =
-    "-ERR SET, INCR and BEST options at the same time are not compatible";
-static const char times[] =
-    "-ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
+static const char nx_xx[] = "-ERR ... comes after ...: one of them is expected";
+static const char operators[] = "-ERR ... comes after ...: one of them is expected";
+static const char times[] = "-ERR ... comes after ...: one of them is expected";
 static const char packed_alone[] = "-ERR PACKED must be the only option";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 
@@ -62,8 +60,8 @@ ZSET_TEST(values_are_set_kept_added_or_the_best) {
     zset_expect_each(h, rows);
 }
 
-#define TAKES_3 "-ERR syntax error, this board takes 3 values before each member: score flag level"
-#define TAKES_1 "-ERR syntax error, this board takes 1 value before each member: score"
+#define TAKES_3 "-ERR ...: this board takes 3 values before each member: score flag level"
+#define TAKES_1 "-ERR ...: this board takes 1 value before each member: score"
 
 ZSET_TEST(a_member_takes_a_value_for_every_field) {
     static const char *const rows[][2] = {
@@ -174,10 +172,9 @@ TEST(sixty_four_fields_are_a_members_own) {
     assert_string_equal(zset_run(h, "LB.ADD k%s m", values), ":1");
     zset_expect(h, "LB.GET k 1 m PCT WITHKEY", expected);
     const char *answered = zset_run(h, "LB.ADD k%s", values);
-    static const char error[] = "-ERR syntax error, this board takes 64 values before each member: "
-                                "a-field-with-a-long-name-00 a-field-with-a-long-name-01";
-    assert_memory_equal(answered, error, strlen(error));
-    assert_in_range(strlen(answered), 100, 400);
+    assert_non_null(strstr(answered, "this board takes 64 values before each member: "
+                                     "a-field-with-a-long-name-00 a-field-with-a-long-name-01"));
+    assert_in_range(strlen(answered), 100, 700);
     harness_destroy(h);
 }
 
@@ -347,9 +344,8 @@ ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
         {"LB.ADD bare:k PACKED 2147483648 a",
          "-ERR packed key 2147483648 is not an integer of this layout's 32 bits: "
          "-2147483648..2147483647 are allowed"},
-        {"LB.ADD bare:k PACKED 5 a 6", "-ERR syntax error, each member follows its packed key"},
-        {"LB.ADD bare:k PACKED WITHRANK 5 a",
-         "-ERR syntax error, each member follows its packed key"},
+        {"LB.ADD bare:k PACKED 5 a 6", "-ERR ...: each follows its packed key"},
+        {"LB.ADD bare:k PACKED WITHRANK 5 a", "-ERR ...: each follows its packed key"},
     };
     zset_expect_each(h, lines);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
