@@ -259,6 +259,12 @@ const struct setting setting_table[] = {
      "another, until the rest fits; CLIENT NO-EVICT ON exempts a client. A percentage is relative "
      "to maxmemory, or to the machine's memory if maxmemory is 0. The clients' memory also counts "
      "towards maxmemory. Less than 128kb counts as 128kb; 0 means no limit."},
+    {"tracking-table-max-keys", &limits, 0, INTEGER(tracking_table_max_keys, 0, INT64_MAX, ""),
+     "1000000", NULL,
+     "How many keys the server remembers for CLIENT TRACKING, and ten times as many pairs of a key "
+     "and a client that has read it. Above it the readers of another key are told as if it had "
+     "changed. What a client has read also counts towards maxmemory-clients. 0 means no limit of "
+     "its own."},
     {"maxmemory-policy", &limits, 0,
      ONLY("noeviction", "a member or a board is never dropped to make room"), "noeviction", NULL,
      "What happens above maxmemory: noeviction is the only value, as no member and no board is "

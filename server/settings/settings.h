@@ -139,6 +139,7 @@ struct settings {
     int64_t timeout_s;
     int64_t tcp_keepalive_s;
     int64_t maxclients;
+    int64_t tracking_table_max_keys;
     int64_t io_threads;
     bool protected_mode;
     char *requirepass;      /* NULL: no password */

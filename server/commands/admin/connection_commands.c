@@ -238,6 +238,7 @@ static void reset_run(struct call *call) {
     server_set_monitor(call->server, call->session, false);
     server_end_transaction(call->server, call->session);
     server_end_subscriptions(call->server, call->session);
+    tracking_forget(call->server, call->session);
     session_reset(call->session);
     server_reset_user(call->server, call->session);
     session_shape_reply(call->session, call->reply);
