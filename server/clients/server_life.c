@@ -19,12 +19,12 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
     }
     if (name.at == NULL) {
         watch_touch_all(&server->watches, database);
-        if (server->tracking.client_count > 0) {
+        if (tracking_is_on(&server->tracking)) {
             tracking_touch_all(&server->tracking);
         }
         return;
     }
-    if (server->tracking.client_count > 0) {
+    if (tracking_is_on(&server->tracking)) {
         tracking_touch(server, name, server->tracking.writer);
     }
     watch_touch(&server->watches, database, name);
@@ -38,7 +38,7 @@ static void server_life_on_key_changed(void *context, uint32_t database, struct 
     server->durability.change_count++;
     if (database < REGISTRY_DATABASES &&
         (server->watches.client_count | server->waits.client_count | server->follows.boards.count |
-         server->tracking.client_count) != 0) {
+         server->tracking.client_count | server->tracking.keys.client_count) != 0) {
         server_life_tell_clients(server, database, name);
     }
 }
@@ -46,7 +46,7 @@ static void server_life_on_key_changed(void *context, uint32_t database, struct 
 /* The key will change, and not by the command that runs, even if that finds it due: clients are told of what they
  * change themselves only if they ask for it (NOLOOP), and of this always. */
 static void server_life_on_key_due(struct server *server, uint32_t database, struct bytes name) {
-    if (server->tracking.client_count > 0 && database < REGISTRY_DATABASES) {
+    if (tracking_is_on(&server->tracking) && database < REGISTRY_DATABASES) {
         tracking_touch(server, name, NULL);
     }
 }

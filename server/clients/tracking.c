@@ -66,7 +66,7 @@ static void tracking_send(const struct tracking_message *message, struct session
     struct session *receiver = tracking_receiver(message->server, session);
     bool is_push = receiver != NULL && receiver->protocol > 2;
     if (receiver == NULL ||
-        (!is_push && (receiver == session || !session_is_subscriber(receiver)))) {
+        (!is_push && (session->tracking.redirect == 0 || !session_is_subscriber(receiver)))) {
         return; /* RESP2 has messages for subscribers alone */
     }
     struct buffer *out = tracking_output(message->server, receiver);
@@ -342,8 +342,8 @@ bool tracking_step(struct server *server) {
     if (tracking->owes_null) {
         tracking->owes_null = false;
         tracking_drop_notes(tracking);
-        struct session *session = tracking->first;
-        for (; session != NULL; session = session->links[SESSION_TRACKERS].next) {
+        struct session *session = server->sessions.first; /* some track no more */
+        for (; session != NULL; session = session->next) {
             subscription_leave(&tracking->keys, &session->tracking.keys, SUBSCRIPTION_KEY);
         }
         tracking_send_all(server, false);
@@ -420,7 +420,6 @@ void tracking_end(struct server *server, struct session *session) {
     own->is_broken = false;
     if (--tracking->client_count == 0) {
         tracking->writer = NULL;
-        tracking->owes_null = false;
         tracking_drop_notes(tracking);
     }
 }

@@ -54,6 +54,11 @@ struct tracking_options {
     uint32_t prefix_count;
 };
 
+/* Must changes be told here? */
+static inline bool tracking_is_on(const struct tracking *tracking) {
+    return (tracking->client_count | tracking->keys.client_count) > 0;
+}
+
 void tracking_deinit(struct tracking *tracking);
 
 /* Track from now on, or in another way; the options fit each other and the client. false: out of memory, nothing

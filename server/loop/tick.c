@@ -894,7 +894,7 @@ static void tick_on_check(uv_check_t *check) {
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
-    has_more |= server->tracking.client_count > 0 && tracking_step(server);
+    has_more |= tracking_is_on(&server->tracking) && tracking_step(server);
     if (server->has_news) {
         tick_output_take_news(tick, false);
     }

@@ -608,7 +608,7 @@ static bool client_check_tracking(const struct call *call,
         return call_refuse(call, "ERR OPTIN and OPTOUT are not compatible with BCAST");
     }
     if (asked->is_opt_in && asked->is_opt_out) {
-        return call_refuse(call, "ERR You can't use both OPTIN and OPTOUT");
+        return call_refuse(call, "ERR You can't specify both OPTIN mode and OPTOUT mode");
     }
     if ((asked->is_opt_in && now->is_opt_out) || (asked->is_opt_out && now->is_opt_in)) {
         return call_refuse(call,
@@ -628,8 +628,8 @@ static bool client_prefixes_overlap(const struct call *call, struct bytes new, s
     return !call_refuse_format(call,
                                "ERR Prefix '%.*s' overlaps with %s prefix '%.*s'. Prefixes for a "
                                "single client must not overlap.",
-                               bytes_shown_size(old, 128), old.at, which,
-                               bytes_shown_size(new, 128), new.at);
+                               bytes_shown_size(new, 128), new.at, which,
+                               bytes_shown_size(old, 128), old.at);
 }
 
 /* Read them. false: the error was replied. */
@@ -651,7 +651,7 @@ static bool client_read_prefixes(const struct call *call, struct option_uses use
             }
         }
         for (uint32_t j = i + 1; j < count; j++) {
-            if (client_prefixes_overlap(call, prefixes[j], prefixes[i], "another provided")) {
+            if (client_prefixes_overlap(call, prefixes[i], prefixes[j], "another provided")) {
                 return false;
             }
         }

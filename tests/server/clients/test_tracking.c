@@ -550,7 +550,7 @@ SERVER_TEST(options_that_do_not_fit_are_refused_with_redis_texts) {
         {"CLIENT TRACKING OFF", OK},
         {"CLIENT TRACKING ON BCAST PREFIX a", OK},
         {"CLIENT TRACKING ON BCAST PREFIX ab",
-         "-ERR Prefix 'a' overlaps with an existing prefix 'ab'. Prefixes for a single client must "
+         "-ERR Prefix 'ab' overlaps with an existing prefix 'a'. Prefixes for a single client must "
          "not overlap.\r\n"},
         {"CLIENT CACHING YES",
          "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.\r\n"},
@@ -655,9 +655,7 @@ static void twin_flush(struct twin *twin) {
     harness_run(twin->h, twin->clients[0].session, "FLUSHDB");
     for (int i = 0; i < CLIENTS && has_keys; i++) {
         twin->clients[i].is_told_all |= twin->clients[i].is_on;
-        if (twin->clients[i].is_on) {
-            memset(twin->clients[i].has_read, 0, sizeof twin->clients[i].has_read);
-        }
+        memset(twin->clients[i].has_read, 0, sizeof twin->clients[i].has_read);
     }
     for (int i = 0; i < CLIENTS; i++) {
         twin_look(twin, &twin->clients[i]);
