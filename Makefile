@@ -165,7 +165,7 @@ SIMULATION_ARGS ?=
 .PHONY: simulation help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check format-sample docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
-        uninstall deb container deploy-check arm64 arm64-all arm64-regress \
+        uninstall deb container tarball tarball-arm64 tarball-of-arm64 deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
         monitoring-check hosts versions-check python-types-check node-types-check clients clients-check
 .SECONDARY:
@@ -187,9 +187,10 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
 
-demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
+demo: ## a contest that goes on, in the browser (ARGS=8080)
 	@.ci/install-packages build
-	@$(PARALLEL) $(SERVER)
+	@[ -x $(SERVER) ] || echo "Building the server, which takes some minutes the first time ..."
+	@$(PARALLEL) $(SERVER) >/dev/null
 	@exec deploy/demo $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/scale/cluster.md)
@@ -317,18 +318,27 @@ deb: ## build a Debian package into build/deb, and let lintian look at it
 	@.ci/install-packages deb
 	@tests/deploy/make_deb "$(B)/deb"
 
+tarball: ## a tarball for any Linux with glibc 2.34 or later, into build/tarball
+	@.ci/install-packages tarball
+	@$(PARALLEL) $(SERVER)
+	@deploy/make-tarball $(SERVER) $(B)/tarball
+
+tarball-arm64: ## the same for arm64, cross-compiled, into build/arm64/tarball
+	@$(MAKE) --no-print-directory tarball-of-arm64 B=$(B)/arm64
+
 container: ## build the image "leaderboard" with buildah: the server, its libraries, time zones
 	@.ci/install-packages container
 	@$(PARALLEL) $(SERVER)
 	@deploy/container-root $(SERVER) $(B)/container
-	@buildah build --isolation $(or $(BUILDAH_ISOLATION),chroot) --tag leaderboard --file deploy/Containerfile $(B)/container
+	@buildah build --format docker --isolation $(or $(BUILDAH_ISOLATION),chroot) --tag leaderboard --file deploy/Containerfile $(B)/container
 
-deploy-check: ## packages and services tried for real, in minutes: deb in a bare root, container, arm64
+deploy-check: ## packages and services tried for real: deb in a bare root, both images, arm64 (a quarter of an hour)
 	@.ci/install-packages deploy
 	@$(MAKE) --no-print-directory deb
 	@tests/deploy/check_deb "$(B)/deb"
 	@$(MAKE) --no-print-directory container
-	@tests/deploy/check_container "$(B)/container"
+	@tests/deploy/check_container localhost/leaderboard
+	@tests/deploy/check_container --build "$(B)/deploy"
 	@$(MAKE) --no-print-directory arm64-all B=$(B)/arm64
 
 bench: ## side by side with redis-server, and the newest of make hosts; into bench/results/
@@ -424,17 +434,27 @@ ARM64 = CC="$(ARM64_CACHE) aarch64-linux-gnu-gcc" AR=aarch64-linux-gnu-ar LTO= Q
 ARM64_CACHE ?= $(shell command -v ccache)
 ARM64_UNITS = $(filter %/test_block %/test_map %/test_skiplist %/test_board %/test_clock \
     %/test_ring,$(UNITS))
-ARM64_RUN = TEST_WRAPPER="qemu-aarch64 -L /usr/aarch64-linux-gnu \
-    -E LD_LIBRARY_PATH=$(abspath $(ARM64_SYSROOT))/usr/lib/aarch64-linux-gnu" $(RUN_SHORT)
+ARM64_EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu
+ARM64_LIBRARIES = -E LD_LIBRARY_PATH=$(abspath $(ARM64_SYSROOT))/usr/lib/aarch64-linux-gnu
+ARM64_RUN = TEST_WRAPPER="$(ARM64_EMULATOR) $(ARM64_LIBRARIES)" $(RUN_SHORT)
 # test_fault crashes the emulator, test_lb_where relies on two replies coming apart, the others reserve more
 # addresses than it has.
 ARM64_SKIPPED := %/test_chunks %/test_persistence %/test_disk_failures %/test_fault %/test_lb_where
 
-arm64: ## cross-compile for arm64 with NEON, and run what NEON is in under qemu
+arm64: ## cross-compile for arm64 with NEON, and run what NEON is in, and the tarball, under qemu
 	@.ci/install-packages arm64
 	@.ci/arm64-sysroot $(ARM64_SYSROOT)
 	@$(PARALLEL) $(SERVER) $(ARM64_UNITS) $(ARM64)
 	@$(ARM64_RUN) $(ARM64_UNITS)
+	@$(MAKE) --no-print-directory tarball-of-arm64
+	@tests/deploy/check_tarball $(B)/tarball/*-arm64.tar.gz $(ARM64_EMULATOR)
+
+tarball-of-arm64:
+	@.ci/install-packages arm64
+	@.ci/arm64-sysroot $(ARM64_SYSROOT)
+	@$(PARALLEL) $(SERVER) $(ARM64)
+	@WITH="$(ARM64_EMULATOR) $(ARM64_LIBRARIES) -E" STRIP=aarch64-linux-gnu-strip LICENSES=$(ARM64_SYSROOT)/usr/share/doc \
+	    deploy/make-tarball $(SERVER) $(B)/tarball
 
 arm64-regress: ## instructions per operation on arm64, counted under qemu
 	@.ci/install-packages arm64
@@ -498,23 +518,25 @@ docs: ## write docs/*.md, leaderboard.conf, man pages and completion from the ta
 	@$(PARALLEL) $(SERVER)
 	@docs/write $(SERVER) pages
 
-docs-check:
+docs-check: ## pages are as the tables say, short, and their links lead somewhere
 	@$(PARALLEL) $(SERVER)
 	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
+	@docs/check
 
 # The registries of Python, Java, Go and Rust give what Debian has not. Go and Rust are those of PATH: Debian 12's are
 # older than these clients ask for, and then they are left out.
-clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages, run as they are printed
+clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages; the clients that need registries
 	@.ci/install-packages test
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-server
+	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-sentinel $(MODULE) $(CLIENTS)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/packages/run
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
 CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \
-           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts
-clients: $(CLIENTS) ## write the methods of clients/python and clients/node from the tables
-$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/python/leaderboard_client/async_[bs]*.py)
+           clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts clients/go/commands.go clients/go/shapes.go
+clients: $(CLIENTS) ## write the methods of the clients in clients/ from the tables
+$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/templates/*.py clients/python/leaderboard_client/async_[bs]*.py)
 	@docs/write $(SERVER) clients && touch $(CLIENTS)
 clients/node/node_modules/.package-lock.json: | $(CLIENTS)
 

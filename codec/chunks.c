@@ -90,8 +90,9 @@ static void *chunks_keep(void *context) {
 
 /* ---- the user ---- */
 
-/* Map the range, one extra chunk for alignment, and two stacks behind it. */
-static bool chunks_map_range(struct chunks *chunks, size_t range_size) {
+bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
+    *chunks = (struct chunks){.range = NULL};
+    /* Map the range, one extra chunk for alignment, and two stacks behind it. */
     size_t count = range_size / CHUNK_SIZE;
     if (count == 0 || count >= UINT32_MAX) {
         return false;
@@ -113,14 +114,7 @@ static bool chunks_map_range(struct chunks *chunks, size_t range_size) {
     (void)madvise(chunks->range, chunks->range_size, MADV_HUGEPAGE);
     /* What was never used would make a core dump as long as the range, even if of holes. */
     (void)madvise(chunks->range, chunks->range_size, MADV_DONTDUMP);
-    return true;
-}
 
-bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
-    *chunks = (struct chunks){.range = NULL};
-    if (!chunks_map_range(chunks, range_size)) {
-        return false;
-    }
     pthread_mutex_init(&chunks->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -109,6 +109,18 @@ static void description_put_channels(struct json *json) {
 
 /* ---- settings ---- */
 
+static void description_put_uses(struct json *json, const char *key,
+                                 const struct setting_use *uses) {
+    json_open(json, key, '[');
+    for (const struct setting_use *use = uses; use->words != NULL; use++) {
+        json_open(json, NULL, '{');
+        description_put(json, "words", use->words);
+        description_put(json, "summary", use->summary);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void description_put_settings(struct json *json) {
     char syntax[SETTING_SYNTAX_MAX];
     json_open(json, "settings", '[');
@@ -139,14 +151,17 @@ static void description_put_settings(struct json *json) {
         json_close(json, '}');
     }
     json_close(json, ']');
-    json_open(json, "uses", '[');
-    for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
+    json_open(json, "redis_settings", '[');
+    for (const struct setting_redis *row = setting_redis_table; row->names != NULL; row++) {
         json_open(json, NULL, '{');
-        description_put(json, "words", use->words);
-        description_put(json, "summary", use->summary);
+        description_put(json, "names", row->names);
+        description_put(json, "only", row->only);
+        description_put(json, "why", row->why);
         json_close(json, '}');
     }
     json_close(json, ']');
+    description_put_uses(json, "uses", settings_uses);
+    description_put_uses(json, "link_words", settings_link_words);
 }
 
 /* ---- options of boards ---- */

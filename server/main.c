@@ -226,6 +226,31 @@ static bool main_open_log(const struct settings *settings, char *error) {
     return is_open;
 }
 
+/* One line for all settings of Redis that were given and mean nothing here. */
+static void main_warn_of_ignored_settings(void) {
+    enum { NAMES_MAX = 768 }; /* a line of the log has 1,024 bytes */
+    struct setting_redis_place place = {.row = NULL};
+    struct bytes name;
+    char names[NAMES_MAX];
+    int size = 0;
+    unsigned count = 0, left_out = 0;
+    while (setting_redis_next_ignored(&program.server.settings, &place, &name)) {
+        count++;
+        if (left_out > 0 || (size_t)size + name.size + 2 > sizeof names) {
+            left_out++;
+        } else {
+            size += snprintf(names + size, sizeof names - (size_t)size, "%s%.*s",
+                             size > 0 ? " " : "", (int)name.size, name.at);
+        }
+    }
+    if (count > 0) {
+        log_write(LOG_WARNING,
+                  "settings of Redis that mean nothing here are ignored, --check-config says why "
+                  "count=%u left_out=%u names=\"%.*s\"",
+                  count, left_out, size, names);
+    }
+}
+
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
     struct settings *settings = &program.server.settings;
@@ -577,6 +602,7 @@ int main(int argc, char **argv) {
     if (pidfile[0] != '\0') {
         process_write_pidfile(pidfile);
     }
+    main_warn_of_ignored_settings();
     main_warn_of_layouts_without_today();
     surroundings_warn(&(struct surroundings){
         .tcp_backlog = settings->tcp_backlog,

@@ -159,33 +159,30 @@ void detach_join(struct skiplist *list, uint32_t rank, struct skiplist_owner own
 
 /* ---- detached leaves ---- */
 
-/* Split up the first detached block, which is not a leaf: its last child becomes the first. */
-static void detach_take_apart(struct skiplist *list) {
-    uint32_t id = list->detached;
-    struct index_block *index = nodes_index(list, id);
-    const uint32_t *children = index_children(index);
-    uint32_t child = children[--index->count];
-    if (index->count > 1) {
-        prefetch_line(skiplist_node(list, children[index->count - 2]));
-    }
-    if (index->count > 0) {
-        prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
-                       sizeof(struct block));
-    }
-    if (index->count == 0) {
-        list->detached = index->links.next;
-        if (list->tags != NULL) {
-            sheet_free(list, index);
-        }
-        nodes_destroy(list, index);
-        nodes_give_back(list, id);
-    }
-    detach_add_detached(list, child);
-}
-
 uint32_t detach_next_leaf(struct skiplist *list) {
     while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0) {
-        detach_take_apart(list);
+        /* Split up the first detached block, which is not a leaf: its last child becomes the
+         * first. */
+        uint32_t id = list->detached;
+        struct index_block *index = nodes_index(list, id);
+        const uint32_t *children = index_children(index);
+        uint32_t child = children[--index->count];
+        if (index->count > 1) {
+            prefetch_line(skiplist_node(list, children[index->count - 2]));
+        }
+        if (index->count > 0) {
+            prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
+                           sizeof(struct block));
+        }
+        if (index->count == 0) {
+            list->detached = index->links.next;
+            if (list->tags != NULL) {
+                sheet_free(list, index);
+            }
+            nodes_destroy(list, index);
+            nodes_give_back(list, id);
+        }
+        detach_add_detached(list, child);
     }
     return list->detached;
 }

@@ -243,20 +243,16 @@ void lookup_advance(struct lookup *const due[LOOKUP_STAGES]) {
     }
 }
 
-/* All stages of one turn, none of which is beside the first look-up or the last one. */
-static void lookup_advance_inside(struct lookup ring[LOOKUP_RING], uint32_t now) {
-#pragma GCC unroll 8
-    for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
-        struct lookup *lookup = &ring[(now - 1 - stage) % LOOKUP_RING];
-        lookup_advance_member(lookup, (enum lookup_stage)stage);
-        lookup_advance_place(lookup, (enum lookup_stage)stage);
-    }
-}
-
 void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t count) {
     struct lookup *due[LOOKUP_STAGES];
     if (now >= LOOKUP_STAGES && now <= count) {
-        lookup_advance_inside(ring, now);
+        /* All stages of one turn, none of which is beside the first look-up or the last one. */
+#pragma GCC unroll 8
+        for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+            struct lookup *lookup = &ring[(now - 1 - stage) % LOOKUP_RING];
+            lookup_advance_member(lookup, (enum lookup_stage)stage);
+            lookup_advance_place(lookup, (enum lookup_stage)stage);
+        }
         return;
     }
     for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {

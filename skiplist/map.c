@@ -728,18 +728,6 @@ static uint64_t map_table_end_of(const struct map_table *table, uint32_t bucket)
     return ((behind << 32) + table->bucket_count - 1) / table->bucket_count;
 }
 
-/* The last bucket of a step that begins at first: the first one that may have entries, or the one
- * before the bound or the limit. */
-static uint32_t map_pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
-    uint32_t bucket = first;
-    while (bucket - first < MAP_SCAN_EMPTY_MAX && map_table_end_of(table, bucket) < limit &&
-           map_bucket(table, bucket)->overflow == 0 &&
-           map_bucket_match(table, map_bucket(table, bucket), 0) == table->slot_mask) {
-        bucket++;
-    }
-    return bucket;
-}
-
 uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
                   void *context) {
     const struct map_table *fine = &map->table;
@@ -752,7 +740,15 @@ uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_vis
         limit = map_table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
     }
     uint32_t first = map_home(fine, (uint64_t)cursor << 32);
-    uint32_t bucket = map_pass_empty(fine, first, limit);
+    /* The last bucket of a step that begins at first: the first one that may have entries, or
+     * the one before the bound or the limit. */
+    uint32_t bucket = first;
+    while (bucket - first < MAP_SCAN_EMPTY_MAX && map_table_end_of(fine, bucket) < limit &&
+           map_bucket(fine, bucket)->overflow == 0 &&
+           map_bucket_match(fine, map_bucket(fine, bucket), 0) == fine->slot_mask) {
+        bucket++;
+    }
+
     *end = map_table_end_of(fine, bucket);
     struct map_run run = map_run_of(fine, bucket, bucket);
     uint32_t looked_at = bucket - first + run.count;

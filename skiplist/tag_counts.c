@@ -303,23 +303,6 @@ static bool tag_counts_add_to_list(struct tag_list *list, uint32_t values, uint3
     return list->latest_count < TAG_LATEST_MAX || tag_counts_merge_latest(list);
 }
 
-/* Sort by some of the bits, keeping the order of the others. */
-static void tag_counts_sort_digit(const uint32_t *from, uint32_t count, uint32_t shift,
-                                  uint32_t *to) {
-    uint32_t starts[DIGITS] = {0}, start = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        starts[from[i] >> shift & (DIGITS - 1)]++;
-    }
-    for (uint32_t digit = 0; digit < DIGITS; digit++) {
-        uint32_t here = starts[digit];
-        starts[digit] = start;
-        start += here;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
-    }
-}
-
 /* The same for the values, of so many bits, of entries that are in the dense numbers already, in one list. Changes their order. */
 static bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t *values,
                                   uint32_t count) {
@@ -329,7 +312,19 @@ static bool tag_counts_add_sorted(struct tag_list *list, unsigned bits, uint32_t
         return false;
     }
     for (uint32_t shift = 0; shift < bits; shift += DIGIT_BITS) {
-        tag_counts_sort_digit(from, count, shift, to);
+        /* Sort by some of the bits, keeping the order of the others. */
+        uint32_t starts[DIGITS] = {0}, start = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            starts[from[i] >> shift & (DIGITS - 1)]++;
+        }
+        for (uint32_t digit = 0; digit < DIGITS; digit++) {
+            uint32_t here = starts[digit];
+            starts[digit] = start;
+            start += here;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+        }
         uint32_t *sorted = to;
         to = from;
         from = sorted;

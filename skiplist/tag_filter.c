@@ -157,28 +157,6 @@ static bool tag_filter_add_test(struct tag_filter *filter, const struct tag_slot
     return true;
 }
 
-/* How codes are compared: side by side, or all tests at once. */
-static void tag_filter_simplify(struct tag_filter *filter) {
-    uint32_t count = 0;
-    filter->is_simple = !filter->is_nobody;
-    filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
-    for (uint32_t i = 0; i < filter->count; i++) {
-        const struct filter_test *test = &filter->tests[i];
-        count += test->count;
-        filter->is_simple =
-            filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
-        if (filter->is_simple) {
-            filter->mask |= test->slot->mask;
-            filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
-        }
-        for (uint32_t v = 0; v < test->count && count <= FILTER_CODES; v++) {
-            filter->codes[count - test->count + v] =
-                sheet_slot_deposit(test->slot, test->values[v]);
-        }
-    }
-    filter->code_count = count <= FILTER_CODES ? count : 0;
-}
-
 /* ---- reading counts ---- */
 
 static const struct filter_test *tag_filter_test_of(const struct tag_filter *filter, unsigned tag) {
@@ -522,7 +500,25 @@ static struct tag_filter *tag_filter_create_empty(void) {
 static void tag_filter_complete(struct tag_filter *filter, const struct tags *tags) {
     const struct tag_counts_plan *plan = &tags->plan;
     unsigned mask = filter->tag_mask;
-    tag_filter_simplify(filter);
+    /* How codes are compared: side by side, or all tests at once. */
+    uint32_t count = 0;
+    filter->is_simple = !filter->is_nobody;
+    filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        const struct filter_test *test = &filter->tests[i];
+        count += test->count;
+        filter->is_simple =
+            filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
+        if (filter->is_simple) {
+            filter->mask |= test->slot->mask;
+            filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
+        }
+        for (uint32_t v = 0; v < test->count && count <= FILTER_CODES; v++) {
+            filter->codes[count - test->count + v] =
+                sheet_slot_deposit(test->slot, test->values[v]);
+        }
+    }
+    filter->code_count = count <= FILTER_CODES ? count : 0;
     if (filter->is_nobody) {
         return;
     }

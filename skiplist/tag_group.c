@@ -86,17 +86,6 @@ COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
 COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
 /* No code of a sheet has the bits beyond its width. */
-static uint32_t tag_group_count_simple(const struct sheet *sheet, const struct tag_filter *filter,
-                                       const void *codes, uint32_t count) {
-    uint32_t mask = filter->mask, equal = filter->equal, sum = 0;
-    if (sheet->width == 4 || equal >> 8 * sheet->width == 0) {
-        sum = sheet->width == 1   ? tag_group_count8(codes, count, mask, equal)
-              : sheet->width == 2 ? tag_group_count16(codes, count, mask, equal)
-                                  : tag_group_count32(codes, count, mask, equal);
-    }
-    return filter->is_inverse ? count - sum : sum;
-}
-
 /* Matching entries among `count` from `from` on. */
 static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
                                    uint32_t from, uint32_t count) {
@@ -108,7 +97,13 @@ static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_f
     }
     const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
     if (filter->is_simple) {
-        return tag_group_count_simple(sheet, filter, codes, count);
+        uint32_t mask = filter->mask, equal = filter->equal, sum = 0;
+        if (sheet->width == 4 || equal >> 8 * sheet->width == 0) {
+            sum = sheet->width == 1   ? tag_group_count8(codes, count, mask, equal)
+                  : sheet->width == 2 ? tag_group_count16(codes, count, mask, equal)
+                                      : tag_group_count32(codes, count, mask, equal);
+        }
+        return filter->is_inverse ? count - sum : sum;
     }
     if (filter->code_count > 0) {
         return sheet->width == 1   ? tag_group_listed8(codes, count, filter)

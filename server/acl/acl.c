@@ -273,19 +273,6 @@ static bool acl_user_begins_with(struct bytes text, struct bytes prefix) {
            (prefix.size == 0 || memcmp(text.at, prefix.at, prefix.size) == 0);
 }
 
-/* They are sorted. Those that the previous one leads to are the only ones that this one may begin
- * with, besides it. */
-static void acl_user_link_prefixes(struct acl_patterns *patterns) {
-    for (uint32_t i = 0; i < patterns->prefix_count; i++) {
-        uint32_t parent = i; /* plus one: the previous one */
-        while (parent > 0 && !acl_user_begins_with(patterns->prefixes[i].text,
-                                                   patterns->prefixes[parent - 1].text)) {
-            parent = patterns->prefixes[parent - 1].parent_plus_one;
-        }
-        patterns->prefixes[i].parent_plus_one = parent;
-    }
-}
-
 static bool acl_user_make_index(struct acl_patterns *patterns) {
     uint32_t count = patterns->list.count;
     acl_user_clear_index(patterns);
@@ -314,7 +301,16 @@ static bool acl_user_make_index(struct acl_patterns *patterns) {
     }
     qsort(patterns->prefixes, patterns->prefix_count, sizeof *patterns->prefixes,
           acl_user_compare_prefixes);
-    acl_user_link_prefixes(patterns);
+    /* They are sorted. Those that the previous one leads to are the only ones that this one may
+     * begin with, besides it. */
+    for (uint32_t i = 0; i < patterns->prefix_count; i++) {
+        uint32_t parent = i; /* plus one: the previous one */
+        while (parent > 0 && !acl_user_begins_with(patterns->prefixes[i].text,
+                                                   patterns->prefixes[parent - 1].text)) {
+            parent = patterns->prefixes[parent - 1].parent_plus_one;
+        }
+        patterns->prefixes[i].parent_plus_one = parent;
+    }
     return true;
 }
 

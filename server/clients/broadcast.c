@@ -83,9 +83,18 @@ static uint32_t broadcast_option_size(const struct request *request, uint32_t in
     return bytes_is(request->args[index], "SETNAME") ? 2 : 1;
 }
 
-/* One pass over the arguments, however many HELLO has. */
-static void broadcast_append_arguments(struct buffer *out, enum monitor_secrets secrets,
-                                       const struct request *request) {
+static void broadcast_print_line(const struct session *session, const struct request *request,
+                                 enum monitor_secrets secrets, int64_t now_us, struct buffer *out) {
+    char head[SESSION_ADDRESS_MAX + 64];
+    size_t address_size = strlen(session->address);
+    if (session->is_unix_socket && address_size > 2) {
+        address_size -= 2; /* ":0", the port shown for a unix socket */
+    }
+    snprintf(head, sizeof head, "+%lld.%06lld [%d %s%.*s]", (long long)(now_us / 1000000),
+             (long long)(now_us % 1000000), session->database,
+             session->is_unix_socket ? "unix:" : "", (int)address_size, session->address);
+    buffer_append_text(out, head);
+    /* One pass over the arguments, however many HELLO has. */
     uint32_t option_end = 2; /* end of the current HELLO option */
     bool is_option_secret = false;
     for (uint32_t index = 0; index < request->count && !out->is_broken; index++) {
@@ -98,20 +107,6 @@ static void broadcast_append_arguments(struct buffer *out, enum monitor_secrets 
         }
         broadcast_append_quoted(out, is_secret ? BYTES("(redacted)") : request->args[index]);
     }
-}
-
-static void broadcast_print_line(const struct session *session, const struct request *request,
-                                 enum monitor_secrets secrets, int64_t now_us, struct buffer *out) {
-    char head[SESSION_ADDRESS_MAX + 64];
-    size_t address_size = strlen(session->address);
-    if (session->is_unix_socket && address_size > 2) {
-        address_size -= 2; /* ":0", the port shown for a unix socket */
-    }
-    snprintf(head, sizeof head, "+%lld.%06lld [%d %s%.*s]", (long long)(now_us / 1000000),
-             (long long)(now_us % 1000000), session->database,
-             session->is_unix_socket ? "unix:" : "", (int)address_size, session->address);
-    buffer_append_text(out, head);
-    broadcast_append_arguments(out, secrets, request);
     buffer_append_text(out, "\r\n");
 }
 

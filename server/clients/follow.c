@@ -314,22 +314,6 @@ static void follow_send_difference(struct server *server, const struct followed_
     }
 }
 
-/* Without a list of before or of now, nobody can be named. */
-static void follow_tell_members(struct server *server, struct followed_channel *channel,
-                                const struct board *board, size_t names_size, bool is_told) {
-    struct follow_roster *before = channel->roster;
-    struct follow_roster *now = follow_make_roster(&server->follows, board, channel->n, names_size);
-    if (is_told && before != NULL && now != NULL) {
-        follow_send_difference(server, channel, before, now, "left ");
-        follow_send_difference(server, channel, now, before, "entered ");
-    } else if (is_told) {
-        follow_send_text(server, channel, BYTES("changed"));
-    }
-    follow_forget(&server->follows, channel);
-    channel->roster = now;
-    server->follows.roster_size += now != NULL ? now->size : 0;
-}
-
 static uint32_t follow_tell_top(struct server *server, struct followed_channel *channel,
                                 const struct board *board, bool is_told) {
     size_t names_size;
@@ -340,7 +324,19 @@ static uint32_t follow_tell_top(struct server *server, struct followed_channel *
     }
     channel->digest = digest;
     if (channel->kind == FOLLOW_TOP_MEMBERS) {
-        follow_tell_members(server, channel, board, names_size, is_told);
+        /* Without a list of before or of now, nobody can be named. */
+        struct follow_roster *before = channel->roster;
+        struct follow_roster *now =
+            follow_make_roster(&server->follows, board, channel->n, names_size);
+        if (is_told && before != NULL && now != NULL) {
+            follow_send_difference(server, channel, before, now, "left ");
+            follow_send_difference(server, channel, now, before, "entered ");
+        } else if (is_told) {
+            follow_send_text(server, channel, BYTES("changed"));
+        }
+        follow_forget(&server->follows, channel);
+        channel->roster = now;
+        server->follows.roster_size += now != NULL ? now->size : 0;
     } else if (is_told && channel->kind == FOLLOW_TOP_LIST) {
         follow_send_list(server, channel, board);
     } else if (is_told) {
@@ -636,14 +632,6 @@ void follow_touch(struct follows *follows, uint32_t database, struct bytes name)
 
 /* ---- channels ---- */
 
-static void follow_append(struct followed_board *board, struct followed_channel *channel) {
-    channel->board = board;
-    channel->previous = board->last;
-    *(board->last != NULL ? &board->last->next : &board->first) = channel;
-    board->last = channel;
-    board->channel_count++;
-}
-
 static bool follow_add_channel(void *context, struct bytes name, void **follow) {
     struct server *server = context;
     struct follows *follows = &server->follows;
@@ -668,7 +656,11 @@ static bool follow_add_channel(void *context, struct bytes name, void **follow) 
     } else if (target.kind != FOLLOW_BOARD) {
         channel->n = target.n;
     }
-    follow_append(board, channel);
+    channel->board = board;
+    channel->previous = board->last;
+    *(board->last != NULL ? &board->last->next : &board->first) = channel;
+    board->last = channel;
+    board->channel_count++;
     follows->channel_count++;
     (void)follow_tell(server, channel, false);
     *follow = channel;

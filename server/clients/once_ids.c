@@ -129,16 +129,6 @@ uint64_t once_ids_count(const struct server *server, const struct registry_key *
 
 /* ---- shares ---- */
 
-static void once_ids_add_share(const struct registry_key *ids, struct once_ids_share *share) {
-    uint32_t begin = once_ids_begin_of(ids, share->owner);
-    uint32_t end = once_ids_begin_of(ids, share->owner + UINT32_C(1));
-    if (begin < end) {
-        uint64_t oldest = once_ids_time_of(board_at(&ids->board, begin).key);
-        share->count += end - begin;
-        share->oldest = oldest < share->oldest ? oldest : share->oldest;
-    }
-}
-
 struct once_ids_share once_ids_share_of(const struct server *server, const struct registry_key *ids,
                                         uint16_t owner) {
     struct once_ids_share share = {.owner = owner, .oldest = UINT64_MAX};
@@ -146,7 +136,13 @@ struct once_ids_share once_ids_share_of(const struct server *server, const struc
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const struct registry_key *each = once_ids_peek(server, i);
         if (each != NULL) {
-            once_ids_add_share(each, &share);
+            uint32_t begin = once_ids_begin_of(each, share.owner);
+            uint32_t end = once_ids_begin_of(each, share.owner + UINT32_C(1));
+            if (begin < end) {
+                uint64_t oldest = once_ids_time_of(board_at(&each->board, begin).key);
+                share.count += end - begin;
+                share.oldest = oldest < share.oldest ? oldest : share.oldest;
+            }
         }
     }
     return share;

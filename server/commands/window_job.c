@@ -136,14 +136,6 @@ static bool window_job_may_have_zero(const struct window_job *job,
              layout_ordinal(&options->layout, board_at(&share->board, count - 1).key, 0) == 0));
 }
 
-static void window_job_begin_shares(struct window_job *job, const struct registry_key *key) {
-    window_begin_shares(key, &job->shares);
-    job->running_ms = registry_options(key)->period_start_ms;
-    job->with_zero.key = key;
-    job->with_zero.has_first = false; /* it leaves */
-    job->with_zero.count = 0;
-}
-
 /* Those of the first board; NULL: the next step finds more of them. */
 static struct window_shares *window_job_shares(struct window_job *job,
                                                const struct registry_key *key) {
@@ -154,7 +146,11 @@ static struct window_shares *window_job_shares(struct window_job *job,
             /* Where keys come and go so often that the last search had no end, this one is a single step. */
             count = job->lacks_shares ? WINDOW_SHARES_MAX : STEP_PERIODS;
             job->has_shares = true; /* unless one is gone by the time that the others are found */
-            window_job_begin_shares(job, key);
+            window_begin_shares(key, &job->shares);
+            job->running_ms = registry_options(key)->period_start_ms;
+            job->with_zero.key = key;
+            job->with_zero.has_first = false; /* it leaves */
+            job->with_zero.count = 0;
         }
         uint32_t begin = shares->count;
         job->lacks_shares = !window_find_more_shares(job->server->registry,

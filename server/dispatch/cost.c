@@ -57,14 +57,6 @@ static uint32_t cost_find_grown_key(const struct command *command) {
                                            : 0; /* ZINCRBY: at most one */
 }
 
-static void cost_note_growth(const struct growth *growth, const struct call *call,
-                             uint64_t unit_count) {
-    uint32_t key = cost_find_grown_key(call->command);
-    if (key > 0 && unit_count > 0 && key < call->request->count) {
-        *cost_growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
-    }
-}
-
 /* ---- counting ---- */
 
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg) {
@@ -151,16 +143,6 @@ static uint64_t cost_count_units(struct call *call, const struct growth *growth)
     return call->command->cost != NULL ? call->command->cost->count(&view) : 1;
 }
 
-/* SELECT determines the database of the keys after it. */
-static void cost_follow_select(const struct call *call) {
-    int64_t database;
-    if (bytes_is((struct bytes){call->command->name, strlen(call->command->name)}, "SELECT") &&
-        bytes_parse_i64(call_arg(call, 1), &database) && database >= 0 &&
-        database < REGISTRY_DATABASES) {
-        call->session->database = (uint8_t)database;
-    }
-}
-
 static uint64_t cost_time_of_queue(struct call *call, const struct growth *growth) {
     uint64_t time_ns = 0;
     uint64_t exec_ns = call->command->cost->unit_ns;
@@ -175,9 +157,18 @@ static uint64_t cost_time_of_queue(struct call *call, const struct growth *growt
             return UINT64_MAX;
         }
         if (growth != NULL) {
-            cost_note_growth(growth, call, unit_count);
+            uint32_t key = cost_find_grown_key(call->command);
+            if (key > 0 && unit_count > 0 && key < call->request->count) {
+                *cost_growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
+            }
         }
-        cost_follow_select(call);
+        /* SELECT determines the database of the keys after it. */
+        int64_t database;
+        if (bytes_is((struct bytes){call->command->name, strlen(call->command->name)}, "SELECT") &&
+            bytes_parse_i64(call_arg(call, 1), &database) && database >= 0 &&
+            database < REGISTRY_DATABASES) {
+            call->session->database = (uint8_t)database;
+        }
     }
     return time_ns;
 }

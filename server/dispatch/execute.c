@@ -182,16 +182,6 @@ static inline bool execute_is_limited(const struct server *server, const struct 
     return bound_ns > (uint64_t)server->settings.busy_command_limit_ms * NS_PER_MS;
 }
 
-static void execute_audit_memory(struct server *server, const struct session *session,
-                                 uint32_t index) {
-    char details[128];
-    snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
-             command_full_name(index), (unsigned long long)memory_used(),
-             (unsigned long long)server->settings.maxmemory);
-    audit_write_refused(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached",
-                        details);
-}
-
 /* Refuse the request with an error if it may not run. false: it may. */
 static bool execute_refuse(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply) {
@@ -211,7 +201,12 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
             return false;
         }
         if (text == over_memory) {
-            execute_audit_memory(server, session, index);
+            char details[128];
+            snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
+                     command_full_name(index), (unsigned long long)memory_used(),
+                     (unsigned long long)server->settings.maxmemory);
+            audit_write_refused(server, AUDIT_MAXMEMORY, audit_session(session),
+                                "maxmemory reached", details);
         }
         if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
             execute_refuse_exec(server, session, command, request, reply, text);
@@ -221,19 +216,6 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
     }
     session->transaction.is_refused = session->transaction.is_open;
     return true;
-}
-
-/* Commands that put members on other keys make the bounds of those behind them too small. */
-static void execute_note_bound(struct transaction *transaction, const struct command *command,
-                               const struct request *request) {
-    enum { QUEUED_NS = 2000 }; /* of a short command, and of being queued */
-    const struct command_cost *cost = command->cost;
-    bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS;
-    uint64_t bound_ns = cost == NULL ? 0 : grows ? UINT64_MAX : cost_bound_ns(command, request);
-    if (__builtin_add_overflow(transaction->bound_ns, bound_ns, &transaction->bound_ns) ||
-        __builtin_add_overflow(transaction->bound_ns, QUEUED_NS, &transaction->bound_ns)) {
-        transaction->bound_ns = UINT64_MAX;
-    }
 }
 
 /* Queue the request, or only reply QUEUED if the transaction can no longer succeed. false: out of
@@ -247,7 +229,15 @@ static bool execute_queue(struct transaction *transaction, bool is_stale, uint32
         reply_error(reply, "OOM out of memory");
         return false;
     }
-    execute_note_bound(transaction, command, request);
+    /* Commands that put members on other keys make the bounds of those behind them too small. */
+    enum { QUEUED_NS = 2000 }; /* of a short command, and of being queued */
+    const struct command_cost *cost = command->cost;
+    bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS;
+    uint64_t bound_ns = cost == NULL ? 0 : grows ? UINT64_MAX : cost_bound_ns(command, request);
+    if (__builtin_add_overflow(transaction->bound_ns, bound_ns, &transaction->bound_ns) ||
+        __builtin_add_overflow(transaction->bound_ns, QUEUED_NS, &transaction->bound_ns)) {
+        transaction->bound_ns = UINT64_MAX;
+    }
     reply_simple(reply, "QUEUED");
     return true;
 }

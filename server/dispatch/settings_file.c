@@ -10,45 +10,39 @@ enum {
     LOG_MS = 600000, /* between two lines that it is still owed */
 };
 
-static void settings_file_pay(struct server *server) {
-    const struct server_rewrite *rewrite = &server->rewrite;
-    if (rewrite->is_owed) {
-        log_write(
-            LOG_NOTICE, "settings: the file says this server's role again tries=%u after_ms=%lld",
-            rewrite->try_count + 1, (long long)(server->clock.monotonic_ms - rewrite->since_ms));
-    }
-    server->rewrite = (struct server_rewrite){.is_owed = false};
-}
-
-/* One more try has failed. */
-static void settings_file_owe(struct server *server, const char *error) {
-    struct server_rewrite *rewrite = &server->rewrite;
-    int64_t now_ms = server->clock.monotonic_ms;
-    if (!rewrite->is_owed) {
-        *rewrite = (struct server_rewrite){.is_owed = true, .since_ms = now_ms};
-    }
-    if (rewrite->try_count == 0 || now_ms - rewrite->logged_at_ms >= LOG_MS) {
-        rewrite->logged_at_ms = now_ms;
-        log_write(LOG_WARNING,
-                  "settings: the file still says another role, and is tried until it is written: a "
-                  "restart before that begins with the old role file=%s tries=%u error=\"%s\"",
-                  server->settings.file_path, rewrite->try_count + 1, error);
-    }
-    rewrite->pause_ms = rewrite->pause_ms == 0             ? PAUSE_MS
-                        : rewrite->pause_ms < PAUSE_MAX_MS ? rewrite->pause_ms * 2
-                                                           : PAUSE_MAX_MS;
-    rewrite->again_at_ms = now_ms + rewrite->pause_ms;
-    rewrite->try_count++;
-}
-
 bool settings_file_write(struct server *server, char *error) {
     bool is_written =
         acl_file_to_settings(server, error) && setting_file_rewrite(&server->settings, error);
     if (is_written || server->settings.file_path == NULL ||
         setting_file_is_written(&server->settings, "replicaof")) {
-        settings_file_pay(server);
+        const struct server_rewrite *rewrite = &server->rewrite;
+        if (rewrite->is_owed) {
+            log_write(LOG_NOTICE,
+                      "settings: the file says this server's role again tries=%u after_ms=%lld",
+                      rewrite->try_count + 1,
+                      (long long)(server->clock.monotonic_ms - rewrite->since_ms));
+        }
+        server->rewrite = (struct server_rewrite){.is_owed = false};
     } else {
-        settings_file_owe(server, error);
+        /* One more try has failed. */
+        struct server_rewrite *rewrite = &server->rewrite;
+        int64_t now_ms = server->clock.monotonic_ms;
+        if (!rewrite->is_owed) {
+            *rewrite = (struct server_rewrite){.is_owed = true, .since_ms = now_ms};
+        }
+        if (rewrite->try_count == 0 || now_ms - rewrite->logged_at_ms >= LOG_MS) {
+            rewrite->logged_at_ms = now_ms;
+            log_write(
+                LOG_WARNING,
+                "settings: the file still says another role, and is tried until it is written: a "
+                "restart before that begins with the old role file=%s tries=%u error=\"%s\"",
+                server->settings.file_path, rewrite->try_count + 1, error);
+        }
+        rewrite->pause_ms = rewrite->pause_ms == 0             ? PAUSE_MS
+                            : rewrite->pause_ms < PAUSE_MAX_MS ? rewrite->pause_ms * 2
+                                                               : PAUSE_MAX_MS;
+        rewrite->again_at_ms = now_ms + rewrite->pause_ms;
+        rewrite->try_count++;
     }
     return is_written;
 }

@@ -803,12 +803,13 @@ uint32_t syntax_find(const struct command *command, const struct request *reques
 
 const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index) {
     const struct syntax_form *form = call->command->form;
-    const struct syntax_item *taken = NULL, *item;
+    const struct syntax_item *taken, *item;
     if (uses->count == 0) {
         return NULL;
     }
     *index = uses->first;
-    taken = item = syntax_find_option(form, call_arg(call, uses->first));
+    taken = syntax_find_option(form, call_arg(call, uses->first));
+    CHECK(taken != NULL && taken->binding != NULL);
     for (uses->count--; uses->count > 0;) {
         uses->first = syntax_skip(call->command, call->request, uses->first);
         item = syntax_find_option(form, call_arg(call, uses->first));

@@ -301,16 +301,6 @@ static void journal_begin_rotation(struct journal *journal) {
     worker_start(&journal->writer, journal_run_rotate);
 }
 
-/* A sync has answered many clients, which will send their next commands in a moment. One sync for
- * all of them is better than one now for the few effects that have arrived and another for the
- * rest. Wait no longer than the last sync took. */
-static bool journal_is_worth_holding(const struct journal *journal) {
-    return journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
-           journal->rotation != JOURNAL_ROTATION_ASKED &&
-           journal->filling_count < journal->writing_count &&
-           clock_monotonic_us() < journal->hold_until_us;
-}
-
 static void journal_take_batch(struct journal *journal) {
     struct buffer spare = journal->writing;
     journal->taken_size += journal->filling.size;
@@ -361,7 +351,13 @@ static bool journal_go_on(struct journal *journal) {
     if (journal->filling.size == 0 || journal->has_group) {
         return false; /* the end of the tick does it */
     }
-    if (journal_is_worth_holding(journal)) {
+    /* A sync has answered many clients, which will send their next commands in a moment. One
+     * sync for all of them is better than one now for the few effects that have arrived and
+     * another for the rest. Wait no longer than the last sync took. */
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
+        journal->rotation != JOURNAL_ROTATION_ASKED &&
+        journal->filling_count < journal->writing_count &&
+        clock_monotonic_us() < journal->hold_until_us) {
         return true;
     }
     journal_write_batch(journal);

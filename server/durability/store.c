@@ -117,25 +117,6 @@ size_t store_print_manifest(char *out, const struct store_state *state) {
     return size + store_print_checksum(out + size, (struct bytes){.at = out, .size = size});
 }
 
-/* Parse the line of a journal; it must be valid after the journals parsed so far. */
-static bool store_take_journal(struct cursor *cursor, struct store_state *state) {
-    struct store_journal journal;
-    if (state->journal_count == STORE_JOURNALS_MAX ||
-        !store_take_name(cursor, STORE_JOURNAL, &journal.number) ||
-        !store_take_text(cursor, " first ") ||
-        !store_parse_number(cursor, &journal.first_sequence) || !store_take_text(cursor, "\n")) {
-        return false;
-    }
-    if (state->journal_count > 0) {
-        const struct store_journal *before = &state->journals[state->journal_count - 1];
-        if (journal.number <= before->number || journal.first_sequence < before->first_sequence) {
-            return false;
-        }
-    }
-    state->journals[state->journal_count++] = journal;
-    return true;
-}
-
 /* Parse all lines before the checksum. *at: offset of the first bad line, or of the checksum. */
 static bool store_take_lines(struct cursor *cursor, struct store_state *state, size_t *at) {
     *at = 0;
@@ -152,9 +133,24 @@ static bool store_take_lines(struct cursor *cursor, struct store_state *state, s
         *at = cursor->at;
     }
     while (store_take_text(cursor, "journal ")) {
-        if (!store_take_journal(cursor, state)) {
+        /* Parse the line of a journal; it must be valid after the journals parsed so far. */
+        struct store_journal journal;
+        if (state->journal_count == STORE_JOURNALS_MAX ||
+            !store_take_name(cursor, STORE_JOURNAL, &journal.number) ||
+            !store_take_text(cursor, " first ") ||
+            !store_parse_number(cursor, &journal.first_sequence) ||
+            !store_take_text(cursor, "\n")) {
             return false;
         }
+        if (state->journal_count > 0) {
+            const struct store_journal *before = &state->journals[state->journal_count - 1];
+            if (journal.number <= before->number ||
+                journal.first_sequence < before->first_sequence) {
+                return false;
+            }
+        }
+        state->journals[state->journal_count++] = journal;
+
         *at = cursor->at;
     }
     return true;

@@ -633,26 +633,23 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
 
 /* ---- packed values ---- */
 
-/* A value of the packed ones, with the template's next field. */
-static enum rdb_event rdb_reader_next_packed_value(struct rdb_reader *reader) {
-    enum rdb_packed_status status =
-        rdb_packed_next(&reader->packed, reader->value_number, &reader->value);
-    if (status == RDB_PACKED_END && reader->entries_left == 0) {
-        return rdb_reader_end_key(reader);
-    }
-    if (status != RDB_PACKED_VALUE || reader->entries_left == 0) {
-        rdb_reader_refuse(reader, "a hash with more or fewer values than its template has fields");
-        return RDB_MORE;
-    }
-    reader->entries_left--;
-    reader->text = rdb_reader_take_name(reader);
-    rdb_reader_note_field_expiry(reader, 0);
-    return RDB_ENTRY;
-}
-
 static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     if (rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_VALUES) {
-        return rdb_reader_next_packed_value(reader);
+        /* A value of the packed ones, with the template's next field. */
+        enum rdb_packed_status status =
+            rdb_packed_next(&reader->packed, reader->value_number, &reader->value);
+        if (status == RDB_PACKED_END && reader->entries_left == 0) {
+            return rdb_reader_end_key(reader);
+        }
+        if (status != RDB_PACKED_VALUE || reader->entries_left == 0) {
+            rdb_reader_refuse(reader,
+                              "a hash with more or fewer values than its template has fields");
+            return RDB_MORE;
+        }
+        reader->entries_left--;
+        reader->text = rdb_reader_take_name(reader);
+        rdb_reader_note_field_expiry(reader, 0);
+        return RDB_ENTRY;
     }
     bool has_expiries = rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_TTL;
     struct rdb_packed *packed = &reader->packed;

@@ -65,14 +65,6 @@ static bool failover_is_sentinel(const struct session *session) {
     return session->name != NULL && strncmp(session->name, prefix, sizeof prefix - 1) == 0;
 }
 
-/* By the channel through which Sentinels meet. */
-static bool failover_is_watched_by_others(const struct server *server,
-                                          const struct session *caller) {
-    return caller != NULL && !failover_is_sentinel(caller) &&
-           subscription_subscriber_count(&server->subscriptions, SUBSCRIPTION_CHANNEL,
-                                         BYTES("__sentinel__:hello")) > 0;
-}
-
 static const char *failover_check(const struct server *server, const struct session *caller,
                                   const struct failover_options *options) {
     const struct replication *replication = &server->replication;
@@ -85,7 +77,10 @@ static const char *failover_check(const struct server *server, const struct sess
     if (!failover_has_replica(replication)) {
         return "ERR FAILOVER requires connected replicas.";
     }
-    if (failover_is_watched_by_others(server, caller)) {
+    /* By the channel through which Sentinels meet. */
+    if (caller != NULL && !failover_is_sentinel(caller) &&
+        subscription_subscriber_count(&server->subscriptions, SUBSCRIPTION_CHANNEL,
+                                      BYTES("__sentinel__:hello")) > 0) {
         return "ERR FAILOVER is refused because a Sentinel watches this server, and would not "
                "follow. Send it SENTINEL FAILOVER <master name>.";
     }

@@ -469,30 +469,6 @@ static int64_t quorum_probe_period_ms(const struct quorum *quorum) {
     return period_ms < 1 ? 1 : period_ms < PROBE_MS_MAX ? period_ms : PROBE_MS_MAX;
 }
 
-/* Behind a tick's commands: what is safe, and probes. */
-static void quorum_step_open(struct quorum *quorum) {
-    int64_t now = quorum_now_ms(quorum);
-    quorum_count_acks(quorum);
-    bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
-    const struct wire_probe probe = {
-        .last_group = quorum_last_group(quorum),
-        .number = (uint64_t)now,
-        .lease_ms = (uint64_t)quorum_settings(quorum)->sync_replicas_lease_ms,
-    };
-    for (struct replica *replica = quorum_replication(quorum)->replicas; replica != NULL;
-         replica = replica->next) {
-        bool is_new = replica->answered_ms == 0 && !replica->is_probed;
-        if (replica->is_counted && !replica->is_failed && (is_due || is_new) &&
-            (replica->state == REPLICA_ONLINE || replica->state == REPLICA_COPIES)) {
-            struct session *session = replica->session;
-            session->output.size_max = server_output_room(quorum->server, session);
-            replica->is_probed = true;
-            wire_put_probe(&session->output, &probe);
-        }
-    }
-    quorum->probed_ms = is_due ? now : quorum->probed_ms;
-}
-
 void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t acked,
                      uint64_t probe) {
     int64_t now = quorum_now_ms(quorum);
@@ -734,7 +710,27 @@ static void quorum_on_timer(uv_timer_t *timer) {
 
 void quorum_end_tick(struct quorum *quorum) {
     if (quorum_sync(quorum)->state == SYNC_OPEN) {
-        quorum_step_open(quorum);
+        /* Behind a tick's commands: what is safe, and probes. */
+        int64_t now = quorum_now_ms(quorum);
+        quorum_count_acks(quorum);
+        bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
+        const struct wire_probe probe = {
+            .last_group = quorum_last_group(quorum),
+            .number = (uint64_t)now,
+            .lease_ms = (uint64_t)quorum_settings(quorum)->sync_replicas_lease_ms,
+        };
+        for (struct replica *replica = quorum_replication(quorum)->replicas; replica != NULL;
+             replica = replica->next) {
+            bool is_new = replica->answered_ms == 0 && !replica->is_probed;
+            if (replica->is_counted && !replica->is_failed && (is_due || is_new) &&
+                (replica->state == REPLICA_ONLINE || replica->state == REPLICA_COPIES)) {
+                struct session *session = replica->session;
+                session->output.size_max = server_output_room(quorum->server, session);
+                replica->is_probed = true;
+                wire_put_probe(&session->output, &probe);
+            }
+        }
+        quorum->probed_ms = is_due ? now : quorum->probed_ms;
     }
     int64_t due_ms = quorum_find_due_ms(quorum);
     if (due_ms != INT64_MAX && due_ms != quorum->timer_ms) {

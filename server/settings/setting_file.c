@@ -20,17 +20,16 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 
 /* ---- Errors ---- */
 
-/* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. setting: named in front
- * of a file's reason too; may be NULL. */
+/* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. is_known: the name is put in
+ * front of a file's reason, too. */
 static bool setting_file_fail_at(char *error, const struct setting_origin *origin,
-                                 struct bytes name, const struct setting *setting,
-                                 const char *reason) {
+                                 struct bytes name, bool is_known, const char *reason) {
     if (origin->is_argument) {
         return setting_words_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
-    return setting_words_fail(
-        error, "%s:%u: %s%s%s", setting_words_show_path(origin->file_name).text, origin->line,
-        setting != NULL ? setting->name : "", setting != NULL ? ": " : "", reason);
+    return setting_words_fail(error, "%s:%u: %s%s%s",
+                              setting_words_show_path(origin->file_name).text, origin->line,
+                              is_known ? bytes_show(name).text : "", is_known ? ": " : "", reason);
 }
 
 static const char *setting_file_next_setting_name(const void *context, uint32_t index) {
@@ -50,11 +49,17 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
                                   .count = count - 1,
                                   .origin = origin,
                                   .reason = reason};
-    bool is_fine = setting != NULL
-                       ? setting_value_assign(&input)
+    struct setting_redis_place place;
+    bool is_of_redis = setting == NULL && setting_redis_find(words[0], &place);
+    bool is_fine = setting != NULL ? setting_value_assign(&input)
+                   : is_of_redis
+                       ? setting_redis_ignore(settings, &place, words + 1, count - 1, reason)
                        : setting_words_fail_unknown(reason, "unknown setting", words[0],
                                                     setting_file_next_setting_name, NULL);
-    return is_fine || setting_file_fail_at(error, origin, words[0], setting, reason);
+    bool has_other_name = setting != NULL && !origin->is_argument;
+    struct bytes name = has_other_name ? bytes_from_text(setting->name) : words[0];
+    return is_fine ||
+           setting_file_fail_at(error, origin, name, setting != NULL || is_of_redis, reason);
 }
 
 /* ---- Text ---- */
@@ -64,6 +69,7 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
 struct errors {
     FILE *out;
     uint32_t count;
+    bool is_used[SETTINGS_MAX];
 };
 
 static void setting_file_print_error(struct errors *errors, const char *error) {
@@ -83,7 +89,10 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
         if (setting_words_is_silent(line) ||
             (setting_words_split(line, &words, reason)
                  ? setting_file_assign_line(settings, words.words, words.count, &origin, error)
-                 : setting_file_fail_at(error, &origin, BYTES(""), NULL, reason))) {
+                 : setting_file_fail_at(error, &origin, BYTES(""), false, reason))) {
+            if (errors != NULL && words.count > 0 && settings_find(words.words[0]) != NULL) {
+                errors->is_used[settings_find(words.words[0]) - setting_table] = true;
+            }
             continue;
         }
         if (errors == NULL) {
@@ -185,21 +194,21 @@ static bool setting_file_load_option(struct settings *settings, const char *opti
     char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);
     if (!setting_words_split(text, &own, reason)) {
-        return setting_file_fail_at(error, &origin, text, NULL, reason);
+        return setting_file_fail_at(error, &origin, text, false, reason);
     }
     if (own.count == 0) {
-        return setting_file_fail_at(error, &origin, text, NULL, "a setting's name is needed");
+        return setting_file_fail_at(error, &origin, text, false, "a setting's name is needed");
     }
     size_t count = own.count;
     if (count + (size_t)value_count > SETTING_WORDS_MAX) {
-        return setting_file_fail_at(error, &origin, own.words[0], NULL, "too many values");
+        return setting_file_fail_at(error, &origin, own.words[0], false, "too many values");
     }
     memcpy(words, own.words, count * sizeof words[0]);
     for (int i = 0; i < value_count; i++) {
         words[count++] = bytes_from_text(values[i]);
     }
     if (count == 1 && settings_find(words[0]) != NULL) {
-        return setting_file_fail_at(error, &origin, words[0], NULL, "a value is needed");
+        return setting_file_fail_at(error, &origin, words[0], false, "a value is needed");
     }
     return setting_file_assign_line(settings, words, count, &origin, error);
 }
@@ -289,6 +298,31 @@ void setting_file_hide_arguments(int argc, char **argv) {
 
 /* ---- checking a file ---- */
 
+/* Of a file with settings of Redis that are ignored: what is used, and what is ignored, and why. */
+static void setting_file_print_ignored(const struct settings *settings, const char *path,
+                                       const struct errors *errors) {
+    struct setting_redis_place place = {.row = NULL};
+    struct bytes name;
+    bool has_more = setting_redis_next_ignored(settings, &place, &name);
+    if (!has_more) {
+        return;
+    }
+    fprintf(errors->out, "%s: used:", path);
+    for (size_t i = 0; setting_table[i].name != NULL; i++) {
+        fprintf(errors->out, "%s%s", errors->is_used[i] ? " " : "",
+                errors->is_used[i] ? setting_table[i].name : "");
+    }
+    while (has_more) {
+        const struct setting_redis *row = place.row;
+        fprintf(errors->out, "\n%s: ignored (%s):", path, row->why);
+        do {
+            fprintf(errors->out, " %.*s", (int)name.size, name.at);
+            has_more = setting_redis_next_ignored(settings, &place, &name);
+        } while (has_more && place.row == row);
+    }
+    fprintf(errors->out, "\n");
+}
+
 bool setting_file_check(const char *path, settings_check_more *check, FILE *out) {
     struct settings settings;
     struct errors errors = {.out = out};
@@ -317,6 +351,7 @@ bool setting_file_check(const char *path, settings_check_more *check, FILE *out)
     if (errors.count == 0 && check != NULL && !check(&settings, error)) {
         setting_file_print_error(&errors, error);
     }
+    setting_file_print_ignored(&settings, path, &errors);
     memory_free(text);
     settings_deinit(&settings);
     if (errors.count == 0) {
@@ -407,11 +442,10 @@ static void setting_file_put_line(struct rewrite *rewrite, struct bytes line,
     char reason[SETTING_ERROR_MAX];
     char text[SETTING_VALUE_MAX];
     size_t size;
-    /* The whole text was loaded before: every line can be split and has a known name. */
+    /* The whole text was loaded before: every line can be split, and is a setting's or ignored. */
     CHECK(setting_words_split(line, &words, reason));
     const struct setting *setting = settings_find(words.words[0]);
-    CHECK(setting != NULL);
-    if (!rewrite->is_changed[setting - setting_table]) {
+    if (setting == NULL || !rewrite->is_changed[setting - setting_table]) {
         buffer_append_bytes(&rewrite->out, line_with_end);
         return;
     }

@@ -1,6 +1,7 @@
 /* Shared by the files of this folder; nobody else includes it.
  *
  *     setting_table.c   the table: names, defaults, explanations
+ *     setting_redis.c   settings of Redis that are ignored, or refused
  *     setting_words.c   a line <-> words
  *     setting_value.c   words <-> the fields of struct settings
  *     setting_board.c   the same for layouts and the options that choose them
@@ -111,6 +112,15 @@ void setting_board_drop_own(struct settings *draft);
 void setting_board_drop_replaced(struct settings *original, const struct settings *draft);
 /* Free the layouts and options from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
+
+/* ---- setting_redis.c ---- */
+
+/* Find a setting of Redis that is in no other table, in any case. */
+MUST_CHECK bool setting_redis_find(struct bytes name, struct setting_redis_place *place);
+/* Note that it was given, with these values. false: they cannot be ignored. */
+MUST_CHECK bool setting_redis_ignore(struct settings *settings,
+                                     const struct setting_redis_place *place,
+                                     const struct bytes *values, size_t count, char *reason);
 
 /* ---- settings.c ---- */
 

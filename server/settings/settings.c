@@ -17,6 +17,11 @@ const struct setting_alias settings_aliases[] = {
     {"repl-ping-slave-period", "repl-ping-replica-period"},
     {"min-slaves-to-write", "min-replicas-to-write"},
     {"min-slaves-max-lag", "min-replicas-max-lag"},
+    /* of Valkey */
+    {"primaryauth", "masterauth"},
+    {"primaryuser", "masteruser"},
+    {"commandlog-execution-slower-than", "slowlog-log-slower-than"},
+    {"commandlog-slow-execution-max-len", "slowlog-max-len"},
     {NULL, NULL},
 };
 
@@ -275,13 +280,15 @@ const struct setting_use settings_uses[] = {
     {"- < leaderboard.conf", "settings from the standard input"},
     {"leaderboard.conf --reset-clock",
      "this once stamps follow the machine's clock, even back (docs/reference/clock.md)"},
-    {"--check-config FILE", "print every error of a configuration file; status 0 if there is none"},
-    {"--ping PORT", "is a server ready? (HOST:PORT, a socket's path)"},
-    {"--ping PORT --alive", "does it answer at all?"},
-    {"--ping PORT --tls --cacert FILE", "the same with TLS (docs/operate/tls.md)"},
+    {"--check-config FILE", "print every error of a configuration file, and which settings of "
+                            "Redis it ignores; status 0 if "
+                            "there is no error"},
+    {"--ping ADDRESS", "is a server ready?"},
+    {"--ping ADDRESS --alive", "does it answer at all?"},
+    {"--ping ADDRESS --tls --cacert FILE", "the same with TLS (docs/operate/tls.md)"},
     {"--check DIR", "are the files in DIR whole?"},
     {"--check DIR --fix", "and cut a damaged end off the journal"},
-    {"--backup HOST:PORT FILE",
+    {"--backup ADDRESS FILE",
      "all boards of a running server, in one file (docs/operate/backup.md)"},
     {"--restore FILE DIR", "a data directory from a backup, or from kept files to a second"},
     {"--export FILE OUT --format csv|jsonl|redis|rdb",
@@ -294,12 +301,31 @@ const struct setting_use settings_uses[] = {
     {NULL, NULL},
 };
 
+const struct setting_use settings_link_words[] = {
+    {"ADDRESS", "PORT of this machine, HOST:PORT, [IPv6]:PORT, or the path of a Unix socket"},
+    {"--user NAME", "the user who logs in; without, LEADERBOARD_USER, then the user named default"},
+    {"--password-file FILE", "the password is the first line of this file; without, "
+                             "LEADERBOARD_PASSWORD, then REDISCLI_AUTH"},
+    {"--tls",
+     "the server's certificate must be of an authority that the system trusts, and for HOST"},
+    {"--cacert FILE", "the authorities to trust instead"},
+    {"--cert FILE --key FILE", "the certificate to show, if the server asks for one"},
+    {"LEADERBOARD_USER", "a variable of the environment: the user"},
+    {"LEADERBOARD_PASSWORD", "a variable of the environment: the password"},
+    {"REDISCLI_AUTH", "the password if LEADERBOARD_PASSWORD is not set, as redis-cli takes it"},
+    {NULL, NULL},
+};
+
 void settings_write_help(FILE *file) {
     fputs("Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n", file);
     for (const struct setting_use *use = settings_uses; use->words != NULL; use++) {
         char command[SETTING_SYNTAX_MAX];
         snprintf(command, sizeof command, "leaderboard-server %s", use->words);
         fprintf(file, "  %s\n      %s\n", command, use->summary);
+    }
+    fputs("\nWhat --ping and --backup take:\n\n", file);
+    for (const struct setting_use *use = settings_link_words; use->words != NULL; use++) {
+        fprintf(file, "  %s\n      %s\n", use->words, use->summary);
     }
     fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {

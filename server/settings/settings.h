@@ -3,7 +3,7 @@
  *
  * Sources, later ones win: defaults, the file, the command line ("--port 7000 --bind 127.0.0.1
  * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
- * file and line.
+ * file and line. Settings of Redis that mean nothing here are ignored (setting_redis_table).
  *
  * A line is a name and words (codec/words.h). A line whose first character is # is a comment. Sizes
  * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
@@ -31,7 +31,8 @@ enum {
     SETTING_DEFAULT_LAYOUTS_MAX = 8,
     SETTING_RULES_MAX = 1024,
     SETTINGS_MAX = 128,
-    SETTING_NODES_MAX = 16, /* replication-nodes */
+    SETTING_REDIS_MAX = 256, /* names in setting_redis_table */
+    SETTING_NODES_MAX = 16,  /* replication-nodes */
     SETTING_RENAMES_MAX = 64,
     SETTING_RENAME_SIZE_MAX = 128, /* bytes of a command's new name */
     SETTING_SAVE_POINTS_MAX = 64,
@@ -248,6 +249,8 @@ struct settings {
     char *default_layouts; /* their names, with blanks between them */
     char *default_layout_origin;
     bool has_own_layouts, has_own_rules; /* of a draft: CONFIG SET replaces all of them */
+    /* Which settings of Redis were given and ignored: setting_redis_next_ignored */
+    bool is_ignored[SETTING_REDIS_MAX];
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
     char *file_path;
     /* Of a draft: what it was copied from, and borrows unchanged strings from. Otherwise NULL. */
@@ -283,8 +286,9 @@ MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 
 /* More that must hold of them, beyond what this room knows. false: error (SETTING_ERROR_MAX). */
 typedef bool settings_check_more(const struct settings *settings, char *error);
-/* --check-config: read a file as a start would, and print every error, a line each. Opens nothing for
- * writing. true: there is none, which is printed too. check is called if
+/* --check-config: read a file as a start would, and print every error, a line each; if it has settings
+ * of Redis that are ignored, also which are used and which are ignored, and why. Opens nothing for
+ * writing. true: there is no error, which is printed too. check is called if
  * there is none so far; may be NULL. */
 MUST_CHECK bool setting_file_check(const char *path, settings_check_more *check, FILE *out);
 
@@ -405,16 +409,35 @@ struct setting {
                           * with blanks is an example */
 };
 extern const struct setting setting_table[]; /* ends with name NULL; at most SETTINGS_MAX */
-/* Find a setting by name or by the name it had in older versions of Redis (slave-read-only), in any
- * case; NULL: there is none. */
+/* Find a setting by name or by another name of it, of older versions of Redis (slave-read-only) or
+ * of Valkey (primaryauth), in any case; NULL: there is none. */
 const struct setting *settings_find(struct bytes name);
-/* Names of older versions of Redis: accepted everywhere, and CONFIG GET replies the one that was asked
- * for. Ends with name NULL. */
+/* Names of older versions of Redis, and of Valkey: accepted everywhere, and CONFIG GET replies the one
+ * that was asked for. Ends with name NULL. */
 struct setting_alias {
     const char *name;
     const char *of; /* the setting's name */
 };
 extern const struct setting_alias settings_aliases[];
+
+/* Settings of Redis and Valkey that this server does not have. */
+struct setting_redis {
+    const char *names; /* with blanks between them */
+    const char *only;  /* the one value that can be ignored; NULL: every one */
+    const char *why;   /* why there is no such thing, or not another value */
+};
+extern const struct setting_redis setting_redis_table[]; /* ends with names NULL */
+/* A name in the table; begins as {0}. */
+struct setting_redis_place {
+    const struct setting_redis *row;
+    struct bytes rest; /* of the row's names */
+    uint32_t count;    /* of the table's names, this one included */
+};
+/* Go to the next name. false: that was the last. */
+MUST_CHECK bool setting_redis_take(struct setting_redis_place *place, struct bytes *name);
+/* Go to the next name that was given and ignored. false: that was the last. */
+MUST_CHECK bool setting_redis_next_ignored(const struct settings *settings,
+                                           struct setting_redis_place *place, struct bytes *name);
 
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */
@@ -460,6 +483,8 @@ struct setting_use {
     const char *summary;
 };
 extern const struct setting_use settings_uses[]; /* ends with words NULL */
+/* The same for what the tools take that talk to a running server: words, and variables of the environment. */
+extern const struct setting_use settings_link_words[];
 /* Write --help. */
 void settings_write_help(FILE *file);
 

@@ -44,9 +44,7 @@ static bool backup_open_connection(struct receiving *receiving, const char *addr
         int size = RECEIVE_SIZE;
         (void)setsockopt(link->context->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     }
-    const struct backup_options *options = receiving->options;
-    redisReply *refusal =
-        options->password != NULL ? link_log_in(link, options->user, options->password) : NULL;
+    redisReply *refusal = link_log_in(link, &receiving->options->link);
     bool is_in = refusal == NULL && link->error[0] == '\0';
     if (!is_in) {
         tools_complain("the server does not let in: %s",

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "codec/bytes.h"
+
 enum { HOST_MAX = 256, PIECE_SIZE = 16 * 1024 };
 
 __attribute__((format(printf, 2, 3))) static bool link_fail(struct tools_link *link,
@@ -43,10 +45,21 @@ static bool link_fail_tls(struct tools_link *link, const char *what) {
     return link_fail(link, "%s: %s", what, reason);
 }
 
-/* "HOST:PORT" or "[IPv6]:PORT". */
-static bool link_split(const char *address, char *host, int *port) {
+/* "HOST:PORT", "[IPv6]:PORT", or "PORT" of this machine, whose certificate may be for any name. */
+static bool link_split(const char *address, char *host, int *port, bool *is_port_alone) {
     const char *colon = strrchr(address, ':');
-    size_t size = colon != NULL ? (size_t)(colon - address) : 0;
+    uint64_t number;
+    *is_port_alone = colon == NULL;
+    if (!bytes_parse_u64(bytes_from_text(colon != NULL ? colon + 1 : address), &number) ||
+        number == 0 || number > UINT16_MAX) {
+        return false;
+    }
+    *port = (int)number;
+    if (colon == NULL) {
+        snprintf(host, HOST_MAX, "127.0.0.1");
+        return true;
+    }
+    size_t size = (size_t)(colon - address);
     if (size > 1 && address[0] == '[' && colon[-1] == ']') {
         address++;
         size -= 2;
@@ -56,7 +69,6 @@ static bool link_split(const char *address, char *host, int *port) {
     }
     memcpy(host, address, size);
     host[size] = '\0';
-    *port = atoi(colon + 1);
     return true;
 }
 
@@ -82,6 +94,7 @@ static bool link_make_context(struct tools_link *link, const struct link_options
     return true;
 }
 
+/* host: NULL: the server's certificate may be for any. */
 static bool link_shake_hands(struct tools_link *link, const char *host,
                              const struct link_options *options) {
     if (!link_make_context(link, options)) {
@@ -92,7 +105,7 @@ static bool link_shake_hands(struct tools_link *link, const char *host,
         return link_fail_tls(link, "TLS");
     }
     X509_VERIFY_PARAM *wanted = SSL_get0_param(link->tls);
-    if (!options->takes_any_name && X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
+    if (host != NULL && X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
         (SSL_set1_host(link->tls, host) != 1 ||
          /* OpenSSL's macro for this casts const away. */
          SSL_ctrl(link->tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
@@ -113,13 +126,14 @@ bool link_open(struct tools_link *link, const char *address, const struct link_o
     const struct timeval limit = {.tv_sec = limit_s};
     char host[HOST_MAX];
     int port;
+    bool is_port_alone = false;
     if (strchr(address, '/') != NULL) {
         link->context = redisConnectUnixWithTimeout(address, limit);
         snprintf(host, sizeof host, "localhost");
-    } else if (link_split(address, host, &port)) {
+    } else if (link_split(address, host, &port, &is_port_alone)) {
         link->context = redisConnectWithTimeout(host, port, limit);
     } else {
-        return link_fail(link, "it is not HOST:PORT");
+        return link_fail(link, "it is not PORT, HOST:PORT or the path of a socket");
     }
     if (link->context == NULL || link->context->err != 0) {
         return link_fail(link, "%s",
@@ -129,7 +143,7 @@ bool link_open(struct tools_link *link, const char *address, const struct link_o
         (void)redisEnableKeepAlive(link->context);
     }
     link_set_limit(link, limit_s);
-    return !options->has_tls || link_shake_hands(link, host, options);
+    return !options->has_tls || link_shake_hands(link, is_port_alone ? NULL : host, options);
 }
 
 void link_close(struct tools_link *link) {
@@ -195,9 +209,13 @@ redisReply *link_reply(struct tools_link *link) {
     return NULL;
 }
 
-redisReply *link_log_in(struct tools_link *link, const char *user, const char *password) {
-    bool is_sent = user != NULL ? link_send(link, "AUTH %s %s", user, password)
-                                : link_send(link, "AUTH %s", password);
+redisReply *link_log_in(struct tools_link *link, const struct link_options *options) {
+    if (options->password == NULL) {
+        return NULL;
+    }
+    bool is_sent = options->user != NULL
+                       ? link_send(link, "AUTH %s %s", options->user, options->password)
+                       : link_send(link, "AUTH %s", options->password);
     redisReply *reply = is_sent ? link_reply(link) : NULL;
     if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
         freeReplyObject(reply);

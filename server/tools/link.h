@@ -19,7 +19,8 @@ struct link_options {
     bool has_tls;
     const char *ca_file;           /* NULL: the system's authorities */
     const char *certificate, *key; /* the client's own; NULL: none */
-    bool takes_any_name;           /* the server's certificate need not be for that host */
+    const char *user;              /* NULL: default */
+    const char *password;          /* NULL: nobody logs in */
 };
 
 /* Zero-initialised: not connected. */
@@ -30,8 +31,9 @@ struct tools_link {
     char error[256]; /* "": none */
 };
 
-/* address: HOST:PORT, [IPv6]:PORT, or the path of a unix socket. With TLS the server's certificate must
- * be of a trusted authority, and for that host. limit_s: for connecting. false: link->error says why. */
+/* address: PORT, of this machine; HOST:PORT, [IPv6]:PORT, or the path of a unix socket, with a '/'. With TLS the
+ * server's certificate must be of a trusted authority, and for that host; for any host if there is only a PORT.
+ * limit_s: for connecting. false: link->error says why. */
 MUST_CHECK bool link_open(struct tools_link *link, const char *address,
                           const struct link_options *options, int limit_s);
 void link_close(struct tools_link *link);
@@ -40,9 +42,9 @@ void link_set_limit(struct tools_link *link, int limit_s);
 
 /* Send a command, in redisCommand's form. false: link->error says why. */
 MUST_CHECK bool link_send(struct tools_link *link, const char *format, ...);
-/* Log in. user: NULL: default. NULL: it is let in, or link->error says why there was no answer; else the refusal,
- * to be freed with freeReplyObject. */
-MUST_CHECK redisReply *link_log_in(struct tools_link *link, const char *user, const char *password);
+/* Log in, if the options have a password. NULL: it is let in, or link->error says why there was no answer; else the
+ * refusal, to be freed with freeReplyObject. */
+MUST_CHECK redisReply *link_log_in(struct tools_link *link, const struct link_options *options);
 /* The next reply, to be freed with freeReplyObject. NULL: link->error says why there is none. */
 MUST_CHECK redisReply *link_reply(struct tools_link *link);
 

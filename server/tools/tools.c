@@ -110,7 +110,7 @@ enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 25
 struct words {
     const char *paths[PATHS_MAX];
     int path_count;
-    const char *until, *journals, *format, *user, *password_file, *rate;
+    const char *until, *journals, *format, *password_file, *rate;
     struct link_options link;
     bool is_alive;
 };
@@ -125,7 +125,7 @@ static const char **tools_option_of(struct words *words, const char *word) {
         {"--until", &words->until},
         {"--journals", &words->journals},
         {"--format", &words->format},
-        {"--user", &words->user},
+        {"--user", &words->link.user},
         {"--rate", &words->rate},
         {"--password-file", &words->password_file},
         {"--key", &words->link.key},
@@ -161,10 +161,10 @@ static bool tools_take_words(int argc, char **argv, int path_count, struct words
 
 /* ---- to a running server ---- */
 
-/* The options of a connection that are given are right; *password: that of the file, if one is. */
-static bool tools_check_link(const struct words *words, const char **password) {
+/* The options of a connection, with user and password from the file or the environment. */
+static bool tools_find_link(const struct words *words, struct link_options *link) {
     static char text[PASSWORD_MAX];
-    const struct link_options *link = &words->link;
+    *link = words->link;
     if (!link->has_tls &&
         (link->ca_file != NULL || link->certificate != NULL || link->key != NULL)) {
         return tools_complain("--cacert, --cert and --key are for --tls, which is missing");
@@ -172,8 +172,17 @@ static bool tools_check_link(const struct words *words, const char **password) {
     if ((link->certificate != NULL) != (link->key != NULL)) {
         return tools_complain("--cert and --key go together: one of them is missing");
     }
+    if (link->user == NULL) {
+        link->user = getenv("LEADERBOARD_USER");
+    }
     if (words->password_file == NULL) {
-        return true;
+        link->password = getenv("LEADERBOARD_PASSWORD");
+        if (link->password == NULL) {
+            link->password = getenv("REDISCLI_AUTH");
+        }
+        return words->link.user == NULL || link->password != NULL ||
+               tools_complain("--user needs a password: --password-file, LEADERBOARD_PASSWORD or "
+                              "REDISCLI_AUTH");
     }
     /* The first line of the file. */
     FILE *file = fopen(words->password_file, "r");
@@ -185,31 +194,23 @@ static bool tools_check_link(const struct words *words, const char **password) {
         return tools_complain("cannot read a password from %s", words->password_file);
     }
     text[strcspn(text, "\r\n")] = '\0';
-    *password = text;
+    link->password = text;
     return true;
 }
 
 /* --ping: a health check where there is no redis-cli, such as in a container. The answer is printed, or why there is
- * none. true: it is PONG, or, with --alive, any answer. A port alone is of this machine; the certificate there may
- * be for any name. */
+ * none. true: it is PONG, or, with --alive, any answer. */
 static bool tools_run_ping(const struct words *words) {
-    enum { ADDRESS_MAX = 64, LIMIT_S = 2 /* for connecting, and for each reply */ };
+    enum { LIMIT_S = 2 /* for connecting, and for each reply */ };
     struct tools_link link = {.context = NULL};
-    struct link_options options = words->link;
+    struct link_options options;
     const char *target = words->paths[0];
-    const char *password = getenv("REDISCLI_AUTH");
-    char address[ADDRESS_MAX];
-    if (!tools_check_link(words, &password)) {
+    if (!tools_find_link(words, &options)) {
         return false;
     }
-    options.takes_any_name = strpbrk(target, ":/") == NULL;
-    if (options.takes_any_name) {
-        snprintf(address, sizeof address, "127.0.0.1:%s", target);
-    }
-    bool is_open = link_open(&link, options.takes_any_name ? address : target, &options, LIMIT_S);
+    bool is_open = link_open(&link, target, &options, LIMIT_S);
     /* Of a login that is refused the error. NULL: link.error says why there is none. */
-    redisReply *reply =
-        is_open && password != NULL ? link_log_in(&link, words->user, password) : NULL;
+    redisReply *reply = is_open ? link_log_in(&link, &options) : NULL;
     if (is_open && reply == NULL && link.error[0] == '\0' && link_send(&link, "PING")) {
         reply = link_reply(&link);
     }
@@ -226,16 +227,12 @@ static bool tools_run_ping(const struct words *words) {
 }
 
 static bool tools_run_backup(const struct words *words) {
-    struct backup_options options = {
-        .link = words->link, .user = words->user, .password = getenv("LEADERBOARD_PASSWORD")};
+    struct backup_options options = {.rate = 0};
     if (words->rate != NULL && (!bytes_parse_u64(bytes_from_text(words->rate), &options.rate) ||
                                 options.rate < RATE_MIN)) {
         return tools_complain("--rate is a number of bytes a second, %d at least", (int)RATE_MIN);
     }
-    if (options.user == NULL) {
-        options.user = getenv("LEADERBOARD_USER");
-    }
-    return tools_check_link(words, &options.password) &&
+    return tools_find_link(words, &options.link) &&
            backup_run(words->paths[0], words->paths[1], &options);
 }
 
@@ -396,18 +393,18 @@ static bool tools_run_import(const struct words *words) {
 
 /* ---- the table ---- */
 
+/* --help explains them: settings_link_words */
+#define LINK_WORDS                                                                                 \
+    "[--user NAME] [--password-file FILE] [--tls [--cacert FILE] [--cert FILE --key FILE]]"
+
 static const struct tool {
     const char *name;
     bool (*run)(const struct words *words);
     int path_count;
     const char *usage;
 } tools[] = {
-    {"--ping", tools_run_ping, 1,
-     "--ping PORT|HOST:PORT|SOCKET [--alive] [--user NAME] [--password-file FILE] [--tls [--cacert "
-     "FILE] [--cert FILE --key FILE]]"},
-    {"--backup", tools_run_backup, 2,
-     "--backup HOST:PORT FILE [--user NAME] [--password-file FILE] [--rate BYTES] [--tls "
-     "[--cacert FILE] [--cert FILE --key FILE]]"},
+    {"--ping", tools_run_ping, 1, "--ping ADDRESS [--alive] " LINK_WORDS},
+    {"--backup", tools_run_backup, 2, "--backup ADDRESS FILE [--rate BYTES] " LINK_WORDS},
     {"--restore", tools_run_restore, 2,
      "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
     {"--export", tools_run_export, 2, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},

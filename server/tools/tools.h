@@ -1,7 +1,7 @@
 /* What leaderboard-server does besides serving:
  *
- *     --ping PORT                   is a server ready?
- *     --backup HOST:PORT FILE       a copy of a running server's boards
+ *     --ping ADDRESS                is a server ready?
+ *     --backup ADDRESS FILE         a copy of a running server's boards
  *     --restore FILE|DIR TARGET     a directory to start from, also as of an earlier second
  *     --export FILE|DIR OUT         CSV, JSON lines, or commands for Redis
  *     --import IN TARGET            a directory to start from
@@ -40,18 +40,17 @@ MUST_CHECK bool tools_save(struct registry *registry, struct store *store, int64
 /* Is it asked for? Then it is done, and *status is the exit status. */
 MUST_CHECK bool import_rdb_and_exit(int argc, char **argv, int *status);
 
-/* ---- --backup HOST:PORT FILE: reads LB.SNAPSHOT from a running server into a file: backup.c ----
+/* ---- --backup ADDRESS FILE: reads LB.SNAPSHOT from a running server into a file: backup.c ----
  *
  * The file is a base (server/durability/snapshot_file.h). It gets its name when it is whole: every
  * block's checksum and the end mark are verified, and it is synced. Until then it is FILE.part-<pid>. */
 
 struct backup_options {
     struct link_options link;
-    const char *user, *password; /* NULL: none */
-    uint64_t rate;               /* bytes a second; 0: no limit */
+    uint64_t rate; /* bytes a second; 0: no limit */
 };
 
-/* address: HOST:PORT, [IPv6]:PORT, or the path of a unix socket. What was done is printed. false: the
+/* address: as link_open takes it. What was done is printed. false: the
  * error was printed, and there is no file. */
 MUST_CHECK bool backup_run(const char *address, const char *path,
                            const struct backup_options *options);

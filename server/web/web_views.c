@@ -229,8 +229,12 @@ void web_views_leave(struct web *web, struct web_request *request) {
     }
 }
 
-/* A text without meaning, so that what lies between the two ends sees life. */
-static void web_views_ping(struct web *web, int64_t now_ms) {
+void web_views_step(struct web *web, int64_t now_ms) {
+    for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
+        web_views_look(web, view, now_ms);
+        web_views_send_to_all(web, view);
+    }
+    /* A text without meaning, so that what lies between the two ends sees life. */
     struct web_views *views = &web->views;
     if (now_ms - views->pinged_ms < WEB_PING_MS) {
         return;
@@ -253,14 +257,6 @@ static void web_views_ping(struct web *web, int64_t now_ms) {
             }
         }
     }
-}
-
-void web_views_step(struct web *web, int64_t now_ms) {
-    for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
-        web_views_look(web, view, now_ms);
-        web_views_send_to_all(web, view);
-    }
-    web_views_ping(web, now_ms);
 }
 
 void web_views_check_logins(struct web *web) {

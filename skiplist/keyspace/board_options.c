@@ -418,23 +418,6 @@ static struct board_options *board_options_add(struct board_options_set *set,
     return options;
 }
 
-/* Remove options from the set; the last element of the list takes its index. */
-static void board_options_take_out(struct board_options_set *set, struct board_options *options) {
-    map_remove(&set->map, options->hash, options->index);
-    uint32_t last_index = --set->count;
-    set->stale_count -= options->stale_ms > 0;
-    struct board_options *last = *board_options_list_at(set, last_index);
-    if (last != options) {
-        map_replace(&set->map, last->hash, last_index, options->index);
-        *board_options_list_at(set, options->index) = last;
-        last->index = options->index;
-    }
-    (void)map_step(&set->map, set->count);
-    pages_trim(&set->list, set->count * (uint64_t)sizeof(struct board_options *));
-    options->next_gone = set->gone;
-    set->gone = options;
-}
-
 void board_options_free_gone(struct board_options_set *set) {
     while (set->gone != NULL) {
         struct board_options *options = set->gone;
@@ -480,7 +463,20 @@ void board_options_release(struct board_options_set *set, const struct board_opt
     CHECK(own->use_count > 0);
     board_options_count_user(set, own, -1);
     if (own->use_count == 0) {
-        board_options_take_out(set, own);
+        /* Remove options from the set; the last element of the list takes its index. */
+        map_remove(&set->map, own->hash, own->index);
+        uint32_t last_index = --set->count;
+        set->stale_count -= own->stale_ms > 0;
+        struct board_options *last = *board_options_list_at(set, last_index);
+        if (last != own) {
+            map_replace(&set->map, last->hash, last_index, own->index);
+            *board_options_list_at(set, own->index) = last;
+            last->index = own->index;
+        }
+        (void)map_step(&set->map, set->count);
+        pages_trim(&set->list, set->count * (uint64_t)sizeof(struct board_options *));
+        own->next_gone = set->gone;
+        set->gone = own;
     }
 }
 

@@ -148,26 +148,6 @@ static void registry_roll_move_members(struct registry *registry, struct registr
     effect_emit_move(registry, EFFECT_RENAME, key, successor);
 }
 
-/* Start the new board: its members have moved to a successor, or there were none. */
-static void registry_roll_begin_next(struct registry *registry, struct registry_key *key,
-                                     const struct rolling *rolling) {
-    bool is_anew = rolling->successor != NULL;
-    registry_count_state(registry, key, -1);
-    if (is_anew) {
-        board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
-    } else {
-        registry_set_options(registry, key, rolling->next);
-    }
-    registry_count_state(registry, key, 1);
-    if (key->is_periodic) {
-        registry_roll_await(registry, key);
-    }
-    effect_emit_key(registry, is_anew ? EFFECT_CREATE : EFFECT_OPTIONS, key);
-    if (is_anew && key->expiry_place != EXPIRY_NOWHERE) {
-        effect_emit_key(registry, EFFECT_EXPIRE, key);
-    }
-}
-
 /* archive: NULL if there is none. */
 static void registry_roll_tell_rolled(struct registry *registry, const struct registry_key *key,
                                       const struct archive *archive) {
@@ -189,7 +169,22 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
         registry_roll_move_members(registry, key, archive, rolling, now_ms);
     }
     if (rolling->next != NULL) {
-        registry_roll_begin_next(registry, key, rolling);
+        /* Start the new board: its members have moved to a successor, or there were none. */
+        bool is_anew = rolling->successor != NULL;
+        registry_count_state(registry, key, -1);
+        if (is_anew) {
+            board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
+        } else {
+            registry_set_options(registry, key, rolling->next);
+        }
+        registry_count_state(registry, key, 1);
+        if (key->is_periodic) {
+            registry_roll_await(registry, key);
+        }
+        effect_emit_key(registry, is_anew ? EFFECT_CREATE : EFFECT_OPTIONS, key);
+        if (is_anew && key->expiry_place != EXPIRY_NOWHERE) {
+            effect_emit_key(registry, EFFECT_EXPIRE, key);
+        }
         registry_tell(registry, number, registry_name(key));
         return;
     }
@@ -261,29 +256,24 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
     return archive;
 }
 
-/* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
-static bool registry_roll_slide(struct registry *registry, struct registry_key *key,
-                                int64_t now_ms) {
-    struct board_options next;
-    struct board_state state = *registry_state(key);
-    board_options_copy(registry_options(key), &next);
-    board_options_slide(&next, &state, now_ms);
-    if (!registry_window_end_share(registry, key) ||
-        registry_board_alter(registry, key, &next, &state) == NULL) {
-        registry->roll_failed_ms = now_ms;
-        return false;
-    }
-    registry->totals.rolled++;
-    return true;
-}
-
 /* Move the members of a board whose archives are copies to the archive, as those of others: the key is about to expire. It
  * may then be gone. false: no memory, nothing changed. */
 static bool registry_roll_move(struct registry *registry, struct registry_key *key,
                                int64_t now_ms) {
     const struct board_options *options = registry_options(key);
     if (options->window.count > 0) {
-        return registry_roll_slide(registry, key, now_ms);
+        /* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
+        struct board_options next;
+        struct board_state state = *registry_state(key);
+        board_options_copy(registry_options(key), &next);
+        board_options_slide(&next, &state, now_ms);
+        if (!registry_window_end_share(registry, key) ||
+            registry_board_alter(registry, key, &next, &state) == NULL) {
+            registry->roll_failed_ms = now_ms;
+            return false;
+        }
+        registry->totals.rolled++;
+        return true;
     }
     char suffix[REGISTRY_SUFFIX_MAX];
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);

@@ -225,8 +225,9 @@ TEST(sums_of_any_keys_hold) {
         uint64_t ordinal = random_next(&random) >> random_below(&random, 64);
         uint64_t near = random_below(&random, 2) == 0 ? ordinal : ordinal | 0xffffffffffff;
         uint64_t units = random_next(&random) >> random_below(&random, 64);
-        int64_t time_us =
-            EPOCH_US + (int64_t)(random_next(&random) >> (1 + random_below(&random, 60)));
+        /* As long after the epoch as times go. */
+        int64_t after_us = (int64_t)(random_next(&random) >> (1 + random_below(&random, 60)));
+        int64_t time_us = after_us < INT64_MAX - EPOCH_US ? EPOCH_US + after_us : INT64_MAX;
         uint64_t sum = near;
         enum decay_status added = decay_add(&decay, ordinals, near, units, time_us, time_us, &sum);
         assert_true(sum >= near);

@@ -55,26 +55,57 @@ class Page(Case):
         self.assertIn("server/web/embed ", self.output("make", "-n", "-W", "server/web/page", "build/web_table.c"))
 
 
-class Debian(Case):
-    def test_what_an_operator_looks_for_is_in_the_package(self):
-        """make deb lists the package itself."""
-        for kind, wanted in (("docs", {"operate", "scale", "reference", "internals"}),
-                             ("examples", {"prometheus", "grafana", "haproxy.cfg", "haproxy-sentinel.cfg",
-                                           "sentinel.conf", "kubernetes"})):
-            lines = (ROOT / f"deploy/debian/leaderboard-server.{kind}").read_text().split()
-            found = {line: {path.name for path in ROOT.glob(line)} for line in lines}
-            self.assertNotIn(set(), found.values(), found)
-            self.assertLessEqual(wanted, set().union(*found.values()))
+class Pages(Case):
+    def test_where_pages_are_installed_their_links_hold(self):
+        """In Debian's package, whose rules put them there, and in the tarball."""
+        top = self.directory / "doc"
+        self.output("docs/install", top)
+        self.assertRegex(self.output("docs/check", top), r"^\d{3} pages: no faults$")
+        for name in ("README.md", "docs/operate/install.md", "docs/scale/sentinel.md", "docs/reference/settings.md",
+                     "docs/pictures/board-light.png", "examples/prometheus/rules.yml", "examples/grafana/leaderboard.json",
+                     "examples/haproxy.cfg", "examples/sentinel.conf", "examples/kubernetes/statefulset.yaml"):
+            self.assertTrue((top / name).exists(), name)
+        text = (top / "docs/scale/sentinel.md").read_text()
+        self.assertIn("[`deploy/sentinel.conf`](../../examples/sentinel.conf)", text)
+        self.assertNotIn("CHANGELOG.md", (top / "README.md").read_text())
+        rules = (ROOT / "deploy/debian/rules").read_text()
+        self.assertIn("\n\tdocs/install debian/leaderboard-server/usr/share/doc/leaderboard-server\n", rules)
+
+    def faults(self, top):
+        """What docs/check has to say of a checkout at top."""
+        done = subprocess.run([top / "docs/check"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, int("no faults" not in done.stdout), done.stderr)
+        return done.stdout.splitlines()[:-1]
+
+    def test_a_page_that_is_too_long_or_leads_nowhere_is_named(self):
+        top = self.directory / "checkout"
+        for source in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "docs/check"):
+            (top / source.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, top / source.relative_to(ROOT))
+        before = set(self.faults(top))  # pictures, measurements and other folders are not there
+        page = top / "docs/operate/install.md"
+        text = page.read_text()
+        page.write_text(text + "\n[one](nowhere.md) [two](secure.md#no-such-heading)\n" + "word " * 800)
+        (top / "docs/operate/new.md").write_text("# New\n")
+        found = set(self.faults(top)) - before
+        words = len(text.split()) + 802
+        self.assertEqual(found, {
+            "docs/operate/install.md: nowhere.md leads nowhere",
+            "docs/operate/install.md: secure.md#no-such-heading leads to no heading",
+            f"docs/operate/install.md: {words} words, of which 800 are allowed (CONTRIBUTING.md)",
+            "docs/operate/README.md: does not name new.md"})
+        shutil.rmtree(top / "docs/start")
+        self.assertIn("CONTRIBUTING.md: no page is docs/start/*.md", self.faults(top))
 
 
 class Container(Case):
     def instructions(self, name):
-        text = re.sub(r"\\\n\s*", "", (ROOT / "deploy" / name).read_text())
+        text = re.sub(r"\\\n\s*", "", (ROOT / name).read_text())
         return [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
 
     def test_a_registry_builds_from_what_is_copied(self):
         """On any platform: the base has all of Debian's, no stage is fixed to one, no flag is of one machine."""
-        lines = self.instructions("Containerfile.registry")
+        lines = self.instructions("Dockerfile")
         self.assertEqual([rest for word, rest in lines if word == "FROM"],
                          ["docker.io/library/debian:bookworm-slim AS build", "scratch"])
         self.assertNotRegex((ROOT / "Makefile").read_text(), "-march=|-mtune=|-mcpu=|-msse|-mavx")
@@ -95,15 +126,15 @@ class Container(Case):
 
     def test_both_images_are_the_same_to_whoever_runs_them(self):
         ends = []
-        for name in ("Containerfile", "Containerfile.registry"):
+        for name in ("deploy/Containerfile", "Dockerfile"):
             last = self.instructions(name)
             last = last[max(i for i, line in enumerate(last) if line[0] == "FROM"):]
-            ends.append([line for line in last if line[0] not in ("FROM", "COPY", "ARG", "LABEL", "HEALTHCHECK")])
+            ends.append([line for line in last if line[0] not in ("FROM", "COPY", "ARG", "LABEL")])
             self.assertIn(["USER", "10001:10001"], last)
             # Copied to a directory that is there, the files get the owner and the directory does not.
             self.assertRegex([rest for word, rest in last if "--chown" in rest][0], "--chown=10001:10001 .*volume/ /$")
         self.assertEqual(*ends)
-        words = dict(self.instructions("Containerfile.registry"))
+        words = dict(self.instructions("Dockerfile"))
         self.assertIn(f'image.version="{VERSION}"', words["LABEL"])
         self.assertIn('["/bin/leaderboard-server", "--ping", "6379", "--alive"]', words["HEALTHCHECK"])
 

@@ -76,17 +76,6 @@ static const struct binding list_bindings[] = {
     {0},
 };
 
-static void client_list_all(const struct call *call, enum client_type type) {
-    size_t mark = reply_verbatim_begin(call->reply);
-    const struct session *session = type != CLIENT_MASTER ? call->server->sessions.first : NULL;
-    for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
-        if (client_has_type(session, type)) {
-            client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
-        }
-    }
-    reply_verbatim_end(call->reply, mark);
-}
-
 /* The line of a repeated id is copied: generating one takes some microseconds, and a request has
  * room for a million ids. */
 static void client_list_client(const struct call *call, struct session *session) {
@@ -134,7 +123,14 @@ static void list_run(struct call *call) {
     } else if (filter.ids.at != NULL) {
         client_list_ids(call, &filter.ids);
     } else if (filter.type.at == NULL || client_parse_type(call, filter.type, &type)) {
-        client_list_all(call, type);
+        size_t mark = reply_verbatim_begin(call->reply);
+        const struct session *session = type != CLIENT_MASTER ? call->server->sessions.first : NULL;
+        for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
+            if (client_has_type(session, type)) {
+                client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
+            }
+        }
+        reply_verbatim_end(call->reply, mark);
     }
 }
 

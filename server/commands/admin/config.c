@@ -67,32 +67,28 @@ static bool config_match(const struct call *call, struct bytes pattern, struct w
     return true;
 }
 
-/* A repeatable setting is shown as one text of several lines. */
-static void config_reply_lines(struct call *call, const struct setting *setting) {
-    struct buffer lines;
-    char line[SETTING_VALUE_MAX];
-    size_t size;
-    buffer_init(&lines, 0);
-    for (uint32_t i = 0; setting_value_print_line(&call->server->settings, setting, i, line, &size);
-         i++) {
-        if (i > 0) {
-            buffer_append(&lines, "\n", 1);
-        }
-        buffer_append(&lines, line, size);
-    }
-    if (lines.is_broken) {
-        call->reply->out->is_broken = true;
-    }
-    reply_bulk(call->reply, buffer_bytes(&lines));
-    buffer_deinit(&lines);
-}
-
 /* name: the setting's, or an alias. */
 static void config_reply_setting(struct call *call, const char *name,
                                  const struct setting *setting) {
     reply_bulk_text(call->reply, name);
     if ((setting->flags & SETTING_REPEATS) != 0) {
-        config_reply_lines(call, setting);
+        /* A repeatable setting is shown as one text of several lines. */
+        struct buffer lines;
+        char line[SETTING_VALUE_MAX];
+        size_t size;
+        buffer_init(&lines, 0);
+        for (uint32_t i = 0;
+             setting_value_print_line(&call->server->settings, setting, i, line, &size); i++) {
+            if (i > 0) {
+                buffer_append(&lines, "\n", 1);
+            }
+            buffer_append(&lines, line, size);
+        }
+        if (lines.is_broken) {
+            call->reply->out->is_broken = true;
+        }
+        reply_bulk(call->reply, buffer_bytes(&lines));
+        buffer_deinit(&lines);
         return;
     }
     char value[SETTING_VALUE_MAX];

@@ -131,26 +131,6 @@ static void describe_reply_words(struct reply *reply, const struct words *words,
     }
 }
 
-static struct words describe_flag_words(const struct command *command) {
-    struct words words = {.count = 0};
-    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
-        describe_add(&words, (command->flags & row->flags) != 0, row->name);
-    }
-    describe_add(&words,
-                 (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL,
-                 "movablekeys");
-    return words;
-}
-
-static struct words describe_category_words(uint32_t index) {
-    struct words words = {.count = 0};
-    uint32_t mask = category_mask(index);
-    for (uint32_t category = 0; category < CATEGORIES; category++) {
-        describe_add(&words, (mask >> category & 1) != 0, category_name(category));
-    }
-    return words;
-}
-
 /* ---- key specifications ---- */
 
 static void describe_reply_search(struct reply *reply, const char *name, const char *type,
@@ -234,8 +214,20 @@ static void describe_reply_tips(struct reply *reply, uint32_t index) {
 uint64_t command_describe_info(struct call *call, uint32_t index) {
     struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
-    struct words flags = describe_flag_words(command);
-    struct words categories = describe_category_words(index);
+    struct words flags = {.count = 0};
+    for (const struct category_flag *row = category_flags; row->flags != 0; row++) {
+        describe_add(&flags, (command->flags & row->flags) != 0, row->name);
+    }
+    describe_add(&flags,
+                 (command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL,
+                 "movablekeys");
+
+    struct words categories = {.count = 0};
+    uint32_t mask = category_mask(index);
+    for (uint32_t category = 0; category < CATEGORIES; category++) {
+        describe_add(&categories, (mask >> category & 1) != 0, category_name(category));
+    }
+
     reply_array(reply, 10);
     reply_bulk_text(reply, command_full_name(index));
     reply_integer(reply, command->arity);

@@ -144,8 +144,17 @@ static const struct command latency_reset_command = {
 
 /* ---- HISTOGRAM ---- */
 
-/* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
-static void slow_reply_buckets(struct call *call, const struct stats_command *stats) {
+/* Returns the number of pairs written: 0 if the command was never called. */
+static uint64_t slow_reply_histogram(struct call *call, uint32_t index) {
+    const struct stats_command *stats = &call->server->stats.commands[index];
+    if (stats->calls.count == 0) {
+        return 0;
+    }
+    reply_bulk_text(call->reply, command_full_name(index));
+    reply_map(call->reply, 2);
+    reply_named_integer(call->reply, "calls", (int64_t)stats->calls.count);
+    reply_bulk_text(call->reply, "histogram_usec");
+    /* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
     uint64_t seen = 0;
     uint64_t pair_count = 0;
     size_t mark = reply_array_begin(call->reply);
@@ -158,19 +167,6 @@ static void slow_reply_buckets(struct call *call, const struct stats_command *st
         }
     }
     reply_map_end(call->reply, mark, pair_count);
-}
-
-/* Returns the number of pairs written: 0 if the command was never called. */
-static uint64_t slow_reply_histogram(struct call *call, uint32_t index) {
-    const struct stats_command *stats = &call->server->stats.commands[index];
-    if (stats->calls.count == 0) {
-        return 0;
-    }
-    reply_bulk_text(call->reply, command_full_name(index));
-    reply_map(call->reply, 2);
-    reply_named_integer(call->reply, "calls", (int64_t)stats->calls.count);
-    reply_bulk_text(call->reply, "histogram_usec");
-    slow_reply_buckets(call, stats);
     return 1;
 }
 

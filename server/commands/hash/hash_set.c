@@ -13,12 +13,6 @@
 #include "server/dispatch/cost.h"
 #include "skiplist/keyspace/registry.h"
 
-static bool hash_set_refuse(const struct call *call, enum hash_status status) {
-    return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",
-                                                    (unsigned)HASH_FIELDS_END - 1)
-                               : call_out_of_memory(call);
-}
-
 /* Set fields of the hash at args[1]: pairs are field, value, field, value, ... *added_count: those
  * that did not exist. event: what subscribers are told. false: the error was replied; nothing has
  * changed. */
@@ -42,7 +36,9 @@ static bool hash_set_write(const struct call *call, const struct bytes *pairs, u
         if (is_new) {
             registry_take_back(call->registry, key);
         }
-        return hash_set_refuse(call, status);
+        return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",
+                                                        (unsigned)HASH_FIELDS_END - 1)
+                                   : call_out_of_memory(call);
     }
     registry_tell_members(call->registry, key);
     if (is_new) {

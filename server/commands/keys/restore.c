@@ -201,17 +201,6 @@ static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
     reply_ok(restoring->call->reply);
 }
 
-/* It would have expired already: nothing is put, and a key that is replaced is gone. */
-static void restore_put_nothing(const struct restoring *restoring) {
-    const struct call *call = restoring->call;
-    struct registry_key *key = call_find_key(call, restoring->name);
-    if (key != NULL) {
-        registry_remove(call->registry, key);
-        call_notify(call, SETTING_EVENT_GENERIC, "del", restoring->name);
-    }
-    reply_ok(call->reply);
-}
-
 static void restore_put(struct restoring *restoring, bool is_hash) {
     bool is_expired = restoring->expire_at_ms != REGISTRY_NO_EXPIRY &&
                       restoring->expire_at_ms <= restoring->call->now_ms;
@@ -219,7 +208,14 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
     bool is_empty = !is_hash && board_count(&restoring->board) == 0 &&
                     !board_options_of(board_layout(&restoring->board))->is_created;
     if (is_expired || is_empty) {
-        restore_put_nothing(restoring);
+        /* It would have expired already: nothing is put, and a key that is replaced is gone. */
+        const struct call *call = restoring->call;
+        struct registry_key *key = call_find_key(call, restoring->name);
+        if (key != NULL) {
+            registry_remove(call->registry, key);
+            call_notify(call, SETTING_EVENT_GENERIC, "del", restoring->name);
+        }
+        reply_ok(call->reply);
     } else {
         restore_put_in_place(restoring, is_hash);
     }

@@ -131,22 +131,18 @@ static void lb_data_reply_fields(struct reply *reply, const struct option_values
     }
 }
 
-static void lb_data_reply_whole(struct reply *reply, const struct hash *hash) {
-    struct hash_cursor cursor = hash_begin(hash);
-    struct hash_pair pair;
-    reply_map(reply, hash_count(hash));
-    while (!reply_is_lost(reply) && hash_next(&cursor, &pair)) {
-        reply_bulk(reply, pair.field);
-        reply_bulk(reply, pair.value);
-    }
-}
-
 void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct hash *hash) {
     if (hash == NULL) {
         reply_null_array(reply);
     } else if (data->fields.at != NULL) {
         lb_data_reply_fields(reply, &data->fields, hash);
     } else {
-        lb_data_reply_whole(reply, hash);
+        struct hash_cursor cursor = hash_begin(hash);
+        struct hash_pair pair;
+        reply_map(reply, hash_count(hash));
+        while (!reply_is_lost(reply) && hash_next(&cursor, &pair)) {
+            reply_bulk(reply, pair.field);
+            reply_bulk(reply, pair.value);
+        }
     }
 }

@@ -28,24 +28,6 @@ static const struct hash *lb_data_find_hash(const struct call *call,
     return &key->hash;
 }
 
-/* Each stage reads what the one before has fetched for the whole group. */
-static void lb_data_find_hashes(const struct call *call, const struct bytes *names, unsigned count,
-                                const struct hash **hashes) {
-    struct registry_prefetch states[LB_DATA_GROUP];
-    for (unsigned i = 0; i < count; i++) {
-        registry_prefetch_slots(call->registry, call->session->database, names[i], &states[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        registry_prefetch_place(call->registry, &states[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        registry_prefetch_key(call->registry, &states[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        hashes[i] = lb_data_find_hash(call, &states[i]);
-    }
-}
-
 bool lb_data_find(const struct call *call, const struct lb_data *data,
                   const struct lb_data_periods *periods, const struct bytes *members,
                   unsigned count, const struct hash **hashes) {
@@ -64,7 +46,20 @@ bool lb_data_find(const struct call *call, const struct lb_data *data,
         }
     }
     lb_data_find_name_keys(data->pattern, periods, members, count, out, names);
-    lb_data_find_hashes(call, names, count, hashes);
+    /* Each stage reads what the one before has fetched for the whole group. */
+    struct registry_prefetch states[LB_DATA_GROUP];
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_slots(call->registry, call->session->database, names[i], &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_place(call->registry, &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_key(call->registry, &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        hashes[i] = lb_data_find_hash(call, &states[i]);
+    }
     if (out != on_stack) {
         memory_free(out);
     }

@@ -32,20 +32,16 @@ static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint
     return true;
 }
 
-/* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
-static uint32_t lb_quantile_rank_from_worst(uint64_t q, uint32_t count) {
-    uint64_t high = q / Q_UNIT * count;
-    uint64_t low = q % Q_UNIT * count;
-    uint64_t rest = high % Q_UNIT * Q_UNIT + low;
-    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
-    return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
-}
-
 /* filter: of the group of `count` members whose quantile it is; NULL: the board's. */
 static void lb_quantile_write(const struct board *board, const struct lb_filter *filter,
                               uint32_t count, uint64_t q, struct lb_writer *writer,
                               struct lb_group *group) {
-    uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
+    /* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
+    uint64_t high = q / Q_UNIT * count;
+    uint64_t low = q % Q_UNIT * count;
+    uint64_t rest = high % Q_UNIT * Q_UNIT + low;
+    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
+    uint32_t from_worst = (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
     uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
     uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
     struct board_stored entry = board_at(board, rank);

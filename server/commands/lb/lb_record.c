@@ -21,32 +21,6 @@ static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
     return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
 }
 
-/* Most times are of the last days: all but the last nine digits are those of now. */
-static void lb_record_prepare_now(struct lb_writer *writer) {
-    int64_t now_ms = writer->call->now_us / 1000;
-    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / PUT_SMALL_LIMIT : 0;
-    char *end = put_header(writer->now_text, ':', above);
-    writer->now_text_size = (uint8_t)(end - writer->now_text - PUT_LINE_END_SIZE);
-    /* In 1970 there is nothing above: then no time is among them. */
-    writer->now_begin_ms = above > 0 ? above * PUT_SMALL_LIMIT : UINT64_MAX / 2;
-}
-
-/* Most layouts convert their times with a single multiplication. */
-static void lb_record_prepare_time(struct lb_writer *writer) {
-    const struct layout_time *time = &writer->layout->time;
-    uint64_t span_ms;
-    uint64_t last_ms;
-    if (time->bits == 0 || time->start_us < 0 || time->start_us % 1000 != 0 ||
-        time->unit_us % 1000 != 0) {
-        return;
-    }
-    writer->start_ms = (uint64_t)time->start_us / 1000;
-    writer->unit_ms = (uint64_t)time->unit_us / 1000;
-    writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
-                            !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
-                            last_ms <= EXACT_MAX;
-}
-
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
@@ -68,8 +42,26 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     writer->limit =
         layout_field_decays(&layout->fields[0]) ? 0 : lb_record_plain_limit(writer->numbers);
     writer->head_size = (uint8_t)(put_header(writer->head, '*', element_count) - writer->head);
-    lb_record_prepare_now(writer);
-    lb_record_prepare_time(writer);
+    /* Most times are of the last days: all but the last nine digits are those of now. */
+    int64_t now_ms = writer->call->now_us / 1000;
+    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / PUT_SMALL_LIMIT : 0;
+    char *end = put_header(writer->now_text, ':', above);
+    writer->now_text_size = (uint8_t)(end - writer->now_text - PUT_LINE_END_SIZE);
+    /* In 1970 there is nothing above: then no time is among them. */
+    writer->now_begin_ms = above > 0 ? above * PUT_SMALL_LIMIT : UINT64_MAX / 2;
+    /* Most layouts convert their times with a single multiplication. */
+    const struct layout_time *time = &writer->layout->time;
+    uint64_t span_ms;
+    uint64_t last_ms;
+    if (time->bits == 0 || time->start_us < 0 || time->start_us % 1000 != 0 ||
+        time->unit_us % 1000 != 0) {
+        return;
+    }
+    writer->start_ms = (uint64_t)time->start_us / 1000;
+    writer->unit_ms = (uint64_t)time->unit_us / 1000;
+    writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
+                            !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
+                            last_ms <= EXACT_MAX;
 }
 
 static char *lb_record_put_decimal(char *out, const struct layout_field *field,
@@ -77,12 +69,6 @@ static char *lb_record_put_decimal(char *out, const struct layout_field *field,
     return field->scale == 0 && numbers != REPLY_STRINGS
                ? put_integer(out, value, numbers == 3)
                : put_decimal(out, value, field->scale, numbers == 3);
-}
-
-static char *lb_record_put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                                     int64_t now_us, uint8_t numbers) {
-    return lb_record_put_decimal(out, field, layout_field_decimal_at(field, ordinal, now_us),
-                                 numbers);
 }
 
 static inline char *lb_record_put_value(char *out, const struct layout_field *field,
@@ -94,7 +80,8 @@ static inline char *lb_record_put_value(char *out, const struct layout_field *fi
         *out = ':';
         return put_line_end(put_small(out + 1, (uint32_t)value));
     }
-    return lb_record_put_any_value(out, field, ordinal, now_us, numbers);
+    return lb_record_put_decimal(out, field, layout_field_decimal_at(field, ordinal, now_us),
+                                 numbers);
 }
 
 static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, uint64_t key) {

@@ -258,8 +258,13 @@ static void lb_results_put_tags(struct lb_results *results) {
     }
 }
 
-/* Fields are set of those who are on the board; members who have come and gone do not count as added. */
-static void lb_results_finish(struct lb_results *results) {
+void lb_results_put(struct lb_results *results) {
+    lb_results_put_members(results);
+    if (results->add->tags.count > 0) {
+        lb_results_put_tags(results);
+    }
+    /* Fields are set of those who are on the board; members who have come and gone do not count
+     * as added. */
     const struct lb_hset *hset = &results->add->hset;
     bool is_one_hash = results->list[0].writing != results->list[results->count - 1].writing &&
                        !lb_hset_names_board(hset);
@@ -277,14 +282,6 @@ static void lb_results_finish(struct lb_results *results) {
         }
         result->step.is_written = result->step.is_written && (has_stayed || result->step.was_there);
     }
-}
-
-void lb_results_put(struct lb_results *results) {
-    lb_results_put_members(results);
-    if (results->add->tags.count > 0) {
-        lb_results_put_tags(results);
-    }
-    lb_results_finish(results);
 }
 
 void lb_results_end(struct lb_results *results) {

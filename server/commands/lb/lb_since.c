@@ -75,33 +75,28 @@ void lb_since_end(struct lb_since *since) {
 
 /* ---- ranks ---- */
 
-/* The values that the member at this rank of board has, as those of the tags of the same names on the
- * other one. */
-static struct tag_values lb_since_values(const struct lb_since *since, const struct board *board,
-                                         uint32_t rank) {
-    const struct tag_set *tags = &board_layout(since->board)->tags;
-    struct tag_values now;
-    struct tag_values values = {.mask = 0};
-    tags_at(board, rank, &now);
-    for (unsigned i = 0; i < tags->count; i++) {
-        int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
-        struct bytes value = {.size = 0};
-        if (tag >= 0) {
-            value = lb_tags_value(&now, (unsigned)tag);
-        }
-        values.mask |= value.size > 0 ? 1U << i : 0;
-        values.at[i] = value;
-    }
-    return values;
-}
-
 /* Is the member, which has been looked up there, in the group? *rank becomes one inside it. */
 static bool lb_since_filter(const struct lb_since *since, const struct board *board,
                             uint32_t rank_now, const struct board_member *member, uint32_t *rank) {
     struct lb_filter *filter = since->filter;
     bool has_memory = true;
     if (lb_filter_is_within(filter)) {
-        struct tag_values values = lb_since_values(since, board, rank_now);
+        /* The values that the member at this rank of board has, as those of the tags of the same
+         * names on the other one. */
+        const struct tag_set *tags = &board_layout(since->board)->tags;
+        struct tag_values now;
+        struct tag_values values = {.mask = 0};
+        tags_at(board, rank_now, &now);
+        for (unsigned i = 0; i < tags->count; i++) {
+            int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
+            struct bytes value = {.size = 0};
+            if (tag >= 0) {
+                value = lb_tags_value(&now, (unsigned)tag);
+            }
+            values.mask |= value.size > 0 ? 1U << i : 0;
+            values.at[i] = value;
+        }
+
         has_memory = lb_filter_select_values(filter, &values);
     }
     if (has_memory) {

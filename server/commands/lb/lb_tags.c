@@ -5,16 +5,6 @@
 
 enum { NAMES_SIZE_MAX = TAGS_MAX * (TAG_NAME_MAX + 2) + 1 };
 
-/* "country, class" */
-static void lb_tags_print_names(const struct tag_set *tags, char *out) {
-    size_t size = 0;
-    *out = '\0';
-    for (unsigned i = 0; i < tags->count; i++) {
-        size += (size_t)snprintf(out + size, NAMES_SIZE_MAX - size, "%s%s", i > 0 ? ", " : "",
-                                 tags->tags[i].name);
-    }
-}
-
 bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
                   unsigned *tag) {
     char names[NAMES_SIZE_MAX];
@@ -23,7 +13,13 @@ bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct by
         *tag = (unsigned)index;
         return true;
     }
-    lb_tags_print_names(tags, names);
+    /* "country, class" */
+    size_t size = 0;
+    *names = '\0';
+    for (unsigned i = 0; i < tags->count; i++) {
+        size += (size_t)snprintf(names + size, NAMES_SIZE_MAX - size, "%s%s", i > 0 ? ", " : "",
+                                 tags->tags[i].name);
+    }
     return tags->count == 0 ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
                                                  bytes_show(name).text)
                             : call_refuse_format(call, "ERR no tag '%s': this board has %s",

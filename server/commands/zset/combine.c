@@ -118,16 +118,6 @@ static bool combine_weigh(const struct combine *combine, const struct combine_so
            wide_scale_up(result->value, source->more_digits, &result->value);
 }
 
-static bool combine_add(struct tally_result *sum, const struct tally_result *part) {
-    if (sum->is_weightless && !part->is_weightless) {
-        sum->reached_us = part->reached_us;
-        sum->is_weightless = false;
-    } else if (sum->is_weightless == part->is_weightless && part->reached_us > sum->reached_us) {
-        sum->reached_us = part->reached_us;
-    }
-    return wide_add(sum->value, part->value, &sum->value);
-}
-
 static bool combine_is_chosen(enum combine_aggregate aggregate, const struct tally_result *chosen,
                               const struct tally_result *part) {
     if (part->value == chosen->value) {
@@ -140,7 +130,13 @@ static bool combine_is_chosen(enum combine_aggregate aggregate, const struct tal
 static bool combine_join(const struct combine *combine, struct tally_result *to,
                          const struct tally_result *part) {
     if (combine->aggregate == COMBINE_SUM || combine->aggregate == COMBINE_COUNT) {
-        return combine_add(to, part);
+        if (to->is_weightless && !part->is_weightless) {
+            to->reached_us = part->reached_us;
+            to->is_weightless = false;
+        } else if (to->is_weightless == part->is_weightless && part->reached_us > to->reached_us) {
+            to->reached_us = part->reached_us;
+        }
+        return wide_add(to->value, part->value, &to->value);
     }
     if (combine_is_chosen(combine->aggregate, to, part)) {
         *to = *part;
@@ -282,16 +278,6 @@ static void combine_keep_different(const struct board *board, struct batch *batc
         }
     }
     batch->count = kept;
-}
-
-/* Without those that are on any of the other boards; larger boards are asked first. */
-static void combine_keep_unseen(const struct combine *combine, struct batch *batch) {
-    const struct sort_record *order = combine->work.order;
-    for (uint32_t i = combine->source_count; i > 0 && order[i - 1].word > 0; i--) {
-        if (order[i - 1].index != 0) {
-            combine_keep_different(combine->sources[order[i - 1].index].board, batch);
-        }
-    }
 }
 
 /* Mark the first board's members, by arrival, that are in a batch of another board. */
@@ -456,7 +442,13 @@ static enum combine_status combine_take_batch(struct combine *combine, struct ba
     if (work->marks != NULL) {
         combine_keep_unmarked(combine, batch);
     } else {
-        combine_keep_unseen(combine, batch);
+        /* Without those that are on any of the other boards; larger boards are asked first. */
+        const struct sort_record *order = combine->work.order;
+        for (uint32_t i = combine->source_count; i > 0 && order[i - 1].word > 0; i--) {
+            if (order[i - 1].index != 0) {
+                combine_keep_different(combine->sources[order[i - 1].index].board, batch);
+            }
+        }
     }
     combine_weigh_batch(combine, source, batch);
     return combine_add_batch(combine, batch);

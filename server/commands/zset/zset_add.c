@@ -270,27 +270,6 @@ static bool zset_add_apply_group(const struct call *call, struct writing *writin
     return true;
 }
 
-/* A few pairs have already been prefetched by the tick. */
-static bool zset_add_apply_many(const struct call *call, struct writing *writing,
-                                struct zadd *zadd) {
-    bool is_grouped = zadd->pair_count >= LOOKUP_OWN_MIN;
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied;
-         pair += is_grouped ? LOOKUP_GROUP : 1) {
-        is_applied = is_grouped ? zset_add_apply_group(call, writing, zadd, pair)
-                                : zset_add_apply_pair(call, writing, zadd, pair, NULL);
-    }
-    writing_settle(writing);
-    /* Members that were added and then removed by CAP in the same command do not count as added. */
-    if (writing->has_lost) {
-        zadd->added_count = 0;
-        for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-            zadd->added_count += zset_add_count_found(call, writing->board, zadd, pair, true);
-        }
-    }
-    return is_applied;
-}
-
 /* WINDOW: do all sums fit? */
 static bool zset_add_check_sums(const struct call *call, const struct writing *writing,
                                 const struct zadd *zadd) {
@@ -323,7 +302,23 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
                          0)) {
         return call_out_of_memory(call);
     }
-    bool is_applied = zset_add_apply_many(call, writing, zadd);
+    /* A few pairs have already been prefetched by the tick. */
+    bool is_grouped = zadd->pair_count >= LOOKUP_OWN_MIN;
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied;
+         pair += is_grouped ? LOOKUP_GROUP : 1) {
+        is_applied = is_grouped ? zset_add_apply_group(call, writing, zadd, pair)
+                                : zset_add_apply_pair(call, writing, zadd, pair, NULL);
+    }
+    writing_settle(writing);
+    /* Members that were added and then removed by CAP in the same command do not count as added. */
+    if (writing->has_lost) {
+        zadd->added_count = 0;
+        for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+            zadd->added_count += zset_add_count_found(call, writing->board, zadd, pair, true);
+        }
+    }
+
     memory_reserve_end();
     return is_applied;
 }
@@ -340,17 +335,6 @@ static void zset_add_answer(const struct call *call, const struct layout_field *
     }
 }
 
-/* WINDOW: an increment replies with the sum of all periods. */
-static void zset_add_take_result(const struct call *call, const struct writing *writing,
-                                 struct zadd *zadd) {
-    uint64_t key;
-    const struct board *board = writing_shown(writing);
-    if (writing->whole != NULL && zadd->is_increment && !zadd->is_skipped &&
-        board_find(board, zset_add_pair_member(call, zadd, 0), &key)) {
-        zadd->result = layout_ordinal(board_layout(board), key, 0);
-    }
-}
-
 static void zset_add_run_on_board(const struct call *call, struct writing *writing,
                                   struct zadd *zadd) {
     zadd->ordinals = zadd->ordinals_on_stack;
@@ -362,7 +346,13 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
         }
     }
     if (zset_add_read_pairs(call, writing, zadd) && zset_add_apply_pairs(call, writing, zadd)) {
-        zset_add_take_result(call, writing, zadd);
+        /* WINDOW: an increment replies with the sum of all periods. */
+        uint64_t key;
+        const struct board *board = writing_shown(writing);
+        if (writing->whole != NULL && zadd->is_increment && !zadd->is_skipped &&
+            board_find(board, zset_add_pair_member(call, zadd, 0), &key)) {
+            zadd->result = layout_ordinal(board_layout(board), key, 0);
+        }
         zset_add_answer(call, zset_lead(writing->board), zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {

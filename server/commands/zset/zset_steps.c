@@ -367,13 +367,6 @@ static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
     return steps->is_filling;
 }
 
-/* The ranks of the part. */
-static struct zset_span zset_steps_part(const struct steps *steps, const struct board *board) {
-    uint32_t first = steps->high == UINT64_MAX ? 0 : board_count_above(board, steps->high);
-    uint32_t end = steps->low == 0 ? board_count(board) : board_count_from(board, steps->low);
-    return (struct zset_span){.rank = first, .count = end - first};
-}
-
 /* Next to an equal of last_key a member that has changed is beyond what is staged. */
 static bool zset_steps_change_of_part(const struct call *call, struct steps *steps,
                                       const struct board *board, struct bytes member) {
@@ -427,7 +420,10 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
     if (is_left) {
         return true;
     }
-    struct zset_span part = zset_steps_part(steps, board);
+    /* The ranks of the part. */
+    uint32_t first = steps->high == UINT64_MAX ? 0 : board_count_above(board, steps->high);
+    uint32_t end = steps->low == 0 ? board_count(board) : board_count_from(board, steps->low);
+    struct zset_span part = (struct zset_span){.rank = first, .count = end - first};
     uint32_t staged = board_count(zset_store_staged(call, &steps->filling));
     if (staged < part.count) {
         part.rank += board_is_latest(board) ? 0 : staged;

@@ -463,8 +463,6 @@ FIXTURE_TEST(an_unknown_setting_is_refused_with_the_one_that_was_meant) {
         {"require-pass 1", AT "unknown setting 'require-pass'; did you mean 'requirepass'?"},
         {"tcp_keepalive 1", AT "unknown setting 'tcp_keepalive'; did you mean 'tcp-keepalive'?"},
         {"boards x y", AT "unknown setting 'boards'; did you mean 'board'?"},
-        {"include other.conf", AT "unknown setting 'include'"},
-        {"maxmemory-samples 5", AT "unknown setting 'maxmemory-samples'"},
         {"x 1", AT "unknown setting 'x'"},
         {"a\x01\xff"
          "b 1",
@@ -473,6 +471,140 @@ FIXTURE_TEST(an_unknown_setting_is_refused_with_the_one_that_was_meant) {
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         assert_refused(fixture, samples[i][0], samples[i][1]);
     }
+}
+
+/* The names of the settings of Redis that were ignored, with a blank before each. */
+static const char *ignored_names(const struct settings *settings) {
+    static char names[8192];
+    struct setting_redis_place place = {.row = NULL};
+    struct bytes name;
+    size_t size = 0;
+    names[0] = '\0';
+    while (setting_redis_next_ignored(settings, &place, &name)) {
+        size +=
+            (size_t)snprintf(names + size, sizeof names - size, " %.*s", (int)name.size, name.at);
+    }
+    return names;
+}
+
+FIXTURE_TEST(settings_of_redis_that_mean_nothing_here_are_ignored_and_noted_once) {
+    assert_loads(fixture, "hz 10\nport 7000\nHZ 20\noom-score-adj-values 0 200 800\nlogfile ''\n"
+                          "proc-title-template \"{title} {port}\"\nmaxmemory-samples\n");
+    assert_int_equal(fixture->settings.port, 7000);
+    assert_string_equal(ignored_names(&fixture->settings),
+                        " hz maxmemory-samples oom-score-adj-values proc-title-template");
+}
+
+FIXTURE_TEST(what_is_only_safe_to_ignore_with_one_value_is_refused_with_another) {
+    static const char *const samples[][2] = {
+        {"cluster-enabled yes", AT "cluster-enabled: this server is no cluster node "
+                                   "(docs/scale/cluster.md), so the only value is no"},
+        {"cluster-enabled", AT "cluster-enabled: this server is no cluster node "
+                               "(docs/scale/cluster.md), so the only value is no"},
+        {"shutdown-on-sigterm save force",
+         AT "shutdown-on-sigterm: signals end the server as SHUTDOWN without words does, so the "
+            "only value is default"},
+        {"include other.conf",
+         AT "include: other files are not read: put their lines into this one"},
+        {"loadmodule /m.so x", AT "loadmodule: modules of Redis cannot be loaded"},
+        {"tls-cluster yes", AT "tls-cluster: this server is no cluster node "
+                               "(docs/scale/cluster.md), so the only value is no"},
+        {"maxmemory-policy allkeys-lru",
+         AT "maxmemory-policy: a member or a board is never dropped to make room, so the only "
+            "value is noeviction"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        assert_refused(fixture, samples[i][0], samples[i][1]);
+    }
+    assert_string_equal(ignored_names(&fixture->settings), "");
+    assert_loads(fixture, "cluster-enabled NO\nshutdown-on-sigterm default\ninclude \"\"\n");
+    assert_string_equal(ignored_names(&fixture->settings),
+                        " cluster-enabled shutdown-on-sigterm include");
+}
+
+FIXTURE_TEST(each_setting_of_redis_is_ignored_or_takes_one_value_and_is_in_no_other_table) {
+    struct setting_redis_place place = {.row = NULL};
+    struct bytes name;
+    while (setting_redis_take(&place, &name)) {
+        char line[256], other[256];
+        const char *only = place.row->only;
+        snprintf(line, sizeof line, "%.*s \"%s\"\n", (int)name.size, name.at,
+                 only != NULL ? only : "x");
+        snprintf(other, sizeof other, "%.*s neverso\n", (int)name.size, name.at);
+        assert_true(place.count <= SETTING_REDIS_MAX);
+        assert_null(settings_find(name));
+        struct setting_redis_place first = {.row = NULL};
+        struct bytes before = {.size = 0};
+        do {
+            assert_true(setting_redis_take(&first, &before));
+        } while (!bytes_equal(before, name));
+        assert_int_equal(first.count, place.count); /* it stands there once */
+        assert_loads(fixture, line);
+        assert_true(fixture->settings.is_ignored[place.count - 1]);
+        assert_int_equal(load(fixture, other), only == NULL);
+    }
+}
+
+FIXTURE_TEST(on_the_command_line_settings_of_redis_are_ignored_or_refused_too) {
+    char *argv[] = {"leaderboard-server", "--hz", "10", "--cluster-enabled", "yes"};
+    assert_true(setting_file_apply_arguments(&fixture->settings, 3, argv, fixture->error));
+    assert_string_equal(ignored_names(&fixture->settings), " hz");
+    assert_false(setting_file_apply_arguments(&fixture->settings, 5, argv, fixture->error));
+    assert_string_equal(fixture->error, "option --cluster-enabled: this server is no cluster node "
+                                        "(docs/scale/cluster.md), so the only value is no");
+}
+
+/* What --check-config says of the text, without the file's path; the caller frees it. */
+static char *checked(struct fixture *fixture, const char *text, bool is_fine) {
+    char *said = NULL;
+    size_t size;
+    FILE *out = open_memstream(&said, &size);
+    assert_non_null(out);
+    assert_int_equal(setting_file_check(write_file(fixture, text), NULL, out), is_fine);
+    fclose(out);
+    size_t path_size = strlen(fixture->path);
+    char *at = said;
+    for (char *from = said; *from != '\0'; *at++ = *from++) {
+        if (strncmp(from, fixture->path, path_size) == 0) {
+            from += path_size;
+        }
+    }
+    *at = '\0';
+    return said;
+}
+
+FIXTURE_TEST(a_check_shows_what_of_a_redis_conf_is_used_ignored_or_refused) {
+    char *said = checked(fixture,
+                         "port 7000\nhz 10\nmaxmemory-samples 5\nslave-priority 5\n"
+                         "dynamic-hz yes\nport 7001\n",
+                         true);
+    assert_string_equal(said, ": used: port replica-priority\n"
+                              ": ignored (expiry, growth and freeing go in small steps, with "
+                              "nothing to tune): hz dynamic-hz\n"
+                              ": ignored (nothing is ever evicted): maxmemory-samples\n"
+                              ": no errors\n");
+    free(said);
+    said = checked(fixture, "hz 10\nnosuch 1\ncluster-enabled yes\nport x\n", false);
+    assert_string_equal(said, ":2: unknown setting 'nosuch'\n"
+                              ":3: cluster-enabled: this server is no cluster node "
+                              "(docs/scale/cluster.md), so the only value is no\n"
+                              ":4: port: argument couldn't be parsed into an integer\n"
+                              ": used:\n"
+                              ": ignored (expiry, growth and freeing go in small steps, with "
+                              "nothing to tune): hz\n");
+    free(said);
+    said = checked(fixture, "port 7000\n", true);
+    assert_string_equal(said, ": no errors\n");
+    free(said);
+}
+
+FIXTURE_TEST(names_that_valkey_gave_to_settings_are_taken) {
+    assert_loads(fixture, "primaryauth pw\nprimaryuser me\ncommandlog-slow-execution-max-len 7\n"
+                          "commandlog-execution-slower-than 9\n");
+    assert_string_equal(fixture->settings.masterauth, "pw");
+    assert_string_equal(fixture->settings.masteruser, "me");
+    assert_int_equal(fixture->settings.slowlog_max_len, 7);
+    assert_int_equal(fixture->settings.slowlog_log_slower_than_us, 9);
 }
 
 FIXTURE_TEST(texts_in_messages_are_shortened) {

@@ -121,6 +121,12 @@ FIXTURE_TEST(renamed_commands_stay_as_they_are) {
                              "# Written by CONFIG REWRITE:\ntimeout 30\n");
 }
 
+FIXTURE_TEST(lines_of_redis_that_are_ignored_stay_as_they_are) {
+    begin(fixture, "hz  10\n# and\nloglevel notice\nhz 20\ncluster-enabled no\n");
+    change(fixture, "loglevel", "debug");
+    assert_rewrites(fixture, "hz  10\n# and\nloglevel debug\nhz 20\ncluster-enabled no\n");
+}
+
 FIXTURE_TEST(the_command_lines_settings_are_written_too) {
     (void)write_file(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
     assert_false(settings_load_file(&fixture->settings, fixture->path, fixture->error));

@@ -1,0 +1,4 @@
+"""A template for each language: files(tables) gives the generated half of its client, by their names in clients/."""
+from . import go, node, python
+
+ALL = [python, node, go]
