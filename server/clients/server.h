@@ -17,7 +17,6 @@
 #include "server/clients/session.h"
 #include "server/clients/slow.h"
 #include "server/clients/stats.h"
-#include "server/clients/tracking.h"
 #include "server/clients/wait.h"
 #include "server/durability/state.h"
 #include "server/replication/state.h"
@@ -54,6 +53,19 @@ struct follows {
     struct expiry guards; /* when boards open and close: one entry for each board */
     uint32_t channel_count;
     size_t roster_size; /* memory of the lists of members that were told last */
+};
+
+/* Clients that are told when a key changes (tracking.h). Zero-initialised except the two hash seeds. */
+struct tracking {
+    struct subscriptions keys;     /* who has read which */
+    struct subscriptions prefixes; /* of clients with BCAST */
+    struct session *first;         /* SESSION_TRACKERS, newest first */
+    uint32_t client_count;         /* length of that list */
+    /* Whose command changes keys now; NULL: none, or it is not known. Set only while client_count is
+     * positive. */
+    const struct session *writer;
+    struct link_table notes; /* changed keys that clients with BCAST are to be told of */
+    bool owes_null;          /* a database was flushed: all clients are to be told */
 };
 
 /* What the audit log is about (audit.h). */

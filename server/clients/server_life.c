@@ -5,6 +5,7 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
+#include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/disk.h"
 #include "skiplist/keyspace/registry_stale.h"

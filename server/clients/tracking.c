@@ -8,7 +8,6 @@
 
 #include "server/acl/acl.h"
 #include "server/clients/job.h"
-#include "server/clients/server.h"
 
 enum {
     NOTES_MAX = 4096, /* then they are told before the end of the tick */

@@ -23,27 +23,11 @@
 #ifndef SERVER_CLIENTS_TRACKING_H
 #define SERVER_CLIENTS_TRACKING_H
 
-#include "server/clients/subscription.h"
-
-struct server;
-struct session;
+#include "server/clients/server.h"
 
 enum {
     TRACKING_PREFIXES_MAX = 256, /* of one client */
     TRACKING_READERS_MAX = 10,   /* on average, of tracking-table-max-keys keys */
-};
-
-/* Zero-initialised except the two hash seeds: nobody tracks. */
-struct tracking {
-    struct subscriptions keys;     /* who has read which */
-    struct subscriptions prefixes; /* of clients with BCAST */
-    struct session *first;         /* SESSION_TRACKERS, newest first */
-    uint32_t client_count;         /* length of that list */
-    /* Whose command changes keys now; NULL: none, or it is not known. Set only while client_count is
-     * positive. */
-    const struct session *writer;
-    struct link_table notes; /* changed keys that clients with BCAST are to be told of */
-    bool owes_null;          /* a database was flushed: all clients are to be told */
 };
 
 /* What CLIENT TRACKING ON asks for. */

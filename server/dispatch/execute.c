@@ -6,6 +6,7 @@
 #include "server/acl/acl_check.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/job.h"
+#include "server/clients/tracking.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"

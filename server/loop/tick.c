@@ -5,6 +5,7 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/once_ids.h"
+#include "server/clients/tracking.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/process.h"
 #include "skiplist/keyspace/league.h"

@@ -63,7 +63,7 @@ const struct setting_redis setting_redis_table[] = {
      "bio_cpulist server-cpulist server_cpulist disable-thp oom-score-adj oom-score-adj-values "
      "supervised",
      NULL, "processors and memory are the service manager's; systemd is told of the start unasked"},
-    {"always-show-logo availability-zone crash-memcheck-enabled extended-redis-compatibility "
+    {"always-show-logo availability-zone crash-memcheck-enabled "
      "hash-seed ignore-warnings locale-collate proc-title-template set-proc-title "
      "watchdog-period",
      NULL, "no logo, title, zone or sort order is set"},

@@ -3,6 +3,7 @@
  *
  * Order: by section; CONFIG GET, leaderboard.conf and docs/reference/settings.md follow it. */
 #include "server/settings/setting_private.h"
+#include "server/system/version.h"
 
 #include <sys/un.h>
 
@@ -379,6 +380,11 @@ const struct setting setting_table[] = {
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,
      "Events that take at least this many milliseconds are kept for LATENCY. 0 keeps none."},
+    {"extended-redis-compatibility", &general, 0, BOOLEAN(extended_redis_compatibility), "no",
+     "yes",
+     "Say in HELLO to be redis " SERVER_HELLO_REDIS_VERSION
+     ", as Valkey does by its setting of this "
+     "name: the caches of redis-py and Jedis (CLIENT TRACKING) work with no other server."},
     {"latency-tracking", &general, 0, BOOLEAN(latency_tracking), "yes", NULL,
      "Keep a histogram of every command's running times, for LATENCY HISTOGRAM."},
     {"metrics-port", &monitoring, SETTING_FIXED, INTEGER(metrics_port, 0, 65535, ""), "0", "9121",

@@ -190,6 +190,7 @@ struct settings {
     int64_t slowlog_max_len;
     int64_t latency_monitor_threshold_ms;
     bool latency_tracking;
+    bool extended_redis_compatibility;
     /* monitoring */
     int64_t metrics_port;                               /* 0: none */
     char *metrics_bind;                                 /* never NULL */

@@ -26,10 +26,11 @@ class RedisPy(unittest.TestCase):
         return python
 
     def test_replies_are_kept_until_their_keys_change(self):
-        made = re.search(r"`redis\.Redis\((.*?)\)`\.", PAGE)[1]
+        setting = re.search(r"`(extended-redis-compatibility) yes`", PAGE)[1]
+        made = re.search(r"`redis\.Redis\((.*?)\)`", PAGE)[1]
         for version in VERSIONS:
             with self.subTest(version=version or "newest"):
-                server = process.Server()
+                server = process.Server(f"--{setting}", "yes")
                 self.addCleanup(server.stop)
                 words = made.replace("6379", str(server.port))
                 done = subprocess.run([self.interpreter(version), HERE / "cache_redis_py.py", str(server.port), words],

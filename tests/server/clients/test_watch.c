@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "codec/memory.h"
+#include "server/clients/tracking.h"
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
