@@ -24,7 +24,7 @@ ARG COMMIT=unknown
 LABEL org.opencontainers.image.title="leaderboard" \
     org.opencontainers.image.description="An in-memory ranking server that speaks the Redis protocol" \
     org.opencontainers.image.licenses="BSD-3-Clause" \
-    org.opencontainers.image.version="1.0.0" \
+    org.opencontainers.image.version="1.0.0-rc1" \
     org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /image/root/ /
 COPY --from=build --chown=10001:10001 /image/volume/ /

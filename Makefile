@@ -142,11 +142,12 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/module/run:test_reshard:test_cluster tests/module/run:-test_leaving:-test_replicaof:-test_reshard:-test_cluster \
                tests/web/run:-test_views tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
-               tests/clients/python_package/run tests/deploy/run:-test_chart tests/balancer/run tests/quorum/run tests/split/run \
+               tests/clients/python_package/run tests/deploy/run:-test_chart:-test_compose:-test_tarball \
+               tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/quorum/run tests/split/run \
                tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
                tests/clients/tracking/run:-test_redis_py
-# Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language.
-CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games
+# Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
+CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/conforms
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \

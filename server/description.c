@@ -171,7 +171,7 @@ static void description_put_options(struct json *json) {
     json_open(json, "options", '[');
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        if (option->word == NULL || option->is_state) {
+        if (option->word == NULL || option->is_state || option->is_of_line) {
             continue;
         }
         json_open(json, NULL, '{');

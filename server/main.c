@@ -7,6 +7,7 @@
  * the server keeps running. SIGHUP: reopen the log. SIGUSR2: only a line in the log. All others:
  * fault.h. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static struct {
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
     uv_timer_t second;
+    bool has_files_of_redis; /* in the dir, at start */
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
@@ -251,6 +253,19 @@ static void main_warn_of_ignored_settings(void) {
     }
 }
 
+/* Redis's files, by the names that it gives them. A relative dir is one of where the server was started. */
+static bool main_has_files_of_redis(const struct settings *settings) {
+    static const char *const names[] = {"dump.rdb", "appendonly.aof",
+                                        "appendonlydir/appendonly.aof.manifest"};
+    bool has_one = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[PATH_MAX];
+        int size = snprintf(path, sizeof path, "%s/%s", settings->dir, names[i]);
+        has_one |= size < (int)sizeof path && access(path, F_OK) == 0;
+    }
+    return has_one;
+}
+
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
     struct settings *settings = &program.server.settings;
@@ -272,6 +287,7 @@ static bool main_prepare(int argc, char **argv, char *error) {
     if (program.persistence == NULL) {
         listener_close(&program.listeners);
     }
+    program.has_files_of_redis = main_has_files_of_redis(settings);
     return program.persistence != NULL;
 }
 
@@ -391,6 +407,16 @@ static void main_note_ready(void) {
         program.state = PROGRAM_IS_READY;
         log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
         heartbeat_ready(&program.heartbeat);
+        uint64_t keys = 0;
+        for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+            keys += registry_count(program.server.registry, database);
+        }
+        if (program.has_files_of_redis && keys == 0) {
+            log_write(LOG_WARNING,
+                      "dir has files of Redis, which are not read: leaderboard-server --import "
+                      "dump.rdb leaderboard.conf fills a new dir with them dir=%s",
+                      program.server.settings.dir);
+        }
     }
 }
 

@@ -26,12 +26,13 @@ static char *block_heap_of(struct block *block) {
     return (char *)(block_keys_of(block) + block->capacity);
 }
 
-/* Sixteen marks are read at once. All BLOCK_ENTRIES_MAX are always read, because an early exit would be a
- * branch mispredicted half the time. The steps are unrolled by hand, because compilers do not unroll loops at
- * -O2. */
+/* Sixteen marks are read at once. All of a window are always read, because an early exit would be a branch
+ * mispredicted half the time. The steps are unrolled by hand, because compilers do not unroll loops at -O2. Only
+ * a block that is alone has more than one window; behind the marks of its last one are its keys. */
 enum {
     MARK_STEP = 16,
     MARK_STEPS = (BLOCK_ENTRIES_MAX + MARK_STEP - 1) / MARK_STEP,
+    MARK_WINDOW = MARK_STEPS * MARK_STEP,
     BLOCK_SIZE_MIN = (int)sizeof(struct block) + MARK_STEPS * MARK_STEP * (int)sizeof(uint16_t),
 };
 _Static_assert(MARK_STEPS <= 3, "three steps are written out");
@@ -40,19 +41,19 @@ _Static_assert(MARK_STEPS <= 3, "three steps are written out");
 typedef __m128i mark_bytes;
 typedef __m128i mark_sums;
 
-static mark_bytes block_load_marks(const struct block *block, int step, int half) {
-    return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + 2 * step + half);
+static mark_bytes block_load_marks(const uint16_t *marks, int step, int half) {
+    return _mm_loadu_si128((const __m128i *)(const void *)marks + 2 * step + half);
 }
 
-static mark_bytes block_load_tags(const struct block *block, int step) {
+static mark_bytes block_load_tags(const uint16_t *marks, int step) {
     const __m128i low = _mm_set1_epi16(UINT8_MAX);
-    return _mm_packus_epi16(_mm_and_si128(block_load_marks(block, step, 0), low),
-                            _mm_and_si128(block_load_marks(block, step, 1), low));
+    return _mm_packus_epi16(_mm_and_si128(block_load_marks(marks, step, 0), low),
+                            _mm_and_si128(block_load_marks(marks, step, 1), low));
 }
 
-static mark_bytes block_load_codes(const struct block *block, int step) {
-    return _mm_packus_epi16(_mm_srli_epi16(block_load_marks(block, step, 0), 8),
-                            _mm_srli_epi16(block_load_marks(block, step, 1), 8));
+static mark_bytes block_load_codes(const uint16_t *marks, int step) {
+    return _mm_packus_epi16(_mm_srli_epi16(block_load_marks(marks, step, 0), 8),
+                            _mm_srli_epi16(block_load_marks(marks, step, 1), 8));
 }
 
 static mark_bytes block_each(uint32_t byte) {
@@ -61,10 +62,10 @@ static mark_bytes block_each(uint32_t byte) {
 
 /* Partial sums of the stored sizes of one step, counting entries from count on as 0 (name_stored_size: below
  * 128 the code, else its lowest five bits and 1). */
-static mark_sums block_sum_step(const struct block *block, int step, mark_bytes count) {
+static mark_sums block_sum_step(const uint16_t *marks, int step, mark_bytes count) {
     const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m128i number = _mm_add_epi8(lane, block_each(MARK_STEP * (uint32_t)step));
-    __m128i codes = _mm_and_si128(block_load_codes(block, step), _mm_cmplt_epi8(number, count));
+    __m128i codes = _mm_and_si128(block_load_codes(marks, step), _mm_cmplt_epi8(number, count));
     __m128i is_packed = _mm_cmpgt_epi8(_mm_setzero_si128(), codes);
     codes = _mm_andnot_si128(_mm_and_si128(is_packed, block_each(0xe0)), codes);
     return _mm_sad_epu8(_mm_sub_epi8(codes, is_packed), _mm_setzero_si128());
@@ -79,15 +80,15 @@ static uint32_t block_sum_all(mark_sums sums) {
 }
 
 /* A bit for each mark of one step with this tag. */
-static uint64_t block_match_step(const struct block *block, int step, mark_bytes tag) {
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block_load_tags(block, step), tag));
+static uint64_t block_match_step(const uint16_t *marks, int step, mark_bytes tag) {
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block_load_tags(marks, step), tag));
 }
 #elif defined(HAS_NEON)
 typedef uint8x16_t mark_bytes;
 typedef uint16x8_t mark_sums;
 
-static uint8x16x2_t block_load_marks(const struct block *block, int step) {
-    return vld2q_u8((const uint8_t *)(block_marks(block) + MARK_STEP * step));
+static uint8x16x2_t block_load_marks(const uint16_t *marks, int step) {
+    return vld2q_u8((const uint8_t *)(marks + MARK_STEP * step));
 }
 
 static mark_bytes block_each(uint32_t byte) {
@@ -96,10 +97,10 @@ static mark_bytes block_each(uint32_t byte) {
 
 /* Partial sums of the stored sizes of one step, counting entries from count on as 0 (name_stored_size: below
  * 128 the code, else its lowest five bits and 1). */
-static mark_sums block_sum_step(const struct block *block, int step, mark_bytes count) {
+static mark_sums block_sum_step(const uint16_t *marks, int step, mark_bytes count) {
     static const uint8_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     uint8x16_t number = vaddq_u8(vld1q_u8(lanes), block_each(MARK_STEP * (uint32_t)step));
-    uint8x16_t codes = vandq_u8(block_load_marks(block, step).val[1], vcltq_u8(number, count));
+    uint8x16_t codes = vandq_u8(block_load_marks(marks, step).val[1], vcltq_u8(number, count));
     uint8x16_t is_packed = vcgtq_u8(codes, block_each(NAME_TEXT_MAX));
     codes = vbicq_u8(codes, vandq_u8(is_packed, block_each(0xe0)));
     return vpaddlq_u8(vsubq_u8(codes, is_packed));
@@ -115,9 +116,9 @@ static uint32_t block_sum_all(mark_sums sums) {
 
 /* A bit for each mark of one step with this tag. One bit of each byte is kept, another one for each of eight
  * neighbours; then neighbours are added three times. */
-static uint64_t block_match_step(const struct block *block, int step, mark_bytes tag) {
+static uint64_t block_match_step(const uint16_t *marks, int step, mark_bytes tag) {
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint8x16_t sum = vandq_u8(vceqq_u8(block_load_marks(block, step).val[0], tag), vld1q_u8(bits));
+    uint8x16_t sum = vandq_u8(vceqq_u8(block_load_marks(marks, step).val[0], tag), vld1q_u8(bits));
     sum = vpaddq_u8(sum, sum);
     sum = vpaddq_u8(sum, sum);
     sum = vpaddq_u8(sum, sum);
@@ -125,26 +126,36 @@ static uint64_t block_match_step(const struct block *block, int step, mark_bytes
 }
 #endif
 
-/* Sum of the stored sizes of the first count entries; a long member counts as LONG_SUM. */
+/* Sum of the stored sizes of the first count entries of a window; a long member counts as LONG_SUM. */
 enum { LONG_SUM = (NAME_LONG & 31) + 1 };
-static uint32_t block_sum_sizes(const struct block *block, uint32_t count) {
+static inline uint32_t block_sum_window(const uint16_t *marks, uint32_t count) {
 #if defined(__SSE2__) || defined(HAS_NEON)
     mark_bytes counts = block_each(count);
-    mark_sums sums = block_sum_step(block, 0, counts);
+    mark_sums sums = block_sum_step(marks, 0, counts);
     if (MARK_STEPS > 1) {
-        sums = block_add_sums(sums, block_sum_step(block, 1, counts));
+        sums = block_add_sums(sums, block_sum_step(marks, 1, counts));
     }
     if (MARK_STEPS > 2) {
-        sums = block_add_sums(sums, block_sum_step(block, 2, counts));
+        sums = block_add_sums(sums, block_sum_step(marks, 2, counts));
     }
     return block_sum_all(sums);
 #else
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        sum += name_stored_size(block_code(block, i));
+        sum += name_stored_size((uint8_t)(marks[i] >> 8));
     }
     return sum;
 #endif
+}
+
+static uint32_t block_sum_sizes(const struct block *block, uint32_t count) {
+    const uint16_t *marks = block_marks(block);
+    uint32_t sum = 0;
+    for (; __builtin_expect(count > MARK_WINDOW, 0); count -= MARK_WINDOW) {
+        sum += block_sum_window(marks, MARK_WINDOW);
+        marks += MARK_WINDOW;
+    }
+    return sum + block_sum_window(marks, count);
 }
 
 /* Number of long members among count entries from index on. */
@@ -170,33 +181,35 @@ struct name block_long_member(const char *heap_bytes) {
     return member;
 }
 
-/* Bitmap of the entries with this tag: one in ten look-ups has a false candidate. */
-static uint64_t block_match(const struct block *block, uint8_t tag) {
+/* Bitmap of the entries of a window with this tag: one in ten look-ups has a false candidate. */
+static inline uint64_t block_match(const uint16_t *marks, uint32_t count, uint8_t tag) {
 #if defined(__SSE2__) || defined(HAS_NEON)
     mark_bytes tags = block_each(tag);
-    uint64_t matches = block_match_step(block, 0, tags);
+    uint64_t matches = block_match_step(marks, 0, tags);
     if (MARK_STEPS > 1) {
-        matches |= block_match_step(block, 1, tags) << MARK_STEP;
+        matches |= block_match_step(marks, 1, tags) << MARK_STEP;
     }
     if (MARK_STEPS > 2) {
-        matches |= block_match_step(block, 2, tags) << 2 * MARK_STEP;
+        matches |= block_match_step(marks, 2, tags) << 2 * MARK_STEP;
     }
     /* What is behind the marks may look like a match. */
-    return matches & (UINT64_MAX >> (63 - block->count) >> 1);
+    return matches & (UINT64_MAX >> (63 - count) >> 1);
 #else
     uint64_t matches = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        matches |= (uint64_t)(block_tag(block, i) == tag) << i;
+    for (uint32_t i = 0; i < count; i++) {
+        matches |= (uint64_t)((uint8_t)marks[i] == tag) << i;
     }
     return matches;
 #endif
 }
 
-bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index,
-                uint32_t *offset) {
-    uint64_t matches = block_match(block, tag);
+/* In the window that begins with this entry. */
+static inline bool block_find_in_window(const struct block *block, uint32_t first, uint32_t count,
+                                        uint8_t tag, struct bytes member, uint32_t *index,
+                                        uint32_t *offset) {
+    uint64_t matches = block_match(block_marks(block) + first, count, tag);
     for (; matches != 0; matches &= matches - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(matches);
+        uint32_t i = first + (uint32_t)__builtin_ctzll(matches);
         uint32_t begin = block_offset(block, i);
         if (name_is(block_member(block, i, begin), member)) {
             *index = i;
@@ -205,6 +218,27 @@ bool block_find(const struct block *block, uint8_t tag, struct bytes member, uin
         }
     }
     return false;
+}
+
+__attribute__((noinline)) static bool block_find_alone(const struct block *block, uint8_t tag,
+                                                       struct bytes member, uint32_t *index,
+                                                       uint32_t *offset) {
+    for (uint32_t first = 0; first < block->count; first += MARK_WINDOW) {
+        uint32_t left = block->count - first;
+        if (block_find_in_window(block, first, left < MARK_WINDOW ? left : MARK_WINDOW, tag, member,
+                                 index, offset)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index,
+                uint32_t *offset) {
+    if (__builtin_expect(block->count > MARK_WINDOW, 0)) {
+        return block_find_alone(block, tag, member, index, offset);
+    }
+    return block_find_in_window(block, 0, block->count, tag, member, index, offset);
 }
 
 bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct bytes member,
@@ -217,7 +251,9 @@ bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct by
 }
 
 bool block_find_tag(const struct block *block, uint8_t tag, uint32_t *index) {
-    uint64_t matches = block_match(block, tag);
+    uint64_t matches = block->count <= MARK_WINDOW
+                           ? block_match(block_marks(block), block->count, tag)
+                           : 0; /* alone: it will be read as a whole */
     if (matches == 0) {
         return false;
     }
@@ -233,7 +269,8 @@ static size_t block_fixed_size(uint32_t capacity) {
 
 struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
-    CHECK(entries <= BLOCK_ENTRIES_MAX);
+    CHECK(entries <= BLOCK_ALONE_ENTRIES_MAX);
+    uint32_t most = entries > BLOCK_ENTRIES_MAX ? BLOCK_ALONE_ENTRIES_MAX : BLOCK_ENTRIES_MAX;
     uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
     size_t size = block_fixed_size(capacity) + heap_size;
     struct block *block = memory_allocate(size > BLOCK_SIZE_MIN ? size : BLOCK_SIZE_MIN);
@@ -242,7 +279,7 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     }
     /* Slack from the allocator's rounding is used for more entries of the same kind. */
     size_t usable = memory_size(block);
-    while (capacity < BLOCK_ENTRIES_MAX &&
+    while (capacity < most &&
            block_fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable) {
         capacity++;
     }
@@ -284,8 +321,16 @@ size_t block_long_memory_size(const char *heap_bytes) {
 }
 
 bool block_is_full_for(const struct block *block, uint8_t code) {
-    return block->count == BLOCK_ENTRIES_MAX ||
+    return block->count >= BLOCK_ENTRIES_MAX ||
            block->heap_used + block_heap_size(code) > BLOCK_HEAP_MAX;
+}
+
+bool block_is_full_alone(const struct block *block, uint8_t code) {
+    if (block->long_count > 0 || code == NAME_LONG) {
+        return block_is_full_for(block, code);
+    }
+    return block->count == BLOCK_ALONE_ENTRIES_MAX ||
+           block->heap_used + block_heap_size(code) > BLOCK_ALONE_HEAP_MAX;
 }
 
 bool block_may_merge(const struct block *a, const struct block *b) {
@@ -309,10 +354,12 @@ struct block *block_create_grown(const struct block *block, uint8_t code) {
     /* A board of a few members must not pay for many. */
     uint32_t step =
         entries <= 2 * BLOCK_GROW_ENTRIES ? (BLOCK_GROW_ENTRIES + 1) / 2 : BLOCK_GROW_ENTRIES;
-    uint32_t wanted = entries - 1 + step;
-    if (wanted > BLOCK_ENTRIES_MAX) {
-        wanted = BLOCK_ENTRIES_MAX;
+    if (entries > BLOCK_ENTRIES_MAX) {
+        step += (entries - BLOCK_ENTRIES_MAX) / 16;
     }
+    uint32_t wanted = entries - 1 + step;
+    uint32_t most = entries > BLOCK_ENTRIES_MAX ? BLOCK_ALONE_ENTRIES_MAX : BLOCK_ENTRIES_MAX;
+    wanted = wanted < most ? wanted : most;
     /* Future entries are assumed to have the average size, plus a byte for safety. A full block has none. */
     uint32_t each = heap / entries + 1;
     return block_create(wanted, heap + (wanted > entries ? each * (wanted - entries) : 0));
@@ -454,7 +501,7 @@ static const char *block_check(const struct block *block) {
     if (block->count > block->capacity) {
         return "block: more entries than it has room for";
     }
-    if (block->count > BLOCK_ENTRIES_MAX) {
+    if (block->count > BLOCK_ALONE_ENTRIES_MAX || (block_is_over(block) && block->long_count > 0)) {
         return "block: more entries than allowed";
     }
     if (block_fixed_size(block->capacity) + block->heap_size > memory_size(block)) {
@@ -480,7 +527,7 @@ static const char *block_check(const struct block *block) {
     if (block->heap_used != heap_used) {
         return "block: heap bytes are not the sum of the members'";
     }
-    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX) {
+    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_ALONE_HEAP_MAX) {
         return "block: more heap bytes than allowed";
     }
     return long_count == block->long_count ? NULL : "block: long members are not counted right";

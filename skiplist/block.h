@@ -1,4 +1,4 @@
-/* A leaf block: a few dozen entries in rank order, in one allocation.
+/* A leaf block: a few dozen entries in rank order, in one allocation; if it is all there is, a few hundred.
  *
  *     +--------+-----------------+-----------------+---------------------------------------+
  *     | header | marks, 2 B each | keys, 8 B each  | members, one after the other,         |
@@ -28,12 +28,18 @@ enum {
     BLOCK_HEAP_MAX = 3 * NAME_TEXT_MAX,
     BLOCK_GROW_ENTRIES = 1,
     BLOCK_SPARE_MAX = 3,
+    BLOCK_ALONE_ENTRIES_MAX = 10,
+    BLOCK_ALONE_HEAP_MAX = 8 * NAME_TEXT_MAX,
 #else
     BLOCK_ENTRIES_MAX = 48, /* at most 63: a set of entries is a uint64_t bitmap */
     BLOCK_CAPACITY_MIN = 8, /* entries the smallest block has room for */
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * NAME_TEXT_MAX: either half of a split has room */
     BLOCK_GROW_ENTRIES = 2, /* entries of room added when a block grows */
     BLOCK_SPARE_MAX = 3,    /* a block with more free entries than this shrinks */
+    /* Of a block that is all there is (a small board). An index costs a board of 100 as much as
+     * its members, and moving 4 KiB less than an index does. */
+    BLOCK_ALONE_ENTRIES_MAX = 240,
+    BLOCK_ALONE_HEAP_MAX = 6144,
 #endif
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
 };
@@ -159,9 +165,15 @@ void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes
 /* Allocated bytes of a long member. */
 size_t block_long_memory_size(const char *heap_bytes);
 
-/* block_is_full_for: must the block be split before an entry of this code fits? block_has_room: does
- * it fit without growing the block? */
+/* block_is_full_for: must the block be split before an entry of this code fits? block_is_full_alone:
+ * the same of a block that is alone; one with long members has no more room than others, so that what
+ * is beyond can be copied without allocating. block_has_room: does it fit without growing the block? */
 bool block_is_full_for(const struct block *block, uint8_t code);
+bool block_is_full_alone(const struct block *block, uint8_t code);
+/* Does it hold more than a block may that is not alone? */
+static inline bool block_is_over(const struct block *block) {
+    return block->count > BLOCK_ENTRIES_MAX || block->heap_used > BLOCK_HEAP_MAX;
+}
 static inline bool block_has_room(const struct block *block, uint8_t code) {
     return block->count < block->capacity &&
            block->heap_used + block_heap_size(code) <= (uint32_t)block->heap_size;

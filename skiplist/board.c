@@ -1,7 +1,7 @@
 /* Invariant: a large board's map holds (hash of the member, id of its leaf) for every entry,
- * including those of detached leaves, and nothing else. A board becomes large when it needs a
- * second leaf, and small again only when half a leaf is left, so that a board at the boundary does
- * not rebuild its map repeatedly.
+ * including those of detached leaves, and nothing else. A board becomes large when its only leaf is
+ * full, and small again only when half as many are left, so that a board at the boundary does not
+ * rebuild its map repeatedly.
  *
  * Remains of a removed range are detached leaves (skiplist/detach.c). The map contains them until
  * they are freed, so every result of a map look-up is checked for being detached; without remains
@@ -23,6 +23,8 @@ enum {
     DETACH_MIN = 4 * BLOCK_ENTRIES_MAX,
     /* After this many additions, as many remains are freed. */
     ADDED_MAX = BLOCK_ENTRIES_MAX,
+    /* A large board of no more members becomes small again: half of those that make it large. */
+    SMALL_AGAIN_MAX = BLOCK_ALONE_ENTRIES_MAX / 2,
     /* Cost of freeing a segment of the map, or of a step of settle, in members. */
     SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
     SETTLE_WORK = 32,
@@ -97,15 +99,65 @@ static struct large_board *board_create_large(struct board *board) {
     return large;
 }
 
-bool board_make_large(struct board *board) {
+/* Append the entries of a leaf, which has no long members, as leaves of at most so many. false: no
+ * memory. */
+static bool board_divide_leaf(const struct block *leaf, uint32_t leaf_entries,
+                              struct skiplist *list) {
+    uint32_t offset = 0;
+    for (uint32_t index = 0; index < leaf->count;) {
+        struct block_entry entries[BLOCK_ENTRIES_MAX];
+        uint32_t count = 0, heap = 0;
+        for (; count < leaf_entries && index < leaf->count; count++, index++) {
+            entries[count] = block_get(leaf, index, offset);
+            uint32_t size = block_heap_size(entries[count].code);
+            if (heap + size > BLOCK_HEAP_MAX) {
+                break;
+            }
+            heap += size;
+            offset += size;
+        }
+        if (!skiplist_append(list, entries, count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Give a small board a skiplist, and a map of its members if it is to be indexed. */
+static bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_indexed) {
+    struct block *leaf = board->leaf;
     struct large_board *large = board_create_large(board);
     if (large == NULL) {
         return false;
     }
-    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
+    bool is_divided = leaf != NULL && block_is_over(leaf);
+    skiplist_init_leaf(&large->list, board_is_latest(board), is_divided ? NULL : leaf);
     board->large = large;
     board->is_large = true;
-    return true;
+    if ((!is_divided || board_divide_leaf(leaf, leaf_entries, &large->list)) &&
+        (!is_indexed || board_fill_map(board))) {
+        if (is_divided) {
+            memory_free(leaf);
+        }
+        return true;
+    }
+    map_deinit(&large->map);
+    if (is_divided) {
+        skiplist_deinit(&large->list);
+    }
+    memory_free(large);
+    board->leaf = leaf;
+    board->is_large = false;
+    return false;
+}
+
+bool board_make_large(struct board *board, uint32_t leaf_entries) {
+    return board_enlarge(board, leaf_entries, false);
+}
+
+bool board_make_itself_large(struct board *board) {
+    enum { LEAF_ENTRIES = BLOCK_ENTRIES_MAX * 5 / 6 }; /* the next ones come to any of them */
+    return board_enlarge(board, LEAF_ENTRIES, true);
 }
 
 static void board_leave_chain(struct board *board) {
@@ -120,13 +172,50 @@ static void board_leave_chain(struct board *board) {
     large->link = NULL;
 }
 
-void board_make_small(struct board *board) {
+/* One leaf with all entries of a list; NULL: they do not fit, or no memory. */
+static struct block *board_join_leaves(const struct board *board) {
+    const struct skiplist *list = &board->large->list;
+    uint32_t heap = 0;
+    if (list->count > BLOCK_ALONE_ENTRIES_MAX) {
+        return NULL;
+    }
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = board_leaf(board, id)->links.next) {
+        const struct block *block = board_leaf(board, id);
+        heap += block->heap_used;
+        if (block->long_count > 0 || heap > BLOCK_ALONE_HEAP_MAX) {
+            return NULL;
+        }
+    }
+    struct block *joined = block_create(list->count, heap);
+    if (joined == NULL) {
+        return NULL;
+    }
+    joined->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = board_leaf(board, id)->links.next) {
+        const struct block *block = board_leaf(board, id);
+        block_copy(joined, joined->count, block, 0, block->count);
+    }
+    return joined;
+}
+
+bool board_make_small(struct board *board) {
     struct large_board *large = board->large;
+    struct block *leaf = NULL;
+    if (large->list.first != large->list.last) {
+        leaf = board_join_leaves(board);
+        if (leaf == NULL) {
+            return false;
+        }
+        skiplist_deinit(&large->list);
+    } else {
+        leaf = skiplist_take_leaf(&large->list);
+    }
     board_leave_chain(board);
     map_deinit(&large->map);
-    board->leaf = skiplist_take_leaf(&large->list);
+    board->leaf = leaf;
     board->is_large = false;
     memory_free(large);
+    return true;
 }
 
 void board_deinit(struct board *board) {
@@ -393,6 +482,8 @@ size_t board_growth_size(const struct board *board, uint32_t count) {
     }
     struct map empty;
     map_init(&empty, NULL, NULL);
+    /* Its leaf is copied as it grows, or is divided. */
+    size += board->leaf != NULL ? 2 * memory_size(board->leaf) : 0;
     return size + sizeof *board->large + map_growth_size(&empty, list->count + count, id_end);
 }
 
@@ -483,26 +574,13 @@ static struct skiplist_place board_target_of(const struct board_member *member) 
     return (struct skiplist_place){.leaf = member->target, .index = member->place};
 }
 
-bool board_make_itself_large(struct board *board) {
-    uint32_t id = 0;
-    if (!board_make_large(board)) {
-        return false;
-    }
-    if (!map_reserve(&board->large->map, board_count(board) + 1, 1)) {
-        board_make_small(board);
-        return false;
-    }
-    (void)board_index_leaf(board, &id);
-    return true;
-}
-
 /* Insert an entry that is not on the board. false: no memory, nothing changed. */
 static bool board_insert_entry(struct board *board, const struct block_entry *entry,
                                const struct board_member *added) {
     struct skiplist own;
     struct skiplist_plan plan;
     bool needs_leaf =
-        !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->code);
+        !board->is_large && board->leaf != NULL && block_is_full_alone(board->leaf, entry->code);
     if (needs_leaf && !board_make_itself_large(board)) {
         return false;
     }
@@ -510,7 +588,7 @@ static bool board_insert_entry(struct board *board, const struct block_entry *en
     struct skiplist_place place = board_place_for(list, board_target_of(added), entry->key);
     if (!board_reserve(board, list, place, entry->code, 1, &plan)) {
         if (needs_leaf) {
-            board_make_small(board);
+            (void)board_make_small(board);
         }
         return false;
     }
@@ -642,9 +720,8 @@ enum board_status board_put(struct board *board, struct bytes name, uint64_t key
 static bool board_settle_step(struct board *board) {
     struct skiplist *list = &board->large->list;
     struct map *map = &board->large->map;
-    bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
-    if (!is_needed && !skiplist_has_detached(list) && map_is_small(map) && list->tags == NULL) {
-        board_make_small(board);
+    if (list->count <= SMALL_AGAIN_MAX && !skiplist_has_detached(list) && map_is_small(map) &&
+        list->tags == NULL && board_make_small(board)) {
         return false;
     }
     if (skiplist_may_compact(list) && nodes_compact_step(list, board_owner(board))) {
@@ -659,7 +736,7 @@ static inline bool board_settle(struct board *board) {
         return false;
     }
     const struct large_board *large = board->large;
-    bool is_settled = large->list.first != large->list.last && !map_is_unfinished(&large->map) &&
+    bool is_settled = large->list.count > SMALL_AGAIN_MAX && !map_is_unfinished(&large->map) &&
                       !skiplist_may_compact(&large->list);
     return !is_settled && board_settle_step(board);
 }
@@ -708,7 +785,7 @@ static void board_detach_range(struct board *board, uint32_t rank, uint32_t coun
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
     CHECK(rank <= board_count(board));
     CHECK(count <= board_count(board) - rank);
-    if (count >= DETACH_MIN) {
+    if (count >= DETACH_MIN && board->is_large) {
         board_detach_range(board, rank, count);
         board_settle(board);
         return;
@@ -825,12 +902,45 @@ static bool board_append_put_entry(struct leaf_fill *fill, const struct board *b
     return true;
 }
 
+/* May the only leaf of a small board take these entries, too? */
+static bool board_append_fits_small(const struct board *board, const struct leaf_fill *fill) {
+    const struct block *leaf = board->leaf;
+    bool has_long = leaf->long_count > 0;
+    for (uint32_t i = 0; i < fill->count && !has_long; i++) {
+        has_long = fill->entries[i].code == NAME_LONG;
+    }
+    return !has_long && leaf->count + fill->count <= BLOCK_ALONE_ENTRIES_MAX &&
+           leaf->heap_used + fill->heap <= BLOCK_ALONE_HEAP_MAX;
+}
+
+static bool board_append_to_leaf(struct board *board, const struct leaf_fill *fill) {
+    struct block *old = board->leaf;
+    struct block *leaf = block_create(old->count + fill->count, old->heap_used + fill->heap);
+    if (leaf == NULL) {
+        return false;
+    }
+    leaf->links = old->links;
+    block_copy(leaf, 0, old, 0, old->count);
+    for (uint32_t i = 0; i < fill->count; i++) {
+        CHECK(fill->entries[i].key <= block_keys(leaf)[leaf->count - 1]);
+        block_insert(leaf, leaf->count, &fill->entries[i]);
+    }
+    board->leaf = leaf;
+    memory_free(old);
+    return true;
+}
+
 /* Append a leaf. false: no memory. */
 static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
     struct skiplist own;
-    if (!board->is_large && board->leaf != NULL &&
-        !(is_indexed ? board_make_itself_large(board) : board_make_large(board))) {
-        return false;
+    if (!board->is_large && board->leaf != NULL) {
+        if (board_append_fits_small(board, fill)) {
+            return board_append_to_leaf(board, fill);
+        }
+        if (!(is_indexed ? board_make_itself_large(board)
+                         : board_make_large(board, BLOCK_ENTRIES_MAX))) {
+            return false;
+        }
     }
     struct skiplist *list = board_list(board, &own);
     is_indexed = is_indexed && board->is_large;
@@ -1045,13 +1155,15 @@ static void board_scan_fetch_node(const void *owner, uint32_t id) {
     }
 }
 
-/* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
-static uint64_t board_scan_match_tags(const struct block *block, uint32_t from, uint32_t last) {
+enum { SCAN_WINDOW = 64 };
+/* Bitmap of the entries of a leaf, from one on, whose tags admit a hash in the range. */
+static uint64_t board_scan_match_tags(const struct block *block, uint32_t first, uint32_t from,
+                                      uint32_t last) {
     uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
     uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
     uint64_t matches = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        matches |= (uint64_t)((uint8_t)(block_tag(block, i) - tag_first) <= width) << i;
+    for (uint32_t i = 0; i < SCAN_WINDOW && first + i < block->count; i++) {
+        matches |= (uint64_t)((uint8_t)(block_tag(block, first + i) - tag_first) <= width) << i;
     }
     return matches;
 }
@@ -1059,13 +1171,14 @@ static uint64_t board_scan_match_tags(const struct block *block, uint32_t from, 
 /* The state of one candidate in board_scan_find_members. */
 struct scan_leaf {
     const struct block *block;
+    uint32_t first; /* the entry that the first bit is of */
     uint64_t matches;
 };
 
 static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
                                    const struct scan_candidate *candidate, struct scan *scan) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
-        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        uint32_t index = leaf->first + (uint32_t)__builtin_ctzll(matches);
         uint32_t offset = block_offset(leaf->block, index);
         char room[NAME_TEXT_ROOM];
         struct bytes member = name_text(block_member(leaf->block, index, offset), room);
@@ -1098,7 +1211,7 @@ static void board_scan_find_members(const void *owner, const struct scan_candida
             continue;
         }
         leaves[i].matches =
-            board_scan_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
+            board_scan_match_tags(leaves[i].block, 0, candidates[i].from, candidates[i].last);
         for (uint64_t matches = leaves[i].matches; matches != 0; matches &= matches - 1) {
             uint32_t index = (uint32_t)__builtin_ctzll(matches);
             const char *member = block_heap(leaves[i].block) + block_offset(leaves[i].block, index);
@@ -1115,6 +1228,9 @@ static void board_scan_find_members(const void *owner, const struct scan_candida
 static bool board_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
     const struct block *block = scan->board->leaf;
     uint64_t bytes = 0;
+    if (block->count > SCAN_ITEMS_MAX) {
+        return false;
+    }
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         bytes += name_size(block_member(block, i, offset));
@@ -1150,9 +1266,11 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, const struct sca
         return scan_map(&scan, &board->large->map, cursor);
     }
     struct scan_leaf leaf = {.block = board->leaf};
-    leaf.matches = board_scan_match_tags(leaf.block, 0, UINT32_MAX);
     struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
-    board_scan_add_matches(board, &leaf, &all, &scan);
+    for (; leaf.first < leaf.block->count; leaf.first += SCAN_WINDOW) {
+        leaf.matches = board_scan_match_tags(leaf.block, leaf.first, 0, UINT32_MAX);
+        board_scan_add_matches(board, &leaf, &all, &scan);
+    }
     return scan_items(&scan);
 }
 
@@ -1161,7 +1279,7 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, const struct sca
 /* Check the tags, and that look-up finds every member at its place (so none is duplicated). */
 static const char *board_check_leaf(const struct board *board, uint32_t id) {
     const struct block *block = board_leaf(board, id);
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    uint64_t hashes[BLOCK_ALONE_ENTRIES_MAX];
     board_hash_members(board, block, 0, block->count, hashes);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {

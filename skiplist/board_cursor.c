@@ -146,6 +146,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
     uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
     uint32_t count = here < count_max ? here : count_max;
+    count = count < BOARD_RUN_MAX ? count : BOARD_RUN_MAX;
     /* A backward walk is positioned behind its next entry. */
     uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
     uint32_t last_size = is_best_first ? 0 : block_heap_size(block_code(block, cursor->index));

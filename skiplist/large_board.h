@@ -1,6 +1,6 @@
 /* What is inside a board, for those that read or change it: private to this room.
  *
- *     small   board -> leaf block                   one leaf, 24 bytes beside it
+ *     small   board -> leaf block                   one leaf of up to 240 entries, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
  * board.c looks up, changes, bulk-loads and scans, board_cursor.c iterates over ranks, lookup.c looks up many members
@@ -29,6 +29,7 @@ static inline struct skiplist *board_list(const struct board *board, struct skip
         return &board->large->list;
     }
     skiplist_init_leaf(own, board_is_latest(board), board->leaf);
+    own->is_small = true;
     return own;
 }
 
@@ -91,13 +92,14 @@ static inline struct board_stored board_entry_at(const struct block *block, uint
 
 /* ---- its life ---- */
 
-/* Convert a small board to a large one with the same leaf and an empty map. false: no memory; the
- * board is unchanged. */
-MUST_CHECK bool board_make_large(struct board *board);
-/* The same with its map filled. */
+/* Convert a small board to a large one with an empty map. Its leaf, if it is too large for that, is
+ * divided into leaves of so many entries. false: no memory; the board is unchanged. */
+MUST_CHECK bool board_make_large(struct board *board, uint32_t leaf_entries);
+/* The same with its map filled, and room in its leaves. */
 MUST_CHECK bool board_make_itself_large(struct board *board);
-/* Make a large board of at most one leaf, without tags, small. */
-void board_make_small(struct board *board);
+/* Make a large board without tags and remains small, if its members fit one leaf. false: they do not, or
+ * there is no memory; the board is unchanged. */
+bool board_make_small(struct board *board);
 /* Index all members of a large board whose map is empty. false: no memory. */
 MUST_CHECK bool board_fill_map(struct board *board);
 /* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the

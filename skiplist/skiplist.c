@@ -366,11 +366,10 @@ static enum plan_change skiplist_plan_change_for(const struct skiplist *list,
         return PLAN_FIRST;
     }
     const struct block *block = nodes_leaf(list, place.leaf);
-    if (block_has_room(block, code) && !block_is_full_for(block, code)) {
-        return PLAN_FITS;
-    }
-    if (!block_is_full_for(block, code)) {
-        return PLAN_GROW;
+    bool is_full =
+        list->is_small ? block_is_full_alone(block, code) : block_is_full_for(block, code);
+    if (!is_full) {
+        return block_has_room(block, code) ? PLAN_FITS : PLAN_GROW;
     }
     if (place.leaf == list->last && place.index == block->count) {
         return PLAN_AFTER;
@@ -940,6 +939,8 @@ static uint32_t skiplist_check_leaf(struct skiplist_check *check, uint32_t id, u
     if (!skiplist_check_block(check, block, "skiplist: a leaf is empty")) {
         return 0;
     }
+    skiplist_claim(check, check->list->is_small || !block_is_over(block),
+                   "skiplist: a leaf has more than it may beside others");
     skiplist_claim(check, block_keys(block)[0] <= check->last_key, "skiplist: keys increase");
     skiplist_claim(check, separator <= check->last_key,
                    "skiplist: a separator is above the last key");

@@ -71,6 +71,7 @@ struct skiplist {
     size_t memory_size;
     uint32_t detached; /* first of the detached subtrees; SKIPLIST_NONE: none */
     bool is_latest;    /* a new entry is placed before equal keys, not behind */
+    bool is_small;     /* its only leaf is alone (block_is_full_alone) */
     struct tags *tags; /* skiplist/sheet.h; NULL: no entry has ever had a value */
 };
 

@@ -315,7 +315,7 @@ static bool tags_make(struct board *board) {
     }
     board->large->list.tags = tags_begin(board);
     if (board->large->list.tags == NULL && !was_large) {
-        board_make_small(board);
+        (void)board_make_small(board);
     }
     return board->is_large && board->large->list.tags != NULL;
 }

@@ -60,7 +60,7 @@ job "leaderboard" {
       driver = "docker"
 
       config {
-        image   = "leaderboard:1.0.0"
+        image   = "leaderboard:1.0.0-rc1"
         ports   = ["redis"]
         command = "leaderboard-server"
         args    = ["/secrets/leaderboard.conf"]

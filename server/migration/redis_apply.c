@@ -24,6 +24,8 @@ void redis_apply_reset(struct redis_apply *apply) {
     apply->applied_count = 0;
     apply->skipped_count = 0;
     apply->skipped_used = 0;
+    apply->rounded = (struct rdb_rounded){.count = 0};
+    apply->load.value.rounded = (struct rdb_rounded){.count = 0};
     apply->error[0] = '\0';
     apply->question = REDIS_QUESTION_NONE;
     apply->has_keys = false;
@@ -225,7 +227,7 @@ struct zadd {
     bool is_new_only, is_existing_only, is_greater_only, is_less_only, is_increment;
     struct bytes name;
     struct registry_key *key; /* NULL: the board does not exist */
-    const struct layout *layout;
+    const struct board_options *options;
 };
 
 /* What a pair does to its member. */
@@ -264,13 +266,13 @@ static bool redis_apply_zadd_read_options(const struct request *request, struct 
     return is_fine;
 }
 
-/* As zsetAdd of Redis: does the member get another score, and which? */
+/* As zsetAdd of Redis: does the member get another score, and which? Not of scores with a fraction, which is not here. */
 static bool redis_apply_zadd_decide(const struct zadd *zadd, const struct board_member *member,
                                     double *score) {
     if (!member->is_there) {
         return !zadd->is_existing_only;
     }
-    double before = rdb_value_score(zadd->layout, member->key);
+    double before = rdb_value_score(zadd->options, member->key);
     if (zadd->is_new_only) {
         return false;
     }
@@ -286,16 +288,40 @@ static bool redis_apply_zadd_decide(const struct zadd *zadd, const struct board_
 static bool redis_apply_zadd_find_key(struct redis_apply *apply, const struct zadd *zadd,
                                       struct pair *pair, double score) {
     char why[RDB_VALUE_ERROR_MAX];
-    uint64_t ordinal;
-    if (rdb_value_find_ordinal(&zadd->layout->fields[0], score, &ordinal, why) != RDB_VALUE_OK) {
+    const struct layout *layout = &zadd->options->layout;
+    uint64_t key = pair->member.is_there ? pair->member.key : layout_zero_key(layout);
+    if (rdb_value_find_key(zadd->options, key, score, &key, &apply->rounded, why) != RDB_VALUE_OK) {
         return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
     }
-    uint64_t key = pair->member.is_there ? pair->member.key : layout_zero_key(zadd->layout);
-    key = layout_with_ordinal(zadd->layout, key, 0, ordinal);
-    if (layout_stamp(zadd->layout, key, apply->now_us, &pair->key) != LAYOUT_OK) {
-        layout_explain_time(zadd->layout, apply->now_us, why);
+    pair->key = key;
+    if (!rdb_value_says_time(zadd->options) &&
+        layout_stamp(layout, key, apply->now_us, &pair->key) != LAYOUT_OK) {
+        layout_explain_time(layout, apply->now_us, why);
         return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
     }
+    return true;
+}
+
+/* As redis_apply_zadd_decide, of a score with a fraction: a larger double is a better key, or the same one. */
+static bool redis_apply_zadd_decide_parts(struct redis_apply *apply, const struct zadd *zadd,
+                                          struct pair *pair, double score) {
+    const struct layout *layout = &zadd->options->layout;
+    const struct board_member *member = &pair->member;
+    double before = member->is_there ? rdb_value_score(zadd->options, member->key) : 0;
+    bool loses = member->is_there && ((zadd->is_greater_only && score < before) ||
+                                      (zadd->is_less_only && score >= before + 1));
+    if (loses || (member->is_there ? zadd->is_new_only : zadd->is_existing_only)) {
+        return true;
+    }
+    if (!redis_apply_zadd_find_key(apply, zadd, pair, score)) {
+        return false;
+    }
+    bool says_time = rdb_value_says_time(zadd->options);
+    uint64_t key = says_time ? member->key : layout_without_time(layout, member->key);
+    uint64_t after = says_time ? pair->key : layout_without_time(layout, pair->key);
+    pair->is_change = !member->is_there || (zadd->is_greater_only ? after > key
+                                            : zadd->is_less_only  ? after < key
+                                                                  : after != key);
     return true;
 }
 
@@ -314,6 +340,9 @@ static bool redis_apply_zadd_look_at(struct redis_apply *apply, const struct zad
     if (zadd->key != NULL) {
         board_look_up(&zadd->key->board, pair->member_name, NULL, &pair->member);
     }
+    if (zadd->options->fraction_ms != 0) {
+        return redis_apply_zadd_decide_parts(apply, zadd, pair, score);
+    }
     pair->is_change = redis_apply_zadd_decide(zadd, &pair->member, &score);
     return !pair->is_change || redis_apply_zadd_find_key(apply, zadd, pair, score);
 }
@@ -323,6 +352,7 @@ static bool redis_apply_zadd_take_pairs(struct redis_apply *apply, const struct 
                                         const struct request *request, uint32_t first,
                                         bool is_checked, bool *is_changed) {
     struct pair pair = {.is_change = false};
+    const struct rdb_rounded before = apply->rounded;
     for (uint32_t at = first; at < request->count; at += 2) {
         if (!redis_apply_zadd_look_at(apply, zadd, request, at, &pair) ||
             (is_checked && pair.is_change &&
@@ -331,6 +361,7 @@ static bool redis_apply_zadd_take_pairs(struct redis_apply *apply, const struct 
         }
         *is_changed |= is_checked && pair.is_change;
     }
+    apply->rounded = is_checked ? apply->rounded : before;
     return true;
 }
 
@@ -357,7 +388,9 @@ static bool redis_apply_zadd_choose(struct redis_apply *apply, const struct zadd
                                     const struct request *request, uint32_t first) {
     const struct scores_of_zadd scores = {.request = request, .first = first};
     const struct layout *layout = board_layout(&zadd->key->board);
-    if (redis_apply_zadd_judge(&scores, layout) == DECIMAL_OK) {
+    const struct board_options *given = registry_options(zadd->key);
+    if (given->is_packed || given->fraction_ms != 0 ||
+        redis_apply_zadd_judge(&scores, layout) == DECIMAL_OK) {
         return true;
     }
     const struct board_options *options =
@@ -389,7 +422,11 @@ static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
         registry_take_back(apply->registry, zadd->key);
         return redis_apply_fail_memory(apply);
     }
-    zadd->layout = board_layout(&zadd->key->board);
+    zadd->options = registry_options(zadd->key);
+    /* What is added to a fraction that is not here? */
+    if (zadd->is_increment && zadd->options->fraction_ms != 0 && !is_new) {
+        return redis_apply_ask(apply, zadd->name);
+    }
     bool is_fine = (request->count - first == 2 ||
                     redis_apply_zadd_take_pairs(apply, zadd, request, first, false, &is_changed)) &&
                    redis_apply_zadd_take_pairs(apply, zadd, request, first, true, &is_changed);
@@ -849,14 +886,21 @@ static bool redis_apply_merge_puts(struct redis_apply *apply, const struct board
     char room[NAME_TEXT_ROOM];
     struct board_cursor cursor;
     struct board_stored entry;
-    const struct zadd zadd = {.name = registry_name(key), .layout = board_layout(&key->board)};
+    const struct zadd zadd = {.name = registry_name(key), .options = registry_options(key)};
+    const struct board_options *from = board_options_of(board_layout(answer));
+    bool says_time = rdb_value_says_time(zadd.options);
     board_cursor_seek(answer, apply->merge.rank, &cursor);
     for (; count > 0 && board_cursor_read(&cursor, &entry); count--) {
         struct pair pair = {.member_name = name_text(entry.member, room)};
-        double score = rdb_value_score(board_layout(answer), entry.key);
         board_look_up(&key->board, pair.member_name, NULL, &pair.member);
-        if ((!pair.member.is_there || rdb_value_score(zadd.layout, pair.member.key) != score) &&
-            (!redis_apply_zadd_find_key(apply, &zadd, &pair, score) ||
+        pair.key = entry.key;
+        bool is_same =
+            pair.member.is_there && (says_time ? pair.member.key == entry.key
+                                               : rdb_value_score(zadd.options, pair.member.key) ==
+                                                     rdb_value_score(from, entry.key));
+        if (!is_same &&
+            ((!says_time &&
+              !redis_apply_zadd_find_key(apply, &zadd, &pair, rdb_value_score(from, entry.key))) ||
              !redis_apply_put(apply, key, &pair.member, pair.key))) {
             return false;
         }
@@ -871,10 +915,13 @@ static enum rdb_merge redis_apply_merge(void *context, struct rdb_load *load) {
     enum { MEMBERS_AT_ONCE = 256 };
     struct redis_apply *apply = context;
     uint64_t before = apply->database;
+    const struct board_options *loaded = board_options_of(board_layout(&load->board));
     struct registry_key *key =
         registry_find(apply->registry, (uint32_t)load->database, load->name, REDIS_APPLY_LONG_AGO);
     if (key == NULL || key->kind != REGISTRY_BOARD || load->kind != RDB_ZSET ||
-        !layout_keys_equal(board_layout(&key->board), board_layout(&load->board))) {
+        !layout_keys_equal(board_layout(&key->board), board_layout(&load->board)) ||
+        registry_options(key)->is_packed != loaded->is_packed ||
+        registry_options(key)->fraction_ms != loaded->fraction_ms) {
         return RDB_MERGE_REPLACES;
     }
     if (!apply->merge.has_removed) {

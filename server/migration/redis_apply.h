@@ -12,6 +12,8 @@
  * - Of every other write only the keys are of interest: which ones, the source says (COMMAND INFO, and COMMAND
  *   GETKEYSANDFLAGS where that is not enough). Those that may hold a sorted set or a hash are asked for (redis_ask.h).
  *   From then on, until the answer is reached in the stream, commands do nothing to them: the answer has it all.
+ * - Where a `board` line says that doubles are packed (server/rdb/rdb_value.h), a key has the same members and what the
+ *   doubles say. What is added to a score with a fraction that is not kept here is asked for.
  * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
  *   LIMIT and what a layout cannot hold are errors.
  * - Keys of other types do not exist here: commands for them are counted and passed over.
@@ -68,6 +70,7 @@ struct redis_apply {
     uint64_t offset;           /* of the source, before the command that is applied */
     uint64_t database;         /* of the source; may be one that is not here */
     uint64_t applied_count, skipped_count;
+    struct rdb_rounded rounded; /* of commands; that of values is in load */
     struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
     uint32_t skipped_used;
     char error[REDIS_APPLY_ERROR_MAX];

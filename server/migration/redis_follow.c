@@ -26,6 +26,7 @@ struct redis_follow {
     struct registry *dropped; /* is freed in steps */
     bool is_on;               /* also while it is stopped by an error */
     bool has_stream;
+    bool has_told_rounded;          /* what doubles have lost, of this copy */
     struct redis_position position; /* as it is in the keys; id "": it is not */
 };
 
@@ -143,6 +144,7 @@ void redis_follow_begin(struct redis_follow *follow) {
     redis_follow_end(follow);
     follow->is_on = true;
     follow->has_stream = true;
+    follow->has_told_rounded = false;
     replication->error[0] = '\0';
     redis_stream_init(&follow->stream, follow->server, disk_random_id());
     redis_ask_init(&follow->ask, &follow->stream, follow->loop, redis_follow_wake, follow);
@@ -237,6 +239,7 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
     struct redis_spool *spool = follow->spool;
     if (follow->receive.is_restarted) {
         follow->receive.is_restarted = false;
+        follow->has_told_rounded = false;
         redis_follow_free_later(follow);
         redis_ask_close(&follow->ask);
         follow->ask.retry_at_ms = 0;
@@ -265,6 +268,31 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
         return false;
     }
     return taken > 0 || !stream->is_held;
+}
+
+/* ---- what doubles have lost ---- */
+
+static struct rdb_rounded redis_follow_rounded(const struct redis_follow *follow) {
+    const struct redis_stream *stream = &follow->stream;
+    struct rdb_rounded rounded = stream->load.value.rounded;
+    rdb_value_add_rounded(&rounded, &stream->apply.rounded);
+    rdb_value_add_rounded(&rounded, &stream->apply.load.value.rounded);
+    return rounded;
+}
+
+/* Once in a copy and what follows it. */
+static void redis_follow_tell_rounded(struct redis_follow *follow) {
+    char text[RDB_ROUNDED_TEXT_MAX];
+    const struct rdb_rounded rounded = redis_follow_rounded(follow);
+    if (follow->stream.state == REDIS_STREAM_FOLLOWS && !follow->has_told_rounded &&
+        rounded.count > 0) {
+        follow->has_told_rounded = true;
+        rdb_value_print_rounded(&rounded, text);
+        log_write(LOG_NOTICE,
+                  "replication: some scores are packed into more digits than the double of a Redis "
+                  "has: what is gone there is gone here %s",
+                  text);
+    }
 }
 
 /* What cannot be received, and what has come as a whole, but is not loaded. */
@@ -333,6 +361,7 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     }
     has_more |= ask->has_work;
     redis_follow_show(follow);
+    redis_follow_tell_rounded(follow);
     redis_follow_write_position(follow);
     master_link_read_on(follow->link);
     return has_more && !is_held;
@@ -480,6 +509,13 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     redis_follow_put(out, "source_copied_fields:%" PRIu64, load->field_count);
     redis_follow_put(out, "source_copied_bans:%" PRIu64, load->ban_count);
     redis_follow_print_passed(load, out);
+    const struct rdb_rounded rounded = redis_follow_rounded(follow);
+    if (rounded.taken_count > 0) {
+        redis_follow_put(out, "source_packed_scores:%" PRIu64, rounded.taken_count);
+        redis_follow_put(out, "source_rounded_scores:%" PRIu64, rounded.count);
+        redis_follow_put(out, "source_rounded_fields:%" PRIu64, rounded.field_count);
+        redis_follow_put(out, "source_rounded_within_ms:%" PRIu64, (rounded.time_us + 999) / 1000);
+    }
     redis_follow_put(out, "source_applied_commands:%" PRIu64, stream->apply.applied_count);
     redis_follow_put(out, "source_skipped_commands:%" PRIu64, stream->apply.skipped_count);
     for (uint32_t i = 0; i < stream->apply.skipped_used; i++) {

@@ -1,6 +1,8 @@
 /* See rdb_value.h. */
 #include "server/rdb/rdb_value.h"
 
+#include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,8 +213,14 @@ static void rdb_value_advise(struct bytes text, char *error) {
 }
 
 /* A quotient of two exact doubles is rounded once, as strtod rounds the text. */
-double rdb_value_score(const struct layout *layout, uint64_t key) {
+double rdb_value_score(const struct board_options *options, uint64_t key) {
+    const struct layout *layout = &options->layout;
     const struct layout_field *field = &layout->fields[0];
+    if (options->is_packed) {
+        char packed[BYTES_INTEGER_TEXT_MAX + 1];
+        packed[layout_key_print(layout, key, packed)] = '\0';
+        return strtod(packed, NULL);
+    }
     struct decimal decimal =
         layout_field_decimal_at(field, layout_ordinal(layout, key, 0), field->decay.epoch_us);
     double score;
@@ -239,7 +247,9 @@ void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout) 
 enum rdb_value_status rdb_value_begin_board(struct rdb_value *value, const struct layout *layout,
                                             int64_t now_us, char *error) {
     rdb_value_begin_keys(value, layout);
-    if (layout_stamp(layout, layout_zero_key(layout), now_us, &value->base) != LAYOUT_OK) {
+    value->base = layout_zero_key(layout);
+    if (!rdb_value_says_time(board_options_of(layout)) &&
+        layout_stamp(layout, value->base, now_us, &value->base) != LAYOUT_OK) {
         layout_explain_time(layout, now_us, error);
         return RDB_VALUE_REFUSED;
     }
@@ -256,8 +266,9 @@ static int rdb_value_compare(const struct board_entry *a, const struct board_ent
     return is_ascending ? order : -order;
 }
 
+/* A larger packed key is better, whatever its fields. */
 static bool rdb_value_is_ascending(const struct rdb_value *value) {
-    return value->layout->fields[0].is_ascending;
+    return value->layout->fields[0].is_ascending && !board_options_of(value->layout)->is_packed;
 }
 
 static enum rdb_value_status rdb_value_put(struct rdb_value *value, struct bytes member,
@@ -308,22 +319,142 @@ enum decimal_status rdb_value_judge_score(const struct layout_field *field, doub
                : status;
 }
 
+/* ---- doubles that are taken apart ---- */
+
+void rdb_value_add_rounded(struct rdb_rounded *rounded, const struct rdb_rounded *more) {
+    rounded->taken_count += more->taken_count;
+    rounded->count += more->count;
+    rounded->field_count += more->field_count;
+    rounded->time_us = more->time_us > rounded->time_us ? more->time_us : rounded->time_us;
+}
+
+void rdb_value_print_rounded(const struct rdb_rounded *rounded, char *out) {
+    snprintf(out, RDB_ROUNDED_TEXT_MAX,
+             "packed=%" PRIu64 " rounded=%" PRIu64 " rounded_fields=%" PRIu64 " within_ms=%" PRIu64,
+             rounded->taken_count, rounded->count, rounded->field_count,
+             (rounded->time_us + 999) / 1000);
+}
+
+/* From 2^53 on doubles are 2, 4, 8 ... apart: so many low bits of the key are gone. */
+static enum rdb_value_status rdb_value_find_packed(const struct layout *layout, double score,
+                                                   uint64_t *key, struct rdb_rounded *rounded,
+                                                   char *error) {
+    char text[RDB_SCORE_TEXT_MAX];
+    struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
+    if (!layout_key_parse(layout, bytes, key)) {
+        layout_explain_key(layout, bytes, error);
+        return RDB_VALUE_REFUSED;
+    }
+    int exponent;
+    (void)frexp(score, &exponent);
+    rounded->taken_count = 1;
+    if (exponent > DBL_MANT_DIG) {
+        unsigned lost = (unsigned)(exponent - DBL_MANT_DIG);
+        unsigned of_time = lost < layout->time.bits ? lost : layout->time.bits;
+        rounded->count = 1;
+        rounded->field_count = lost > layout->time.bits;
+        rounded->time_us = of_time > 0 ? (uint64_t)layout->time.unit_us << of_time : 0;
+    }
+    return RDB_VALUE_OK;
+}
+
+/* Without the library of mathematics. */
+static double rdb_value_floor(double number) {
+    if (!(fabs(number) < (double)EXACT_MAGNITUDE)) {
+        return number;
+    }
+    double whole = (double)(int64_t)number;
+    return whole > number ? whole - 1 : whole;
+}
+
+/* From a double's magnitude to the next one. */
+static double rdb_value_apart(double number) {
+    double magnitude = fabs(number);
+    double next = magnitude;
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits++;
+    memcpy(&next, &bits, sizeof next);
+    return next - magnitude;
+}
+
+/* Fractions have ten decimals, and less where the score leaves a double fewer digits. A time is right to the second as
+ * long as both together are less than half a second. */
+static enum rdb_value_status rdb_value_find_parts(const struct board_options *options,
+                                                  uint64_t base, double number, uint64_t *key,
+                                                  struct rdb_rounded *rounded, char *error) {
+    static const double decimals = 1e-10;
+    static const int64_t second_us = 1000000;
+    const struct layout *layout = &options->layout;
+    double score = rdb_value_floor(number);
+    uint64_t ordinal;
+    if (rdb_value_find_ordinal(&layout->fields[0], score, &ordinal, error) != RDB_VALUE_OK) {
+        return RDB_VALUE_REFUSED;
+    }
+    *key = layout_with_ordinal(layout, base, 0, ordinal);
+    rounded->taken_count = 1;
+    if (options->fraction_ms == BOARD_FRACTION_IS_NOTHING) {
+        return RDB_VALUE_OK;
+    }
+    double far_s = (double)options->fraction_ms / 1000;
+    int64_t time_us = (int64_t)((1 - (number - score)) * far_s + 0.5) * second_us;
+    if (layout_stamp(layout, *key, time_us, key) != LAYOUT_OK) {
+        layout_explain_time(layout, time_us, error);
+        return RDB_VALUE_REFUSED;
+    }
+    double within_s = (rdb_value_apart(number) + decimals) * far_s;
+    if (within_s > 0.5) {
+        rounded->count = 1;
+        rounded->time_us = (uint64_t)(within_s * (double)second_us);
+    }
+    return RDB_VALUE_OK;
+}
+
+static bool rdb_value_takes_apart(const struct board_options *options) {
+    return options->is_packed || options->fraction_ms != 0;
+}
+
+enum rdb_value_status rdb_value_find_key(const struct board_options *options, uint64_t base,
+                                         double score, uint64_t *key, struct rdb_rounded *rounded,
+                                         char *error) {
+    struct rdb_rounded one = {.count = 0};
+    uint64_t ordinal;
+    enum rdb_value_status status;
+    if (options->is_packed) {
+        status = rdb_value_find_packed(&options->layout, score, key, &one, error);
+    } else if (options->fraction_ms != 0) {
+        status = rdb_value_find_parts(options, base, score, key, &one, error);
+    } else {
+        status = rdb_value_find_ordinal(&options->layout.fields[0], score, &ordinal, error);
+        if (status == RDB_VALUE_OK) {
+            *key = layout_with_ordinal(&options->layout, base, 0, ordinal);
+        }
+    }
+    if (status == RDB_VALUE_OK && rounded != NULL && one.taken_count > 0) {
+        rdb_value_add_rounded(rounded, &one);
+    }
+    return status;
+}
+
 enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                           double score, char *error) {
-    uint64_t ordinal;
-    enum rdb_value_status found =
-        rdb_value_find_ordinal(&value->layout->fields[0], score, &ordinal, error);
-    if (found != RDB_VALUE_OK) {
-        return found;
-    }
+    const struct board_options *options = board_options_of(value->layout);
+    uint64_t key;
     enum rdb_value_status status =
-        rdb_value_put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
+        rdb_value_find_key(options, value->base, score, &key, &value->rounded, error);
+    if (status == RDB_VALUE_OK) {
+        status = rdb_value_put(value, member, key);
+    }
     if (status == RDB_VALUE_OK && value->count > 1) {
         const struct board_entry *last = &value->entries[value->count - 1];
-        int order = rdb_value_compare(last - 1, last, rdb_value_is_ascending(value));
+        /* Within a second its fraction still says who was first. */
+        int order = options->fraction_ms != 0 && score != value->score
+                        ? (score < value->score ? -1 : 1)
+                        : rdb_value_compare(last - 1, last, rdb_value_is_ascending(value));
         value->is_in_order &= order < 0;
         value->is_in_reverse &= order > 0;
     }
+    value->score = score;
     return status;
 }
 
@@ -363,6 +494,9 @@ enum rdb_value_status rdb_value_choose(struct rdb_value *value, struct registry 
                                        struct bytes name, double score, int64_t now_us,
                                        struct board *board, char *error) {
     const struct value_and_score scores = {.value = value, .score = score};
+    if (rdb_value_takes_apart(board_options_of(value->layout))) {
+        return RDB_VALUE_REFUSED;
+    }
     const struct board_options *options =
         registry_options_taking(registry, name, rdb_value_judge, &scores);
     struct board other;

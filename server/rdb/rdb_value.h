@@ -9,6 +9,14 @@
  * arrival: on a board where higher is better ZREVRANGE lists it as Redis does, and ZRANGE too; so it is
  * with ZRANGE where lower is better. All members have the time of the import.
  *
+ * A board of a `board` line with PACKED or SCORE+FRACTION takes the doubles apart:
+ *
+ *     PACKED              215575316911          -> the key of the layout that LB.ADD ... PACKED 215575316911 puts
+ *     SCORE+FRACTION t    120 + (1 - time / t)  -> score 120, reached at that time, to the second
+ *     SCORE+FRACTION      120.0000005           -> score 120
+ *
+ * What a double cannot hold of them is counted: rounded.
+ *
  * Memory is taken for what has been put, and kept for the next value. */
 #ifndef SERVER_RDB_VALUE_H
 #define SERVER_RDB_VALUE_H
@@ -29,6 +37,18 @@ enum rdb_value_status {
     RDB_VALUE_TAGS_FULL, /* a tag has more different values than its bits allow; of value->culprit */
 };
 
+/* Doubles that were taken apart, and what they had lost, at the most. */
+struct rdb_rounded {
+    uint64_t taken_count; /* of all */
+    uint64_t count;       /* of these: so large that digits at their end may be gone */
+    uint64_t field_count; /* of these: not only of the time */
+    uint64_t time_us;     /* times are right within this */
+};
+void rdb_value_add_rounded(struct rdb_rounded *rounded, const struct rdb_rounded *more);
+/* "packed=5 rounded=2 rounded_fields=0 within_ms=1024" */
+enum { RDB_ROUNDED_TEXT_MAX = 128 };
+void rdb_value_print_rounded(const struct rdb_rounded *rounded, char *out);
+
 /* A board while it is filled. */
 struct rdb_fill {
     struct board *board;
@@ -45,7 +65,9 @@ struct rdb_value {
     struct board_entry *entries; /* members are in the chunks */
     uint32_t count, capacity;
     struct bytes *tags; /* of the entries, packed, in the chunks; NULL: none has any yet */
+    double score;       /* that was put last */
     bool is_in_order, is_in_reverse; /* as the board wants it */
+    struct rdb_rounded rounded;      /* of all boards */
     struct bytes culprit;
     struct rdb_fill fill;
     struct rdb_chunk *chunks;
@@ -58,7 +80,8 @@ struct rdb_value {
 void rdb_value_init(struct rdb_value *value, uint64_t seed);
 void rdb_value_deinit(struct rdb_value *value);
 
-/* layout: borrowed until the end. REFUSED: it has no room for the time. Discards what was put before. */
+/* layout: of a board of a registry, whose options say what its doubles are; borrowed until the end. REFUSED: it has no
+ * room for the time. Discards what was put before. */
 MUST_CHECK enum rdb_value_status rdb_value_begin_board(struct rdb_value *value,
                                                        const struct layout *layout, int64_t now_us,
                                                        char *error);
@@ -71,12 +94,21 @@ MUST_CHECK enum rdb_value_status rdb_value_find_ordinal(const struct layout_fiel
                                                         char *error);
 /* DECIMAL_OK, or why it cannot. */
 enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score);
-/* With that ordinal in the first field. */
+/* Is the time part of the double? Else other fields and the present time go with it. */
+static inline bool rdb_value_says_time(const struct board_options *options) {
+    return options->is_packed || options->fraction_ms > BOARD_FRACTION_IS_NOTHING;
+}
+/* The key of a double on a board with these options. base: the fields that it does not say. *rounded is added to; NULL:
+ * nobody counts. OK or REFUSED. */
+MUST_CHECK enum rdb_value_status rdb_value_find_key(const struct board_options *options,
+                                                    uint64_t base, double score, uint64_t *key,
+                                                    struct rdb_rounded *rounded, char *error);
+/* With that key. */
 MUST_CHECK enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                                      double score, char *error);
 /* After REFUSED: *board, which is empty, and what was put become those of the first layout that the registry has for
  * this name and that takes this score, too. REFUSED: there is none other; nothing has changed, but error says what
- * the best of them has against the score. */
+ * the best of them has against the score. Where doubles are taken apart there is one layout, and error stays. */
 MUST_CHECK enum rdb_value_status rdb_value_choose(struct rdb_value *value,
                                                   struct registry *registry, struct bytes name,
                                                   double score, int64_t now_us, struct board *board,
@@ -102,8 +134,8 @@ MUST_CHECK enum rdb_value_status rdb_value_put_field(struct rdb_value *value, st
 /* value->hash is then whole; whoever takes it zeroes it there. */
 MUST_CHECK enum rdb_value_status rdb_value_end_hash(struct rdb_value *value);
 
-/* The double of a key's first field: the very one that was put. */
-double rdb_value_score(const struct layout *layout, uint64_t key);
+/* The double of a key: the very one that was put, but for SCORE+FRACTION, where it is the score alone. */
+double rdb_value_score(const struct board_options *options, uint64_t key);
 /* The shortest decimal text that is this double. Returns its size. */
 enum { RDB_SCORE_TEXT_MAX = 40 };
 size_t rdb_value_print_score(double score, char *out);

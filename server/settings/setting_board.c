@@ -223,7 +223,7 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     if (option_count == 0) {
         return true;
     }
-    return setting_options_parse(SETTING_TAKES_OPTIONS, options, option_count, rule->own, NULL,
+    return setting_options_parse(SETTING_TAKES_LINE, options, option_count, rule->own, NULL,
                                  in->reason) &&
            (setting_board_keep_tags(rule, &rule->own->layout.tags) ||
             setting_words_fail(in->reason, "out of memory"));
@@ -463,6 +463,12 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
         }
     }
     rule->options = rule->own != NULL ? rule->own : &found->options;
+    if (rule->options->is_packed && rule->options->period.unit != PERIOD_NONE) {
+        return setting_words_fail(reason,
+                                  "PACKED and PERIOD exclude each other: a PERIOD moves the "
+                                  "START of times that are packed already. LB.ALTER gives "
+                                  "the board its PERIOD after the move");
+    }
     return setting_options_check(rule->options, reason);
 }
 

@@ -22,7 +22,7 @@ static const struct {
     [BOARD_FORM_TIME] = {"a ", "not a"},         [BOARD_FORM_AGE] = {"a ", "not a valid"},
     [BOARD_FORM_UNIT] = {"", "unknown: use"},    [BOARD_FORM_WEEKDAY] = {"a ", "not a"},
     [BOARD_FORM_DATE] = {"a ", "not a"},         [BOARD_FORM_ZONE] = {"an ", "not a valid"},
-    [BOARD_FORM_WINDOW] = {"a ", "not a valid"},
+    [BOARD_FORM_WINDOW] = {"a ", "not a valid"}, [BOARD_FORM_FRACTION] = {"a ", "not a"},
 };
 
 static const struct {
@@ -102,6 +102,11 @@ static bool setting_options_parse_value(const struct board_option *option, struc
     case BOARD_FORM_FLAG:
     case BOARD_FORM_POINTER:
         break;
+    case BOARD_FORM_FRACTION:
+        is_fine = timestamp_parse(word, &time_us);
+        *value = time_us / 1000;
+        return is_fine && *value > BOARD_FRACTION_IS_NOTHING &&
+               board_options_may_be(option, *value);
     }
     return setting_options_parse_number(option, word, value);
 }
@@ -194,12 +199,21 @@ static const struct board_option *setting_options_find(struct bytes word,
         const struct board_option *option = &board_options[i];
         bool is_taken = option->is_state       ? takes == SETTING_TAKES_STATE
                         : option->is_of_league ? takes == SETTING_TAKES_LEAGUE
-                                               : true;
+                        : option->is_of_line
+                            ? takes == SETTING_TAKES_LINE || takes == SETTING_TAKES_STATE
+                            : true;
         if (option->word != NULL && is_taken && bytes_is(word, option->word)) {
             return option;
         }
     }
     return NULL;
+}
+
+/* Does another option begin here, or is there no word? */
+static bool setting_options_end(const struct parsing *parsing, const struct bytes *words,
+                                size_t word_count, size_t at) {
+    return at >= word_count || bytes_is(words[at], "TAG") ||
+           setting_options_find(words[at], parsing->takes) != NULL;
 }
 
 /* WINDOW n SUM|BEST: *size words. Where the window is does not change. Of a board that has one, n alone, where
@@ -210,9 +224,7 @@ static bool setting_options_parse_window(const struct parsing *parsing,
                                          size_t *size) {
     struct board_window *window = &parsing->options->window;
     int64_t value;
-    bool is_alone = word_count == 2 ||
-                    (word_count > 2 && (setting_options_find(words[2], parsing->takes) != NULL ||
-                                        bytes_is(words[2], "TAG")));
+    bool is_alone = word_count >= 2 && setting_options_end(parsing, words, word_count, 2);
     *size = is_alone ? 2 : 3;
     if (word_count < 2 || (is_alone && window->count == 0)) {
         return setting_words_fail(parsing->reason,
@@ -260,6 +272,10 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return setting_options_parse_tag(parsing, words, word_count);
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
+    if (option == NULL && setting_options_find(words[0], SETTING_TAKES_LINE) != NULL) {
+        return setting_words_fail(reason, "%s is for `board` lines of leaderboard.conf",
+                                  setting_options_find(words[0], SETTING_TAKES_LINE)->word);
+    }
     if (option == NULL) {
         bool is_of_layout = bytes_is(words[0], "FIELD") || bytes_is(words[0], "TIME") ||
                             bytes_is(words[0], "LAYOUT");
@@ -290,6 +306,11 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
     }
     if (option == &board_options[BOARD_OPTION_LEAGUE]) {
         return setting_options_parse_league(parsing, option, words, word_count, size);
+    }
+    if (option->form == BOARD_FORM_FRACTION && setting_options_end(parsing, words, word_count, 1)) {
+        *size = 1;
+        board_options_set(option, options, parsing->state, BOARD_FRACTION_IS_NOTHING);
+        return true;
     }
     *size = 2;
     if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
@@ -434,6 +455,7 @@ size_t setting_options_print_one(const struct board_option *option,
     case BOARD_FORM_HOUR:
     case BOARD_FORM_TIME:
     case BOARD_FORM_WINDOW:
+    case BOARD_FORM_FRACTION:
         return bytes_print_i64(out, value);
     }
     return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%s", text);
@@ -455,8 +477,10 @@ size_t setting_options_print(const struct board_options *options, const struct b
             continue;
         }
         size += (size_t)snprintf(out + size, SETTING_OPTION_TEXT_MAX, " %s", option->word);
-        for (size_t more = i; option->form != BOARD_FORM_FLAG && more < BOARD_OPTION_COUNT &&
-                              (more == i || board_options[more].is_more);
+        bool is_alone = option->form == BOARD_FORM_FLAG ||
+                        (option->form == BOARD_FORM_FRACTION && value == BOARD_FRACTION_IS_NOTHING);
+        for (size_t more = i;
+             !is_alone && more < BOARD_OPTION_COUNT && (more == i || board_options[more].is_more);
              more++) {
             out[size++] = ' ';
             size +=
@@ -474,6 +498,10 @@ size_t setting_options_print(const struct board_options *options, const struct b
 
 bool setting_options_check(const struct board_options *options, char *reason) {
     const struct layout_time *time = &options->layout.time;
+    const char *doubles = board_options_refuse_doubles(options);
+    if (doubles != NULL) {
+        return setting_words_fail(reason, "%s", doubles);
+    }
     if (options->stale_ms > 0 && time->bits == 0) {
         return setting_words_fail(reason, "STALE requires a layout with a TIME");
     }

@@ -76,7 +76,6 @@ const struct setting_redis setting_redis_table[] = {
     {"busy-reply-threshold lua-replicate-commands lua-time-limit enable-debug-command "
      "enable-module-command enable-protected-configs gopher-enabled",
      NULL, "there are no scripts, modules and DEBUG, and what is fixed stays fixed"},
-    {"tracking-table-max-keys", NULL, "no keys are tracked"},
     {"shutdown-timeout", NULL, "shutdown-drain-timeout says how long the end may take"},
     {"shutdown-on-sigint shutdown-on-sigterm", "default",
      "signals end the server as SHUTDOWN without words does"},

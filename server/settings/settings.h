@@ -311,9 +311,14 @@ void setting_board_explain(const struct settings *settings, struct bytes name, c
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_OPTIONS BOARD_OPTIONS(BOARD_OPTION_LINE) "[TAG name bits ...]"
-/* Beside these: what else options hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
+/* Beside these: what is said on `board` lines alone; what else options hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
  * options of rooms, whose league then has what they say of it. */
-enum setting_takes { SETTING_TAKES_OPTIONS, SETTING_TAKES_STATE, SETTING_TAKES_LEAGUE };
+enum setting_takes {
+    SETTING_TAKES_OPTIONS,
+    SETTING_TAKES_LINE,
+    SETTING_TAKES_STATE,
+    SETTING_TAKES_LEAGUE
+};
 /* Parse options into *options, which may be those of a living board; the other fields stay. CAP,
  * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
  * false *options is unchanged, and reason

@@ -2,7 +2,7 @@
  * action (usually a core dump, as far as RLIMIT_CORE allows).
  *
  *     2026-11-21T10:59:01.250000Z warning fatal signal=SIGSEGV code=1 address=0x10 command=zadd
- *     version=1.0.0 build="gcc 13.2.0" pid=4711                                     (one line)
+ *     version=1.0.0-rc1 build="gcc 13.2.0" pid=4711                                     (one line)
  *     ... warning report build_id=62e5... thread="leaderboard-ser" uptime_s=86400
  *     ... warning report command=zadd args=4 sizes=4,5,2,8 client=7 addr=10.0.0.9:50412
  *         user="default" db=0                                                       (one line)

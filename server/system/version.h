@@ -3,7 +3,7 @@
 #define SERVER_VERSION_H
 
 #define SERVER_NAME    "leaderboard"
-#define SERVER_VERSION "1.0.0"
+#define SERVER_VERSION "1.0.0-rc1"
 /* The commit that was built: the build gives it to main.c, and to nothing else, so that a new commit
  * compiles one file. */
 #ifndef SERVER_COMMIT

@@ -378,6 +378,14 @@ static void import_rdb_tell(const struct dump *dump) {
     if (load->ban_count > 0) {
         printf("bans of the module: %llu members\n", (unsigned long long)load->ban_count);
     }
+    if (load->value.rounded.taken_count > 0) {
+        char text[RDB_ROUNDED_TEXT_MAX];
+        rdb_value_print_rounded(&load->value.rounded, text);
+        printf("scores taken apart: %s%s\n", text,
+               load->value.rounded.count > 0
+                   ? " (rounded: packed into more digits than the double of a Redis has)"
+                   : "");
+    }
     import_rdb_tell_skipped(load);
     if (load->expired_count > 0) {
         printf("expired: %llu keys\n", (unsigned long long)load->expired_count);

@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 96,
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 104,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */
@@ -69,7 +69,7 @@ void board_options_set(const struct board_option *option, struct board_options *
     } else {
         memcpy(at, &value, option->size);
     }
-    if (option->form == BOARD_FORM_ZONE) {
+    if (option->form == BOARD_FORM_ZONE && options != NULL) {
         options->period.zone = NULL;
     }
 }
@@ -112,6 +112,9 @@ bool board_options_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_WINDOW:
         return option->is_of_league || value == option->usual ||
                (value >= option->minimum && value <= option->maximum);
+    case BOARD_FORM_FRACTION:
+        return value == BOARD_FRACTION_IS_NOTHING ||
+               (value >= BOARD_FRACTION_MIN_MS && value <= BOARD_FRACTION_MAX_MS);
     case BOARD_FORM_TIME:
     case BOARD_FORM_AGE:
     case BOARD_FORM_UNIT:
@@ -130,6 +133,29 @@ size_t board_options_find(uint8_t code) {
         i++;
     }
     return i;
+}
+
+const char *board_options_refuse_doubles(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    const struct layout_field *lead = &layout->fields[0];
+    bool has_doubles = false;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        has_doubles |= layout->fields[i].is_double;
+    }
+    if (options->is_packed && options->fraction_ms != 0) {
+        return "PACKED and SCORE+FRACTION exclude each other";
+    }
+    if (options->is_packed && (has_doubles || layout_field_decays(lead))) {
+        return "PACKED needs a layout without DOUBLE and DECAY: packed keys have whole numbers";
+    }
+    if (options->fraction_ms != 0 && (lead->is_ascending || layout_field_decays(lead))) {
+        return "SCORE+FRACTION needs a first field without ASC and DECAY: the larger double ranks "
+               "better";
+    }
+    return options->fraction_ms > BOARD_FRACTION_IS_NOTHING &&
+                   (layout->time.bits == 0 || layout->time.is_latest)
+               ? "SCORE+FRACTION with a time needs a layout with a TIME, without LATEST"
+               : NULL;
 }
 
 const struct board_option *board_options_find_alone(const struct board_options *options) {
@@ -537,6 +563,7 @@ static bool board_options_are_right(const struct board_options *options) {
     }
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
+           board_options_refuse_doubles(options) == NULL &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&

@@ -36,6 +36,11 @@ enum {
     BOARD_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
 };
 
+/* Of fraction_ms; times are from 2000 on, so that seconds are not taken for milliseconds. */
+#define BOARD_FRACTION_IS_NOTHING 1
+#define BOARD_FRACTION_MIN_MS     INT64_C(946684800000)
+#define BOARD_FRACTION_MAX_MS     (INT64_MAX / 2000)
+
 #define BOARD_STALE_MAX_MS (INT64_C(1000000) * 86400 * 1000)
 
 /* Of the board that keeps the members of a league (skiplist/keyspace/league.h). room 0: of any other
@@ -72,6 +77,9 @@ struct board_options {
     int64_t stale_ms;        /* a member whose time is longer ago leaves; 0: none; needs a TIME */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
+    /* SCORE+FRACTION t: behind the point of a Redis's double is 1 - time / t. BOARD_FRACTION_IS_NOTHING: no time. 0: the
+     * double is a score. */
+    int64_t fraction_ms;
     struct board_league league;
     struct board_window window;
     uint32_t cap;               /* number of best members that the board keeps; 0: all */
@@ -84,8 +92,8 @@ struct board_options {
     bool copies;     /* COPY: archives are copies, and the board goes on; needs a PERIOD */
     bool is_archive; /* of a period that has ended: it is to be settled */
     uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
-    uint8_t unused;
-    uint32_t index; /* in the set; this and the following fields are private to the set */
+    bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
+    uint32_t index;  /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
@@ -260,8 +268,9 @@ enum board_option_form {
     BOARD_FORM_WEEKDAY,
     BOARD_FORM_DATE,
     BOARD_FORM_ZONE,
-    BOARD_FORM_WINDOW,  /* a number, and what the periods are to it */
-    BOARD_FORM_POINTER, /* a zone with a name */
+    BOARD_FORM_WINDOW,   /* a number, and what the periods are to it */
+    BOARD_FORM_FRACTION, /* a time, or nothing */
+    BOARD_FORM_POINTER,  /* a zone with a name */
 };
 
 /* What else must be there; without it the value is 0. */
@@ -294,6 +303,7 @@ struct board_option {
     bool is_state;     /* not said by the board's owner: only read back from an export */
     bool is_of_state;  /* its value is in struct board_state */
     bool is_of_league; /* a word of LB.LEAGUE CREATE */
+    bool is_of_line;   /* a word of `board` lines alone: what the values of a Redis mean */
     bool is_kept;      /* by an archive, from its board */
     bool is_more;      /* another value of the option before, and given behind it */
     bool is_other;     /* another word for another value of the row before */
@@ -375,6 +385,12 @@ struct board_option {
         .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
+    /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
+    ROW(PACKED, is_packed, "[PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,    \
+        .form = BOARD_FORM_FLAG, .value = 1)                                                       \
+    ROW(FRACTION, fraction_ms, " | SCORE+FRACTION [t]] ", "", "", .code = 38,                      \
+        .word = "SCORE+FRACTION", .is_of_line = true, .form = BOARD_FORM_FRACTION,                 \
+        .wanted = "time from 2000 on: ISO 8601 with an offset, or unix milliseconds")              \
     /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
     ROW(LEAGUE, league.room, "", "", "", .code = 21, .word = "LEAGUE", .form = BOARD_FORM_NUMBER,  \
         .wanted = "number", .maximum = UINT16_MAX, .is_state = true)                               \
@@ -486,6 +502,8 @@ bool board_options_may_be(const struct board_option *option, int64_t value);
 size_t board_options_find(uint8_t code);
 /* Is there what it needs? */
 bool board_options_applies(const struct board_option *option, const struct board_options *options);
+/* What the layout cannot do of PACKED or SCORE+FRACTION, as an error text; NULL: nothing. */
+const char *board_options_refuse_doubles(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN stays. */

@@ -49,6 +49,37 @@ class Case(unittest.TestCase):
         return done.stdout
 
 
+class Contributing(Case):
+    def test_the_three_lines_build_and_run_one_test_in_a_fresh_clone(self):
+        """A copy without what is built is one, wherever the tests are run."""
+        clone = self.directory / "clone"
+        shutil.copytree(ROOT, clone, symlinks=True,
+                        ignore=shutil.ignore_patterns("build", ".git", "node_modules", "__pycache__"))
+        block = re.search(r"in a fresh clone:\n\n```sh\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)[1]
+        self.assertEqual(len(block.splitlines()), 3)
+        said = self.output("bash", "-euc", block, cwd=clone)
+        self.assertRegex(said, r" ok +tests/codec/test_layout +\d+ tests ")
+        self.assertRegex(said, r"\n\d+ passed, 0 failed\n$")
+
+
+class Package(Case):
+    def test_the_maintainer_is_who_builds_it_and_the_version_sorts_before_the_release(self):
+        """As make_deb fills them in: no address is an example's, and dpkg takes both."""
+        script = (ROOT / "tests/deploy/make_deb").read_text()
+        begin, fill = (re.search(pattern, script, re.S | re.M)[0]
+                       for pattern in (r"^version=.*?(?=^commit=)", r"^sed -i .*?debian/control\"$"))
+        shutil.copytree(ROOT / "deploy/debian", self.directory / "debian")
+        for name in ("changelog", "control"):
+            self.assertNotIn("example", (ROOT / "deploy/debian" / name).read_text())
+        self.output("env", "DEBFULLNAME=Ann Lee", "DEBEMAIL=ann@boards.test", f"top={self.directory}", "bash", "-euc", begin + fill)
+        changelog, control = ((self.directory / "debian" / name).read_text() for name in ("changelog", "control"))
+        version = re.match(r"leaderboard \((.*)\) ", changelog)[1]
+        self.assertEqual(version.replace("~", "-"), VERSION)
+        self.output("dpkg", "--compare-versions", version, "le", VERSION.split("-")[0])
+        self.assertRegex(changelog, r"\n -- Ann Lee <ann@boards.test>  \w{3}, ")
+        self.assertIn("\nMaintainer: Ann Lee <ann@boards.test>\n", control)
+
+
 class Page(Case):
     def test_a_file_that_comes_or_goes_is_embedded_anew(self):
         """-W: as if the directory were newer, which it is then."""

@@ -61,12 +61,16 @@ def start_redis():
     return Server(program=program, environment={"TZ": "UTC"})
 
 
-def start_leaderboard():
+def clock_environment():
+    """Of a server whose clock begins at CLOCK."""
     libraries = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
     if not libraries:
         raise SystemExit("libfaketime is missing (Debian: libfaketime)")
-    return Server(environment={"TZ": "UTC", "LD_PRELOAD": libraries[0], "FAKETIME": CLOCK,
-                               "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    return {"TZ": "UTC", "LD_PRELOAD": libraries[0], "FAKETIME": CLOCK, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+def start_leaderboard():
+    return Server(environment=clock_environment())
 
 
 def start_follower(source):

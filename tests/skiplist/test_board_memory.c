@@ -1,4 +1,5 @@
 /* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
+#include "skiplist/block.h"
 #include "skiplist/board.h"
 #include "skiplist/tags.h"
 #include "tests/support/board_pair.h"
@@ -245,6 +246,94 @@ PAIR_TEST(emptied_boards_give_their_memory_back) {
     pair_compare(pair);
 }
 
+/* Members without an allocation of their own, of different sizes. */
+static struct bytes short_of(uint32_t number, char *text) {
+    if (number % 3 == 0) {
+        return packed_kind_text(number % PACKED_KINDS, number, text);
+    }
+    return user_of(number, text);
+}
+
+/* Is each member found at its rank? */
+static void compare_members(const struct board_pair *pair, uint32_t members) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < members; i++) {
+        pair_compare_member(pair, short_of(i, text));
+    }
+}
+
+static void compare_copy(const struct board_pair *pair) {
+    struct board copy;
+    assert_true(board_copy(pair->board, &copy));
+    assert_board_valid(&copy);
+    assert_true(twin_board_equals(&pair->twin, &copy));
+    board_deinit(&copy);
+}
+
+/* Around the sizes at which a board gets an index and loses it again. */
+PAIR_TEST(boards_of_every_size_grow_and_shrink_whatever_allocation_fails) {
+    enum { MEMBERS = 300 };
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        (void)put_with_failures(pair, short_of(i, text), random_below(random, 100));
+        pair_put(pair, short_of((uint32_t)random_below(random, i + 1), text),
+                 random_below(random, 100));
+        pair_compare(pair);
+        if (i % 16 == 15) {
+            compare_members(pair, MEMBERS);
+            compare_copy(pair);
+        }
+        if (i % 30 == 29) {
+            struct bytes longer = {.at = text, .size = 200};
+            memset(text, 'y', longer.size);
+            (void)put_with_failures(pair, longer, random_below(random, 100));
+            pair_remove(pair, longer);
+            pair_compare(pair);
+        }
+    }
+    for (uint32_t count = MEMBERS; count > 0; count = board_count(pair->board)) {
+        memory_fail_at(random_below(random, 3));
+        if (count % 20 == 0) {
+            pair_remove_range(pair, (uint32_t)random_below(random, count - 2), 3);
+        } else {
+            pair_remove(pair, short_of((uint32_t)random_below(random, MEMBERS), text));
+        }
+        memory_fail_at(0);
+        pair_compare(pair);
+        if (count % 16 == 0) {
+            compare_members(pair, MEMBERS);
+            compare_copy(pair);
+        }
+    }
+}
+
+/* Appended in pieces, in the order of ranks, and changed then. */
+PAIR_TEST(a_board_of_any_size_is_appended_and_changes) {
+    char texts[3][PAIR_MEMBER_MAX];
+    for (uint32_t count = 1; count <= 300; count += 1 + count / 16) {
+        for (uint32_t done = 0; done < count;) {
+            struct board_entry entries[3];
+            uint32_t n = 0;
+            for (; n < 3 && done < count; n++, done++) {
+                entries[n] =
+                    (struct board_entry){.key = 1000 - done, .member = short_of(done, texts[n])};
+                twin_board_put(&pair->twin, entries[n].member, entries[n].key);
+            }
+            assert_int_equal(board_append(pair->board, entries, n), BOARD_OK);
+        }
+        assert_int_equal(board_append_end(pair->board), BOARD_OK);
+        pair_compare(pair);
+        compare_members(pair, count);
+        for (uint32_t i = 0; i < 20; i++) {
+            pair_put(pair, short_of((uint32_t)random_below(random, count + 2), texts[0]),
+                     random_below(random, 1000));
+        }
+        pair_compare(pair);
+        pair_remove_range(pair, 0, board_count(pair->board));
+        board_deinit(pair->board);
+    }
+}
+
 #ifndef SKIPLIST_TINY
 PAIR_TEST(a_board_of_ten_members_takes_little_more_than_its_entries) {
     char text[PAIR_MEMBER_MAX];
@@ -253,5 +342,20 @@ PAIR_TEST(a_board_of_ten_members_takes_little_more_than_its_entries) {
     }
     /* 7 bytes of name each (packed), 8 of key and 2 of mark. */
     assert_true(board_memory_size(pair->board) < 10 * (7 + 8 + 2) + 50);
+}
+
+PAIR_TEST(no_index_is_paid_for_by_boards_of_a_few_hundred) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < BLOCK_ALONE_ENTRIES_MAX; i++) {
+        pair_put(pair, user_of(i, text), random_below(random, 1000));
+        assert_true(board_memory_size(pair->board) <= (i + 1) * (7 + 8 + 2) * 17 / 16 + 110);
+    }
+    pair_put(pair, user_of(BLOCK_ALONE_ENTRIES_MAX, text), 0);
+    assert_true(board_memory_size(pair->board) < BLOCK_ALONE_ENTRIES_MAX * (7 + 8 + 2 + 10));
+    while (board_count(pair->board) > BLOCK_ALONE_ENTRIES_MAX / 2) {
+        pair_remove_range(pair, 7, 1);
+    }
+    assert_true(board_memory_size(pair->board) <= BLOCK_ALONE_ENTRIES_MAX / 2 * (7 + 8 + 2) + 100);
+    pair_compare(pair);
 }
 #endif

@@ -9,6 +9,7 @@
 #include "codec/thread_signals.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
+#include "server/system/version.h"
 #include "tests/support/directory_test.h"
 
 static bool describe(const void *context, struct fault_command *command) {
@@ -81,7 +82,7 @@ __attribute__((no_sanitize("undefined", "address"))) static void write_to_nowher
 TEST(an_access_to_nowhere_says_where_and_what_ran) {
     assert_logs(write_to_nowhere, SIGSEGV,
                 (const char *[]){" warning fatal signal=SIGSEGV code=1 address=0x10 command=ZADD "
-                                 "version=1.0.0 build=\"",
+                                 "version=" SERVER_VERSION " build=\"",
                                  "\" pid=", NULL});
 }
 

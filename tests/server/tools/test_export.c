@@ -165,6 +165,9 @@ TEST(every_option_of_a_board_is_read_back) {
     check_options(
         "FIELD laps 20 ASC SCALE 2 FIELD x 8 TIME 30 MS LATEST START 2026-11-16T00:00:00Z");
     check_options("FIELD a 60 ASC SCALE 3 DECAY 6 H FIELD b 4 CAP 7");
+    check_options("FIELD score 30 TIME 34 MS END 1804262399000 PACKED CAP 7");
+    check_options("FIELD score 33 SIGNED TIME 31 S SCORE+FRACTION 4102415999000 KEEP BEST");
+    check_options("FIELD score 33 SIGNED TIME 31 S SCORE+FRACTION CAP 9");
     check_options("FIELD a 64 SIGNED CAP 100 KEEP BEST CREATED");
     check_options("FIELD a 64 LIMIT 7 FREEZE OPENS 5 CLOSES 1763890000000");
     check_options("FIELD a 34 TIME 30 MS STALE 6 HOUR SETTLE YES CREATED");
