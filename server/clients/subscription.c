@@ -501,7 +501,7 @@ struct bytes subscription_draw(const struct subscriptions *all, enum subscriptio
                                uint64_t random, uint32_t drawn_max) {
     const struct link_table *table = &all->topics[kind];
     const struct topic *least = NULL;
-    for (uint32_t drawn = 0; drawn < drawn_max; drawn++) {
+    for (uint32_t drawn = 0; least == NULL || drawn < drawn_max; drawn++) {
         const struct link *link = table->links[(uint32_t)((random >> 32) * table->count >> 32)];
         const struct topic *topic = (const struct topic *)link;
         least = least == NULL || topic->count < least->count ? topic : least;

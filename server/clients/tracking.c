@@ -108,8 +108,10 @@ struct tracking_key_text {
     char at[KEY_HEAD_MAX + REGISTRY_NAME_MAX + 2];
 };
 static struct bytes tracking_print_key(struct tracking_key_text *text, struct bytes name) {
-    int size = snprintf(text->at, KEY_HEAD_MAX, "*1\r\n$%zu\r\n", name.size);
+    char head[KEY_HEAD_MAX];
+    int size = snprintf(head, sizeof head, "*1\r\n$%zu\r\n", name.size);
     CHECK(size > 0 && size < KEY_HEAD_MAX && name.size <= REGISTRY_NAME_MAX);
+    memcpy(text->at, head, (size_t)size);
     if (name.size > 0) {
         memcpy(text->at + size, name.at, name.size);
     }
@@ -242,8 +244,10 @@ static void tracking_make_keys(struct tracking_broadcast *broadcast) {
     buffer_append(&broadcast->keys, names.at, names.size);
     /* Without memory for their names: all keys. */
     bool is_broken = names.is_broken || broadcast->keys.is_broken;
-    broadcast->message.keys =
-        is_broken ? (struct bytes){.at = NULL} : buffer_bytes(&broadcast->keys);
+    broadcast->message.keys = buffer_bytes(&broadcast->keys);
+    if (is_broken) {
+        broadcast->message.keys.at = NULL;
+    }
     broadcast->is_made = true;
     buffer_deinit(&names);
 }
