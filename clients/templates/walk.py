@@ -31,7 +31,7 @@ def wrapped(words, prefix="", width=80, escape=""):
 
 # ---- commands as methods of a client's class: one for each LB. command, from its syntax and reply ----
 #
-#     LB.AROUND key where=<MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE name value]...
+#     LB.AROUND key where=<MEMBER member | SCORE score> count [COMP] [STRINGS] [WHERE tag value]...
 #
 #     around([@Record])
 #         key      board    the client's board; not in the signature

@@ -32,8 +32,9 @@ bool scanning_read_pattern(const struct call *call, uint32_t index, void *target
 }
 
 bool scanning_check_count(const struct call *call, uint32_t index, void *target) {
-    (void)index;
-    return ((struct scanning *)target)->count >= 1 || call_syntax_error(call);
+    return ((struct scanning *)target)->count >= 1 ||
+           call_refuse_word(call, call_arg(call, index), "is not a count of 1 or more",
+                            "ERR syntax error");
 }
 
 struct scan_limits scanning_limits(const struct scanning *scanning) {

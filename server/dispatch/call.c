@@ -2,9 +2,11 @@
 #include "server/dispatch/call.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "codec/glob.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/syntax.h"
 
 __attribute__((cold)) static void call_note_miss(const struct call *call, struct bytes name) {
@@ -42,8 +44,59 @@ bool call_check_key(const struct call *call, struct bytes key) {
                               (int)REGISTRY_KEY_MAX);
 }
 
-bool call_refuse_integer(const struct call *call) {
-    return call_refuse(call, "ERR value is not an integer or out of range");
+/* Whether its errors are explained; nobody reads those of a silent reply. */
+static bool call_is_explained(const struct call *call) {
+    return !call->reply->is_silent && explain_covers(call->command);
+}
+
+__attribute__((cold)) void call_reply_syntax_error(const struct call *call) {
+    char error[EXPLAIN_MAX] = "ERR syntax error";
+    if (call_is_explained(call)) {
+        (void)explain_request(call->command, call->request, error);
+    }
+    reply_error(call->reply, error);
+}
+
+__attribute__((cold)) void call_reply_not_integer(const struct call *call, struct bytes text) {
+    char error[EXPLAIN_MAX] = "ERR value is not an integer or out of range";
+    if (call_is_explained(call)) {
+        explain_word(call->command, call->request, text, NULL, error);
+    }
+    reply_error(call->reply, error);
+}
+
+__attribute__((cold)) void call_reply_word(const struct call *call, struct bytes word,
+                                           const char *why, const char *redis) {
+    char error[EXPLAIN_MAX];
+    const char *text = redis != NULL ? redis : "ERR syntax error"; /* which nobody reads */
+    if (call_is_explained(call)) {
+        explain_word(call->command, call->request, word, why, error);
+        text = error;
+    }
+    reply_error(call->reply, text);
+}
+
+void call_reply_reason(const struct call *call, const char *format, ...) {
+    char reason[EXPLAIN_MAX], error[EXPLAIN_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    if (call_is_explained(call)) {
+        explain_reason(call->command, reason, error);
+        reply_error(call->reply, error);
+    } else {
+        reply_error_format(call->reply, "ERR %s", reason);
+    }
+}
+
+void call_print_arity(const struct command *command, const struct request *request, char *out) {
+    if (explain_covers(command)) {
+        (void)explain_request(command, request, out);
+    } else {
+        snprintf(out, EXPLAIN_MAX, "ERR wrong number of arguments for '%s' command",
+                 command_full_name(command_index(command)));
+    }
 }
 
 bool call_check_database(const struct call *call, int64_t number) {
@@ -77,8 +130,9 @@ bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, stru
 }
 
 bool call_refuse_arity(const struct call *call) {
-    return call_refuse_format(call, "ERR wrong number of arguments for '%s' command",
-                              command_full_name(command_index(call->command)));
+    char error[EXPLAIN_MAX];
+    call_print_arity(call->command, call->request, error);
+    return call_refuse(call, error);
 }
 
 bool call_check_count(const struct call *call, uint32_t count_max, const char *container) {

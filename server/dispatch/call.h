@@ -82,12 +82,40 @@ static inline const struct board *call_board(const struct registry_key *key) {
 }
 /* Is the name valid for a new key? false: the error was replied. */
 MUST_CHECK bool call_check_key(const struct call *call, struct bytes key);
-/* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
- * on. */
-bool call_refuse_integer(const struct call *call);
+/* These say what is wrong with the words of a request, and return false. The commands of Redis do it in its words: "ERR
+ * value is not an integer or out of range", "ERR syntax error". LB. commands name the word, what was expected, and
+ * their syntax (explain.h). */
+void call_reply_syntax_error(const struct call *call);
+static inline bool call_syntax_error(const struct call *call) {
+    call_reply_syntax_error(call);
+    return false;
+}
+/* text: of the request, or its end. */
+void call_reply_not_integer(const struct call *call, struct bytes text);
+static inline bool call_refuse_integer(const struct call *call, struct bytes text) {
+    call_reply_not_integer(call, text);
+    return false;
+}
+/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL:
+ * only LB. commands do this. */
+void call_reply_word(const struct call *call, struct bytes word, const char *why,
+                     const char *redis);
+static inline bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
+                                    const char *redis) {
+    call_reply_word(call, word, why, redis);
+    return false;
+}
+/* "ERR reason", of an LB. command with its syntax. */
+__attribute__((format(printf, 2, 3))) void call_reply_reason(const struct call *call,
+                                                             const char *format, ...);
+#define call_refuse_reason(call, ...) (call_reply_reason(call, __VA_ARGS__), false)
+/* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
+bool call_refuse_arity(const struct call *call);
+/* Why a request that has a wrong number of arguments is refused. out: EXPLAIN_MAX bytes. */
+void call_print_arity(const struct command *command, const struct request *request, char *out);
 MUST_CHECK static inline bool call_parse_integer(const struct call *call, struct bytes text,
                                                  int64_t *value) {
-    return bytes_parse_i64(text, value) || call_refuse_integer(call);
+    return bytes_parse_i64(text, value) || call_refuse_integer(call, text);
 }
 /* The number of a database. Redis parses it as a C int, and its error text says so. */
 MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
@@ -103,15 +131,10 @@ static inline bool call_refuse(const struct call *call, const char *error) {
     return false;
 }
 #define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
-/* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
-bool call_refuse_arity(const struct call *call);
 /* As containers that check their number of arguments themselves do in Redis: at most count_max.
  * container: "ACL". false: the error was replied. */
 MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
                                  const char *container);
-static inline bool call_syntax_error(const struct call *call) {
-    return call_refuse(call, "ERR syntax error");
-}
 static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }

@@ -9,6 +9,7 @@
 #include "server/clients/tracking.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 #include "server/replication/replication.h"
@@ -22,10 +23,19 @@ void execute_init(const struct command_row *table) {
 /* ---- refusals ---- */
 
 /* Redis's error texts show at most this many bytes of a client's words. */
-enum { WORD_SHOWN_MAX = 128, HINT_MAX = 160 };
+enum { WORD_SHOWN_MAX = 128 };
 
 static void execute_refuse_unknown(const struct request *request, struct reply *reply) {
-    if (command_find(request->args[0]) != NULL) {
+    const struct command *found = command_find(request->args[0]);
+    if (found != NULL && explain_covers(found)) {
+        char reason[EXPLAIN_MAX], error[EXPLAIN_MAX];
+        snprintf(reason, sizeof reason, "unknown subcommand '%s'. Try %s HELP.",
+                 bytes_show(request->args[1]).text, found->name);
+        explain_reason(found, reason, error);
+        reply_error(reply, error);
+        return;
+    }
+    if (found != NULL) {
         char container[SETTING_RENAME_SIZE_MAX + 1];
         call_print_name(request, container);
         reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
@@ -43,10 +53,12 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
         used += (size_t)size;
     }
     const char *title = category_absent_title(request->args[0]);
-    char hint[HINT_MAX] = "";
+    char hint[EXPLAIN_HINT_MAX];
     if (title != NULL) {
         snprintf(hint, sizeof hint, "(no %s here: see docs/reference/differences-from-redis.md)",
                  title);
+    } else {
+        explain_unknown(request, hint);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
                        bytes_shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at,
@@ -106,14 +118,14 @@ static const char *execute_find_denial(struct server *server, const struct sessi
 }
 
 /* Why a command is refused. NULL: it is not. buffer: for a text with its name. */
-enum { REFUSAL_TEXT_MAX = ACL_DENIAL_MAX };
+enum { REFUSAL_TEXT_MAX = EXPLAIN_MAX };
+_Static_assert((int)EXPLAIN_MAX >= (int)ACL_DENIAL_MAX, "they share a buffer");
 static const char *execute_find_refusal(struct server *server, const struct session *session,
                                         uint32_t index, const struct request *request,
                                         char *buffer) {
     const struct command *command = command_by_index(index);
     if (command_has_wrong_arity(command, request)) {
-        snprintf(buffer, REFUSAL_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
-                 command_full_name(index));
+        call_print_arity(command, request, buffer);
         return buffer;
     }
     if ((command->flags & COMMAND_NO_AUTH) == 0 && !server_is_authenticated(server, session)) {

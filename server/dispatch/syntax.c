@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "server/dispatch/explain.h"
+
 enum {
     ARGUMENTS_MAX = 2048, /* of all commands, terminators included */
     TEXT_MAX = 16384,     /* bytes of all names and tokens */
@@ -433,7 +435,8 @@ void syntax_apply(struct command *command, bool is_subcommand) {
 struct printed {
     char *at;
     size_t size;
-    size_t used; /* as if there were unlimited room */
+    size_t used;   /* as if there were unlimited room */
+    bool is_short; /* "member ...", not "member [member ...]" */
 };
 
 static void syntax_put_text(struct printed *out, const char *word) {
@@ -473,7 +476,9 @@ static void syntax_put_argument(struct printed *out, const struct argument *argu
     bool is_optional = (argument->flags & ARGUMENT_OPTIONAL) != 0;
     syntax_put_text(out, is_optional ? "[" : "");
     syntax_put_argument_once(out, argument, true);
-    if ((argument->flags & ARGUMENT_MULTIPLE) != 0) {
+    if ((argument->flags & ARGUMENT_MULTIPLE) != 0 && out->is_short) {
+        syntax_put_text(out, " ...");
+    } else if ((argument->flags & ARGUMENT_MULTIPLE) != 0) {
         syntax_put_text(out, " [");
         syntax_put_argument_once(out, argument, (argument->flags & ARGUMENT_MULTIPLE_TOKEN) != 0);
         syntax_put_text(out, " ...]");
@@ -489,15 +494,57 @@ static void syntax_put_arguments(struct printed *out, const struct argument *arg
     }
 }
 
+static size_t syntax_end_text(const struct printed *printed) {
+    size_t end = printed->used < printed->size ? printed->used : printed->size - 1;
+    printed->at[end] = '\0';
+    return end;
+}
+
 size_t syntax_print(const struct command *command, char *out, size_t size) {
     CHECK(size > 0);
     struct printed printed = {.at = out, .size = size};
     if (command->arguments != NULL) {
         syntax_put_arguments(&printed, command->arguments, " ");
     }
-    size_t end = printed.used < size ? printed.used : size - 1;
-    out[end] = '\0';
-    return end;
+    return syntax_end_text(&printed);
+}
+
+static bool syntax_has(const struct argument *argument, const struct argument *sought) {
+    const struct argument *child = argument->children;
+    bool is_found = argument == sought;
+    for (; !is_found && child != NULL && child->name != NULL; child++) {
+        is_found = syntax_has(child, sought);
+    }
+    return is_found;
+}
+
+size_t syntax_print_short(const struct command *command, const struct argument *shown, char *out,
+                          size_t size) {
+    CHECK(size > 0);
+    struct printed printed = {.at = out, .size = size, .is_short = true};
+    const struct argument *argument = command->arguments;
+    bool is_left_out = false, ends_open = false;
+    for (; argument != NULL && argument->name != NULL; argument++) {
+        bool is_optional = (argument->flags & ARGUMENT_OPTIONAL) != 0;
+        bool is_shown = is_optional && shown != NULL && syntax_has(argument, shown);
+        if (is_optional && !is_shown) {
+            is_left_out = true;
+            continue;
+        }
+        syntax_put_text(&printed, is_left_out && !is_optional ? " [option ...]" : "");
+        is_left_out = is_left_out && is_optional;
+        syntax_put_text(&printed, printed.used > 0 ? " " : "");
+        syntax_put_text(&printed, is_shown ? "[" : "");
+        if (is_shown) {
+            syntax_put_argument_once(&printed, shown, true);
+            syntax_put_text(&printed, (shown->flags & ARGUMENT_MULTIPLE) != 0 ? " ...]" : "]");
+        } else {
+            syntax_put_argument(&printed, argument);
+        }
+        ends_open = !is_optional && (argument->flags & ARGUMENT_MULTIPLE) != 0;
+    }
+    syntax_put_text(&printed, !is_left_out || ends_open ? "" : printed.used > 0 ? " ..." : "...");
+    return syntax_end_text(&printed);
 }
 
 /* ---- reading ---- */
@@ -618,7 +665,7 @@ static bool syntax_choose(const struct call *call, const struct syntax_item *ite
         *choice = item->alternative;
         return true;
     }
-    if (item->group->repeat == BINDING_ONCE) {
+    if (item->group->repeat == BINDING_ONCE || explain_covers(call->command)) {
         return call_syntax_error(call);
     }
     char names[128] = "";
@@ -644,8 +691,11 @@ static bool syntax_refuse_number(const struct call *call, const struct syntax_it
         !call_parse_integer(call, call_arg(call, index + item->words - 1), &number)) {
         return false;
     }
-    return call_refuse_format(call, "ERR %s needs the number of values that follow it: 1..%u here",
-                              item->token, left);
+    return explain_covers(call->command)
+               ? call_syntax_error(call)
+               : call_refuse_format(call,
+                                    "ERR %s needs the number of values that follow it: 1..%u here",
+                                    item->token, left);
 }
 
 /* An option that is more than a bool or numbers which are stored. Its values are there, or (*index is not
@@ -659,7 +709,7 @@ __attribute__((noinline)) static bool syntax_read_option(const struct call *call
     uint32_t words;
     if ((*given & bit) != 0 && item->binding != NULL &&
         item->binding->repeat != BINDING_LAST_COUNTS) {
-        return item->binding->repeat == BINDING_ONCE_NAMED
+        return item->binding->repeat == BINDING_ONCE_NAMED && !explain_covers(call->command)
                    ? call_refuse_format(call, "ERR %s may be given once", item->token)
                    : call_syntax_error(call);
     }

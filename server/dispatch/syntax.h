@@ -38,6 +38,10 @@ void syntax_apply(struct command *command, bool is_subcommand);
 /* "key score member [score member ...]", as in Redis's manual. out has size bytes, terminator
  * included. Returns the length. */
 size_t syntax_print(const struct command *command, char *out, size_t size);
+/* The same in few words, for an error: "key start stop [LIMIT offset count] ...". Of what may be left out it has only
+ * that one (at whatever depth), which may be NULL. */
+size_t syntax_print_short(const struct command *command, const struct argument *shown, char *out,
+                          size_t size);
 /* "integer", "pure-token". */
 const char *syntax_type_name(enum argument_type type);
 

@@ -16,6 +16,7 @@
 #include "server/commands/ban.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/explain.h"
 #include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_state.h"
@@ -621,9 +622,8 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         status = host_run_tell_positions(ctx, command, &request);
     } else if (command_has_wrong_arity(command, &request)) {
         /* The host has refused a wrong number of arguments, but not in an AOF. */
-        char text[COMMAND_FULL_NAME_MAX + 64];
-        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
-                 command_full_name(index));
+        char text[EXPLAIN_MAX];
+        call_print_arity(command, &request, text);
         status = host_ReplyWithError(ctx, text);
     } else {
         status = host_run_command(ctx, command, &request, argv);

@@ -135,7 +135,7 @@ __attribute__((format(printf, 2, 3))) static inline const char *zset_run(struct 
 static inline void zset_expect_at(struct harness *harness, const char *command,
                                   const char *expected, const char *file, int line_number) {
     const char *answered = zset_run(harness, "%s", command);
-    if (strcmp(answered, expected) != 0) {
+    if (!harness_is_reply(command, expected, answered)) {
         print_error("%s:%d: %s\n  expected %s\n  answered %s\n", file, line_number, command,
                     expected, answered);
         _fail(file, line_number);

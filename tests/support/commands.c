@@ -43,6 +43,7 @@ static const struct grammar_values native_values[] = {
     {"FIELD name", GRAMMAR_WORDS("a", "b")},
     {"LAYOUT name", GRAMMAR_WORDS("default")},
     {"name", GRAMMAR_WORDS("clan", "class", "x")},
+    {"tag", GRAMMAR_WORDS("clan", "class", "x")},
     {"value", GRAMMAR_WORDS("a", "b", "c", "d", "e", "wolves", "ravens",
                             "0123456789012345678901234567890123456789")},
     {"TAG bits", GRAMMAR_WORDS("1", "2", "3", "9", "NONE")},

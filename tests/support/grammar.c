@@ -55,6 +55,7 @@ static const struct grammar_values values_of_all[] = {
     {"LAYOUT name", VALUES("default", "money", "pair")},
     {"FIELD name", VALUES("a", "b", "score", "likes")},
     {"name", VALUES("clan", "clan", "clan", "country", "class")},
+    {"tag", VALUES("clan", "clan", "clan", "country", "class")},
     {"packed-key", VALUES("0", "1", "1000000", "99999999999", "4611686018427387904")},
     {"pattern", VALUES("*", "b*", "lim:*", "m*", "user:*", "daily:*")},
     {"PERIOD unit", VALUES("HOUR")},
@@ -425,9 +426,13 @@ static void grammar_count(struct grammar *grammar) {
             strcmp(grammar->names[i], "num-members") != 0) {
             continue;
         }
-        uint32_t same = 1;
-        while (i + 1 + same < grammar->count &&
-               grammar->names[i + 1 + same] == grammar->names[i + 1]) {
+        uint32_t same = 1, first = i + 1;
+        uint32_t step =
+            first + 1 < grammar->count && grammar->names[first] != grammar->names[first + 1]
+                ? 2
+                : 1; /* of pairs */
+        while (first + same * step < grammar->count &&
+               grammar->names[first + same * step] == grammar->names[first]) {
             same++;
         }
         bool is_right = grammar->is_tame || grammar_below(grammar, HOSTILE_ONE_IN) != 0;

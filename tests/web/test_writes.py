@@ -99,7 +99,7 @@ class Results(Case):
         self.server.run("LB.CREATE", "three", "FIELD", "a", "20", "FIELD", "b", "20", "FIELD", "c", "20")
         numbered = [{"member": "1", "value": 5}, {"member": "2", "value": 6}]
         reply = self.refused(422, "/boards/three/results", numbered)
-        self.assertEqual(reply["detail"], "ERR syntax error, this board takes 3 values before each member: a b c")
+        self.assertIn("this board takes 3 values before each member: a b c", reply["detail"])
         self.refused(422, "/boards/three/results?rank=1", numbered, Idempotency_Key="1")
         self.assertEqual(self.server.run("ZCARD", "three"), 0)
         for board in ("one", "two"):  # one that is there, and one that is made

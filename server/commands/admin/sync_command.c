@@ -15,7 +15,7 @@ static void sync_command_ask(const struct call *call, const struct replication_w
 
 static bool sync_command_read_group(const struct call *call, uint32_t index, void *target) {
     return bytes_parse_u64(call_arg(call, index), &((struct replication_wish *)target)->group) ||
-           call_refuse_integer(call);
+           call_refuse_integer(call, call_arg(call, index));
 }
 
 static bool sync_command_read_term(const struct call *call, uint32_t index, void *target) {

@@ -1,6 +1,8 @@
 /* Arguments shared by several native commands. */
 #include "server/commands/lb/lb.h"
 
+#include <stdio.h>
+
 #include "server/commands/writing.h"
 #include "skiplist/keyspace/archive_name.h"
 
@@ -81,9 +83,12 @@ bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_m
 
 static bool lb_refuse_value(const struct call *call, const struct layout_field *field,
                             struct bytes text, enum decimal_status status) {
-    return status == DECIMAL_NOT_A_NUMBER
-               ? call_refuse_format(call, "ERR value is not a valid float: field '%s'", field->name)
-               : zset_refuse_value(call, field, text, status);
+    if (status != DECIMAL_NOT_A_NUMBER) {
+        return zset_refuse_value(call, field, text, status);
+    }
+    char why[LAYOUT_NAME_MAX + 16];
+    snprintf(why, sizeof why, "is not a %s", field->name);
+    return call_refuse_word(call, text, why, NULL);
 }
 
 bool lb_parse_decimal(const struct call *call, const struct layout_field *field, struct bytes text,
@@ -129,8 +134,7 @@ bool lb_parse_packed_key(const struct call *call, const struct layout *layout, s
     if (layout == NULL) {
         *key = 0;
         return bytes_parse_u64(digits, key) || bytes_parse_i64(digits, &negative) ||
-               call_refuse_format(call, "ERR packed key %s is not an integer",
-                                  bytes_show(digits).text);
+               call_refuse_reason(call, "packed key %s is not an integer", bytes_show(digits).text);
     }
     if (layout_key_parse(layout, digits, key)) {
         return true;

@@ -5,6 +5,8 @@
  *
  * The command is all or nothing. A single member without tags and hash needs no undo, and is put as soon as
  * its step is known. */
+#include <stdio.h>
+
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/lb/lb_results.h"
 #include "server/dispatch/syntax.h"
@@ -22,13 +24,13 @@ static bool lb_add_read_at(const struct call *call, uint32_t index, void *target
     int64_t at_ms;
     return call_parse_integer(call, call_arg(call, index), &at_ms) &&
            (!__builtin_mul_overflow(at_ms, 1000, &((struct lb_add *)target)->at_us) ||
-            call_refuse_integer(call));
+            call_refuse_integer(call, call_arg(call, index)));
 }
 
 static bool lb_add_check_once(const struct call *call, uint32_t index, void *target) {
     (void)target;
     return once_is_id(call_arg(call, index)) ||
-           call_refuse(call, "ERR ONCE takes an id of 1 to 64 bytes");
+           call_refuse_reason(call, "ONCE takes an id of 1 to 64 bytes");
 }
 
 static bool lb_add_read_hset(const struct call *call, uint32_t index, void *target) {
@@ -62,17 +64,16 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     }
     if (add->first < call->request->count) {
         if (call_arg_is(call, add->first, "PACKED")) {
-            return call_refuse(call, "ERR PACKED must be the only option");
+            return call_refuse_reason(call, "PACKED must be the only option");
         }
         if (syntax_is_option(call, add->first)) { /* without its values */
             return call_syntax_error(call);
         }
     }
     if (add->with_repeat && add->once_id.at == NULL) {
-        return call_refuse(call, "ERR WITHREPEAT needs ONCE");
+        return call_refuse_reason(call, "WITHREPEAT needs ONCE");
     }
-    return !add->is_new_only || !add->is_existing_only ||
-           call_refuse(call, "ERR XX and NX options at the same time are not compatible");
+    return !add->is_new_only || !add->is_existing_only || call_syntax_error(call);
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
@@ -118,26 +119,39 @@ static bool lb_add_fits(const struct call *call, const struct layout *layout, st
            (meant == 0 || meant == add->value_count);
 }
 
+/* Either a word that is no number is in a value's place, or something is missing at the end. */
 static void lb_add_refuse_count(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add) {
-    char names[LAYOUT_ERROR_MAX];
-    size_t size = 0;
+    char takes[LAYOUT_ERROR_MAX], why[LAYOUT_ERROR_MAX + LAYOUT_NAME_MAX + 16];
+    struct bytes last = call_arg(call, call->request->count - 1);
+    uint32_t place = 0;
     if (add->operation == LB_ADD_PACKED) {
-        reply_error(call->reply, "ERR syntax error, each member follows its packed key");
+        (void)call_refuse_reason(call, "member expected after '%s': each follows its packed key",
+                                 bytes_show(last).text);
         return;
     }
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        const char *name = layout->fields[i].name;
-        if (size + strlen(name) + 2 > sizeof(names)) {
-            break;
-        }
-        names[size++] = ' ';
-        memcpy(names + size, name, strlen(name));
-        size += strlen(name);
+    size_t size =
+        (size_t)snprintf(takes, sizeof takes, "this board takes %u value%s before each member:",
+                         (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s");
+    for (unsigned i = 0; i < layout->field_count && size < sizeof takes; i++) {
+        size += (size_t)snprintf(takes + size, sizeof takes - size, " %s", layout->fields[i].name);
     }
-    reply_error_format(
-        call->reply, "ERR syntax error, this board takes %u value%s before each member:%.*s",
-        (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s", (int)size, names);
+    for (uint32_t i = add->first; i < call->request->count; i++) {
+        const struct layout_field *field = &layout->fields[place];
+        struct bytes word = call_arg(call, i);
+        struct decimal value;
+        word = bytes_behind(word, word.size > 0 && word.at[0] == '=');
+        if (place < layout->field_count && !bytes_is(word, "*") &&
+            layout_field_parse(field, word, &value) == DECIMAL_NOT_A_NUMBER) {
+            snprintf(why, sizeof why, "is not a %s: %s", field->name, takes);
+            (void)call_refuse_word(call, call_arg(call, i), why, NULL);
+            return;
+        }
+        place = place < layout->field_count ? place + 1 : 0;
+    }
+    (void)call_refuse_reason(call, "%s expected after '%s': %s",
+                             place < layout->field_count ? layout->fields[place].name : "member",
+                             bytes_show(last).text, takes);
 }
 
 bool lb_add_check_only(const struct call *call, const struct layout *layout, struct lb_add *add) {
@@ -145,7 +159,8 @@ bool lb_add_check_only(const struct call *call, const struct layout *layout, str
         return true;
     }
     if (add->member_count > 1) {
-        return call_refuse(call, "ERR syntax error, one member is written at a time");
+        return call_refuse_word(call, call_arg(call, add->first + add->value_count + 1),
+                                "is one word too many: one member is written at a time", NULL);
     }
     lb_add_refuse_count(call, layout, add);
     return false;
@@ -631,7 +646,7 @@ static void lb_add_run(struct call *call) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",

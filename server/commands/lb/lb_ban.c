@@ -32,7 +32,8 @@ static bool lb_ban_read_expiry(const struct call *call, uint32_t index, void *ta
 
 /* MATCH: an empty pattern would match no board. */
 static bool lb_ban_read_match(const struct call *call, uint32_t index, void *target) {
-    return (call_arg(call, index).size > 0 || call_syntax_error(call)) &&
+    return (call_arg(call, index).size > 0 ||
+            call_refuse_word(call, call_arg(call, index), "is not a pattern", NULL)) &&
            board_task_read_match(call, index, target);
 }
 

@@ -41,7 +41,7 @@ static bool lb_count_read_arguments(const struct call *call, struct count *count
         return call_syntax_error(call);
     }
     return count->by.count <= BY_MAX ||
-           call_refuse_format(call, "ERR LB.COUNT takes at most %d BY", (int)BY_MAX);
+           call_refuse_reason(call, "LB.COUNT takes at most %d BY", (int)BY_MAX);
 }
 
 /* If board is NULL, only the texts are checked. growth: number of members to assume in addition. false: the
@@ -286,7 +286,7 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
 
 const struct command command_lb_count = {
     .name = "LB.COUNT",
-    .syntax = "key range=[start stop [BYSCORE]] [BY name]... " LB_FILTER_SYNTAX,
+    .syntax = "key range=[start stop [BYSCORE]] [BY tag]... " LB_FILTER_SYNTAX,
     .bindings = lb_count_bindings,
     .reply = "i|BY=[@Count]",
     .summary =

@@ -13,13 +13,13 @@ static bool lb_create_read_layout_name(const struct call *call, uint32_t *next,
     const struct settings *settings = &call->server->settings;
     char reason[SETTING_ERROR_MAX];
     if (*next + 1 == call->request->count) {
-        return call_refuse(call, "ERR LAYOUT needs the name of a configured layout");
+        return call_refuse_reason(call, "LAYOUT needs the name of a configured layout");
     }
     struct bytes name = call_arg(call, *next + 1);
     const struct layout *found = setting_board_layout(settings, name);
     if (found == NULL) {
         setting_board_explain(settings, name, reason);
-        return call_refuse_format(call, "ERR %s", reason);
+        return call_refuse_reason(call, "%s", reason);
     }
     *layout = *found;
     *next += 2;
@@ -32,7 +32,7 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
     size_t count = layout_count_words(words, call->request->count - *next);
     char error[LAYOUT_ERROR_MAX];
     if (layout_parse_words(words, count, layout, error) != LAYOUT_OK) {
-        return call_refuse_format(call, "ERR %s", error);
+        return call_refuse_reason(call, "%s", error);
     }
     *next += (uint32_t)count;
     return true;
@@ -42,10 +42,11 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
 static bool lb_create_read_options(const struct call *call, uint32_t first,
                                    struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
-    return (setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
-                                  call->request->count - first, options, NULL, reason) &&
-            setting_options_check(options, reason)) ||
-           call_refuse_format(call, "ERR %s", reason);
+    if (!setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
+                               call->request->count - first, options, NULL, reason)) {
+        return call_refuse_reason(call, "%s", reason);
+    }
+    return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
 }
 
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,

@@ -129,8 +129,7 @@ static bool lb_cuts_read_count(const struct call *call, uint32_t index, void *ta
         return false;
     }
     return (cuts->count >= CUTS_MIN && cuts->count <= CUTS_MAX) ||
-           call_refuse_format(call, "ERR count is out of range: %d..%d", (int)CUTS_MIN,
-                              (int)CUTS_MAX);
+           call_refuse_word(call, call_arg(call, index), "is not a count from 2 to 10000", NULL);
 }
 
 static const struct binding lb_cuts_bindings[] = {

@@ -31,7 +31,8 @@ binding_read lb_data_check_pattern;
 MUST_CHECK bool lb_data_check_star(const struct call *call, struct bytes pattern);
 /* Call after the options were read. false: FIELDS without DATA; the error was replied. */
 MUST_CHECK static inline bool lb_data_check(const struct call *call, const struct lb_data *data) {
-    return data->fields.at == NULL || data->pattern.at != NULL || call_syntax_error(call);
+    return data->fields.at == NULL || data->pattern.at != NULL ||
+           call_refuse_reason(call, "FIELDS needs DATA pattern");
 }
 
 static inline bool lb_data_is_asked(const struct lb_data *data) {

@@ -1,4 +1,4 @@
-/* WHERE name value, WHERENOT name value, WITHIN name: reading inside a group of a board's members.
+/* WHERE tag value, WHERENOT tag value, WITHIN tag: reading inside a group of a board's members.
  *
  *     rank             0    1    2    3    4          LB.GET board 1 kim WHERE country DE
  *     country         DE   FR   DE    -   DE           [kim, 2, ...]
@@ -29,8 +29,8 @@ enum {
 };
 
 /* All share a struct option_uses of this name. */
-#define LB_FILTER_SYNTAX "match=[WHERE name value]... exclude=[WHERENOT name value]..."
-#define LB_FILTER_WITHIN "[WITHIN name]..."
+#define LB_FILTER_SYNTAX "match=[WHERE tag value]... exclude=[WHERENOT tag value]..."
+#define LB_FILTER_WITHIN "[WITHIN tag]..."
 #define LB_FILTER_BINDINGS(type, name)                                                             \
     {BIND("WHERE", type, name)}, {BIND("WHERENOT", type, name)}, {                                 \
         BIND("WITHIN", type, name)                                                                 \

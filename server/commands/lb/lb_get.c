@@ -39,9 +39,7 @@ static bool lb_get_check_count(const struct call *call, uint32_t index, void *ta
     uint32_t left = call->request->count - FIRST_MEMBER;
     (void)target;
     return call_parse_integer(call, call_arg(call, index), &count) &&
-           ((count >= 1 && count <= left) ||
-            call_refuse_format(
-                call, "ERR n must be the number of members that follow it: 1..%u here", left));
+           ((count >= 1 && count <= left) || call_syntax_error(call));
 }
 
 static const struct binding lb_get_bindings[] = {

@@ -15,7 +15,7 @@ bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset)
         return false;
     }
     if (count < 1 || count > LB_HSET_FIELDS_MAX) {
-        return call_refuse(call, "ERR HSET takes 1 to 1024 fields");
+        return call_refuse_reason(call, "HSET takes 1 to 1024 fields");
     }
     *hset = (struct lb_hset){.pattern = args[0], .args = args + 2, .count = (uint32_t)count};
     return (uint64_t)count * 2 <= call->request->count - index - 2 || call_syntax_error(call);

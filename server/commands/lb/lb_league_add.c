@@ -30,7 +30,7 @@ static bool lb_league_add_read_options(const struct call *call, struct adding *a
         return false;
     }
     if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
-        return call_refuse(call, "ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
+        return call_refuse_reason(call, "LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
     }
     return lb_hset_check(call, &add->hset, 1);
 }
@@ -214,7 +214,7 @@ static void lb_league_add_run(struct call *call) {
 const struct command lb_league_add = {
     .name = "ADD",
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-              "| KEEPTIME] [TAG name value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
+              "| KEEPTIME] [TAG tag value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
               " [STRINGS] field... member",
     .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
     .bindings = lb_add_bindings,

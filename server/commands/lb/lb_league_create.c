@@ -9,7 +9,8 @@
 static bool lb_league_create_check(const struct call *call, const struct board_league *league,
                                    const struct board_options *rooms) {
     if (rooms->period.unit == PERIOD_NONE) {
-        return call_refuse(call, "ERR a league needs a PERIOD");
+        return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
+                                  bytes_show(call_arg(call, call->request->count - 1)).text);
     }
     const char *refusal = lb_league_refusal(call, rooms);
     if (refusal != NULL) {
@@ -35,9 +36,12 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     rooms->guards = board_options_guards(rooms);
     if (is_read && (league->room == 0 || league->tiers == 0 || league->up == NOT_GIVEN ||
                     league->down == NOT_GIVEN)) {
-        return call_refuse(call, "ERR a league needs ROOM, TIERS, UP and DOWN");
+        return call_refuse_reason(call, "a league needs ROOM, TIERS, UP and DOWN");
     }
-    if (!is_read || !setting_options_check(rooms, reason)) {
+    if (!is_read) {
+        return call_refuse_reason(call, "%s", reason);
+    }
+    if (!setting_options_check(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }
     return lb_league_create_check(call, league, rooms);

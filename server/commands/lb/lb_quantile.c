@@ -20,13 +20,13 @@ static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint
     struct decimal value;
     enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
     if (status == DECIMAL_NOT_A_NUMBER) {
-        return call_refuse(call, "ERR value is not a valid float");
+        return call_refuse_word(call, text, "is not a quantile from 0 to 1", NULL);
     }
     if (status == DECIMAL_TOO_PRECISE) {
-        return call_refuse_format(call, "ERR quantile has too many decimals: at most %d", Q_SCALE);
+        return call_refuse_reason(call, "quantile has too many decimals: at most %d", Q_SCALE);
     }
     if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
-        return call_refuse(call, "ERR quantile is out of range: 0..1");
+        return call_refuse_word(call, text, "is not a quantile from 0 to 1", NULL);
     }
     *q = value.magnitude;
     return true;

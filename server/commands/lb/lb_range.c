@@ -35,8 +35,8 @@ static bool lb_range_read_options(const struct call *call, struct range *range) 
     }
     /* As in ZRANGE, a count of -1 means no limit, and is always accepted. */
     if (range->count != -1 && !range->is_by_score) {
-        return call_refuse(call,
-                           "ERR syntax error, LIMIT is only supported in combination with BYSCORE");
+        return call_refuse_reason(
+            call, "syntax error, LIMIT is only supported in combination with BYSCORE");
     }
     return true;
 }
@@ -184,9 +184,8 @@ struct around {
 };
 
 static bool lb_range_check_count(const struct call *call, uint32_t index, void *target) {
-    (void)index;
     return ((struct around *)target)->count >= 1 ||
-           call_refuse(call, "ERR value is out of range, must be positive");
+           call_refuse_word(call, call_arg(call, index), "is not a count of 1 or more", NULL);
 }
 
 static const struct binding lb_around_bindings[] = {

@@ -12,7 +12,7 @@
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
 
-enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };
+enum { ARG_ARCHIVE = 2 };
 
 struct lb_roll {
     bool has_window;
@@ -29,30 +29,26 @@ static bool lb_roll_read_window(const struct call *call, uint32_t index, void *t
     struct lb_roll *roll = target;
     struct bytes text = call_arg(call, index);
     if (roll->has_window) {
-        return call_refuse(call, "ERR START or END may be given only once");
+        return call_refuse_reason(call, "START or END may be given only once");
     }
     roll->has_window = true;
     roll->is_end = call_arg_is(call, index - 1, "END");
     if (timestamp_parse(text, &roll->window_us)) {
         return true;
     }
-    int shown = bytes_shown_size(text, SHOWN_MAX);
-    return call_refuse_format(
-        call, "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
-        lb_roll_window_word(roll), shown, text.at);
+    return call_refuse_reason(
+        call, "%s '%s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
+        lb_roll_window_word(roll), bytes_show(text).text);
 }
 
 static bool lb_roll_read_expiry(const struct call *call, uint32_t index, void *target) {
-    int64_t *expire_at_ms = &((struct lb_roll *)target)->expire_at_ms;
-    return *expire_at_ms == REGISTRY_NO_EXPIRY
-               ? lb_parse_expiry(call, call_arg(call, index), expire_at_ms)
-               : call_syntax_error(call);
+    return lb_parse_expiry(call, call_arg(call, index), &((struct lb_roll *)target)->expire_at_ms);
 }
 
 static const struct binding lb_roll_bindings[] = {
     {"START", .read = lb_roll_read_window},
     {"END", .read = lb_roll_read_window},
-    {"EX", .read = lb_roll_read_expiry},
+    {"EX", .repeat = BINDING_ONCE, .read = lb_roll_read_expiry},
     {0},
 };
 

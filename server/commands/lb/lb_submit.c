@@ -33,7 +33,7 @@ static bool lb_submit_parse(const struct call *call, struct submit *submit) {
         return false;
     }
     if (count < 1 || count > BOARDS_MAX) {
-        return call_refuse_format(call, "ERR numkeys must be 1..%d", (int)BOARDS_MAX);
+        return call_refuse_reason(call, "numkeys must be 1..%d", (int)BOARDS_MAX);
     }
     /* A value and the member follow the keys. */
     if (count + FIRST_KEY + 2 > call->request->count) {
@@ -42,7 +42,8 @@ static bool lb_submit_parse(const struct call *call, struct submit *submit) {
     submit->board_count = (uint32_t)count;
     submit->add.first = FIRST_KEY + submit->board_count;
     if (call_arg_is(call, submit->add.first, "PACKED")) {
-        return call_refuse(call, "ERR LB.SUBMIT takes no PACKED: each board packs keys in its way");
+        return call_refuse_reason(call,
+                                  "LB.SUBMIT takes no PACKED: each board packs keys in its way");
     }
     if (!lb_add_read_options(call, &submit->add)) {
         return false;
@@ -211,7 +212,7 @@ const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] "
               "time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG name value]... [ONCE "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
               "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
     .hidden_syntax = "[WITHRANK]", /* which it replies in any case */

@@ -128,7 +128,7 @@ static void lb_tag_run(struct call *call) {
 
 const struct command command_lb_tag = {
     .name = "LB.TAG",
-    .syntax = "key member tag=(name value)... [IF (name value)...]",
+    .syntax = "key member tag=(tag value)... [IF (tag value)...]",
     .bindings = lb_tag_bindings,
     .reply = "b",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",

@@ -13,6 +13,9 @@ bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct by
         *tag = (unsigned)index;
         return true;
     }
+    if (name.size > 0 && memchr(name.at, '=', name.size) != NULL) { /* WHERE country=DE COMP */
+        return call_refuse_word(call, name, "is not a tag", NULL);
+    }
     /* "country, class" */
     size_t size = 0;
     *names = '\0';

@@ -37,9 +37,11 @@ bool zset_span_of_scores(const struct call *call, const struct board *board, str
     struct decimal_bound upper;
     bool is_empty_below;
     bool is_empty_above;
-    if (layout_field_parse_bound(lead, min, true, &lower, &is_empty_below) != DECIMAL_OK ||
+    bool has_min = layout_field_parse_bound(lead, min, true, &lower, &is_empty_below) == DECIMAL_OK;
+    if (!has_min ||
         layout_field_parse_bound(lead, max, false, &upper, &is_empty_above) != DECIMAL_OK) {
-        return call_refuse(call, "ERR min or max is not a float");
+        return call_refuse_word(call, has_min ? max : min, "is not a score",
+                                "ERR min or max is not a float");
     }
     *span = (struct zset_span){0};
     uint64_t lowest_key;

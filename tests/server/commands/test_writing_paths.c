@@ -6,6 +6,7 @@
 #include "server/commands/window_job.h"
 #include "server/dispatch/waiting.h"
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 
 #define HOUR_US INT64_C(3600000000)
 #define SPACE   "FIELD score 33 SIGNED TIME 31 S"
@@ -19,7 +20,6 @@ struct board_kind {
     const char *to_range;   /* and one that takes or stores any */
 };
 
-#define FROZEN "-FROZEN board takes no writes: LB.ALTER with THAW ends that"
 #define SHARE                                                                                      \
     "-FROZEN board has the results of one period of a board with WINDOW: write to that one"
 #define WINDOW                                                                                     \
@@ -33,8 +33,8 @@ static const struct board_kind kinds[] = {
      "shut",
      {"LB.CREATE KEY " SPACE, "ZADD KEY 10 ann 20 bob", "LB.ALTER KEY FREEZE"},
      0,
-     FROZEN,
-     FROZEN},
+     ERROR_FROZEN,
+     ERROR_FROZEN},
     {"not open yet",
      "later",
      {"LB.CREATE KEY " SPACE, "ZADD KEY 10 ann 20 bob", "LB.ALTER KEY OPENS 2100-01-01T00:00:00Z"},
@@ -65,8 +65,8 @@ static const struct board_kind kinds[] = {
      "p@2026-11-26T05",
      {"LB.CREATE p " SPACE " PERIOD HOUR", "ZADD p 10 ann 20 bob"},
      1,
-     FROZEN,
-     FROZEN},
+     ERROR_FROZEN,
+     ERROR_FROZEN},
     {"a league's",
      "lg",
      {"LB.LEAGUE CREATE KEY " SPACE " PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1 ARCHIVE ALL",
@@ -279,7 +279,7 @@ static const struct {
      {"LB.CREATE was " SPACE, "ZADD was 1 ann", "LB.ALTER was FREEZE"},
      "RENAME was KEY",
      NULL,
-     FROZEN},
+     ERROR_FROZEN},
 };
 
 TEST(a_client_that_waited_is_refused_as_one_that_comes) {

@@ -2,6 +2,7 @@
 #include <ctype.h>
 
 #include "server/commands/table.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/key_spec.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -175,8 +176,9 @@ SERVER_TEST(every_container_names_its_subcommands_and_points_to_help) {
         for (; *entry != NULL; entry++) {
             assert_non_null(strstr(reply, formatted("\r\n+%s", (*entry)->name)));
         }
-        assert_string_equal(harness_run_format(h, s, "%s foo_bar x", name),
-                            formatted("-ERR unknown subcommand 'foo_bar'. Try %s HELP.\r\n", name));
+        const char *line = formatted("%s foo_bar x", name);
+        harness_expect(h, s, line,
+                       formatted("-ERR unknown subcommand 'foo_bar'. Try %s HELP.\r\n", name));
     }
     assert_true(containers > 5);
 }
@@ -185,6 +187,7 @@ SERVER_TEST(every_container_names_its_subcommands_and_points_to_help) {
 SERVER_TEST(every_command_refuses_a_wrong_number_of_arguments_by_its_name_in_lower_case) {
     static struct bytes args[32];
     const struct command *container = NULL;
+    const char *reply;
     for (uint32_t i = 0; i < command_count(); i++) {
         const struct command *command = command_by_index(i);
         uint32_t name_size = command_is_subcommand(i) ? 2 : 1;
@@ -204,7 +207,12 @@ SERVER_TEST(every_command_refuses_a_wrong_number_of_arguments_by_its_name_in_low
             }
             args[0] = bytes_from_text(container->name);
             args[name_size - 1] = bytes_from_text(command->name);
-            assert_string_equal(harness_run_args(h, s, args, count),
+            reply = harness_run_args(h, s, args, count);
+            if (explain_covers(command)) {
+                assert_non_null(strstr(reply, formatted(" (%s", container->name)));
+                continue;
+            }
+            assert_string_equal(reply,
                                 formatted("-ERR wrong number of arguments for '%s' command\r\n",
                                           command_full_name(i)));
         }

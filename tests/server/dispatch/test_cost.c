@@ -331,7 +331,7 @@ ZSET_TEST(malformed_arguments_have_their_own_errors) {
     zset_expect(h, "ZMPOP 0 a MIN", "-ERR numkeys should be greater than 0");
     zset_expect(h, "ZPOPMIN a -1", "-ERR value is out of range, must be positive");
     zset_expect(h, "ZRANDMEMBER a x", "-ERR value is not an integer or out of range");
-    zset_expect(h, "LB.AROUND a MEMBER b 0", "-ERR value is out of range, must be positive");
+    zset_expect(h, "LB.AROUND a MEMBER b 0", "-ERR '0' is not a count of 1 or more");
 }
 
 ZSET_TEST(a_refusal_is_counted_and_an_estimate_is_not) {

@@ -1,14 +1,13 @@
 /* LB.ADD, sentence by sentence. Random ones, on boards of every layout: test_lb_model.c. */
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 
 #define START_MS (HARNESS_START_US / 1000)
 
 static const char syntax[] = "-ERR syntax error";
-static const char nx_xx[] = "-ERR XX and NX options at the same time are not compatible";
-static const char operators[] =
-    "-ERR SET, INCR and BEST options at the same time are not compatible";
-static const char times[] =
-    "-ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
+static const char nx_xx[] = "-ERR ... comes after ...: one of them is expected";
+static const char operators[] = "-ERR ... comes after ...: one of them is expected";
+static const char times[] = "-ERR ... comes after ...: one of them is expected";
 static const char packed_alone[] = "-ERR PACKED must be the only option";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 
@@ -62,8 +61,8 @@ ZSET_TEST(values_are_set_kept_added_or_the_best) {
     zset_expect_each(h, rows);
 }
 
-#define TAKES_3 "-ERR syntax error, this board takes 3 values before each member: score flag level"
-#define TAKES_1 "-ERR syntax error, this board takes 1 value before each member: score"
+#define TAKES_3 "-ERR ...: this board takes 3 values before each member: score flag level"
+#define TAKES_1 "-ERR ...: this board takes 1 value before each member: score"
 
 ZSET_TEST(a_member_takes_a_value_for_every_field) {
     static const char *const rows[][2] = {
@@ -78,7 +77,7 @@ ZSET_TEST(a_member_takes_a_value_for_every_field) {
         /* Skipped values must be valid, but their sums need not fit. */
         {"LB.ADD k XX 1.5 c", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
                               "by SCALE in the layout)"},
-        {"LB.ADD k XX INCR x c", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k XX INCR x c", ERROR_NUMBER("score")},
         {"LB.ADD k XX INCR 18446744073709551615 c", ":0"},
     };
     zset_expect_each(h, rows);
@@ -110,12 +109,12 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
         {"1 0 1e400 b", "-ERR value 1e400 is out of range: field 'level' takes -1024..1023"},
         {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0 (more by SCALE "
                       "in the layout)"},
-        {"1 x 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 = 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 ** 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 =* 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"\"\" 0 0 b", "-ERR value is not a valid float: field 'score'"},
-        {"nan 0 0 b", "-ERR value is not a valid float: field 'score'"},
+        {"1 x 0 b", ERROR_NUMBER("flag")},
+        {"1 = 0 b", ERROR_NUMBER("flag")},
+        {"1 ** 0 b", ERROR_NUMBER("flag")},
+        {"1 =* 0 b", ERROR_NUMBER("flag")},
+        {"\"\" 0 0 b", ERROR_NUMBER("score")},
+        {"nan 0 0 b", ERROR_NUMBER("score")},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         zset_expect_unchanged(h, "three:k", formatted("LB.ADD three:k %s", lines[i][0]),
@@ -150,7 +149,7 @@ ZSET_TEST(options_that_contradict_are_refused) {
         {"LB.ADD k AT 1.5 1 a", no_integer},
         {"LB.ADD k NX AT", syntax},
         {"LB.ADD bare:k AT 1571819021259 9 a", "-ERR AT is not allowed: this layout has no TIME"},
-        {"LB.ADD k x a", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k x a", ERROR_NUMBER("score")},
         {"LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed"},
     };
     zset_expect_each(h, rows);
@@ -174,10 +173,9 @@ TEST(sixty_four_fields_are_a_members_own) {
     assert_string_equal(zset_run(h, "LB.ADD k%s m", values), ":1");
     zset_expect(h, "LB.GET k 1 m PCT WITHKEY", expected);
     const char *answered = zset_run(h, "LB.ADD k%s", values);
-    static const char error[] = "-ERR syntax error, this board takes 64 values before each member: "
-                                "a-field-with-a-long-name-00 a-field-with-a-long-name-01";
-    assert_memory_equal(answered, error, strlen(error));
-    assert_in_range(strlen(answered), 100, 400);
+    assert_non_null(strstr(answered, "this board takes 64 values before each member: "
+                                     "a-field-with-a-long-name-00 a-field-with-a-long-name-01"));
+    assert_in_range(strlen(answered), 100, 700);
     harness_destroy(h);
 }
 
@@ -347,9 +345,8 @@ ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
         {"LB.ADD bare:k PACKED 2147483648 a",
          "-ERR packed key 2147483648 is not an integer of this layout's 32 bits: "
          "-2147483648..2147483647 are allowed"},
-        {"LB.ADD bare:k PACKED 5 a 6", "-ERR syntax error, each member follows its packed key"},
-        {"LB.ADD bare:k PACKED WITHRANK 5 a",
-         "-ERR syntax error, each member follows its packed key"},
+        {"LB.ADD bare:k PACKED 5 a 6", "-ERR ...: each follows its packed key"},
+        {"LB.ADD bare:k PACKED WITHRANK 5 a", "-ERR ...: each follows its packed key"},
     };
     zset_expect_each(h, lines);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
@@ -384,8 +381,7 @@ ZSET_TEST(many_members_are_one_change) {
     for (int i = 0; i < PAIRS; i++) {
         size += (size_t)snprintf(line + size, sizeof(line) - size, " %d m%d", i, i % 490);
     }
-    zset_expect_unchanged(h, "k", strcat(line, " x last"),
-                          "-ERR value is not a valid float: field 'score'");
+    zset_expect_unchanged(h, "k", strcat(line, " x last"), ERROR_NUMBER("score"));
     line[size] = '\0';
     zset_expect(h, line, ":500");
     zset_expect(h, "ZRANGE k 488 -1 WITHSCORES", "[m8 498 m9 499]");

@@ -1,8 +1,9 @@
 /* LB.ALTER, what refuses writes, and LIMIT, sentence by sentence. */
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 #include "tests/support/shadow.h"
 
-static const char frozen[] = "-FROZEN board takes no writes: LB.ALTER with THAW ends that";
+static const char frozen[] = ERROR_FROZEN;
 
 /* ---- refusing writes ---- */
 

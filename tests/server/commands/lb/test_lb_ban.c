@@ -1,11 +1,12 @@
 /* LB.BAN, LB.UNBAN and LB.BANS, sentence by sentence; beside a naive twin; and after restarts. */
 #include "server/commands/ban.h"
 #include "tests/server/player_fixture.h"
+#include "tests/support/errors.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
 #include "tests/support/wire.h"
 
-static const char banned[] = "-BANNED member is banned from this board: LB.UNBAN ends that";
+static const char banned[] = ERROR_BANNED;
 
 ZSET_TEST(a_banned_member_is_off_the_boards_and_refused) {
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");
@@ -21,8 +22,7 @@ ZSET_TEST(a_banned_member_is_off_the_boards_and_refused) {
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         zset_expect(h, writes[i], banned);
     }
-    zset_expect(h, "LB.SUBMIT 2 new k 5 ann",
-                "-BANNED member is banned from this board: LB.UNBAN ends that (board 'new')");
+    zset_expect(h, "LB.SUBMIT 2 new k 5 ann", ERROR_BANNED " (board 'new')");
     zset_expect(h, "ZRANGE k 0 -1", "[bob]");
     zset_expect(h, "EXISTS new", ":0");
     zset_expect(h, "LB.UNBAN ann", ":1");
@@ -246,9 +246,9 @@ static void bans_are_there_after_a_restart(const char *settings, const char *sav
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
-    ask(&f, "ZADD k 1 ann\r\n", "-BANNED member is banned from this board: LB.UNBAN ends that\r\n");
+    ask(&f, "ZADD k 1 ann\r\n", ERROR_BANNED "\r\n");
     ask(&f, "ZADD l 1 ann 2 eve\r\nZRANGE k 0 -1\r\n", ":2\r\n*1\r\n$3\r\nbob\r\n");
-    ask(&f, "ZADD k 1 kim\r\n", "-BANNED member is banned from this board: LB.UNBAN ends that\r\n");
+    ask(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "ZADD k 1 kim\r\n", ":1\r\n");
     loop_end(&f);

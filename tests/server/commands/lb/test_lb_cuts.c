@@ -3,7 +3,7 @@
 #include "tests/server/failing_memory.h"
 
 static const char syntax[] = "-ERR syntax error";
-static const char out_of_range[] = "-ERR count is out of range: 2..10000";
+static const char out_of_range[] = "-ERR ... is not a count from 2 to 10000";
 
 /* Keys 90 70 70 40 20: a b c d e. Without a time a packed key is the score. */
 static void set_up(struct harness *h) {

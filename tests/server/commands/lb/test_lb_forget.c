@@ -79,7 +79,8 @@ ZSET_TEST(errors_leave_no_order) {
     zset_expect(h, "LB.FORGET ann DATA a:* DATA a:*:*",
                 "-ERR DATA takes one *, which stands for the member: it names one key of each "
                 "member, not all keys that match");
-    zset_expect(h, "LB.FORGET ann MATCH a* MATCH k*", "-ERR MATCH may be given once");
+    zset_expect(h, "LB.FORGET ann MATCH a* MATCH k*",
+                "-ERR ... comes again: MATCH is expected once");
     zset_expect(h, "LB.FORGET ann MATCH", "-ERR syntax error");
     char line[512] = "LB.FORGET ann";
     for (int i = 0; i < 63; i++) {

@@ -1,5 +1,6 @@
 /* LB.LEAGUE, sentence by sentence. Many periods with random members: test_lb_league_twin.c. */
 #include "tests/server/failing_memory.h"
+#include "tests/support/errors.h"
 
 #include "skiplist/keyspace/league.h"
 
@@ -230,7 +231,8 @@ ZSET_TEST(a_league_is_written_by_its_own_command_alone) {
 
 ZSET_TEST(what_a_league_cannot_be_is_refused) {
     static const char *const rows[][2] = {
-        {"LB.LEAGUE CREATE w ROOM 3 TIERS 4 UP 1 DOWN 1", "-ERR a league needs a PERIOD"},
+        {"LB.LEAGUE CREATE w ROOM 3 TIERS 4 UP 1 DOWN 1",
+         "-ERR PERIOD expected after ...: a league needs one"},
         {"LB.LEAGUE CREATE w PERIOD DAY TIERS 4 UP 1 DOWN 1",
          "-ERR a league needs ROOM, TIERS, UP and DOWN"},
         {"LB.LEAGUE CREATE w PERIOD DAY ROOM 1001 TIERS 4 UP 1 DOWN 1",
@@ -265,9 +267,9 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
         {"LB.LEAGUE CREATE {weekly} PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1",
          "-BUSYKEY Target key name already exists: the one of the rooms, which ends in ':rooms'"},
         {"LB.LEAGUE ADD weekly 1 2 ann",
-         "-ERR syntax error, this board takes 1 value before each member: points"},
-        {"LB.LEAGUE ADD weekly 1 ann 2 bob", "-ERR syntax error, one member is written at a time"},
-        {"LB.LEAGUE ADD weekly x eva", "-ERR value is not a valid float: field 'points'"},
+         "-ERR ...: this board takes 1 value before each member: points"},
+        {"LB.LEAGUE ADD weekly 1 ann 2 bob", "-ERR ...: one member is written at a time"},
+        {"LB.LEAGUE ADD weekly x eva", ERROR_NUMBER("points")},
         {"LB.LEAGUE ADD weekly NX 1 ann",
          "-ERR LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK"},
         {"LB.LEAGUE ADD weekly 1 \"\"", NULL},
@@ -287,7 +289,7 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
         const char *answered = zset_run(h, "%s", rows[i][0]);
         assert_int_equal(answered[0], '-');
         if (rows[i][1] != NULL) {
-            assert_string_equal(answered, rows[i][1]);
+            assert_true(harness_is_reply(rows[i][0], rows[i][1], answered));
         }
         zset_expect(h, "DBSIZE", ":4");
         zset_expect(h, "ZCARD weekly", ":3");
@@ -297,10 +299,8 @@ ZSET_TEST(what_a_league_cannot_be_is_refused) {
 ZSET_TEST(a_league_that_is_frozen_takes_no_results) {
     play(h);
     zset_expect(h, "LB.ALTER weekly FREEZE", "+OK");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann",
-                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
-    zset_expect(h, "LB.LEAGUE REMOVE weekly ann",
-                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", ERROR_FROZEN);
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ERROR_FROZEN);
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :30] nil up]");
     zset_expect(h, "LB.ALTER weekly THAW LIMIT 3", "+OK");
     zset_expect(h, "LB.LEAGUE ADD weekly 1 new", "-FULL board is full: at most 3 members");
@@ -600,13 +600,10 @@ ZSET_TEST(members_are_erased_renamed_and_banned_everywhere) {
     zset_expect(h, "LB.FORGET bob", ":2");
     zset_expect(h, "LB.LEAGUE GET weekly bob", "nil*");
     zset_expect(h, "LB.BAN cid MATCH weekly", ":1");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
-    zset_expect(h, "LB.LEAGUE SET weekly 1 cid",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 cid", ERROR_BANNED);
+    zset_expect(h, "LB.LEAGUE SET weekly 1 cid", ERROR_BANNED);
     zset_expect(h, "LB.BAN dan MATCH {weekly}:*", ":0");
-    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan",
-                "-BANNED member is banned from this board: LB.UNBAN ends that");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", ERROR_BANNED);
     zset_expect(h, "ZCARD weekly", ":1");
 }
 
@@ -844,12 +841,11 @@ ZSET_TEST(a_result_that_is_sent_again_counts_once) {
         {"LB.LEAGUE ADD weekly ONCE r1 INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1]"},
         {"LB.LEAGUE ADD weekly ONCE r1 WITHREPEAT INCR 5 dan", "[:1 :2 [dan :0 nil :5] :1 :1]"},
         {"LB.LEAGUE ADD weekly ONCE r0 WITHREPEAT INCR 0 dan", "[:1 :2 [dan :0 nil :5] :1 :0]"},
-        {"LB.LEAGUE ADD weekly ONCE r2 x dan", "-ERR value is not a valid float: field 'points'"},
+        {"LB.LEAGUE ADD weekly ONCE r2 x dan", ERROR_NUMBER("points")},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
         {"LB.ALTER weekly FREEZE", "+OK"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:1 :2 [dan :0 nil :10] :1]"},
-        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan",
-         "-FROZEN board takes no writes: LB.ALTER with THAW ends that"},
+        {"LB.LEAGUE ADD weekly ONCE r3 INCR 5 dan", ERROR_FROZEN},
         {"LB.ALTER weekly THAW", "+OK"},
         {"LB.LEAGUE SET weekly 3 dan", ":1"},
         {"LB.LEAGUE ADD weekly ONCE r2 INCR 5 dan", "[:3 nil nil* :3]"},

@@ -3,6 +3,7 @@
 #include "server/commands/once.h"
 #include "server/replication/replication.h"
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 #include "tests/support/random.h"
 
 static uint64_t id_count(struct harness *h) {
@@ -50,7 +51,7 @@ ZSET_TEST(it_is_answered_with_the_present_state) {
         {"LB.ADD three:k ONCE a WITHRANK 1 0 2 ann", "[[[ann :0 :1767225600000 :1 :0 :2] nil]]"},
         {"LB.ADD three:k ONCE a WITHRANK 1 0 2 ann", "[[[ann :0 :1767225600000 :1 :0 :2] :0]]"},
         {"LB.ADD three:k ONCE a WITHRANK 1 0 ann",
-         "-ERR syntax error, this board takes 3 values before each member: score flag level"},
+         "-ERR ...: this board takes 3 values before each member: score flag level"},
         {"ZREM three:k ann", ":1"},
         {"LB.ADD three:k ONCE a WITHRANK 1 0 2 ann", "[[nil* nil]]"},
     };
@@ -87,8 +88,7 @@ ZSET_TEST(it_is_answered_where_nothing_can_be_written_any_more) {
         {"LB.ALTER bare:k FREEZE", "+OK"},
         {"LB.ADD bare:k ONCE a 5 ann", ":0"},
         {"LB.ADD bare:k ONCE a WITHRANK 5 ann", "[[[ann :0 nil :5] :0]]"},
-        {"LB.ADD bare:k ONCE b 5 ann",
-         "-FROZEN board takes no writes: LB.ALTER with THAW ends that"},
+        {"LB.ADD bare:k ONCE b 5 ann", ERROR_FROZEN},
         {"LB.ALTER bare:k THAW", "+OK"},
         {"LB.ADD bare:k ONCE b INCR 5 ann", ":1"}, /* refused: it has left no id */
         {"LB.ALTER bare:l LIMIT 1", "+OK"},
@@ -121,8 +121,8 @@ ZSET_TEST(what_changed_nothing_counts_all_the_same) {
 
 ZSET_TEST(an_error_leaves_no_id) {
     static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a x ann", "-ERR value is not a valid float: field 'score'"},
-        {"LB.ADD bare:k ONCE a 5 ann 6", "-ERR syntax error, this board takes 1 value before each "
+        {"LB.ADD bare:k ONCE a x ann", ERROR_NUMBER("score")},
+        {"LB.ADD bare:k ONCE a 5 ann 6", "-ERR ...: this board takes 1 value before each "
                                          "member: score"},
         {"LB.ADD bare:k ONCE a AT 5 5 ann", "-ERR AT is not allowed: this layout has no TIME"},
         {"LB.SUBMIT 2 bare:k three:k ONCE a 5 ann",
@@ -149,7 +149,7 @@ ZSET_TEST(an_id_has_1_to_64_bytes_and_comes_before_the_values) {
         {"LB.ADD bare:k ONCE \"\\x00\\r\\n\" 6 ann", ":1"},
         {"LB.ADD bare:k ONCE \"\\x00\\r\\n\" 7 ann", ":0"},
         {"LB.ADD bare:k ONCE a ONCE b 5 ann", "-ERR syntax error"},
-        {"LB.ADD bare:k 5 ann ONCE x", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD bare:k 5 ann ONCE x", ERROR_NUMBER("score")},
         {"LB.ADD bare:k PACKED ONCE a",
          "-ERR packed key ONCE is not an integer of this layout's 32 "
          "bits: -2147483648..2147483647 are allowed"},

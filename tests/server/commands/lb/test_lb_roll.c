@@ -110,7 +110,7 @@ ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
         {"LB.ROLL k old START 5 END 5", "-ERR START or END may be given only once"},
         {"LB.ROLL k old START 5 START 5", "-ERR START or END may be given only once"},
         {"LB.ROLL k old START \"20\\r\\n26\"",
-         "-ERR START '20  26' is not a time: use ISO 8601 with an offset, or unix milliseconds"},
+         "-ERR START '20??26' is not a time: use ISO 8601 with an offset, or unix milliseconds"},
         {"LB.ROLL k old END 2026-13-01T00:00:00Z",
          "-ERR END '2026-13-01T00:00:00Z' is not a time: use ISO 8601 with an offset, or unix "
          "milliseconds"},
