@@ -62,7 +62,8 @@ class Speaker:
         return pushed
 
     def hello(self, protocol):
-        self.ask("HELLO", protocol)
+        answer = self.ask("HELLO", protocol)
+        assert not isinstance(answer, resp.Error), answer
         self.protocol = protocol
 
     def subscribe(self):
