@@ -1,4 +1,4 @@
 """A template for each language: files(tables) gives the generated half of its client, by their names in clients/."""
-from . import go, node, python
+from . import go, java, node, php, python
 
-ALL = [python, node, go]
+ALL = [python, node, go, java, php]
