@@ -1306,20 +1306,20 @@ bool board_validate(const struct board *board, const char **reason) {
     if (!skiplist_validate(list, reason)) {
         return false;
     }
-    const struct large_board *large = board->is_large ? board->large : NULL;
+    const struct large_board *large = board->large;
     const char *wrong = NULL;
-    if (large != NULL && large->board != board) {
+    if (board->is_large && large->board != board) {
         wrong = "board: its large part belongs to another one";
-    } else if (large != NULL &&
+    } else if (board->is_large &&
                map_count(&large->map) != large->list.count + detach_count(&large->list)) {
         wrong = "board: the map does not hold every member and all that remains once";
-    } else if (large != NULL && large->link != NULL && *large->link != board) {
+    } else if (board->is_large && large->link != NULL && *large->link != board) {
         wrong = "board: it is not where it thinks in its chain";
     }
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next) {
         wrong = board_check_leaf(board, id);
     }
-    return check_passed(wrong, reason) &&
-           (large == NULL || (map_validate(&large->map, reason) && sheet_validate(list, reason)));
+    return check_passed(wrong, reason) && (!board->is_large || (map_validate(&large->map, reason) &&
+                                                                sheet_validate(list, reason)));
 }
