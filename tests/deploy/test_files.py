@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from process import LIMIT_S, ROOT
+from process import LIMIT_S, PROGRAM, ROOT
 
 VERSION = re.search(r'SERVER_VERSION "(.*)"', (ROOT / "server/system/version.h").read_text())[1]
 # What Homebrew has instead: each word of the class is noted, and the blocks are run with what is given here.
@@ -153,7 +153,12 @@ class Container(Case):
         self.assertIn("abcdef0", said)
         run = [rest for word, rest in lines if word == "RUN"][-1]
         self.assertEqual(run, 'make build COMMIT="$COMMIT" && deploy/container-root build/leaderboard-server /image')
-        self.assertTrue(os.access(self.directory / "deploy/container-root", os.X_OK))
+        self.output("deploy/container-root", PROGRAM, self.directory / "image", cwd=self.directory)
+        root = self.directory / "image/root"
+        self.assertEqual((root / "etc/leaderboard/leaderboard.conf").read_text(), (ROOT / "deploy/container.conf").read_text())
+        for found in ("bin/leaderboard-server", "usr/share/zoneinfo/Europe/Berlin"):
+            self.assertTrue((root / found).exists(), found)
+        self.assertTrue([*root.rglob("libuv.so.1")] and [*root.rglob("ld-linux*")])
 
     def test_both_images_are_the_same_to_whoever_runs_them(self):
         ends = []

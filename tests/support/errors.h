@@ -5,5 +5,7 @@
 
 #define ERROR_FROZEN "-FROZEN board takes no writes: LB.ALTER with THAW ends that"
 #define ERROR_BANNED "-BANNED member is banned from this board: LB.UNBAN ends that"
+/* The value of a field is no number: ERROR_NUMBER("score"). */
+#define ERROR_NUMBER(field) "-ERR value is not a valid float: field '" field "'"
 
 #endif

@@ -1,5 +1,6 @@
 /* LB.ADD, sentence by sentence. Random ones, on boards of every layout: test_lb_model.c. */
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 
 #define START_MS (HARNESS_START_US / 1000)
 
@@ -76,7 +77,7 @@ ZSET_TEST(a_member_takes_a_value_for_every_field) {
         /* Skipped values must be valid, but their sums need not fit. */
         {"LB.ADD k XX 1.5 c", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
                               "by SCALE in the layout)"},
-        {"LB.ADD k XX INCR x c", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k XX INCR x c", ERROR_NUMBER("score")},
         {"LB.ADD k XX INCR 18446744073709551615 c", ":0"},
     };
     zset_expect_each(h, rows);
@@ -108,12 +109,12 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
         {"1 0 1e400 b", "-ERR value 1e400 is out of range: field 'level' takes -1024..1023"},
         {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0 (more by SCALE "
                       "in the layout)"},
-        {"1 x 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 = 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 ** 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"1 =* 0 b", "-ERR value is not a valid float: field 'flag'"},
-        {"\"\" 0 0 b", "-ERR value is not a valid float: field 'score'"},
-        {"nan 0 0 b", "-ERR value is not a valid float: field 'score'"},
+        {"1 x 0 b", ERROR_NUMBER("flag")},
+        {"1 = 0 b", ERROR_NUMBER("flag")},
+        {"1 ** 0 b", ERROR_NUMBER("flag")},
+        {"1 =* 0 b", ERROR_NUMBER("flag")},
+        {"\"\" 0 0 b", ERROR_NUMBER("score")},
+        {"nan 0 0 b", ERROR_NUMBER("score")},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         zset_expect_unchanged(h, "three:k", formatted("LB.ADD three:k %s", lines[i][0]),
@@ -148,7 +149,7 @@ ZSET_TEST(options_that_contradict_are_refused) {
         {"LB.ADD k AT 1.5 1 a", no_integer},
         {"LB.ADD k NX AT", syntax},
         {"LB.ADD bare:k AT 1571819021259 9 a", "-ERR AT is not allowed: this layout has no TIME"},
-        {"LB.ADD k x a", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k x a", ERROR_NUMBER("score")},
         {"LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed"},
     };
     zset_expect_each(h, rows);
@@ -380,8 +381,7 @@ ZSET_TEST(many_members_are_one_change) {
     for (int i = 0; i < PAIRS; i++) {
         size += (size_t)snprintf(line + size, sizeof(line) - size, " %d m%d", i, i % 490);
     }
-    zset_expect_unchanged(h, "k", strcat(line, " x last"),
-                          "-ERR value is not a valid float: field 'score'");
+    zset_expect_unchanged(h, "k", strcat(line, " x last"), ERROR_NUMBER("score"));
     line[size] = '\0';
     zset_expect(h, line, ":500");
     zset_expect(h, "ZRANGE k 488 -1 WITHSCORES", "[m8 498 m9 499]");

@@ -1,11 +1,12 @@
 /* LB.GET, LB.RANGE, LB.AROUND, LB.QUANTILE and LB.HIST, sentence by sentence. Random ones, on boards of
  * every layout: test_lb_model.c. */
 #include "tests/server/zset_fixture.h"
+#include "tests/support/errors.h"
 
 static const char syntax[] = "-ERR syntax error";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 static const char no_float[] = "-ERR value is not a valid float";
-static const char no_score[] = "-ERR value is not a valid float: field 'score'";
+static const char no_score[] = ERROR_NUMBER("score");
 static const char too_fine[] =
     "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)";
 static const char no_room[] =

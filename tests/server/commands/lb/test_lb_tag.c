@@ -88,7 +88,7 @@ ZSET_TEST(what_is_wrong_is_refused_and_changes_nothing) {
         {"LB.ADD k TAG x 1 40 ann", unknown},
         {"LB.ADD k TAG country 40 ann", "-ERR ...: this board takes 1 value before each "
                                         "member: score"},
-        {"LB.ADD k 40 ann TAG country", "-ERR value is not a valid float: field 'score'"},
+        {"LB.ADD k 40 ann TAG country", ERROR_NUMBER("score")},
         {"LB.ADD bare TAG country DE 40 ann", "-ERR no tag 'country': this board has no tags"},
         {"LB.ADD new TAG country DE 40 ann", "-ERR no tag 'country': this board has no tags"},
         {"LB.ADD k TAG country DE PACKED 1 ann", "-ERR PACKED must be the only option"},
@@ -258,8 +258,7 @@ ZSET_TEST(members_that_a_condition_or_a_cap_leaves_out_get_no_tags) {
 ZSET_TEST(an_error_writes_neither_results_nor_tags) {
     set_up(h);
     zset_expect(h, "LB.TAG k ann country DE", ":1");
-    zset_expect_unchanged(h, "k", "LB.ADD k TAG country FR 40 ann x bob",
-                          "-ERR value is not a valid float: field 'score'");
+    zset_expect_unchanged(h, "k", "LB.ADD k TAG country FR 40 ann x bob", ERROR_NUMBER("score"));
     zset_expect(h, "LB.TAGS k ann bob", "[[country DE] []]");
 }
 
