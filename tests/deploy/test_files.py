@@ -62,6 +62,18 @@ class Contributing(Case):
         self.assertRegex(said, r"\n\d+ passed, 0 failed\n$")
 
 
+    def test_ci_draws_a_seed_from_the_commit_prints_it_and_takes_another_one(self):
+        make = self.directory / "make"
+        make.write_text('#!/bin/sh\necho "$1 with $LEADERBOARD_TEST_SEED"\n')
+        make.chmod(0o755)
+        ci = ["env", "-u", "LEADERBOARD_TEST_SEED", f"PATH={self.directory}:{os.environ['PATH']}"]
+        said = self.output(*ci, ".ci/run")
+        seed = re.match(r"ci: LEADERBOARD_TEST_SEED=(\d+) .ci/run repeats these random tests\n", said)[1]
+        self.assertIn(f"test with {seed}\ncheck with {seed}\n", said)
+        self.assertEqual(self.output(*ci, ".ci/run"), said)
+        self.assertIn("test with 7001\ncheck with 7001\n", self.output(*ci, "LEADERBOARD_TEST_SEED=7001", ".ci/run"))
+
+
 class Package(Case):
     def test_the_maintainer_is_who_builds_it_and_the_version_sorts_before_the_release(self):
         """As make_deb fills them in: no address is an example's, and dpkg takes both."""

@@ -120,7 +120,7 @@ for (const kind of [...singles, pool]) {
             assert.equal(await board.add({ ann: 1 }, { condition: "NX" }), 0);
             assert.equal(await board.add(null, { packed: { bob: (await board.get("ann", { withkey: true }))[0].key } }), 1);
             assert.equal((await board.get("bob"))[0].score, 35);
-            await assert.rejects(board.submit("ann", "x"), /ERR value is not a valid/);
+            await assert.rejects(board.submit("ann", "x"), /ERR 'x' is not a score/);
             await assert.rejects(board.add({ ann: 1 }, { touch: true, keeptime: true }), /touch and keeptime exclude each/);
             await assert.rejects(board.around(null, 5), /one of these is needed: member, score/);
         });

@@ -148,14 +148,14 @@ public final class Leaderboard extends Commands implements Iterable<BoardRecord>
         return recordsOf(batch, (start, stop) -> range(start, stop, options));
     }
 
-    static Iterable<BoardRecord> recordsOf(int batch, BiFunction<Long, Long, List<BoardRecord>> read) {
+    static Iterable<BoardRecord> recordsOf(int batch, BiFunction<Long, Long, List<BoardRecord>> range) {
         needFrom(1, "batch", batch);
         return () -> new Parts<>() {
             private long start;
 
             @Override
-            List<BoardRecord> next(boolean isFirst) {
-                List<BoardRecord> found = read.apply(start, start + batch - 1);
+            List<BoardRecord> read() {
+                List<BoardRecord> found = range.apply(start, start + batch - 1);
                 start += batch;
                 isLast = found.size() < batch;
                 return found;
@@ -179,7 +179,7 @@ public final class Leaderboard extends Commands implements Iterable<BoardRecord>
             private String cursor = "0";
 
             @Override
-            List<T> next(boolean isFirst) {
+            List<T> read() {
                 Step<T> step = next.apply(by(nodes.get(0)), cursor);
                 cursor = step.cursor();
                 if (cursor.equals("0")) {
@@ -196,12 +196,12 @@ public final class Leaderboard extends Commands implements Iterable<BoardRecord>
         boolean isLast;
         private Iterator<T> part;
 
-        abstract List<T> next(boolean isFirst);
+        abstract List<T> read();
 
         @Override
         public boolean hasNext() {
             while (part == null || (!part.hasNext() && !isLast)) {
-                part = next(part == null).iterator();
+                part = read().iterator();
             }
             return part.hasNext();
         }
