@@ -134,7 +134,7 @@ def main():
             run.process.terminate()
             run.process.wait()
     text = f"# {options.clients} clients track one board\n\n{machine()}\n\nA message costs {told_us:.1f} us when all "
-            f"are told at once.\n\n{markdown_table(head, rows)}\n"
+    text += f"are told at once.\n\n{markdown_table(head, rows)}\n"
     path = Path(__file__).parent / "results" / f"{datetime.date.today()}-tracking.md"
     path.write_text(text, encoding="utf-8")
     say(str(path))
