@@ -144,7 +144,8 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
                tests/clients/python_package/run tests/deploy/run:-test_chart:-test_compose:-test_tarball \
                tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/quorum/run tests/split/run \
-               tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian
+               tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
+               tests/clients/tracking/run:test_node
 # Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
 CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/conforms
 
@@ -532,6 +533,7 @@ clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in se
 	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-sentinel $(MODULE) $(CLIENTS)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/packages/run
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/tracking/run test_redis_py
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
 CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \

@@ -5,6 +5,7 @@
 #include "server/clients/follow.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/error_table.h"
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
@@ -224,6 +225,23 @@ static void description_put_figures(struct json *json) {
     json_close(json, ']');
 }
 
+/* ---- errors ---- */
+
+static void description_put_errors(struct json *json) {
+    json_open(json, "errors", '[');
+    for (const struct error_row *row = error_table; row->prefix != NULL; row++) {
+        json_open(json, NULL, '{');
+        description_put(json, "prefix", row->prefix);
+        if (row->http_status != 0) {
+            json_integer(json, "http_status", row->http_status);
+        }
+        description_put(json, "meaning", row->meaning);
+        description_put(json, "advice", row->advice);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 void description_write(FILE *file) {
     struct json json = {.append = description_append, .out = file, .is_for_page = true};
     json_open(&json, NULL, '{');
@@ -234,6 +252,7 @@ void description_write(FILE *file) {
     description_put_settings(&json);
     description_put_options(&json);
     description_put_figures(&json);
+    description_put_errors(&json);
     json_close(&json, '}');
     fputc('\n', file);
 }

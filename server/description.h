@@ -13,6 +13,7 @@
  *     shapes     [{name shape}]                of replies (dispatch/shape.h)
  *     settings   [{name aliases section about type syntax default? example? is_fixed summary}]
  *     uses       [{words summary}]             ways to call the program
+ *     errors     [{prefix http_status? meaning advice}]
  *     figures    [{info? metric? kind label? labels? help api?}], those of the metrics in their order
  *
  * An argument is {name type token? is_optional is_multiple is_token_repeated arguments?}. */

@@ -3,9 +3,10 @@
  *
  * How this room works: a session is one client's state (session.h). What it has queued since MULTI is
  * its transaction; the channels it listens to, the keys it watches and those it waits for are
- * subscriptions (subscription.h, watch.h, wait.h); a command of its own that takes long is a job
- * (job.h). The registry reports each change of a key to server.c, which marks the watches, the
- * waits and the boards that somebody follows (follow.h). What a client is to get without having
+ * subscriptions (subscription.h, watch.h, wait.h), and so are the keys that it has read and keeps a copy
+ * of (tracking.h); a command of its own that takes long is a job (job.h). The registry reports each
+ * change of a key to server_life.c, which marks the watches, the waits and the boards that somebody
+ * follows (follow.h), and tells those who keep a copy. What a client is to get without having
  * asked for it goes to server_push, and the loop sends it. */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
@@ -52,6 +53,19 @@ struct follows {
     struct expiry guards; /* when boards open and close: one entry for each board */
     uint32_t channel_count;
     size_t roster_size; /* memory of the lists of members that were told last */
+};
+
+/* Clients that are told when a key changes (tracking.h). Zero-initialised except the two hash seeds. */
+struct tracking {
+    struct subscriptions keys;     /* who has read which */
+    struct subscriptions prefixes; /* of clients with BCAST */
+    struct session *first;         /* SESSION_TRACKERS, newest first */
+    uint32_t client_count;         /* length of that list */
+    /* Whose command changes keys now; NULL: none, or it is not known. Set only while client_count is
+     * positive. */
+    const struct session *writer;
+    struct link_table notes; /* changed keys that clients with BCAST are to be told of */
+    bool owes_null;          /* a database was flushed: all clients are to be told */
 };
 
 /* What the audit log is about (audit.h). */
@@ -167,6 +181,7 @@ struct server {
     /* Clients, and what they wait for: */
     struct server_sessions sessions;
     struct watches watches; /* watched keys */
+    struct tracking tracking;
     struct subscriptions subscriptions;
     struct waits waits;
     struct follows follows; /* boards that somebody follows */
@@ -292,9 +307,12 @@ void server_end_push(struct server *server, struct session *session);
 /* The limits on the unread output of this client. */
 static inline const struct setting_output_limit *
 server_output_limit(const struct server *server, const struct session *session) {
-    enum setting_output_class class = session_is_replica(session)      ? SETTING_OUTPUT_REPLICA
-                                      : session_is_subscriber(session) ? SETTING_OUTPUT_PUBSUB
-                                                                       : SETTING_OUTPUT_NORMAL;
+    /* Who is told of all changes gets more than it has asked for, as a subscriber does. */
+    bool is_told = session_is_subscriber(session) || session->tracking.is_broadcast ||
+                   session->tracking.source_count > 0;
+    enum setting_output_class class = session_is_replica(session) ? SETTING_OUTPUT_REPLICA
+                                      : is_told                   ? SETTING_OUTPUT_PUBSUB
+                                                                  : SETTING_OUTPUT_NORMAL;
     return &server->settings.output_limits[class];
 }
 /* Of its output, what its limits do not count: a replica's copy and groups. They are put there as

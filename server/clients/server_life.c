@@ -5,12 +5,13 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
+#include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/disk.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_window.h"
 
-/* Not inlined: mostly nobody watches, waits or follows. A database that is flushed has nothing for
+/* Not inlined: mostly nobody watches, waits, follows or tracks. A database that is flushed has nothing for
  * those who wait. */
 __attribute__((noinline)) static void
 server_life_tell_clients(struct server *server, uint32_t database, struct bytes name) {
@@ -19,31 +20,47 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
     }
     if (name.at == NULL) {
         watch_touch_all(&server->watches, database);
+        if (tracking_is_on(&server->tracking)) {
+            tracking_touch_all(&server->tracking);
+        }
         return;
+    }
+    if (tracking_is_on(&server->tracking)) {
+        tracking_touch(server, name, server->tracking.writer);
     }
     watch_touch(&server->watches, database, name);
     server->has_news |= wait_touch(&server->waits, database, name);
 }
 
-/* Fan-out of key changes: the change counter, the watches, who waits for the key and who follows
- * it. */
+/* Fan-out of key changes: the change counter, the watches, who waits for the key, who follows it and
+ * who has read it. */
 static void server_life_on_key_changed(void *context, uint32_t database, struct bytes name) {
     struct server *server = context;
     server->durability.change_count++;
     if (database < REGISTRY_DATABASES &&
-        (server->watches.client_count | server->waits.client_count |
-         server->follows.boards.count) != 0) {
+        (server->watches.client_count | server->waits.client_count | server->follows.boards.count |
+         server->tracking.client_count | server->tracking.keys.client_count) != 0) {
         server_life_tell_clients(server, database, name);
     }
 }
 
+/* The key will change, and not by the command that runs, even if that finds it due: clients are told of what they
+ * change themselves only if they ask for it (NOLOOP), and of this always. */
+static void server_life_on_key_due(struct server *server, uint32_t database, struct bytes name) {
+    if (tracking_is_on(&server->tracking) && database < REGISTRY_DATABASES) {
+        tracking_touch(server, name, NULL);
+    }
+}
+
 static void server_life_on_key_expired(void *context, uint32_t database, struct bytes name) {
+    server_life_on_key_due(context, database, name);
     notify(context, SETTING_EVENT_EXPIRED, "expired", database, name);
 }
 
 static void server_life_on_board_rolled(void *context, uint32_t database, struct bytes name,
                                         const struct bytes archive[2]) {
     struct server *server = context;
+    server_life_on_key_due(server, database, name);
     notify_taken_name(name, archive);
     if (server->settings.notify_board_events) {
         notify_board_rolled(server, database, name, archive);
@@ -91,6 +108,8 @@ bool server_init(struct server *server, uint32_t command_count) {
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;
+    server->tracking.keys.hash_seed = server->hash_seed;
+    server->tracking.prefixes.hash_seed = server->hash_seed;
     server->waits.keys.hash_seed = server->hash_seed;
     follow_init(server);
     server_update_time(server);
@@ -115,6 +134,7 @@ void server_deinit(struct server *server) {
     jobs_end(server);
     session_table_deinit(&server->sessions.by_id);
     watch_deinit(&server->watches);
+    tracking_deinit(&server->tracking);
     subscription_deinit(&server->subscriptions);
     follow_deinit(&server->follows);
     wait_deinit(&server->waits);
@@ -135,6 +155,7 @@ void server_remove_session(struct server *server, struct session *session) {
     job_leave(server, session);
     replication_remove_replica(server, session);
     server_end_subscriptions(server, session);
+    tracking_forget(server, session);
     wait_end(&server->waits, session);
     server_postpone(server, session, false);
     if (session->is_pushed) {

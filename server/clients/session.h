@@ -34,6 +34,7 @@ enum session_list {
     SESSION_PUSHED,         /* with output that is not the reply to a request of its own */
     SESSION_BY_SIZE,        /* one size class of struct client_memory */
     SESSION_AUTHENTICATING, /* that wait until their password is looked at */
+    SESSION_TRACKERS,       /* CLIENT TRACKING ON */
     SESSION_LISTS,
 };
 struct session_link {
@@ -56,6 +57,20 @@ struct wait {
     uint32_t target_size;
     int64_t count;  /* members; or replicas */
     uint64_t group; /* that the replicas are to acknowledge */
+};
+
+/* CLIENT TRACKING (tracking.h). Zero-initialised: off. */
+struct session_tracking {
+    bool is_on;
+    bool is_broadcast; /* BCAST: told of all changes of keys that begin with one of prefixes */
+    bool is_opt_in, is_opt_out;
+    bool is_no_loop;
+    bool is_caching;               /* CLIENT CACHING, for the next command or transaction */
+    bool is_broken;                /* the client to be told is gone */
+    uint64_t redirect;             /* the id of the client to be told; 0: itself */
+    uint32_t source_count;         /* clients that redirect to this one */
+    struct subscription_list keys; /* that it has read, and not been told of since */
+    struct subscription_list prefixes;
 };
 
 /* What a request over HTTP says of the ids of its results (ONCE), and is told. */
@@ -88,6 +103,7 @@ struct session {
     size_t query_buffer_size;  /* bytes of unfinished input */
     struct session_once *once; /* NULL: ids belong to keys, as with RESP */
     struct wait wait;
+    struct session_tracking tracking;
     /* What every request needs, from here to the end, lies together (see connection_fetch). */
     size_t input_memory_size; /* memory of the connection and of its unfinished input */
     struct subscription_list subscriptions;
@@ -133,8 +149,8 @@ struct session {
 /* Zero-initialise, with the given id and times. protocol 2, database 0. */
 void session_init(struct session *session, uint64_t id, int64_t monotonic_ms);
 void session_deinit(struct session *session);
-/* Reset to the state after connecting (RESET), except its user, is_monitor, transaction, watches and
- * subscriptions: the server resets those. */
+/* Reset to the state after connecting (RESET), except its user, is_monitor, transaction, watches,
+ * subscriptions and tracking: the server resets those. */
 void session_reset(struct session *session);
 
 /* Give the reply the form that the client has chosen. */
@@ -177,11 +193,11 @@ static inline size_t session_held_size(const struct session *session) {
 }
 /* All memory of the client. Buffers count with their capacity. */
 static inline size_t session_memory_size(const struct session *session) {
-    return sizeof *session + session->input_memory_size + session->transaction.memory_size +
-           session->watches.keys.memory_size + session->subscriptions.memory_size +
-           session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
-           session->kept.capacity + session->handed_size + session->job_size +
-           (session->replica != NULL ? sizeof *session->replica : 0);
+    return sizeof *session + session->input_memory_size + session_held_size(session) -
+           session->query_buffer_size + session->tracking.keys.memory_size +
+           session->tracking.prefixes.memory_size + session->output.capacity +
+           session->output.dropped + session->kept.capacity + session->handed_size +
+           session->job_size + (session->replica != NULL ? sizeof *session->replica : 0);
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */

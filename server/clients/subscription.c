@@ -38,7 +38,8 @@ struct subscription {
 };
 
 struct subscriber {
-    void *owner; /* NULL: left */
+    void *owner;                    /* NULL: left */
+    struct subscription_list *list; /* the owner's, unless it is left */
     struct subscription *first, *last;
     size_t memory_size;
     struct subscriber *next_left;
@@ -226,6 +227,7 @@ static struct subscriber *subscription_ensure_subscriber(struct subscription_lis
         list->subscribers[kind] = memory_allocate_zeroed(sizeof(struct subscriber));
         if (list->subscribers[kind] != NULL) {
             list->subscribers[kind]->owner = owner;
+            list->subscribers[kind]->list = list;
         }
     }
     return list->subscribers[kind];
@@ -477,6 +479,35 @@ void subscription_retire(struct subscriptions *all, enum subscription_kind kind,
     for (; subscription != NULL; subscription = subscription_skip_left(subscription->topic_next)) {
         visit(context, subscription->subscriber->owner);
     }
+}
+
+void subscription_expel(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
+                        subscription_retired *visit, void *context) {
+    struct topic *topic = subscription_find_topic(all, kind, name);
+    for (uint32_t left = topic != NULL ? topic->count : 0; left > 0; left--) {
+        struct subscription *subscription = topic->first; /* the topic goes with the last one */
+        struct subscriber *subscriber = subscription->subscriber;
+        void *owner = subscriber->owner;
+        if (owner == NULL) {
+            subscription_free(all, subscription);
+        } else {
+            subscription_remove_from_list(all, subscriber->list, subscription);
+            visit(context, owner);
+        }
+    }
+}
+
+struct bytes subscription_draw(const struct subscriptions *all, enum subscription_kind kind,
+                               uint64_t random, uint32_t drawn_max) {
+    const struct link_table *table = &all->topics[kind];
+    const struct topic *least = NULL;
+    for (uint32_t drawn = 0; least == NULL || drawn < drawn_max; drawn++) {
+        const struct link *link = table->links[(uint32_t)((random >> 32) * table->count >> 32)];
+        const struct topic *topic = (const struct topic *)link;
+        least = least == NULL || topic->count < least->count ? topic : least;
+        random = random * 6364136223846793005U + 1442695040888963407U; /* Knuth's, in MMIX */
+    }
+    return subscription_topic_name(least);
 }
 
 const struct subscription *subscription_first(const struct subscription_list *list,

@@ -1,5 +1,5 @@
 /* Subscriptions of clients to channels and patterns (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE), or to the
- * keys that they wait for (wait.h) or watch (watch.h).
+ * keys that they wait for (wait.h), watch (watch.h) or have read (tracking.h).
  *
  *     topic  channel "news" ---- subscription ---- subscription     one for each client and topic
  *                                     |                 |
@@ -27,7 +27,9 @@ enum subscription_kind {
     SUBSCRIPTION_SHARD, /* channels of SSUBSCRIBE, apart from the others */
     SUBSCRIPTION_KINDS,
     SUBSCRIPTION_KEY =
-        SUBSCRIPTION_CHANNEL, /* of waits and watches, which have their own structs */
+        SUBSCRIPTION_CHANNEL, /* of waits, watches and tracking, which have their own structs */
+    SUBSCRIPTION_PREFIX =
+        SUBSCRIPTION_SHARD, /* of keys, likewise; a message meets it by its name alone */
 };
 
 enum { SUBSCRIPTION_NAME_MAX = 65536 }; /* bytes of a channel's name */
@@ -117,6 +119,15 @@ void subscription_unmark(struct subscriptions *all);
 typedef void subscription_retired(void *context, void *owner);
 void subscription_retire(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
                          subscription_retired *visit, void *context);
+
+/* End all subscriptions of a topic, and visit their owners, oldest first. visit must not change
+ * subscriptions; name must not be the topic's own text. */
+void subscription_expel(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
+                        subscription_retired *visit, void *context);
+/* Of so many topics of a kind, drawn by a random number, the name of that with the fewest subscriptions. There is a
+ * topic; drawn_max is at least 1. */
+struct bytes subscription_draw(const struct subscriptions *all, enum subscription_kind kind,
+                               uint64_t random, uint32_t drawn_max);
 
 /* A list's oldest subscription of a kind, and the one after another; NULL: there is none. */
 const struct subscription *subscription_first(const struct subscription_list *list,

@@ -180,9 +180,8 @@ const char *category_absent_title(struct bytes name) {
 
 /* Of the containers that are here. */
 static const char subcommands[] =
-    "CLIENT|CACHING CLIENT|GETREDIR CLIENT|TRACKING CLIENT|TRACKINGINFO COMMAND|GETKEYSANDFLAGS "
-    "LATENCY|DOCTOR LATENCY|GRAPH MEMORY|DOCTOR MEMORY|MALLOC-STATS MEMORY|PURGE MODULE|LOAD "
-    "MODULE|LOADEX MODULE|UNLOAD";
+    "COMMAND|GETKEYSANDFLAGS LATENCY|DOCTOR LATENCY|GRAPH MEMORY|DOCTOR MEMORY|MALLOC-STATS "
+    "MEMORY|PURGE MODULE|LOAD MODULE|LOADEX MODULE|UNLOAD";
 
 bool category_is_absent(struct bytes full_name) {
     const char *bar = full_name.size > 0 ? memchr(full_name.at, '|', full_name.size) : NULL;

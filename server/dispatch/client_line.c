@@ -16,6 +16,9 @@ static void client_line_print_flags(const struct session *session, char *out) {
         {session_is_subscriber(session), 'P'},
         {session->transaction.is_open, 'x'},
         {session->wait.state != WAIT_NONE || session->is_postponed, 'b'},
+        {session->tracking.is_on, 't'},
+        {session->tracking.is_broken, 'R'},
+        {session->tracking.is_broadcast, 'B'},
         {session->watches.is_stale, 'd'},
         {session->is_close_after_reply, 'c'},
         {session->is_killed, 'A'},
@@ -62,7 +65,7 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         line, CLIENT_LINE_MAX,
         "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d sub=%u psub=%u "
         "ssub=%u multi=%lld watch=%u qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=%zu rbs=%zu rbp=%zu "
-        "obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s cmd=%s user=%.*s redir=-1 resp=%d "
+        "obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s cmd=%s user=%.*s redir=%lld resp=%d "
         "lib-name=%s lib-ver=%s\n",
         (unsigned long long)session->id, session->address, session->local_address, session->fd,
         client_line_text_or_empty(session->name),
@@ -72,7 +75,8 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         transaction->is_open ? (long long)transaction->count : -1, watch_count(&session->watches),
         session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
         output->size, queued > 0, queued, memory, output->size > 0 ? "rw" : "r", command,
-        (int)session->user->name.size, session->user->name.at, session->protocol,
+        (int)session->user->name.size, session->user->name.at,
+        session->tracking.is_on ? (long long)session->tracking.redirect : -1LL, session->protocol,
         client_line_text_or_empty(session->library_name),
         client_line_text_or_empty(session->library_version));
     CHECK(size > 0 && size < CLIENT_LINE_MAX);

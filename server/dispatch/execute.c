@@ -6,6 +6,7 @@
 #include "server/acl/acl_check.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/job.h"
+#include "server/clients/tracking.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/explain.h"
@@ -335,6 +336,34 @@ execute_audit_command(struct server *server, const struct session *session, uint
     }
 }
 
+/* What a client with CLIENT TRACKING has read. Not inlined: mostly nobody tracks. */
+__attribute__((noinline)) static void execute_remember_keys(struct server *server,
+                                                            struct session *session, uint32_t index,
+                                                            const struct command *command,
+                                                            const struct request *request) {
+    const struct session_tracking *tracking = &session->tracking;
+    server->tracking.writer = NULL;
+    if (!tracking->is_on || tracking->is_broadcast ||
+        (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
+        return;
+    }
+    const struct key_spec *specs;
+    uint32_t spec_count = key_specs_of(index, &specs);
+    for (uint32_t i = 0; i < spec_count; i++) {
+        struct key_walk walk = key_spec_walk(command, &specs[i], request);
+        for (; walk.next < walk.end; walk.next += walk.step) {
+            tracking_remember(server, session, request->args[walk.next]);
+        }
+    }
+}
+
+/* CLIENT CACHING is for the next command, or transaction, that is none of CLIENT's. */
+static void execute_end_caching(struct session *session, uint32_t index) {
+    bool is_about_client =
+        index != COMMAND_NONE && strncmp(command_full_name(index), "client|", 7) == 0;
+    session->tracking.is_caching &= session->transaction.is_open || is_about_client;
+}
+
 /* Run a request that passed all checks, and count it. */
 static void execute_run(struct server *server, struct session *session, uint32_t index,
                         const struct command *command, const struct request *request,
@@ -343,7 +372,13 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     uint64_t errors_before = reply->error_count;
     struct call call = call_begin(server, session, command, request, reply);
     call.ahead = server->ahead;
+    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
+        server->tracking.writer = session;
+    }
     command->run(&call);
+    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
+        execute_remember_keys(server, session, index, command, request);
+    }
     registry_free_after_command(server->registry);
     uint64_t end_ticks = clock_ticks();
     uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);
@@ -426,6 +461,9 @@ void execute_request(struct server *server, struct session *session, uint32_t in
         execute_run(server, session, index, command, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
+    }
+    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
+        execute_end_caching(session, index);
     }
     if (session->job == NULL || !session->job->streams) {
         server_end_reply(server, session);

@@ -5,6 +5,7 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/once_ids.h"
+#include "server/clients/tracking.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
@@ -719,6 +720,7 @@ static bool tick_free_some(struct tick *tick, uint64_t elapsed_ns) {
     budget_ns = budget_ns > CHORE_BUDGET_NS ? budget_ns : CHORE_BUDGET_NS;
     while (registry_free_step(server->registry, FREE_WORK_MAX) ||
            watch_free_step(&server->watches, FREE_WORK_MAX) ||
+           tracking_free_step(&server->tracking, FREE_WORK_MAX) ||
            subscription_free_step(&server->subscriptions, FREE_WORK_MAX) ||
            subscription_free_step(&server->waits.keys, FREE_WORK_MAX)) {
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
@@ -893,6 +895,7 @@ static void tick_on_check(uv_check_t *check) {
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
+    has_more |= tracking_is_on(&server->tracking) && tracking_step(server);
     if (server->has_news) {
         tick_output_take_news(tick, false);
     }

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/process.h"
 #include "skiplist/keyspace/league.h"
@@ -67,6 +68,10 @@ static void figures_take_clients(const struct server *server, struct figures *fi
     figures->clients_blocked =
         (uint64_t)server->waits.client_count + server->sessions.postponed_count;
     figures->clients_watching = server->watches.client_count;
+    figures->tracking_clients = server->tracking.client_count;
+    figures->tracking_keys = tracking_key_count(&server->tracking);
+    figures->tracking_items = tracking_item_count(&server->tracking);
+    figures->tracking_prefixes = tracking_prefix_count(&server->tracking);
     figures->clients_pubsub = server->subscriptions.client_count;
     figures->channels = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_CHANNEL);
     figures->patterns = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_PATTERN);
@@ -459,7 +464,9 @@ const struct figure figures_table[] = {
      GAUGE(CLIENTS, "blocked_clients",
            "Clients that wait: for a member (BZPOPMIN), for replicas, or for the end of a pause"),
      API(6, "clients_blocked"), FIELD(clients_blocked)},
-    LINE("tracking_clients:0"),
+    {INFO("tracking_clients"),
+     GAUGE(CLIENTS + 1, "tracking_clients", "Clients that are told when a key changes"),
+     FIELD(tracking_clients)},
     {INFO("pubsub_clients"),
      GAUGE(CLIENTS + 2, "subscribed_clients", "Clients that have subscribed to something"),
      API(8, "subscribers"), FIELD(clients_pubsub)},
@@ -676,6 +683,11 @@ const struct figure figures_table[] = {
     {INFO("pubsub_patterns"), GAUGE(CLIENTS + 3, "channel_patterns", "Patterns with a subscriber"),
      FIELD(patterns)},
     {INFO("pubsubshard_channels"), FIELD(shard_channels)},
+    {INFO("tracking_total_keys"),
+     GAUGE(CLIENTS + 3, "tracked_keys", "Keys that clients have read and are told of"),
+     FIELD(tracking_keys)},
+    {INFO("tracking_total_items"), FIELD(tracking_items)},
+    {INFO("tracking_total_prefixes"), FIELD(tracking_prefixes)},
     {INFO("total_net_repl_input_bytes"), FIELD(replication.received)},
     {INFO("total_net_repl_output_bytes"), FIELD(replication.sent)},
     {COUNTER(REPLICATION + 6, "replication_sent_bytes",

@@ -110,6 +110,7 @@ struct figures {
     uint64_t clients, clients_limit, clients_blocked, clients_watching, clients_pubsub;
     uint64_t clients_alone; /* without replicas, as INFO counts */
     uint64_t watched_keys;
+    uint64_t tracking_clients, tracking_keys, tracking_items, tracking_prefixes;
     uint64_t channels, patterns, shard_channels;
     uint64_t once_ids, once_max, once_size;
     struct figures_once_user {

@@ -63,7 +63,7 @@ const struct setting_redis setting_redis_table[] = {
      "bio_cpulist server-cpulist server_cpulist disable-thp oom-score-adj oom-score-adj-values "
      "supervised",
      NULL, "processors and memory are the service manager's; systemd is told of the start unasked"},
-    {"always-show-logo availability-zone crash-memcheck-enabled extended-redis-compatibility "
+    {"always-show-logo availability-zone crash-memcheck-enabled "
      "hash-seed ignore-warnings locale-collate proc-title-template set-proc-title "
      "watchdog-period",
      NULL, "no logo, title, zone or sort order is set"},
@@ -76,7 +76,6 @@ const struct setting_redis setting_redis_table[] = {
     {"busy-reply-threshold lua-replicate-commands lua-time-limit enable-debug-command "
      "enable-module-command enable-protected-configs gopher-enabled",
      NULL, "there are no scripts, modules and DEBUG, and what is fixed stays fixed"},
-    {"tracking-table-max-keys", NULL, "no keys are tracked"},
     {"shutdown-timeout", NULL, "shutdown-drain-timeout says how long the end may take"},
     {"shutdown-on-sigint shutdown-on-sigterm", "default",
      "signals end the server as SHUTDOWN without words does"},

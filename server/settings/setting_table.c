@@ -3,6 +3,7 @@
  *
  * Order: by section; CONFIG GET, leaderboard.conf and docs/reference/settings.md follow it. */
 #include "server/settings/setting_private.h"
+#include "server/system/version.h"
 
 #include <sys/un.h>
 
@@ -259,6 +260,12 @@ const struct setting setting_table[] = {
      "another, until the rest fits; CLIENT NO-EVICT ON exempts a client. A percentage is relative "
      "to maxmemory, or to the machine's memory if maxmemory is 0. The clients' memory also counts "
      "towards maxmemory. Less than 128kb counts as 128kb; 0 means no limit."},
+    {"tracking-table-max-keys", &limits, 0, INTEGER(tracking_table_max_keys, 0, INT64_MAX, ""),
+     "1000000", NULL,
+     "How many keys the server remembers for CLIENT TRACKING, and ten times as many pairs of a key "
+     "and a client that has read it. Above it the readers of another key are told as if it had "
+     "changed. What a client has read also counts towards maxmemory-clients. 0 means no limit of "
+     "its own."},
     {"maxmemory-policy", &limits, 0,
      ONLY("noeviction", "a member or a board is never dropped to make room"), "noeviction", NULL,
      "What happens above maxmemory: noeviction is the only value, as no member and no board is "
@@ -373,6 +380,11 @@ const struct setting setting_table[] = {
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,
      "Events that take at least this many milliseconds are kept for LATENCY. 0 keeps none."},
+    {"extended-redis-compatibility", &general, 0, BOOLEAN(extended_redis_compatibility), "no",
+     "yes",
+     "Say in HELLO to be redis " SERVER_HELLO_REDIS_VERSION
+     ", as Valkey does by its setting of this "
+     "name: the caches of redis-py and Jedis (CLIENT TRACKING) work with no other server."},
     {"latency-tracking", &general, 0, BOOLEAN(latency_tracking), "yes", NULL,
      "Keep a histogram of every command's running times, for LATENCY HISTOGRAM."},
     {"metrics-port", &monitoring, SETTING_FIXED, INTEGER(metrics_port, 0, 65535, ""), "0", "9121",

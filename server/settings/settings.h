@@ -140,6 +140,7 @@ struct settings {
     int64_t timeout_s;
     int64_t tcp_keepalive_s;
     int64_t maxclients;
+    int64_t tracking_table_max_keys;
     int64_t io_threads;
     bool protected_mode;
     char *requirepass;      /* NULL: no password */
@@ -189,6 +190,7 @@ struct settings {
     int64_t slowlog_max_len;
     int64_t latency_monitor_threshold_ms;
     bool latency_tracking;
+    bool extended_redis_compatibility;
     /* monitoring */
     int64_t metrics_port;                               /* 0: none */
     char *metrics_bind;                                 /* never NULL */

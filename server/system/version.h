@@ -11,5 +11,7 @@
 #endif
 /* Clients and test suites choose features by it: 7.4 would promise fields of hashes that expire. */
 #define SERVER_REDIS_VERSION "7.2.0"
+/* HELLO's, with extended-redis-compatibility: the first that redis-py and Jedis take for one with CLIENT TRACKING. */
+#define SERVER_HELLO_REDIS_VERSION "7.4.0"
 
 #endif

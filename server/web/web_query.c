@@ -6,6 +6,7 @@
 
 #include "codec/tag.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/error_table.h"
 
 enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -158,28 +159,14 @@ static bool web_query_begins(struct bytes text, const char *word) {
     return text.size >= size && memcmp(text.at, word, size) == 0;
 }
 
-/* What an error of a command is in HTTP. Behind the last row: ERR, and others. */
+/* What an error of a command is in HTTP; all others are in the table of errors. */
 static const struct web_refusal {
     const char *begins;
     unsigned status;
-    const char *text; /* in place of the command's; NULL: that */
+    const char *text; /* in place of the command's */
 } refusals[] = {
-    {"NOPERM", 403, NULL},
     {"ERR no such key", 404, "there is no such board"},
     {"WRONGTYPE", 404, "this key is no board"},
-    {"BANNED", 403, NULL},
-    {"FROZEN", 409, NULL},
-    {"CLOSED", 409, NULL},
-    {"BUSYKEY", 409, NULL},
-    {"BUSY", 503, NULL},
-    {"LOADING", 503, NULL},
-    {"OOM", 503, NULL},
-    {"READONLY", 503, NULL},
-    {"NOREPLICAS", 503, NULL},
-    {"MASTERDOWN", 503, NULL},
-    {"NOMASTERLINK", 503, NULL},
-    {"MISCONF", 503, NULL},
-    {"TRYAGAIN", 503, NULL},
 };
 
 static void web_query_refuse(struct web_query *query, struct bytes text) {
@@ -199,14 +186,16 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
                          bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at);
             }
             web_query_fail(query, is_conflict ? 409 : refusal->status,
-                           writes && is_missing    ? bytes_from_text(more)
-                           : refusal->text != NULL ? bytes_from_text(refusal->text)
-                                                   : text,
-                           prefix);
+                           bytes_from_text(writes && is_missing ? more : refusal->text), prefix);
             return;
         }
     }
-    web_query_fail(query, writes ? 422 : 400, text, prefix);
+    const struct error_row *row = error_table_find(prefix);
+    web_query_fail(query,
+                   row != NULL && row->http_status != 0 ? row->http_status
+                   : writes                             ? 422
+                                                        : 400,
+                   text, prefix);
 }
 
 bool web_query_reply_is_error(struct web_query *query, unsigned nth) {

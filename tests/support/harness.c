@@ -4,6 +4,7 @@
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/commands/table.h"
+#include "server/dispatch/error_table.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
 #include "server/web/value.h"
@@ -320,6 +321,11 @@ static const char *take_reply(struct harness *harness) {
     char *end = buffer_reserve(&harness->reply, 1);
     CHECK(end != NULL);
     *end = '\0';
+    if (harness->reply.size > 0 && harness->reply.at[0] == '-') {
+        struct bytes prefix = {.at = harness->reply.at + 1,
+                               .size = strcspn(harness->reply.at + 1, " \r")};
+        CHECK(error_table_find(prefix) != NULL); /* it is described */
+    }
     resp_arena_reset(&harness->arena);
     return harness->reply.at;
 }

@@ -3,6 +3,7 @@
  * A kill only marks the session; the loop closes it before running any more of its requests. */
 #include <stdio.h>
 
+#include "server/clients/tracking.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
@@ -554,6 +555,254 @@ static const struct command client_numbers = {
     .run = numbers_run,
 };
 
+/* ---- CLIENT TRACKING ---- */
+
+struct client_tracking_request {
+    unsigned status;
+    int64_t redirect; /* 0: none */
+    struct option_uses prefixes;
+    bool is_broadcast, is_opt_in, is_opt_out, is_no_loop;
+};
+
+static bool client_read_redirect(const struct call *call, uint32_t index, void *target) {
+    int64_t *redirect = &((struct client_tracking_request *)target)->redirect;
+    if (*redirect != 0) {
+        return call_refuse(call, "ERR A client can only redirect to a single other client");
+    }
+    if (!call_parse_integer(call, call_arg(call, index), redirect)) {
+        return false;
+    }
+    return (*redirect > 0 && server_find_session(call->server, (uint64_t)*redirect) != NULL) ||
+           call_refuse(call, "ERR The client ID you want redirect to does not exist");
+}
+
+static const struct binding tracking_bindings[] = {
+    {BIND("status", struct client_tracking_request, status)},
+    {"REDIRECT", .read = client_read_redirect},
+    {BIND("PREFIX", struct client_tracking_request, prefixes)},
+    {BIND("BCAST", struct client_tracking_request, is_broadcast)},
+    {BIND("OPTIN", struct client_tracking_request, is_opt_in)},
+    {BIND("OPTOUT", struct client_tracking_request, is_opt_out)},
+    {BIND("NOLOOP", struct client_tracking_request, is_no_loop)},
+    {0},
+};
+
+/* Do the options fit each other, and what the client has? false: the error was replied. */
+static bool client_check_tracking(const struct call *call,
+                                  const struct client_tracking_request *asked) {
+    const struct session_tracking *now = &call->session->tracking;
+    if (!asked->is_broadcast && asked->prefixes.count > 0) {
+        return call_refuse(call, "ERR PREFIX option requires BCAST mode to be enabled");
+    }
+    if (asked->prefixes.count > TRACKING_PREFIXES_MAX) {
+        return call_refuse_format(call, "ERR at most %d prefixes", (int)TRACKING_PREFIXES_MAX);
+    }
+    if (now->is_on && now->is_broadcast != asked->is_broadcast) {
+        return call_refuse(call, "ERR You can't switch BCAST mode on/off before disabling tracking "
+                                 "for this client, and then re-enabling it with a different mode.");
+    }
+    if (asked->is_broadcast && (asked->is_opt_in || asked->is_opt_out)) {
+        return call_refuse(call, "ERR OPTIN and OPTOUT are not compatible with BCAST");
+    }
+    if (asked->is_opt_in && asked->is_opt_out) {
+        return call_refuse(call, "ERR You can't specify both OPTIN mode and OPTOUT mode");
+    }
+    if ((asked->is_opt_in && now->is_opt_out) || (asked->is_opt_out && now->is_opt_in)) {
+        return call_refuse(call,
+                           "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for "
+                           "this client, and then re-enabling it with a different mode.");
+    }
+    return true;
+}
+
+/* A key that begins with both would be told twice. */
+static bool client_prefixes_overlap(const struct call *call, struct bytes new, struct bytes old,
+                                    const char *which) {
+    size_t size = new.size < old.size ? new.size : old.size;
+    if (size > 0 && memcmp(new.at, old.at, size) != 0) {
+        return false;
+    }
+    return !call_refuse_format(call,
+                               "ERR Prefix '%.*s' overlaps with %s prefix '%.*s'. Prefixes for a "
+                               "single client must not overlap.",
+                               bytes_shown_size(new, 128), new.at, which,
+                               bytes_shown_size(old, 128), old.at);
+}
+
+/* Read them. false: the error was replied. */
+static bool client_read_prefixes(const struct call *call, struct option_uses uses,
+                                 struct bytes *prefixes) {
+    const struct subscription_list *own = &call->session->tracking.prefixes;
+    uint32_t index, count = 0;
+    if (own->counts[SUBSCRIPTION_PREFIX] + uses.count > TRACKING_PREFIXES_MAX) {
+        return call_refuse_format(call, "ERR at most %d prefixes", (int)TRACKING_PREFIXES_MAX);
+    }
+    while (syntax_take_use(call, &uses, &index) != NULL) {
+        prefixes[count++] = call_arg(call, index + 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct subscription *old = subscription_first(own, SUBSCRIPTION_PREFIX);
+        for (; old != NULL; old = subscription_next(old)) {
+            if (client_prefixes_overlap(call, prefixes[i], subscription_name(old), "an existing")) {
+                return false;
+            }
+        }
+        for (uint32_t j = i + 1; j < count; j++) {
+            if (client_prefixes_overlap(call, prefixes[i], prefixes[j], "another provided")) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void tracking_run(struct call *call) {
+    enum { ON, OFF };
+    struct bytes prefixes[TRACKING_PREFIXES_MAX];
+    struct client_tracking_request asked = {.redirect = 0};
+    if (!syntax_read(call, &asked)) {
+        return;
+    }
+    if (asked.status == OFF) {
+        tracking_end(call->server, call->session);
+        reply_ok(call->reply);
+        return;
+    }
+    if (!client_check_tracking(call, &asked) ||
+        !client_read_prefixes(call, asked.prefixes, prefixes)) {
+        return;
+    }
+    const struct tracking_options options = {
+        .is_broadcast = asked.is_broadcast,
+        .is_opt_in = asked.is_opt_in,
+        .is_opt_out = asked.is_opt_out,
+        .is_no_loop = asked.is_no_loop,
+        .redirect = (uint64_t)asked.redirect,
+        .prefixes = prefixes,
+        .prefix_count = asked.prefixes.count,
+    };
+    if (tracking_begin(call->server, call->session, &options)) {
+        reply_ok(call->reply);
+    } else {
+        call_out_of_memory(call);
+    }
+}
+
+static const struct command client_tracking = {
+    .name = "TRACKING",
+    .syntax = "status=<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix]... [BCAST] [OPTIN] "
+              "[OPTOUT] [NOLOOP]",
+    .bindings = tracking_bindings,
+    .reply = "<OK>",
+    .summary = "Tell this connection, or the one after REDIRECT, when a key that it has read "
+               "changes: by the push message invalidate, or in RESP2 by a message of the channel "
+               "__redis__:invalidate. With BCAST: when any key changes that begins with a PREFIX",
+    .complexity = "O(p) in the prefixes; then O(1) for each key that is read, and for each client "
+                  "that is told",
+    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = tracking_run,
+};
+
+static const struct binding caching_bindings[] = {{BIND("mode", struct chosen, number)}, {0}};
+
+static void caching_run(struct call *call) {
+    enum { YES, NO };
+    struct session_tracking *tracking = &call->session->tracking;
+    struct chosen chosen;
+    if (!syntax_read(call, &chosen)) {
+        return;
+    }
+    if (!tracking->is_on) {
+        call_refuse(call, "ERR CLIENT CACHING can be called only when the client is in tracking "
+                          "mode with OPTIN or OPTOUT mode enabled");
+    } else if (chosen.number == YES && !tracking->is_opt_in) {
+        call_refuse(call,
+                    "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
+    } else if (chosen.number == NO && !tracking->is_opt_out) {
+        call_refuse(call,
+                    "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+    } else {
+        tracking->is_caching = true;
+        reply_ok(call->reply);
+    }
+}
+
+static const struct command client_caching = {
+    .name = "CACHING",
+    .syntax = "mode=<YES | NO>",
+    .bindings = caching_bindings,
+    .reply = "<OK>",
+    .summary = "With TRACKING OPTIN: the next command, or transaction, is tracked (YES); with "
+               "OPTOUT: it is not (NO)",
+    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = caching_run,
+};
+
+static int64_t client_redirect_of(const struct session_tracking *tracking) {
+    return tracking->is_on ? (int64_t)tracking->redirect : -1;
+}
+
+static void getredir_run(struct call *call) {
+    reply_integer(call->reply, client_redirect_of(&call->session->tracking));
+}
+
+static const struct command client_getredir = {
+    .name = "GETREDIR",
+    .reply = "i",
+    .summary = "The ID of the connection that is told for this one (TRACKING ... REDIRECT); 0: "
+               "this one, -1: it does not track",
+    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = getredir_run,
+};
+
+static void trackinginfo_run(struct call *call) {
+    const struct session_tracking *tracking = &call->session->tracking;
+    const struct {
+        bool is_set;
+        const char *flag;
+    } flags[] = {
+        {!tracking->is_on, "off"},
+        {tracking->is_on, "on"},
+        {tracking->is_broadcast, "bcast"},
+        {tracking->is_opt_in, "optin"},
+        {tracking->is_opt_in && tracking->is_caching, "caching-yes"},
+        {tracking->is_opt_out, "optout"},
+        {tracking->is_opt_out && tracking->is_caching, "caching-no"},
+        {tracking->is_no_loop, "noloop"},
+        {tracking->is_broken, "broken_redirect"},
+    };
+    uint64_t set_count = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        set_count += flags[i].is_set;
+    }
+    reply_map(call->reply, 3);
+    reply_bulk_text(call->reply, "flags");
+    reply_set(call->reply, set_count);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (flags[i].is_set) {
+            reply_bulk_text(call->reply, flags[i].flag);
+        }
+    }
+    reply_named_integer(call->reply, "redirect", client_redirect_of(tracking));
+    reply_bulk_text(call->reply, "prefixes");
+    reply_array(call->reply, tracking->prefixes.counts[SUBSCRIPTION_PREFIX]);
+    const struct subscription *prefix =
+        subscription_first(&tracking->prefixes, SUBSCRIPTION_PREFIX);
+    for (; prefix != NULL; prefix = subscription_next(prefix)) {
+        reply_bulk(call->reply, subscription_name(prefix));
+    }
+}
+
+static const struct command client_trackinginfo = {
+    .name = "TRACKINGINFO",
+    .reply = "(flags:[s] redirect:i prefixes:[s])",
+    .summary = "How this connection tracks: flags (on, off, bcast, optin, optout, noloop, "
+               "caching-yes, caching-no, broken_redirect), redirection, and prefixes",
+    .complexity = "O(p) in the prefixes",
+    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = trackinginfo_run,
+};
+
 /* ---- CLIENT HELP ---- */
 
 static const struct command client_help = CALL_HELP(COMMAND_LOADING | COMMAND_NO_PAUSE);
@@ -562,8 +811,9 @@ const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .subcommands = COMMAND_LIST(&client_getname, &client_help, &client_id, &client_info,
-                                &client_kill, &client_list, &client_no_evict, &client_no_touch,
-                                &client_numbers, &client_pause, &client_reply, &client_setinfo,
-                                &client_setname, &client_unblock, &client_unpause),
+    .subcommands = COMMAND_LIST(&client_caching, &client_getname, &client_getredir, &client_help,
+                                &client_id, &client_info, &client_kill, &client_list,
+                                &client_no_evict, &client_no_touch, &client_numbers, &client_pause,
+                                &client_reply, &client_setinfo, &client_setname, &client_tracking,
+                                &client_trackinginfo, &client_unblock, &client_unpause),
 };

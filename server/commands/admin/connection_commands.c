@@ -2,6 +2,7 @@
  * connection. */
 #include <stdio.h>
 
+#include "server/clients/tracking.h"
 #include "server/dispatch/login.h"
 #include "server/dispatch/syntax.h"
 
@@ -92,8 +93,10 @@ static bool connection_commands_parse_hello_options(const struct call *call,
 static void connection_commands_reply_hello(const struct call *call) {
     struct reply *reply = call->reply;
     reply_map(reply, 7);
-    reply_named_text(reply, "server", SERVER_NAME);
-    reply_named_text(reply, "version", SERVER_REDIS_VERSION);
+    bool is_redis = call->server->settings.extended_redis_compatibility;
+    reply_named_text(reply, "server", is_redis ? "redis" : SERVER_NAME);
+    reply_named_text(reply, "version",
+                     is_redis ? SERVER_HELLO_REDIS_VERSION : SERVER_REDIS_VERSION);
     reply_named_integer(reply, "proto", call->session->protocol);
     reply_named_integer(reply, "id", (int64_t)call->session->id);
     reply_named_text(reply, "mode", "standalone");
@@ -238,6 +241,7 @@ static void reset_run(struct call *call) {
     server_set_monitor(call->server, call->session, false);
     server_end_transaction(call->server, call->session);
     server_end_subscriptions(call->server, call->session);
+    tracking_forget(call->server, call->session);
     session_reset(call->session);
     server_reset_user(call->server, call->session);
     session_shape_reply(call->session, call->reply);

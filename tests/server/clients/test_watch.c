@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "codec/memory.h"
+#include "server/clients/tracking.h"
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -215,15 +216,33 @@ static const struct change {
     {"ZADD k 1 a", "CONFIG RESETSTAT", false},
 };
 
+/* Who has read k and tracks is told of it, in whatever database it is, or, where one was flushed, of all keys. */
+static void expect_told(struct harness *h, struct session *tracker, const struct change *change) {
+    (void)tracking_step(&h->server);
+    const char *output = harness_output(tracker);
+    bool is_flush = strncmp(change->line, "FLUSH", 5) == 0;
+    bool is_told = change->is_change || strstr(change->line, " k DB 1") != NULL;
+    if (!is_flush || is_told) {
+        assert_int_equal(output[0] != '\0', is_told);
+        assert_int_equal(strstr(output, is_flush ? "_\r\n" : "*1\r\n$1\r\nk\r\n") != NULL, is_told);
+    }
+}
+
 /* By another client, by the same one, and inside another client's transaction. */
 SERVER_TEST(a_write_touches_the_key_that_it_changes_and_no_other) {
     struct session *other = harness_connect(h);
+    struct session *tracker = harness_connect(h);
+    harness_run(h, tracker, "HELLO 3");
+    harness_run(h, tracker, "CLIENT TRACKING ON");
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const struct change *change = &changes[i];
         print_message("%s; %s\n", change->before, change->line);
         for (int way = 0; way < 3; way++) {
             harness_run(h, other, "FLUSHALL");
             run_lines(h, other, change->before);
+            (void)tracking_step(&h->server);
+            (void)harness_output(tracker);
+            harness_run(h, tracker, "EXISTS k untouched");
             harness_expect(h, s, "WATCH untouched k", OK);
             if (way == 2) {
                 harness_run(h, other, "MULTI");
@@ -233,6 +252,7 @@ SERVER_TEST(a_write_touches_the_key_that_it_changes_and_no_other) {
                 harness_run(h, other, "EXEC");
             }
             assert_valid(&h->server.watches);
+            expect_told(h, tracker, change);
             assert_int_equal(s->watches.is_stale, change->is_change);
             assert_int_equal(watch_count(&s->watches), change->is_change ? 0 : 2);
             expect_exec(h, s, change->is_change ? NIL : DONE);

@@ -194,6 +194,11 @@ static const char *const requests[] = {
     "CLIENT UNBLOCK 999",
     "CLIENT NO-EVICT ON",
     "CLIENT NO-TOUCH ON",
+    "CLIENT TRACKING ON OPTIN",
+    "CLIENT CACHING YES",
+    "CLIENT GETREDIR",
+    "CLIENT TRACKINGINFO",
+    "CLIENT TRACKING OFF",
     "CLIENT NUMBERS NATIVE",
     "CLIENT HELP",
     /* the server */
