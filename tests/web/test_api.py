@@ -1362,11 +1362,10 @@ class Starts(unittest.TestCase):
         process = subprocess.Popen([ROOT / "deploy" / "demo", PROGRAM, "18080"], stdout=subprocess.PIPE, text=True,
                                    preexec_fn=end_with_the_test)
         try:
-            line = next(line for line in process.stdout if line.startswith("As JSON:"))
-            url = line.split("curl ")[1].strip()
-            host, path = re.match(r"http://([^/]+)(/.*)", url).groups()
+            line = process.stdout.readline()
+            host, path = re.match(r"Watch the contest:  http://([^/]+)(/\S+)", line).groups()
             connection = http.client.HTTPConnection(host, timeout=LIMIT_S)
-            connection.request("GET", path)
+            connection.request("GET", f"/api/v1{path}/page?count=3")
             page = json.loads(connection.getresponse().read())
             self.assertEqual(len(page["rows"]), 3)
             self.assertTrue(all(row["data"]["name"] for row in page["rows"]))
