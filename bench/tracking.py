@@ -69,7 +69,7 @@ class Run:
         for first in range(0, MEMBERS, 1000):
             self.writer.write(first, 1000)
         self.readers = [Client(self.port) for _ in range(clients)]
-        self.next_reader, self.next_write = 0, 0
+        self.next_reader, self.next_write = 0, MEMBERS  # each write is a change
 
     def cpu_s(self):
         words = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
