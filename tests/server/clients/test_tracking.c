@@ -374,7 +374,7 @@ SERVER_TEST(bcast_tells_only_of_keys_that_the_user_may_read) {
     harness_run(h, s, "ZADD hidden 1 a");
     expect_told(h, b, INVALIDATE("mine:1", 6));
     expect_told(h, m, INVALIDATE("mine:1", 6));
-    expect_told(h, all, ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nmine:1\r\n$6\r\nhidden\r\n");
+    expect_told(h, all, ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nhidden\r\n$6\r\nmine:1\r\n");
     harness_run(h, s, "ZADD hidden 2 a");
     expect_told(h, b, "");
     harness_run(h, s, "ACL SETUSER eve on nopass +@all -client|tracking ~*");
