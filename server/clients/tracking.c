@@ -289,7 +289,7 @@ static void tracking_tell_prefix(struct server *server, struct tracking_note *co
 
 static void tracking_tell_notes(struct server *server) {
     const struct link_table *table = &server->tracking.notes;
-    struct tracking_note **notes = memory_allocate(table->count * sizeof *notes);
+    struct tracking_note **notes = memory_allocate(table->count * sizeof(void *));
     if (notes == NULL) {
         tracking_drop_notes(&server->tracking);
         tracking_send_all(server, true);
@@ -298,7 +298,7 @@ static void tracking_tell_notes(struct server *server) {
     for (uint32_t i = 0; i < table->count; i++) {
         notes[i] = (struct tracking_note *)table->links[i];
     }
-    qsort(notes, table->count, sizeof *notes, tracking_compare_notes);
+    qsort(notes, table->count, sizeof(void *), tracking_compare_notes);
     for (uint32_t begin = 0, end = 1; begin < table->count; begin = end++) {
         while (end < table->count && notes[end]->prefix_size == notes[begin]->prefix_size &&
                memcmp(notes[end]->name, notes[begin]->name, notes[begin]->prefix_size) == 0) {

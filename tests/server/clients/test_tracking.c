@@ -461,7 +461,7 @@ SERVER_TEST(what_a_client_has_read_is_its_memory) {
 SERVER_TEST(prefixes_have_a_limit) {
     struct bytes args[4 + 2 * (TRACKING_PREFIXES_MAX + 1)] = {BYTES("CLIENT"), BYTES("TRACKING"),
                                                               BYTES("ON"), BYTES("BCAST")};
-    static char names[TRACKING_PREFIXES_MAX + 1][8];
+    static char names[TRACKING_PREFIXES_MAX + 1][12];
     for (int i = 0; i <= TRACKING_PREFIXES_MAX; i++) {
         snprintf(names[i], sizeof names[i], "%03d", i);
         args[4 + 2 * i] = BYTES("PREFIX");
