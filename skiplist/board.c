@@ -1265,13 +1265,18 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, const struct sca
         scan.find = board_scan_find_members;
         return scan_map(&scan, &board->large->map, cursor);
     }
-    struct scan_leaf leaf = {.block = board->leaf};
     struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
-    for (; leaf.first < leaf.block->count; leaf.first += SCAN_WINDOW) {
-        leaf.matches = board_scan_match_tags(leaf.block, leaf.first, 0, UINT32_MAX);
-        board_scan_add_matches(board, &leaf, &all, &scan);
-    }
-    return scan_items(&scan);
+    uint64_t next;
+    do {
+        struct scan_leaf leaf = {.block = board->leaf};
+        for (; leaf.first < leaf.block->count; leaf.first += SCAN_WINDOW) {
+            leaf.matches = board_scan_match_tags(leaf.block, leaf.first, all.from, UINT32_MAX);
+            board_scan_add_matches(board, &leaf, &all, &scan);
+        }
+        next = scan_items(&scan);
+        all.from = (uint32_t)next;
+    } while (scan_has_room(&scan));
+    return next;
 }
 
 /* ---- checking ---- */

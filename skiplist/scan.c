@@ -126,6 +126,10 @@ uint64_t scan_items(struct scan *scan) {
     return scan->next < SCAN_END ? scan->next : 0;
 }
 
+bool scan_has_room(const struct scan *scan) {
+    return scan->next < SCAN_END && scan->visited < scan->limits->count && !scan_is_spent(scan);
+}
+
 uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor) {
     uint64_t count = scan->limits->count > 0 ? scan->limits->count : 1;
     uint64_t steps_left = (count + 1) * STEPS_PER_NAME;

@@ -86,6 +86,8 @@ void scan_add(struct scan *scan, const struct scan_item *item);
 uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor);
 /* The same when all items have been added already. */
 uint64_t scan_items(struct scan *scan);
+/* After scan_items, which had no room for more: may they be added now, and visited in this step? */
+bool scan_has_room(const struct scan *scan);
 /* The total work of visiting names of these sizes. */
 uint64_t scan_visit_work(const struct scan_limits *limits, uint64_t count, uint64_t name_bytes);
 

@@ -66,6 +66,10 @@ struct tracking {
     const struct session *writer;
     struct link_table notes; /* changed keys that clients with BCAST are to be told of */
     bool owes_null;          /* a database was flushed: all clients are to be told */
+    /* Sizes that prefixes have, a bit each, the last bit for all that are longer; known: nobody with prefixes
+     * has come or gone since. */
+    bool are_sizes_known;
+    uint64_t prefix_sizes[4];
 };
 
 /* What the audit log is about (audit.h). */

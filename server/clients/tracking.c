@@ -15,10 +15,11 @@ enum {
     EVICTED_MAX = 64, /* keys in a tick, after CONFIG SET of a lower limit */
 };
 
-/* A changed key. */
+/* A changed key, and a prefix that it begins with. */
 struct tracking_note {
     struct link link; /* first member: a link is cast to its note */
     uint64_t writer;  /* whose commands alone changed it: an id; 0: others, too */
+    uint32_t prefix_size;
     uint32_t name_size;
     char name[];
 };
@@ -182,38 +183,35 @@ static void tracking_drop_notes(struct tracking *tracking) {
 }
 
 static struct tracking_note *tracking_find_note(const struct link_table *notes, uint64_t hash,
-                                                struct bytes name) {
+                                                struct bytes name, size_t prefix_size) {
     struct map_find find;
     struct link *link;
     if (link_table_find(notes, hash, &find)) {
         while ((link = link_table_next(notes, &find)) != NULL) {
-            if (bytes_equal(tracking_note_name((struct tracking_note *)link), name)) {
-                return (struct tracking_note *)link;
+            struct tracking_note *note = (struct tracking_note *)link;
+            if (note->prefix_size == prefix_size && bytes_equal(tracking_note_name(note), name)) {
+                return note;
             }
         }
     }
     return NULL;
 }
 
-struct tracking_match {
-    struct bytes name;
-    bool is_found;
-};
-
-static bool tracking_begins(struct bytes name, struct bytes prefix) {
-    return name.size >= prefix.size &&
-           (prefix.size == 0 || memcmp(name.at, prefix.at, prefix.size) == 0);
-}
-
-static void tracking_match_prefix(void *context, struct bytes prefix) {
-    struct tracking_match *match = context;
-    match->is_found |= tracking_begins(match->name, prefix);
+/* By prefix, then by name, as Redis has them. */
+static int tracking_compare_notes(const void *a, const void *b) {
+    const struct tracking_note *one = *(struct tracking_note *const *)a;
+    const struct tracking_note *other = *(struct tracking_note *const *)b;
+    if (one->prefix_size != other->prefix_size) {
+        return one->prefix_size < other->prefix_size ? -1 : 1;
+    }
+    return bytes_compare(tracking_note_name(one), tracking_note_name(other));
 }
 
 /* A message to clients with BCAST, which is made anew where one gets other keys than the one before. */
 struct tracking_broadcast {
     struct tracking_message message;
-    struct bytes prefix;
+    struct tracking_note *const *notes; /* of its prefix */
+    uint32_t note_count;
     struct buffer keys;
     uint32_t key_count;
     const struct acl_user *user; /* whose keys they are; NULL: of any who may read all */
@@ -222,17 +220,15 @@ struct tracking_broadcast {
 };
 
 static void tracking_make_keys(struct tracking_broadcast *broadcast) {
-    const struct link_table *notes = &broadcast->message.server->tracking.notes;
     struct buffer names;
     struct reply reply;
     buffer_init(&names, 0);
     reply_init(&reply, &names, 2);
     broadcast->key_count = 0;
-    for (uint32_t i = 0; i < notes->count; i++) {
-        const struct tracking_note *note = (const struct tracking_note *)notes->links[i];
+    for (uint32_t i = 0; i < broadcast->note_count; i++) {
+        const struct tracking_note *note = broadcast->notes[i];
         struct bytes name = tracking_note_name(note);
-        if (tracking_begins(name, broadcast->prefix) &&
-            (note->writer == 0 || note->writer != broadcast->without) &&
+        if ((note->writer == 0 || note->writer != broadcast->without) &&
             (broadcast->user == NULL || acl_user_may_read(broadcast->user, name))) {
             reply_bulk(&reply, name);
             broadcast->key_count++;
@@ -253,10 +249,10 @@ static void tracking_make_keys(struct tracking_broadcast *broadcast) {
 }
 
 /* Has it changed one of the noted keys, and is not to be told of it? */
-static bool tracking_has_own_note(const struct tracking *tracking, const struct session *session) {
-    for (uint32_t i = 0; session->tracking.is_no_loop && i < tracking->notes.count; i++) {
-        const struct link *link = tracking->notes.links[i];
-        if (((const struct tracking_note *)link)->writer == session->id) {
+static bool tracking_has_own_note(const struct tracking_broadcast *broadcast,
+                                  const struct session *session) {
+    for (uint32_t i = 0; session->tracking.is_no_loop && i < broadcast->note_count; i++) {
+        if (broadcast->notes[i]->writer == session->id) {
             return true;
         }
     }
@@ -267,9 +263,8 @@ static void tracking_tell_broadcaster(void *context, void *owner, struct bytes p
     (void)pattern;
     struct tracking_broadcast *broadcast = context;
     struct session *session = owner;
-    const struct tracking *tracking = &broadcast->message.server->tracking;
     const struct acl_user *user = session->is_unlimited ? NULL : session->user;
-    uint64_t without = tracking_has_own_note(tracking, session) ? session->id : 0;
+    uint64_t without = tracking_has_own_note(broadcast, session) ? session->id : 0;
     if (!broadcast->is_made || user != broadcast->user || without != broadcast->without) {
         broadcast->user = user;
         broadcast->without = without;
@@ -280,9 +275,12 @@ static void tracking_tell_broadcaster(void *context, void *owner, struct bytes p
     }
 }
 
-static void tracking_tell_prefix(void *context, struct bytes prefix) {
-    struct server *server = context;
-    struct tracking_broadcast broadcast = {.message = {.server = server}, .prefix = prefix};
+/* The notes of one prefix. */
+static void tracking_tell_prefix(struct server *server, struct tracking_note *const *notes,
+                                 uint32_t count) {
+    struct tracking_broadcast broadcast = {
+        .message = {.server = server}, .notes = notes, .note_count = count};
+    struct bytes prefix = {.at = notes[0]->name, .size = notes[0]->prefix_size};
     buffer_init(&broadcast.keys, 0);
     subscription_each_receiver(&server->tracking.prefixes, SUBSCRIPTION_PREFIX, prefix,
                                tracking_tell_broadcaster, &broadcast);
@@ -290,27 +288,37 @@ static void tracking_tell_prefix(void *context, struct bytes prefix) {
 }
 
 static void tracking_tell_notes(struct server *server) {
-    subscription_each_topic(&server->tracking.prefixes, SUBSCRIPTION_PREFIX, tracking_tell_prefix,
-                            server);
+    const struct link_table *table = &server->tracking.notes;
+    struct tracking_note **notes = memory_allocate(table->count * sizeof(void *));
+    if (notes == NULL) {
+        tracking_drop_notes(&server->tracking);
+        tracking_send_all(server, true);
+        return;
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
+        notes[i] = (struct tracking_note *)table->links[i];
+    }
+    qsort(notes, table->count, sizeof(void *), tracking_compare_notes);
+    for (uint32_t begin = 0, end = 1; begin < table->count; begin = end++) {
+        while (end < table->count && notes[end]->prefix_size == notes[begin]->prefix_size &&
+               memcmp(notes[end]->name, notes[begin]->name, notes[begin]->prefix_size) == 0) {
+            end++;
+        }
+        tracking_tell_prefix(server, notes + begin, end - begin);
+    }
+    memory_free(notes);
     tracking_drop_notes(&server->tracking);
 }
 
-static void tracking_note_change(struct server *server, struct bytes name,
-                                 const struct session *writer) {
-    struct tracking *tracking = &server->tracking;
-    struct link_table *notes = &tracking->notes;
-    uint64_t id = writer != NULL ? writer->id : 0;
-    struct tracking_match match = {.name = name};
-    subscription_each_topic(&tracking->prefixes, SUBSCRIPTION_PREFIX, tracking_match_prefix,
-                            &match);
-    if (!match.is_found) {
-        return;
-    }
-    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, server->hash_seed);
-    struct tracking_note *note = tracking_find_note(notes, hash, name);
+/* false: no memory. */
+static bool tracking_note_prefix(struct server *server, struct bytes name, size_t prefix_size,
+                                 uint64_t writer) {
+    struct link_table *notes = &server->tracking.notes;
+    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, server->hash_seed + prefix_size);
+    struct tracking_note *note = tracking_find_note(notes, hash, name, prefix_size);
     if (note != NULL) {
-        note->writer = note->writer == id ? id : 0;
-        return;
+        note->writer = note->writer == writer ? writer : 0;
+        return true;
     }
     if (notes->count == NOTES_MAX) {
         tracking_tell_notes(server);
@@ -318,15 +326,53 @@ static void tracking_note_change(struct server *server, struct bytes name,
     note = link_table_reserve(notes) ? memory_allocate(sizeof *note + name.size) : NULL;
     if (note == NULL) {
         link_table_shrink(notes);
-        tracking_send_all(server, true);
-        return;
+        return false;
     }
     *note = (struct tracking_note){
-        .link = {.hash = hash}, .writer = id, .name_size = (uint32_t)name.size};
+        .link = {.hash = hash},
+        .writer = writer,
+        .prefix_size = (uint32_t)prefix_size,
+        .name_size = (uint32_t)name.size,
+    };
     if (name.size > 0) {
         memcpy(note->name, name.at, name.size);
     }
     link_table_put(notes, &note->link);
+    return true;
+}
+
+enum { SIZES_END = 4 * 64 - 1 }; /* prefixes of this size and longer share a bit */
+
+static void tracking_add_size(void *context, struct bytes prefix) {
+    uint64_t *sizes = context;
+    size_t bit = prefix.size < SIZES_END ? prefix.size : SIZES_END;
+    sizes[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+/* Prefixes are looked up by each size that any has, so that a change costs the same however many there are. */
+static void tracking_note_change(struct server *server, struct bytes name,
+                                 const struct session *writer) {
+    struct tracking *tracking = &server->tracking;
+    if (!tracking->are_sizes_known) {
+        memset(tracking->prefix_sizes, 0, sizeof tracking->prefix_sizes);
+        subscription_each_topic(&tracking->prefixes, SUBSCRIPTION_PREFIX, tracking_add_size,
+                                tracking->prefix_sizes);
+        tracking->are_sizes_known = true;
+    }
+    for (size_t size = 0; size <= name.size; size++) {
+        size_t bit = size < SIZES_END ? size : SIZES_END;
+        struct bytes prefix = {.at = name.at, .size = size};
+        if ((tracking->prefix_sizes[bit / 64] >> bit % 64 & 1) == 0) {
+            if (bit == SIZES_END) {
+                return;
+            }
+        } else if (subscription_subscriber_count(&tracking->prefixes, SUBSCRIPTION_PREFIX, prefix) >
+                       0 &&
+                   !tracking_note_prefix(server, name, size, writer != NULL ? writer->id : 0)) {
+            tracking_send_all(server, true);
+            return;
+        }
+    }
 }
 
 /* ---- changes ---- */
@@ -383,6 +429,7 @@ bool tracking_begin(struct server *server, struct session *session,
     uint32_t count = !options->is_broadcast      ? 0
                      : options->prefix_count > 0 ? options->prefix_count
                                                  : 1;
+    tracking->are_sizes_known = tracking->are_sizes_known && count == 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!subscription_add(&tracking->prefixes, &own->prefixes, session, SUBSCRIPTION_PREFIX,
                               prefixes[i])) {
@@ -412,6 +459,7 @@ void tracking_end(struct server *server, struct session *session) {
         return;
     }
     tracking_redirect(server, session, 0);
+    tracking->are_sizes_known = tracking->are_sizes_known && !own->is_broadcast;
     subscription_clear(&tracking->prefixes, &own->prefixes, SUBSCRIPTION_PREFIX);
     session_unlink(&tracking->first, session, SESSION_TRACKERS);
     own->is_on = false;
@@ -456,7 +504,8 @@ static const char *tracking_check_session(const struct session *session) {
 static const char *tracking_check_notes(const struct link_table *notes) {
     for (uint32_t i = 0; i < notes->count; i++) {
         const struct tracking_note *note = (const struct tracking_note *)notes->links[i];
-        if (tracking_find_note(notes, note->link.hash, tracking_note_name(note)) != note) {
+        if (tracking_find_note(notes, note->link.hash, tracking_note_name(note),
+                               note->prefix_size) != note) {
             return "tracking: a note is not found by its name";
         }
     }

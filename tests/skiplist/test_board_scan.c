@@ -1,5 +1,6 @@
 /* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
  * what was never there is not visited, and nothing is visited twice within one call. */
+#include "skiplist/block.h"
 #include "tests/support/board_pair.h"
 
 enum { MEMBERS = 4000 };
@@ -245,3 +246,26 @@ WORLD_TEST(a_small_board_is_visited_at_once) {
     assert_int_equal(scan_by_count(world, 0, 1), 0);
     assert_int_equal(world->visited_in_call, 4);
 }
+
+#ifndef SKIPLIST_TINY
+WORLD_TEST(a_board_without_an_index_is_visited_as_asked) {
+    enum { COUNT = BLOCK_ALONE_ENTRIES_MAX - 5 };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        put(world, i, i % 7);
+    }
+    assert_int_equal(scan_by_count(world, 0, 1000000), 0);
+    assert_int_equal(world->visited_in_call, COUNT);
+    /* A few at a time: each once, and what was visited before the cursor comes no more. */
+    memset(world->visits, 0, sizeof world->visits);
+    uint64_t cursor = 0;
+    uint32_t calls = 0;
+    do {
+        cursor = scan(world, cursor, (struct scan_limits){.count = 5, .work_max = 400});
+        calls++;
+    } while (cursor != 0);
+    assert_in_range(calls, 5, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_equal(world->visits[i], 1);
+    }
+}
+#endif

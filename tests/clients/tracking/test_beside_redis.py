@@ -194,7 +194,7 @@ class BesideRedis(unittest.TestCase):
             if self.draw.random() < 0.3:
                 self.compare_pushes()
         self.compare_pushes()
-        self.assertGreater(self.told, STEPS // 20)
+        self.assertGreater(self.told, STEPS // 100)
 
     def test_flags_in_client_list_and_figures_are_the_same(self):
         a, b, c = self.pairs[:3]

@@ -374,7 +374,7 @@ SERVER_TEST(bcast_tells_only_of_keys_that_the_user_may_read) {
     harness_run(h, s, "ZADD hidden 1 a");
     expect_told(h, b, INVALIDATE("mine:1", 6));
     expect_told(h, m, INVALIDATE("mine:1", 6));
-    expect_told(h, all, ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nmine:1\r\n$6\r\nhidden\r\n");
+    expect_told(h, all, ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nhidden\r\n$6\r\nmine:1\r\n");
     harness_run(h, s, "ZADD hidden 2 a");
     expect_told(h, b, "");
     harness_run(h, s, "ACL SETUSER eve on nopass +@all -client|tracking ~*");
@@ -461,7 +461,7 @@ SERVER_TEST(what_a_client_has_read_is_its_memory) {
 SERVER_TEST(prefixes_have_a_limit) {
     struct bytes args[4 + 2 * (TRACKING_PREFIXES_MAX + 1)] = {BYTES("CLIENT"), BYTES("TRACKING"),
                                                               BYTES("ON"), BYTES("BCAST")};
-    static char names[TRACKING_PREFIXES_MAX + 1][8];
+    static char names[TRACKING_PREFIXES_MAX + 1][12];
     for (int i = 0; i <= TRACKING_PREFIXES_MAX; i++) {
         snprintf(names[i], sizeof names[i], "%03d", i);
         args[4 + 2 * i] = BYTES("PREFIX");
