@@ -83,7 +83,7 @@ class Votes(Moving):
         first_ms = END_MS - (1 << 34) + 1
         self.assertEqual(self.new.execute_command("LB.ADD", "poll", "AT", first_ms, 5, "ann"), 1)
         self.assert_refused("LB.ADD", "poll", "AT", first_ms - 1, 5, "bob")
-        self.assert_said("34 bits are 198.8 days", "(A month in milliseconds takes 32 bits.)")
+        self.assert_said("34 bits hold 198.8 days", "(A month in milliseconds takes 32 bits.)")
         self.assertEqual(round((1 << 34) / DAY, 1), 198.8)
         self.assertTrue(1 << 31 < 31 * DAY < 1 << 32)
 
