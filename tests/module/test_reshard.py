@@ -5,6 +5,7 @@ The clients follow MOVED, ASK and TRYAGAIN, as clients of clusters do. Replicas 
 import contextlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import threading
@@ -478,6 +479,12 @@ class TakeOver(Reshard):
             wait_until(lambda: self.ids[master] in str(client.execute_command("CLUSTER", "NODES")), "the cluster")
             client.execute_command("CLUSTER", "REPLICATE", self.ids[master])
             wait_until(lambda: client.info("replication").get("master_link_status") == "up", "a replica")
+        # Who does not know whose replica one is does not vote for it; and a refused request is not sent again for minutes.
+        for master, replica in zip((0, 1), self.hosts[2:]):
+            own_id = replica.client().execute_command("CLUSTER", "MYID").decode()
+            known = rf"{own_id} \S+ slave {self.ids[master]} "
+            wait_until(lambda: all(re.search(known, str(client.execute_command("CLUSTER", "NODES")))
+                                   for client in self.clients), "both masters know the replica")
         self.ports = [host.port for host in self.hosts]
         version = self.hosts[0].client().info("server").get("valkey_version")
         self.knows_moves = version is not None and int(version.split(".")[0]) >= 8
