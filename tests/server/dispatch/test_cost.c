@@ -98,6 +98,10 @@ static bool is_small(const char *complexity) {
         "O(COUNT) for each call, half a millisecond at the most",
         "O(m log n) for m boards of n members",
         "O(t log n) for t tiers, at most 255, and n members",
+        /* prefixes of a client, at most 256 */
+        "O(p) in the prefixes",
+        "O(p) in the prefixes; then O(1) for each key that is read, and for each client that is "
+        "told",
         /* SHUTDOWN: no clients are served any more */
         "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
     };
