@@ -102,27 +102,18 @@ def go_method(method):
         text += f"\tr.alternatives({str(group[0].is_group_required).lower()}, {names})\n"
     if method.has("ONCE"):
         text += f"\tr.id = b.idOf(o.Once, {'o.Packed == nil' if method.has('PACKED') else 'true'})\n"
-    first = method.parameters[0] if method.parameters else None
-    for each in method.parameters:
-        if each.token == "ONCE":
-            text += '\tr.values("ONCE", r.id)\n'
-        elif each is first and each.kind == "values" and each.parts[0].type == "key":
-            text += f"\tr.board({go_value(each)})\n"
-        else:
-            text += f"\t{go_words(each)}\n"
+    for kind, each in method.words():
+        line = {"id": 'r.values("ONCE", r.id)', "key": f"r.board({go_value(each)})", "words": go_words(each)}[kind]
+        text += f"\t{line}\n"
     form = form_of(method.reply)
     read = f"read{pascal(form)}"
     if method.has_records:
         parts = [part for token, part in GO_PARTS.items() if method.has(token)] + ["boards: r.keys"] * (form == "results")
         read += f"(asked{{{', '.join(parts)}}})"
-    if method.creates:
-        return text + "\treturn b.create(ctx, r, o.ExistOk)\n}\n"
-    if form == "ok":
-        return text + "\t_, err := b.run(ctx, r)\n\treturn err\n}\n"
-    if method.is_on_all:
-        return text + (f"\treturn onOne(b, ctx, r, {read})\n}}\n" if "cursor" in method.reply else
-                       f"\treturn onAll(b, ctx, r, {read}, sum{pascal(form)})\n}}\n")
-    return text + f"\treturn on(b, ctx, r, {read})\n}}\n"
+    end = {"create": "\treturn b.create(ctx, r, o.ExistOk)\n", "ok": "\t_, err := b.run(ctx, r)\n\treturn err\n",
+           "one by one": f"\treturn onOne(b, ctx, r, {read})\n",
+           "all": f"\treturn onAll(b, ctx, r, {read}, sum{pascal(form)})\n", "on": f"\treturn on(b, ctx, r, {read})\n"}
+    return text + end[method.way] + "}\n"
 
 
 def go_commands(tables):

@@ -136,27 +136,17 @@ def java_method(method):
         text += f"        Request.alternatives({str(group[0].is_group_required).lower()}, {names});\n"
     if method.has("ONCE"):
         text += f"        r.id = idOf(options.get(\"once\"), {'options.get(%spacked%s) == null' % (chr(34), chr(34)) if method.has('PACKED') else 'true'});\n"
-    first = method.parameters[0] if method.parameters else None
-    for each in method.parameters:
-        if each.token == "ONCE":
-            text += '        r.values("ONCE", r.id);\n'
-        elif each is first and each.kind == "values" and each.parts[0].type == "key":
-            text += f"        r.board({camel(each.name)});\n"
-        else:
-            text += f"        {java_words(each)};\n"
+    for kind, each in method.words():
+        line = {"id": 'r.values("ONCE", r.id)', "key": f"r.board({camel(each.name)})", "words": java_words(each)}[kind]
+        text += f"        {line};\n"
     form = form_of(method.reply)
     read = f"Replies::{camel(form)}"
     if method.has_records:
         read = f"new Asked({'options' if owner else 'Options.NONE'}, r)::{camel(form)}".replace("Options.NONE", "null")
-    if method.creates:
-        text += '        create(r, options.get("existOk") != null);\n'
-    elif form == "ok":
-        text += "        on(r, Replies::text);\n"
-    elif method.is_on_all:
-        text += (f"        return onOne(r, {read});\n" if "cursor" in method.reply else
-                 f"        return onAll(r, {read}, Replies::sum{pascal(form)});\n")
-    else:
-        text += f"        return on(r, {read});\n"
+    end = {"create": 'create(r, options.get("existOk") != null)', "ok": "on(r, Replies::text)",
+           "one by one": f"return onOne(r, {read})", "all": f"return onAll(r, {read}, Replies::sum{pascal(form)})",
+           "on": f"return on(r, {read})"}
+    text += f"        {end[method.way]};\n"
     return text + "    }\n" + java_overloads(method, name, result, positional, owner)
 
 

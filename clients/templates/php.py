@@ -95,14 +95,10 @@ def php_method(method):
         text += f"        Request::alternatives({str(group[0].is_group_required).lower()}, [{names}]);\n"
     if method.has("ONCE"):
         text += f"        $r->id = $this->idOf($once, {'$packed === null' if method.has('PACKED') else 'true'});\n"
-    first = method.parameters[0] if method.parameters else None
-    for each in method.parameters:
-        if each.token == "ONCE":
-            text += "        $r->values('ONCE', Request::words($r->id, 'one'));\n"
-        elif each is first and each.kind == "values" and each.parts[0].type == "key":
-            text += f"        $r->board(${camel(each.name)});\n"
-        else:
-            text += f"        {php_words(each)};\n"
+    for kind, each in method.words():
+        line = {"id": "$r->values('ONCE', Request::words($r->id, 'one'))", "key": f"$r->board(${camel(each.name)})",
+                "words": php_words(each)}[kind]
+        text += f"        {line};\n"
     form = camel(form_of(method.reply))
     read = f"Replies::{form}(...)"
     if method.has_records:
@@ -110,15 +106,11 @@ def php_method(method):
                  "FIELDS": "fields: $fields === null ? null : (array) $fields", "SINCE": "since: $since !== null"}
         parts = [part for token, part in asked.items() if method.has(token)] + ["boards: $r->keys"] * (form == "results")
         read = f"(new Asked({', '.join(parts)}))->{form}(...)"
-    if method.creates:
-        text += "        $this->make($r, $existOk);\n"
-    elif form == "ok":
-        text += "        $this->on($r, Replies::ok(...));\n"
-    elif method.is_on_all:
-        text += (f"        return $this->onOne($r, {read});\n" if "cursor" in method.reply else
-                 f"        return $this->onAll($r, {read}, Replies::sum{form[0].upper()}{form[1:]}(...));\n")
-    else:
-        text += f"        return $this->on($r, {read});\n"
+    end = {"create": "$this->make($r, $existOk)", "ok": "$this->on($r, Replies::ok(...))",
+           "one by one": f"return $this->onOne($r, {read})",
+           "all": f"return $this->onAll($r, {read}, Replies::sum{form[0].upper()}{form[1:]}(...))",
+           "on": f"return $this->on($r, {read})"}
+    text += f"        {end[method.way]};\n"
     return text + "    }\n"
 
 

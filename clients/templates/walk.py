@@ -224,6 +224,23 @@ class Method:
     def has_records(self):
         return bool(re.search("Record|Placed|Result|LeaguePlace", self.reply))
 
+    @property
+    def way(self):
+        """How it is sent, and what becomes of the reply."""
+        if self.creates:
+            return "create"
+        if form_of(self.reply) == "ok":
+            return "ok"
+        if self.is_on_all:
+            return "one by one" if "cursor" in self.reply else "all"
+        return "on"
+
+    def words(self):
+        """The parameters in the order of their words, and what each is: the id of a result, a key that is given, or words."""
+        for at, each in enumerate(self.parameters):
+            is_key = at == 0 and each.kind == "values" and each.parts[0].type == "key"
+            yield "id" if each.token == "ONCE" else "key" if is_key else "words", each
+
     def named(self):
         return [each for each in self.signature if each.place == "named"]
 
