@@ -267,10 +267,15 @@ static size_t block_fixed_size(uint32_t capacity) {
            capacity * sizeof(uint64_t);
 }
 
+/* Of a block with so many: only one that is alone has more than others may. */
+static uint32_t block_entries_max(uint32_t entries) {
+    return entries > BLOCK_ENTRIES_MAX ? BLOCK_ALONE_ENTRIES_MAX : BLOCK_ENTRIES_MAX;
+}
+
 struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
     CHECK(entries <= BLOCK_ALONE_ENTRIES_MAX);
-    uint32_t most = entries > BLOCK_ENTRIES_MAX ? BLOCK_ALONE_ENTRIES_MAX : BLOCK_ENTRIES_MAX;
+    uint32_t most = block_entries_max(entries);
     uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
     size_t size = block_fixed_size(capacity) + heap_size;
     struct block *block = memory_allocate(size > BLOCK_SIZE_MIN ? size : BLOCK_SIZE_MIN);
@@ -358,7 +363,7 @@ struct block *block_create_grown(const struct block *block, uint8_t code) {
         step += (entries - BLOCK_ENTRIES_MAX) / 16;
     }
     uint32_t wanted = entries - 1 + step;
-    uint32_t most = entries > BLOCK_ENTRIES_MAX ? BLOCK_ALONE_ENTRIES_MAX : BLOCK_ENTRIES_MAX;
+    uint32_t most = block_entries_max(entries);
     wanted = wanted < most ? wanted : most;
     /* Future entries are assumed to have the average size, plus a byte for safety. A full block has none. */
     uint32_t each = heap / entries + 1;

@@ -123,7 +123,8 @@ static bool board_divide_leaf(const struct block *leaf, uint32_t leaf_entries,
     return true;
 }
 
-/* Give a small board a skiplist, and a map of its members if it is to be indexed. */
+/* Give a small board a skiplist, and a map of its members if it is to be indexed. Its leaf, if it is too large for
+ * that, is divided into leaves of so many entries. false: no memory; the board is unchanged. */
 static bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_indexed) {
     struct block *leaf = board->leaf;
     struct large_board *large = board_create_large(board);
@@ -149,10 +150,6 @@ static bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_in
     board->leaf = leaf;
     board->is_large = false;
     return false;
-}
-
-bool board_make_large(struct board *board, uint32_t leaf_entries) {
-    return board_enlarge(board, leaf_entries, false);
 }
 
 bool board_make_itself_large(struct board *board) {
@@ -938,7 +935,7 @@ static bool board_append_leaf(struct board *board, const struct leaf_fill *fill,
             return board_append_to_leaf(board, fill);
         }
         if (!(is_indexed ? board_make_itself_large(board)
-                         : board_make_large(board, BLOCK_ENTRIES_MAX))) {
+                         : board_enlarge(board, BLOCK_ENTRIES_MAX, false))) {
             return false;
         }
     }

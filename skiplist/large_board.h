@@ -92,10 +92,8 @@ static inline struct board_stored board_entry_at(const struct block *block, uint
 
 /* ---- its life ---- */
 
-/* Convert a small board to a large one with an empty map. Its leaf, if it is too large for that, is
- * divided into leaves of so many entries. false: no memory; the board is unchanged. */
-MUST_CHECK bool board_make_large(struct board *board, uint32_t leaf_entries);
-/* The same with its map filled, and room in its leaves. */
+/* Convert a small board to a large one, whose map has its members and whose leaves have room. false: no
+ * memory; the board is unchanged. */
 MUST_CHECK bool board_make_itself_large(struct board *board);
 /* Make a large board without tags and remains small, if its members fit one leaf. false: they do not, or
  * there is no memory; the board is unchanged. */
