@@ -119,11 +119,9 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
             continue;
         }
         skipped = 0;
-        if (server->tracking.client_count > 0) {
-            server->tracking.writer = job->session;
-        }
+        server_set_writer(server, job->session);
         bool is_finished = job->kind->step(server, job);
-        server->tracking.writer = NULL;
+        server_set_writer(server, NULL);
         registry_free_after_command(server->registry);
         if (is_finished) {
             job_advance(server, job, EVENT_FINISHED);

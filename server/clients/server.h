@@ -218,6 +218,14 @@ struct server {
 MUST_CHECK bool server_init(struct server *server, uint32_t command_count);
 void server_deinit(struct server *server);
 
+/* Keys that change from here on, until it is said again, change by a command of this client; NULL: of none. Those who
+ * track keys are told of it (tracking.h). */
+static inline void server_set_writer(struct server *server, const struct session *writer) {
+    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
+        server->tracking.writer = writer;
+    }
+}
+
 /* Link a session set up by session_init. It is the default user's. If that needs no password, the
  * session counts as authenticated, and stays so if one is set later. */
 void server_add_session(struct server *server, struct session *session);

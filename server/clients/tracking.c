@@ -362,13 +362,13 @@ static void tracking_note_change(struct server *server, struct bytes name,
     for (size_t size = 0; size <= name.size; size++) {
         size_t bit = size < SIZES_END ? size : SIZES_END;
         struct bytes prefix = {.at = name.at, .size = size};
-        if ((tracking->prefix_sizes[bit / 64] >> bit % 64 & 1) == 0) {
-            if (bit == SIZES_END) {
-                return;
-            }
-        } else if (subscription_subscriber_count(&tracking->prefixes, SUBSCRIPTION_PREFIX, prefix) >
-                       0 &&
-                   !tracking_note_prefix(server, name, size, writer != NULL ? writer->id : 0)) {
+        bool is_any = (tracking->prefix_sizes[bit / 64] >> bit % 64 & 1) != 0;
+        if (!is_any && bit == SIZES_END) {
+            return;
+        }
+        if (is_any &&
+            subscription_subscriber_count(&tracking->prefixes, SUBSCRIPTION_PREFIX, prefix) > 0 &&
+            !tracking_note_prefix(server, name, size, writer != NULL ? writer->id : 0)) {
             tracking_send_all(server, true);
             return;
         }

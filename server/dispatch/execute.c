@@ -342,7 +342,7 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
                                                             const struct command *command,
                                                             const struct request *request) {
     const struct session_tracking *tracking = &session->tracking;
-    server->tracking.writer = NULL;
+    server_set_writer(server, NULL);
     if (!tracking->is_on || tracking->is_broadcast ||
         (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
         return;
@@ -361,7 +361,7 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
 static void execute_end_caching(struct session *session, uint32_t index) {
     bool is_about_client =
         index != COMMAND_NONE && strncmp(command_full_name(index), "client|", 7) == 0;
-    session->tracking.is_caching &= session->transaction.is_open || is_about_client;
+    session->tracking.is_caching = session->transaction.is_open || is_about_client;
 }
 
 /* Run a request that passed all checks, and count it. */
@@ -372,9 +372,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     uint64_t errors_before = reply->error_count;
     struct call call = call_begin(server, session, command, request, reply);
     call.ahead = server->ahead;
-    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
-        server->tracking.writer = session;
-    }
+    server_set_writer(server, session);
     command->run(&call);
     if (__builtin_expect(server->tracking.client_count > 0, 0)) {
         execute_remember_keys(server, session, index, command, request);
@@ -462,7 +460,7 @@ void execute_request(struct server *server, struct session *session, uint32_t in
     } else {
         execute_any(server, session, index, request, reply);
     }
-    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
+    if (__builtin_expect(server->tracking.client_count > 0, 0) && session->tracking.is_caching) {
         execute_end_caching(session, index);
     }
     if (session->job == NULL || !session->job->streams) {

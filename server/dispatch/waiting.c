@@ -70,11 +70,9 @@ static void waiting_run(struct server *server, struct session *session, struct r
     const struct call call = call_begin(server, session, command, NULL, reply);
     session->active_at_ms = server->clock.monotonic_ms;
     server_begin_reply(session);
-    if (server->tracking.client_count > 0) {
-        server->tracking.writer = session;
-    }
+    server_set_writer(server, session);
     command->serve(&call, key);
-    server->tracking.writer = NULL;
+    server_set_writer(server, NULL);
     server_end_reply(server, session);
     if (server->persistence != NULL) {
         commit_wait_note_change(server, session);
