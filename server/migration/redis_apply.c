@@ -388,8 +388,7 @@ static bool redis_apply_zadd_choose(struct redis_apply *apply, const struct zadd
                                     const struct request *request, uint32_t first) {
     const struct scores_of_zadd scores = {.request = request, .first = first};
     const struct layout *layout = board_layout(&zadd->key->board);
-    const struct board_options *given = registry_options(zadd->key);
-    if (given->is_packed || given->fraction_ms != 0 ||
+    if (rdb_value_takes_apart(registry_options(zadd->key)) ||
         redis_apply_zadd_judge(&scores, layout) == DECIMAL_OK) {
         return true;
     }

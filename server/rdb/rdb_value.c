@@ -410,10 +410,6 @@ static enum rdb_value_status rdb_value_find_parts(const struct board_options *op
     return RDB_VALUE_OK;
 }
 
-static bool rdb_value_takes_apart(const struct board_options *options) {
-    return options->is_packed || options->fraction_ms != 0;
-}
-
 enum rdb_value_status rdb_value_find_key(const struct board_options *options, uint64_t base,
                                          double score, uint64_t *key, struct rdb_rounded *rounded,
                                          char *error) {

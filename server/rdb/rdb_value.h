@@ -94,6 +94,10 @@ MUST_CHECK enum rdb_value_status rdb_value_find_ordinal(const struct layout_fiel
                                                         char *error);
 /* DECIMAL_OK, or why it cannot. */
 enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score);
+/* Does a double say more than a score? */
+static inline bool rdb_value_takes_apart(const struct board_options *options) {
+    return options->is_packed || options->fraction_ms != 0;
+}
 /* Is the time part of the double? Else other fields and the present time go with it. */
 static inline bool rdb_value_says_time(const struct board_options *options) {
     return options->is_packed || options->fraction_ms > BOARD_FRACTION_IS_NOTHING;
