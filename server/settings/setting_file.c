@@ -90,8 +90,10 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
             (setting_words_split(line, &words, reason)
                  ? setting_file_assign_line(settings, words.words, words.count, &origin, error)
                  : setting_file_fail_at(error, &origin, BYTES(""), false, reason))) {
-            if (errors != NULL && words.count > 0 && settings_find(words.words[0]) != NULL) {
-                errors->is_used[settings_find(words.words[0]) - setting_table] = true;
+            const struct setting *setting =
+                errors != NULL && words.count > 0 ? settings_find(words.words[0]) : NULL;
+            if (setting != NULL) {
+                errors->is_used[setting - setting_table] = true;
             }
             continue;
         }
