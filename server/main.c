@@ -407,11 +407,7 @@ static void main_note_ready(void) {
         program.state = PROGRAM_IS_READY;
         log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
         heartbeat_ready(&program.heartbeat);
-        uint64_t keys = 0;
-        for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-            keys += registry_count(program.server.registry, database);
-        }
-        if (program.has_files_of_redis && keys == 0) {
+        if (program.has_files_of_redis && registry_count_all(program.server.registry) == 0) {
             log_write(LOG_WARNING,
                       "dir has files of Redis, which are not read: leaderboard-server --import "
                       "dump.rdb leaderboard.conf fills a new dir with them dir=%s",

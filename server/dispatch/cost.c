@@ -117,11 +117,7 @@ uint64_t cost_count_database(const struct cost_view *view) {
 }
 
 uint64_t cost_count_databases(const struct cost_view *view) {
-    uint64_t count = 0;
-    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        count += registry_count(view->call->registry, database);
-    }
-    return count;
+    return registry_count_all(view->call->registry);
 }
 
 uint64_t cost_count_memory(const struct cost_view *view) {

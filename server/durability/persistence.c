@@ -918,9 +918,7 @@ bool persistence_exchange_keys(struct persistence *persistence, struct registry 
         (is_on && !journal_is_idle(&persistence->journal))) {
         return false;
     }
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        persistence->state->change_count += registry_count(keys, i);
-    }
+    persistence->state->change_count += registry_count_all(keys);
     registry_exchange(persistence->registry, keys);
     if (is_on) {
         persistence->journal.error = 0;
