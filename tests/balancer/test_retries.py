@@ -1,7 +1,6 @@
 """docs/reference/retries.md: what its table says of commands and of redis-py, and its program, behind a network that loses
 answers."""
 import re
-import socket
 import threading
 import unittest
 
@@ -9,41 +8,23 @@ import redis
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
 
+import losing
 import parts
 
 PAGE = (parts.ROOT / "docs" / "reference" / "retries.md").read_text()
 
 
-class Losing:
-    """Between a client and the server. The commands reach the server, and are run; of the answers to some, the first
-    ones are lost, and with them the connection."""
+class Losing(losing.Losing):
+    """Of the answers to requests with this word, the first ones are lost."""
 
     def __init__(self, server, word, losses):
-        self.server, self.word, self.losses = server, word, losses
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.word, self.losses = word, losses
+        super().__init__(server.port)
 
-    def serve(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
-
-    def carry(self, client):
-        with client, socket.create_connection(("127.0.0.1", self.server.port)) as server:
-            while asked := client.recv(65536):
-                server.sendall(asked)
-                answer = server.recv(65536)
-                if self.word in asked and self.losses > 0:
-                    self.losses -= 1
-                    return
-                client.sendall(answer)
-
-    def close(self):
-        self.listener.close()
+    def loses(self, asked):
+        is_lost = self.word in asked and self.losses > 0
+        self.losses -= is_lost
+        return is_lost
 
 
 class Retries(unittest.TestCase):
