@@ -78,6 +78,7 @@ static void lb_above_run(struct call *call) {
     if (above.filter.count == 0 || board == NULL) {
         lb_cuts_reply_above(call, &above, board, NULL);
     } else if (lb_filter_begin(call, board, &above.filter, &filter)) {
+        tag_filter_expect(filter.group, above.keys.count);
         lb_cuts_reply_above(call, &above, board, &filter);
         lb_filter_end(&filter);
     }
@@ -182,6 +183,7 @@ static void lb_cuts_run(struct call *call) {
         lb_cuts_reply(call, board, NULL, lb_cuts_span(&cuts, board_count(board)),
                       (uint32_t)cuts.count);
     } else if (lb_filter_begin(call, board, &cuts.filter, &filter)) {
+        tag_filter_expect(filter.group, (uint32_t)cuts.count);
         lb_cuts_reply(call, board, &filter, lb_cuts_span(&cuts, lb_filter_count(&filter)),
                       (uint32_t)cuts.count);
         lb_filter_end(&filter);

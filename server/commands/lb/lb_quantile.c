@@ -123,6 +123,7 @@ static void lb_quantile_run(struct call *call) {
     } else if (quantiles.filter.count == 0) {
         lb_quantile_reply(call, &quantiles, board, NULL);
     } else if (lb_filter_begin(call, board, &quantiles.filter, &filter)) {
+        tag_filter_expect(filter.group, quantiles.q.count);
         lb_quantile_reply(call, &quantiles, board, &filter);
         lb_filter_end(&filter);
     }
@@ -187,21 +188,38 @@ static bool lb_quantile_check_edges(const struct call *call, const struct edges 
     return true;
 }
 
-/* Members with a score of edge or more. filter: NULL without WHERE. */
+/* Members whose key is above one or (is_equal) not below it. Of two such ends one is the same for all edges. */
+struct edge_end {
+    bool is_known;
+    uint64_t key;
+    uint32_t count;
+};
+
+static uint32_t lb_quantile_count_to(const struct board *board, const struct lb_filter *filter,
+                                     uint64_t key, bool is_equal, struct edge_end *end) {
+    if (!end->is_known || end->key != key) {
+        uint32_t count = is_equal ? board_count_from(board, key) : board_count_above(board, key);
+        end->count = filter != NULL ? lb_filter_rank(filter, count) : count;
+        end->key = key;
+        end->is_known = true;
+    }
+    return end->count;
+}
+
+/* Members with a score of edge or more. filter: NULL without WHERE. ends: the last ones. */
 static uint32_t lb_quantile_count_at_or_above(const struct call *call, const struct board *board,
-                                              const struct lb_filter *filter, struct decimal edge) {
-    const struct layout *layout = board_layout(board);
+                                              const struct lb_filter *filter, struct decimal edge,
+                                              struct edge_end ends[2]) {
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
     uint64_t lowest_key;
     uint64_t highest_key;
-    if (!layout_key_range(layout, lower, upper, call->now_us, &lowest_key, &highest_key)) {
+    if (!layout_key_range(board_layout(board), lower, upper, call->now_us, &lowest_key,
+                          &highest_key)) {
         return 0;
     }
-    uint32_t end = board_count_from(board, lowest_key);
-    uint32_t first = board_count_above(board, highest_key);
-    return filter != NULL ? lb_filter_rank(filter, end) - lb_filter_rank(filter, first)
-                          : end - first;
+    return lb_quantile_count_to(board, filter, lowest_key, true, &ends[0]) -
+           lb_quantile_count_to(board, filter, highest_key, false, &ends[1]);
 }
 
 /* board may be NULL, and so may filter: without WHERE. */
@@ -211,13 +229,14 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
     uint32_t left = filter != NULL  ? lb_filter_count(filter)
                     : board != NULL ? board_count(board)
                                     : 0;
+    struct edge_end ends[2] = {{.is_known = false}};
     reply_array(call->reply, edges->at.count + 1);
     for (uint32_t i = 0; i < edges->at.count && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, edges->at.at[i], &edge);
         CHECK(is_parsed);
         uint32_t above =
-            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge) : 0;
+            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge, ends) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }
@@ -238,6 +257,7 @@ static void lb_hist_run(struct call *call) {
     if (edges.filter.count == 0 || board == NULL) {
         lb_quantile_reply_edges(call, &edges, lead, board, NULL);
     } else if (lb_filter_begin(call, board, &edges.filter, &filter)) {
+        tag_filter_expect(filter.group, edges.at.count);
         lb_quantile_reply_edges(call, &edges, lead, board, &filter);
         lb_filter_end(&filter);
     }
