@@ -152,9 +152,8 @@ static void lb_cuts_reply(const struct call *call, const struct board *board,
         for (uint32_t j = 0; j < group; j++) {
             uint64_t part = count > 1 ? (uint64_t)(i + j) * (span.count - 1) / (count - 1) : 0;
             shown[j] = span.rank + (uint32_t)part;
-            ranks[j] = filter != NULL ? lb_filter_at(filter, shown[j]) : shown[j];
         }
-        board_at_many(board, ranks, group, entries);
+        lb_filter_at_many(board, filter, shown, group, ranks, entries);
         for (uint32_t j = 0; j < group; j++) {
             char text[BYTES_INTEGER_TEXT_MAX];
             size_t size = layout_key_print(board_layout(board), entries[j].key, text);

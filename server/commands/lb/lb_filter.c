@@ -92,6 +92,15 @@ uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
     return ranks[0];
 }
 
+void lb_filter_at_many(const struct board *board, const struct lb_filter *filter,
+                       const uint32_t *places, uint32_t count, uint32_t *ranks,
+                       struct board_stored *entries) {
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i] = filter != NULL ? lb_filter_at(filter, places[i]) : places[i];
+    }
+    board_at_many(board, ranks, count, entries);
+}
+
 /* ---- WITHIN ---- */
 
 static bool lb_filter_is_same(const struct lb_filter *filter, const struct tag_values *values) {

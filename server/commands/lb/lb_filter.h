@@ -90,5 +90,9 @@ static inline struct zset_span lb_filter_span(const struct lb_filter *filter,
 }
 /* The rank of the group's nth member, which is there. */
 uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth);
+/* The ranks and entries of up to BOARD_AT_MAX members, by their places among the group's; filter NULL: on the board. */
+void lb_filter_at_many(const struct board *board, const struct lb_filter *filter,
+                       const uint32_t *places, uint32_t count, uint32_t *ranks,
+                       struct board_stored *entries);
 
 #endif

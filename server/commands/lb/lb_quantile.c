@@ -32,20 +32,15 @@ static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint
     return true;
 }
 
-/* filter: of the group of `count` members whose quantile it is; NULL: the board's. */
-static void lb_quantile_write(const struct board *board, const struct lb_filter *filter,
-                              uint32_t count, uint64_t q, struct lb_writer *writer,
-                              struct lb_group *group) {
+/* The place of quantile q among `count` members. */
+static uint32_t lb_quantile_place(uint32_t count, uint64_t q) {
     /* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
     uint64_t high = q / Q_UNIT * count;
     uint64_t low = q % Q_UNIT * count;
     uint64_t rest = high % Q_UNIT * Q_UNIT + low;
     const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
     uint32_t from_worst = (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
-    uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
-    uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
-    struct board_stored entry = board_at(board, rank);
-    lb_group_add_stored(writer, group, entry.member, entry.key, rank, shown_rank);
+    return count - (from_worst > 0 ? from_worst : 1);
 }
 
 struct quantiles {
@@ -91,6 +86,8 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
                               const struct board *board, const struct lb_filter *filter) {
     struct lb_writer writer;
     struct lb_group group;
+    uint32_t places[BOARD_AT_MAX], ranks[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
     uint32_t count = filter != NULL ? lb_filter_count(filter) : board_count(board);
     if (count == 0) {
         lb_reply_nils(call, quantiles->q.count);
@@ -99,11 +96,19 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
     lb_begin_records(call, board, quantiles->shape, &writer);
     group.count = 0;
     reply_array(call->reply, quantiles->q.count);
-    for (uint32_t i = 0; i < quantiles->q.count && !reply_is_lost(call->reply); i++) {
-        uint64_t q = 0;
-        bool is_parsed = lb_quantile_parse_q(call, quantiles->q.at[i], &q);
-        CHECK(is_parsed);
-        lb_quantile_write(board, filter, count, q, &writer, &group);
+    for (uint32_t i = 0, size; i < quantiles->q.count && !reply_is_lost(call->reply); i += size) {
+        size = quantiles->q.count - i < BOARD_AT_MAX ? quantiles->q.count - i : BOARD_AT_MAX;
+        for (uint32_t j = 0; j < size; j++) {
+            uint64_t q = 0;
+            bool is_parsed = lb_quantile_parse_q(call, quantiles->q.at[i + j], &q);
+            CHECK(is_parsed);
+            places[j] = lb_quantile_place(count, q);
+        }
+        lb_filter_at_many(board, filter, places, size, ranks, entries);
+        for (uint32_t j = 0; j < size; j++) {
+            lb_group_add_stored(&writer, &group, entries[j].member, entries[j].key, ranks[j],
+                                places[j]);
+        }
     }
     lb_group_write(&writer, &group);
 }
