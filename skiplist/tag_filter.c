@@ -596,6 +596,10 @@ void tag_filter_destroy(struct tag_filter *filter) {
     }
 }
 
+void tag_filter_expect(struct tag_filter *filter, uint32_t count) {
+    filter->marks.expected = count;
+}
+
 /* ---- a part of a group ---- */
 
 bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole, unsigned tag_mask,

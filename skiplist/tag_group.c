@@ -562,10 +562,6 @@ static bool tag_group_find_marked(const struct skiplist *list, const struct tag_
 
 /* ---- what is asked for ---- */
 
-void tag_filter_expect(struct tag_filter *filter, uint32_t count) {
-    filter->marks.expected = count;
-}
-
 uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks) {
     const struct tags *tags = board_tags(board);
     CHECK(ranks <= board_count(board));
