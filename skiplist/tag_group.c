@@ -730,7 +730,11 @@ static void tag_group_read_children(struct group_reading *reading, uint32_t id, 
     for (; count > 0 && reading->count < reading->count_max; count--) {
         uint32_t span = index_span(index, position), child = index_children(index)[position], sum;
         struct index_block *below = nodes_index(list, child);
+        uint32_t next = position + (reading->is_best_first ? 1U : UINT32_MAX);
         rank -= reading->is_best_first ? 0 : span;
+        if (below->is_lowest && count > 1) {
+            tag_group_fetch_sheet(list, id, next);
+        }
         if (!tag_group_child_tells(list, id, position, reading->filter, &reading->work_left,
                                    &sum) ||
             sum > 0) {
@@ -743,7 +747,7 @@ static void tag_group_read_children(struct group_reading *reading, uint32_t id, 
             }
         }
         rank += reading->is_best_first ? span : 0;
-        position += reading->is_best_first ? 1U : UINT32_MAX;
+        position = next;
     }
 }
 

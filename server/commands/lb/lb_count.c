@@ -165,18 +165,21 @@ static bool lb_count_sort_rows(struct tally_rows *rows) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        order[i].index = i;
-    }
-    for (uint32_t by = rows->by_count; by-- > 0;) {
-        for (uint32_t i = 0; i < count; i++) {
-            order[i].word = rows->rows[order[i].index].first[by];
-        }
-        sort_records(order, order + count, count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        order[i].word = UINT32_MAX - rows->rows[order[i].index].count;
+        order[i] = (struct sort_record){.word = UINT32_MAX - rows->rows[i].count, .index = i};
     }
     sort_records(order, order + count, count);
+    for (uint32_t begin = 0, end; begin < count; begin = end) {
+        uint64_t word = order[begin].word;
+        for (end = begin + 1; end < count && order[end].word == word;) {
+            end++;
+        }
+        for (uint32_t by = end - begin > 1 ? rows->by_count : 0; by-- > 0;) {
+            for (uint32_t i = begin; i < end; i++) {
+                order[i].word = rows->rows[order[i].index].first[by];
+            }
+            sort_records(order + begin, order + count, end - begin);
+        }
+    }
     lb_count_move_rows(rows->rows, order, count);
     memory_free(order);
     /* Those whose first bytes are the same. */

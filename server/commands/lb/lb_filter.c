@@ -75,10 +75,22 @@ void lb_filter_end(struct lb_filter *filter) {
     tag_filter_destroy(filter->whole);
 }
 
+enum {
+    NEAR_MAX = 64,
+    NEAR_CODES = 32 << 10, /* a search reads so many codes, where it has to read some */
+};
+
+uint32_t lb_filter_begin_near(struct lb_filter *filter, uint32_t rank, uint32_t count) {
+    uint64_t reach = (uint64_t)NEAR_CODES * count / (board_count(filter->board) + UINT64_C(1));
+    filter->near_rank = rank;
+    filter->near = lb_filter_rank(filter, rank);
+    filter->near_max = reach < NEAR_MAX ? (uint32_t)reach : NEAR_MAX;
+    return filter->near;
+}
+
 uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
-    enum { NEAR_MAX = 64 };
     uint32_t ranks[NEAR_MAX] = {0};
-    if (filter->has_near && nth <= filter->near && filter->near - nth < NEAR_MAX) {
+    if (nth <= filter->near && filter->near - nth < filter->near_max) {
         /* Those in front of it, or the first from there on. */
         uint32_t before = filter->near - nth, wanted = before > 0 ? before : 1;
         uint32_t found =

@@ -51,9 +51,9 @@ struct lb_filter {
     struct tag_filter *whole; /* of WITHIN: the group that others are parts of; or NULL */
     unsigned within_mask;     /* tags of WITHIN */
     struct tag_values within; /* whose group it is now */
-    /* A rank of the board, and the place among the group's members of who is there, or would be; if they are known. */
-    bool has_near;
-    uint32_t near_rank, near;
+    /* A rank of the board, and the place among the group's members of who is there, or would be. How far from it the way
+     * to another member is shorter than the search for it; 0: it is not known. */
+    uint32_t near_rank, near, near_max;
 };
 
 /* lb_filter_end follows. false: the error was replied, and nothing needs to be ended. */
@@ -88,6 +88,9 @@ static inline struct zset_span lb_filter_span(const struct lb_filter *filter,
     return (struct zset_span){.rank = first,
                               .count = lb_filter_rank(filter, span.rank + span.count) - first};
 }
+/* A rank of the board near which some of the group, which has `count` members, are going to be looked for. Returns the
+ * place there. */
+uint32_t lb_filter_begin_near(struct lb_filter *filter, uint32_t rank, uint32_t count);
 /* The rank of the group's nth member, which is there. */
 uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth);
 /* The ranks and entries of up to BOARD_AT_MAX members, by their places among the group's; filter NULL: on the board. */

@@ -258,10 +258,9 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
         call_out_of_memory(call);
     } else {
         if (is_in) {
-            filter.near_rank = rank;
-            filter.near = lb_filter_rank(&filter, rank);
-            filter.has_near = true;
-            span = lb_range_window(lb_filter_count(&filter), filter.near, around->count);
+            uint32_t count = lb_filter_count(&filter);
+            span =
+                lb_range_window(count, lb_filter_begin_near(&filter, rank, count), around->count);
         }
         lb_reply_filter_span(call, &filter, span, true, around->shape);
     }
