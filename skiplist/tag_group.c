@@ -199,7 +199,7 @@ MATCH_LISTED(tag_group_match8, uint8_t, eight8)
 MATCH_LISTED(tag_group_match16, uint16_t, eight16)
 MATCH_LISTED(tag_group_match32, uint32_t, eight32)
 
-enum { PIECE = 64, PIECES = 4 * PIECE };
+enum { PIECE = 64, PIECES = 4 * PIECE, PIECES_MAX = 16 * PIECES };
 
 /* Which of up to PIECE entries match. */
 static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filter *filter,
@@ -686,6 +686,7 @@ struct group_reading {
     struct tag_filter *filter;
     bool is_best_first;
     uint32_t count, count_max, *ranks;
+    uint32_t piece; /* entries that are looked at together */
     uint32_t work_left;
 };
 
@@ -699,23 +700,25 @@ static void tag_group_read_matches(struct group_reading *reading, uint64_t match
     }
 }
 
-/* Of entries from .. to - 1 of a sheet whose first has this rank. */
+/* Of entries from .. to - 1 of a sheet whose first has this rank. Where none was near, many are looked at together. */
 static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
                                  uint32_t from, uint32_t to, uint32_t rank) {
     while (from < to && reading->count < reading->count_max) {
-        /* Where none was near, it may be that many have to be looked at. */
-        uint32_t size = to - from > PIECES ? PIECES : to - from, at;
-        if (size > PIECE) {
-            at = reading->is_best_first ? from : to - size;
-            if (tag_group_count_in(sheet, reading->filter, at, size) > 0) {
-                size = PIECE;
-            }
+        uint32_t size = to - from < reading->piece ? to - from : reading->piece;
+        uint32_t begin = reading->is_best_first ? from : to - size;
+        bool has_any = size <= PIECE || tag_group_count_in(sheet, reading->filter, begin, size) > 0;
+        if (has_any && size > PIECES) {
+            reading->piece = PIECES;
+            continue;
         }
-        at = reading->is_best_first ? from : to - size;
-        if (size <= PIECE) {
-            tag_group_read_matches(reading, tag_group_match(sheet, reading->filter, at, size),
+        for (uint32_t done = 0, part; has_any && done < size && reading->count < reading->count_max;
+             done += part) {
+            part = size - done < PIECE ? size - done : PIECE;
+            uint32_t at = begin + (reading->is_best_first ? done : size - done - part);
+            tag_group_read_matches(reading, tag_group_match(sheet, reading->filter, at, part),
                                    rank + at);
         }
+        reading->piece *= !has_any && reading->piece < PIECES_MAX ? 2 : 1;
         from += reading->is_best_first ? size : 0;
         to -= reading->is_best_first ? 0 : size;
     }
@@ -791,6 +794,7 @@ uint32_t tag_group_read(const struct board *board, struct tag_filter *filter, ui
                                     .is_best_first = is_best_first,
                                     .count_max = count_max,
                                     .ranks = ranks,
+                                    .piece = PIECES,
                                     .work_left = TAG_COUNTS_READER_WORK};
     if (board_tags(board) == NULL) {
         uint32_t left = is_best_first ? all - from : from + 1;
