@@ -153,7 +153,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     bool is_put = working_set_take(set, entry);
     if (!is_put) {
         if (entry->value == NULL && entry->key != NULL) {
-            memory_free(entry->key);
+            (void)registry_embedded_free(entry->key);
         }
         entry->key = NULL;
     }
@@ -503,7 +503,7 @@ void working_set_drop_copies(struct working_set *set) {
         if (key->kind == REGISTRY_BOARD) {
             working_set_discard_key(key);
         } else {
-            memory_free(key); /* it stands for a key of another type */
+            (void)registry_embedded_free(key); /* it stands for a key of another type */
         }
     }
     for (uint32_t i = 0; i < set->count; i++) {

@@ -13,8 +13,8 @@ static const struct registry_key *object_find(struct call *call) {
 static void encoding_run(struct call *call) {
     const struct registry_key *key = object_find(call);
     if (key != NULL) {
-        reply_bulk_text(call->reply,
-                        key->kind == REGISTRY_HASH ? hash_encoding(&key->hash) : "skiplist");
+        reply_bulk_text(call->reply, key->kind == REGISTRY_HASH ? hash_encoding(registry_hash(key))
+                                                                : "skiplist");
     }
 }
 
