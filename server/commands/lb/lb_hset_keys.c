@@ -29,8 +29,8 @@ size_t lb_hset_growth_size(const struct lb_hset *hset, const struct lb_hset_plac
 }
 
 /* A put moves the key, which may be that of several places. */
-static struct registry_key *lb_hset_key(const struct call *call,
-                                        const struct lb_hset_place *place) {
+static struct registry_key *lb_hset_keys_find(const struct call *call,
+                                              const struct lb_hset_place *place) {
     const struct registry_key *key = place->key;
     return key != NULL ? registry_find(call->registry, call->session->database, registry_name(key),
                                        call->now_ms)
@@ -39,7 +39,7 @@ static struct registry_key *lb_hset_key(const struct call *call,
 
 void lb_hset_put(const struct call *call, const struct lb_hset *hset,
                  const struct lb_hset_place *place) {
-    struct registry_key *key = lb_hset_key(call, place);
+    struct registry_key *key = lb_hset_keys_find(call, place);
     uint32_t added_count;
     if (key == NULL) {
         return;
@@ -60,7 +60,7 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
 }
 
 void lb_hset_end(const struct call *call, const struct lb_hset_place *place) {
-    struct registry_key *key = place->is_new ? lb_hset_key(call, place) : NULL;
+    struct registry_key *key = place->is_new ? lb_hset_keys_find(call, place) : NULL;
     if (key != NULL && hash_count(registry_hash(key)) == 0) {
         registry_take_back(call->registry, key);
     }
