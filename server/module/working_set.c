@@ -385,7 +385,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (now != entry->key || entry->is_replaced) { /* it may be where the old one was */
         working_set_leave_other(set, entry, now, ids, expire_at_ms);
     } else if (entry->value == NULL) {
-        memory_free(now); /* the placeholder, which has no ids */
+        (void)registry_embedded_free(now); /* the placeholder, which has no ids */
     } else if (entry->is_changed) {
         /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
          * stays. */
