@@ -45,7 +45,7 @@ enum lookup_stage {
     LOOKUP_STAGES
 };
 
-/* One look-up. The fields are private. */
+/* One look-up. The fields are private, but for more. */
 struct lookup {
     const struct board *board;
     struct bytes member; /* borrowed; empty: only the place of a key */
@@ -57,11 +57,20 @@ struct lookup {
     uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
     uint32_t place;  /* where in that leaf, or an impossible index */
     bool is_change;
+    struct lookup *more; /* the caller's: on another board, for the same request; or NULL */
 };
 
 /* is_change: the member is about to be put or removed. */
 void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
                   bool is_change);
+/* That of these which is on the board; NULL: none is. */
+static inline const struct lookup *lookup_on(const struct lookup *lookup,
+                                             const struct board *board) {
+    while (lookup != NULL && lookup->board != board) {
+        lookup = lookup->more;
+    }
+    return lookup;
+}
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
 /* Turn now of count look-ups that follow each other, the ith of which is ring[i % LOOKUP_RING] and

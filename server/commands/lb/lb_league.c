@@ -7,6 +7,7 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/writing.h"
+#include "skiplist/lookup.h"
 
 enum { ARG_MEMBER = LB_LEAGUE_KEY + 1, ARG_TIER = LB_LEAGUE_KEY + 1 };
 
@@ -106,7 +107,8 @@ bool lb_league_check_writing(struct lb_league *league) {
 
 static void lb_league_find_entry(const struct lb_league *league, struct bytes member,
                                  struct lb_league_place *place) {
-    board_look_up(&league->key->board, member, NULL, &place->member);
+    const struct board *board = &league->key->board;
+    board_look_up(board, member, lookup_on(league->call->ahead, board), &place->member);
     place->entry = league_entry_of(place->member.key);
     place->tier = place->entry.tier;
 }
@@ -282,6 +284,7 @@ static const struct command lb_league_get = {
                "period ended now",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .member_arg = ARG_MEMBER,
     .run = lb_league_get_run,
 };
 
@@ -447,6 +450,7 @@ static const struct command lb_league_set = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
+    .member_arg = ARG_TIER + 1,
     .run = lb_league_set_run,
 };
 
@@ -482,6 +486,7 @@ static const struct command lb_league_remove = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW access delete",
+    .member_arg = ARG_MEMBER,
     .run = lb_league_remove_run,
 };
 

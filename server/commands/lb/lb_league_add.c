@@ -7,6 +7,7 @@
 #include "server/commands/lb/lb_league.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/lb/lb_results.h"
+#include "skiplist/lookup.h"
 
 enum { FIRST_OPTION = LB_LEAGUE_KEY + 1 };
 
@@ -124,7 +125,7 @@ static void lb_league_add_answer(const struct adding *adding) {
     const struct board *room = adding->writing.board;
     struct board_member member;
     struct lb_writer writer;
-    board_look_up(room, adding->member, NULL, &member);
+    board_look_up(room, adding->member, lookup_on(call->ahead, room), &member);
     reply_array(call->reply, 4U + adding->add.with_repeat);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
@@ -224,5 +225,6 @@ const struct command lb_league_add = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
+    .member_arg = -1,
     .run = lb_league_add_run,
 };
