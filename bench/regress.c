@@ -24,7 +24,8 @@
 
 enum {
     MEMBERS = 100000,
-    MEMBERS_MORE = 10000, /* of the boards of the last rows: enough that members are fetched ahead */
+    MEMBERS_MORE =
+        10000, /* of the boards of the last rows: enough that members are fetched ahead */
     PIPELINE = 2 * LOOKAHEAD_GROUP,
     OPERATIONS = 500 * PIPELINE, /* leaves divide and merge often enough for a mean */
     LISTS = 20 * PIPELINE,       /* of a hundred members */
@@ -92,8 +93,8 @@ static const struct row rows[] = {
     {"ZREM", "ZREM board $member", OPERATIONS, MEMBER_GONE, false, false},
     {"parse a ZADD", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, true, false},
 };
-static const struct row zadd_row = {"ZADD", "ZADD one $score $member", OPERATIONS, MEMBER_RANDOM,
-                                    false, false};
+static const struct row zadd_row = {
+    "ZADD", "ZADD one $score $member", OPERATIONS, MEMBER_RANDOM, false, false};
 static const struct row more_rows[] = {
     {"LB.ADD WITHRANK", "LB.ADD one WITHRANK $score $member", OPERATIONS, MEMBER_RANDOM, false,
      false},
@@ -334,9 +335,8 @@ static void load_more(struct driver *driver, uint32_t members) {
         run(driver, &row);
     }
     for (size_t i = 0; i < sizeof more_loads / sizeof *more_loads; i++) {
-        const struct row row = {.words = more_loads[i],
-                                .operations = members,
-                                .member = MEMBER_NEW};
+        const struct row row = {
+            .words = more_loads[i], .operations = members, .member = MEMBER_NEW};
         driver->new_count = 0;
         write_input(driver, &row);
         run(driver, &row);

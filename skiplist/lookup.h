@@ -108,6 +108,21 @@ static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) 
     uint32_t left = member_count - begin;
     return left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
 }
+/* The same for many members, one after the other: while some are used, the next ones are fetched.
+ *
+ *     lookup_stream_begin(&stream, board, names, count);
+ *     for (i = 0; i < count; i++)
+ *         board_look_up(board, names[i], lookup_stream_next(&stream), &member); */
+struct lookup_stream {
+    const struct board *board;
+    const struct bytes *names; /* borrowed */
+    uint32_t count, next;
+    bool is_staged;
+    struct lookup groups[2][LOOKUP_GROUP]; /* the one in use, and the one behind it, in turns */
+};
+void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
+                         const struct bytes *names, uint32_t count);
+const struct lookup *lookup_stream_next(struct lookup_stream *stream);
 /* Prefetch for board_count_above and board_count_from of at most LOOKUP_GROUP keys. */
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count);
 

@@ -156,11 +156,11 @@ __attribute__((noinline)) static void lookahead_look_up_shares(const struct serv
         }
         const struct board_options *options = registry_options(key->found.key);
         if (options->window.count > 0) {
-            key->share = lookahead_begin_other_key(
-                server, key,
-                archive_name_print(key->found.name, &options->period, options->period_start_ms,
-                                   name),
-                group);
+            key->share =
+                lookahead_begin_other_key(server, key,
+                                          archive_name_print(key->found.name, &options->period,
+                                                             options->period_start_ms, name),
+                                          group);
         }
     }
     lookahead_finish_keys(server, begin, group);
@@ -255,9 +255,9 @@ static void lookahead_begin_group(const struct queue_entry *entries, unsigned co
             /* Of most results the league's own board changes nothing. */
             bool is_change = (command->flags & COMMAND_WRITE) != 0 && !key->is_league;
             struct lookup *members = &group->members[group->member_count];
-            unsigned begun = lookahead_begin_members(
-                command, request, at, is_only, key->board, is_change, members,
-                LOOKAHEAD_MEMBERS_MAX - group->member_count);
+            unsigned begun =
+                lookahead_begin_members(command, request, at, is_only, key->board, is_change,
+                                        members, LOOKAHEAD_MEMBERS_MAX - group->member_count);
             group->member_count += begun;
             if (begun == 0 || !is_only) {
                 continue;

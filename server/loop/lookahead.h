@@ -34,13 +34,14 @@ enum {
 struct lookahead_key {
     struct registry_prefetch found;
     const struct board *board; /* NULL: nothing to fetch */
-    uint8_t share;             /* WINDOW: the running period's, as another key; or LOOKAHEAD_NO_KEY */
+    uint8_t share; /* WINDOW: the running period's, as another key; or LOOKAHEAD_NO_KEY */
     bool is_league;
 };
 
 /* A group of entries and what was found for them. */
 struct lookahead_group {
-    struct lookahead_key keys[LOOKAHEAD_KEYS_MAX]; /* adjacent entries with the same keys share them */
+    struct lookahead_key
+        keys[LOOKAHEAD_KEYS_MAX]; /* adjacent entries with the same keys share them */
     unsigned key_count;
     /* By entry: its keys are some neighbouring ones of keys. Of a league there is that of the member's room. */
     uint8_t key_numbers[LOOKAHEAD_GROUP], key_counts[LOOKAHEAD_GROUP], rooms[LOOKAHEAD_GROUP];

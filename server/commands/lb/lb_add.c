@@ -379,8 +379,8 @@ static void lb_add_answer_ranks(const struct call *call, const struct board *boa
                            add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
         }
         struct board_member member;
-        const struct lookup *found = add->member_count > 1 ? &ahead[i % LOOKUP_GROUP]
-                                                           : lookup_on(call->ahead, board);
+        const struct lookup *found =
+            add->member_count > 1 ? &ahead[i % LOOKUP_GROUP] : lookup_on(call->ahead, board);
         board_look_up(board, lb_add_name(call->request, add, i), found, &member);
         reply_array(call->reply, 2U + add->with_repeat);
         lb_add_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);

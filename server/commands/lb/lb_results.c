@@ -212,8 +212,8 @@ bool lb_results_prepare(struct lb_results *results) {
 
 static void lb_results_put_members(struct lb_results *results) {
     struct results_group group;
-    bool is_one_each =
-        results->list[0].writing != results->list[results->count - 1].writing || results->count == 1;
+    bool is_one_each = results->list[0].writing != results->list[results->count - 1].writing ||
+                       results->count == 1;
     for (uint32_t begin = 0; begin < results->count; begin += group.count) {
         lb_results_begin_group(results, begin, true, &group);
         for (unsigned i = 0; i < group.count; i++) {

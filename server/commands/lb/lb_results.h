@@ -14,9 +14,9 @@
 
 struct lb_result {
     struct writing *writing;
-    uint32_t index; /* of the member in the command */
-    bool is_put;    /* on the board, or on the share of a WINDOW */
-    bool is_new;    /* planned: the member comes to the board by this result */
+    uint32_t index;             /* of the member in the command */
+    bool is_put;                /* on the board, or on the share of a WINDOW */
+    bool is_new;                /* planned: the member comes to the board by this result */
     struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
