@@ -8,8 +8,24 @@
 #include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/disk.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_window.h"
+
+/* Those who have read the key. A league is read with its rooms, whatever key the reader has named. Returns the league,
+ * .at NULL: it is no room. */
+static struct bytes server_life_outdate(struct server *server, uint32_t database, struct bytes name,
+                                        const struct session *writer) {
+    const struct registry_key *key = league_of_room(server->registry, database, name);
+    struct bytes league = key != NULL ? registry_name(key) : (struct bytes){.at = NULL};
+    if (tracking_is_on(&server->tracking)) {
+        tracking_touch(server, name, writer);
+        if (league.at != NULL) {
+            tracking_touch(server, league, writer);
+        }
+    }
+    return league;
+}
 
 /* Not inlined: mostly nobody watches, waits, follows or tracks. A database that is flushed has nothing for
  * those who wait. */
@@ -25,10 +41,11 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
         }
         return;
     }
-    if (tracking_is_on(&server->tracking)) {
-        tracking_touch(server, name, server->tracking.writer);
-    }
+    struct bytes league = server_life_outdate(server, database, name, server->tracking.writer);
     watch_touch(&server->watches, database, name);
+    if (league.at != NULL) {
+        watch_touch(&server->watches, database, league);
+    }
     server->has_news |= wait_touch(&server->waits, database, name);
 }
 
@@ -47,8 +64,8 @@ static void server_life_on_key_changed(void *context, uint32_t database, struct 
 /* The key will change, and not by the command that runs, even if that finds it due: clients are told of what they
  * change themselves only if they ask for it (NOLOOP), and of this always. */
 static void server_life_on_key_due(struct server *server, uint32_t database, struct bytes name) {
-    if (tracking_is_on(&server->tracking) && database < REGISTRY_DATABASES) {
-        tracking_touch(server, name, NULL);
+    if (database < REGISTRY_DATABASES) {
+        (void)server_life_outdate(server, database, name, NULL);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "server/module/host_value.h"
 #include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
@@ -247,6 +248,21 @@ const struct board *working_set_first_board(const struct working_set *set) {
     return has_board ? &set->keys[0].key->board : NULL;
 }
 
+/* A league is read with its rooms, so the key that clients watch or track is outdated with a room. */
+static void working_set_outdate_league(const struct working_set *set, struct bytes room) {
+    struct bytes prefix;
+    struct bytes inner;
+    struct league_entry place;
+    if (set->count == 1 || !league_parse_room(room, &prefix, &inner, &place)) {
+        return;
+    }
+    struct working_key *entry = working_set_find(set, prefix);
+    entry = entry != NULL ? entry : working_set_find(set, inner);
+    if (entry != NULL) {
+        entry->is_outdated = true;
+    }
+}
+
 void working_set_note(struct working_set *set, const struct effect *effect) {
     bool is_of_ids = effect->database == REGISTRY_ONCE;
     bool has_gone = !is_of_ids && (effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME);
@@ -258,6 +274,7 @@ void working_set_note(struct working_set *set, const struct effect *effect) {
         entry->is_to_note |= effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_CREATE;
         entry->is_replaced |= has_gone;
         entry->is_rolled |= has_gone && effect->kind == EFFECT_RENAME;
+        working_set_outdate_league(set, effect->name);
     }
 }
 
@@ -401,7 +418,7 @@ void working_set_end(struct working_set *set) {
             working_set_leave(set, entry);
         }
         host_close(entry->opened);
-        if (entry->is_changed) {
+        if (entry->is_changed || entry->is_outdated) {
             host_SignalModifiedKey(set->ctx, entry->name);
             if (module.waiting_count > 0) {
                 host_SignalKeyAsReady(set->ctx, entry->name);

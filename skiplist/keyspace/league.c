@@ -269,6 +269,15 @@ static struct registry_key *league_find_of_room(const struct registry *registry,
     return league != NULL ? league : league_find(registry, number, inner, rooms);
 }
 
+const struct registry_key *league_of_room(const struct registry *registry, uint32_t database,
+                                          struct bytes name) {
+    struct league_entry entry;
+    const struct board_options *rooms;
+    return league_count(registry) > 0
+               ? league_find_of_room(registry, database, name, &entry, &rooms)
+               : NULL;
+}
+
 /* false: no memory. */
 static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
     struct board_member member;

@@ -88,6 +88,19 @@ class Leagues(unittest.TestCase):
                 self.assertEqual(client.execute_command("LB.MOVE", "m0", "m1", "SUM"), [2, 0])
                 self.assertEqual(client.execute_command("LB.LEAGUE", "GET", league, "m1")[2][3], 3)
 
+    def test_a_result_in_a_room_outdates_what_was_read_of_the_league(self):
+        client = self.host().client()
+        self.assertEqual(client.execute_command(*CREATE), b"OK")
+        self.assertEqual(client.execute_command("LB.LEAGUE", "ADD", "weekly", 1, "ann")[:2], [1, 1])
+        with client.pipeline() as reader:
+            reader.watch("weekly")
+            reader.execute_command("LB.LEAGUE", "GET", "weekly", "ann")
+            client.execute_command("LB.LEAGUE", "ADD", "weekly", "INCR", 1, "ann")
+            reader.multi()
+            reader.ping()
+            with self.assertRaises(redis.exceptions.WatchError):
+                reader.execute()
+
     def test_users_need_the_rights_on_rooms(self):
         host = self.host()
         client = host.client()

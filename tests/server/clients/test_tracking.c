@@ -3,6 +3,7 @@
  * Beside Redis: tests/integration/tracking.c. */
 #include "codec/memory.h"
 #include "server/clients/tracking.h"
+#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
@@ -138,6 +139,55 @@ SERVER_TEST(what_falls_due_is_told) {
     server_update_time(&h->server);
     registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
     expect_told(h, t, INVALIDATE("daily", 5));
+}
+
+/* A pass over a board whose members leave; a period that ends takes the room's members and keeps the league. */
+SERVER_TEST(members_that_leave_by_the_boards_rules_are_told) {
+    static const char *const boards[][2] = {
+        {"LB.CREATE k STALE 1 HOUR", "ZADD k 1 a"},
+        {"LB.CREATE k PERIOD HOUR WINDOW 2 SUM", "LB.ADD k 1 a"},
+        {"LB.LEAGUE CREATE k PERIOD HOUR ROOM 5 TIERS 3 UP 1 DOWN 1", "LB.LEAGUE ADD k 1 a"}};
+    for (size_t i = 0; i < COUNT_OF(boards); i++) {
+        bool is_league = i == 2;
+        const char *key = is_league ? "{k}:1:1" : "k";
+        harness_run(h, s, "FLUSHALL");
+        struct session *t = tracker(h, "");
+        harness_expect(h, s, boards[i][0], OK);
+        harness_run(h, s, boards[i][1]);
+        assert_string_equal(harness_run_format(h, t, "ZCARD %s", key), ":1\r\n");
+        h->wall_us += INT64_C(3) * 3600 * 1000000;
+        server_update_time(&h->server);
+        registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
+        registry_stale_begin(h->server.registry);
+        while (registry_stale_step(h->server.registry, h->server.clock.now_ms, UINT32_MAX)) {}
+        expect_told(h, t, is_league ? INVALIDATE("{k}:1:1", 7) : INVALIDATE("k", 1));
+        harness_disconnect(h, t);
+    }
+}
+
+/* Its replies are of its rooms, which nobody has named. */
+SERVER_TEST(a_result_in_a_room_outdates_what_was_read_of_the_league) {
+    struct session *t = tracker(h, ""), *w = harness_connect(h);
+    harness_run(h, s, "LB.LEAGUE CREATE k PERIOD HOUR ROOM 5 TIERS 3 UP 1 DOWN 1");
+    harness_run(h, s, "LB.LEAGUE ADD k 1 a");
+    static const char *const changes[] = {"LB.LEAGUE ADD k INCR 1 a", "ZREM {k}:1:1 a"};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        harness_run(h, t, "LB.LEAGUE GET k a");
+        harness_expect(h, w, "WATCH k", OK);
+        harness_run(h, s, changes[i]);
+        expect_told(h, t, INVALIDATE("k", 1));
+        harness_expect(h, w, "MULTI", OK);
+        harness_expect(h, w, "EXEC", "*-1\r\n");
+    }
+    harness_run(h, s, "LB.LEAGUE ADD k INCR 1 a");
+    harness_run(h, t, "LB.LEAGUE GET k a");
+    h->wall_us += INT64_C(3600) * 1000000;
+    server_update_time(&h->server);
+    registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
+    expect_told(h, t, INVALIDATE("k", 1));
+    harness_run(h, t, "ZCARD j:1:1");
+    harness_run(h, s, "ZADD j:1:1 1 a"); /* a name like a room's */
+    expect_told(h, t, INVALIDATE("j:1:1", 5));
 }
 
 SERVER_TEST(a_member_that_a_waiting_client_takes_is_told) {
