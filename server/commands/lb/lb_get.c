@@ -68,7 +68,7 @@ static struct place lb_get_find_place(const struct board *board, struct bytes na
 
 static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
                                      unsigned count) {
-    uint64_t keys[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP] = {0};
     for (unsigned i = 0; i < count; i++) {
         keys[i] = lb_best_key(board_layout(board), places[i].key);
     }
