@@ -114,6 +114,19 @@ static inline uint32_t tag_group_set_has(const struct filter_test *test, uint32_
     return test->set[value / 64] >> value % 64 & 1;
 }
 
+#define COUNT_SET(name, type)                                                                      \
+    static uint32_t name(const type *codes, uint32_t count, const struct filter_test *test) {      \
+        const struct filter_test own = *test;                                                      \
+        uint32_t sum = 0;                                                                          \
+        for (uint32_t i = 0; i < count; i++) {                                                     \
+            sum += tag_group_set_has(&own, codes[i]);                                              \
+        }                                                                                          \
+        return sum;                                                                                \
+    }
+COUNT_SET(tag_group_count_set8, uint8_t)
+COUNT_SET(tag_group_count_set16, uint16_t)
+COUNT_SET(tag_group_count_set32, uint32_t)
+
 /* Matching entries among `count` from `from` on. */
 static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
                                    uint32_t from, uint32_t count) {
@@ -140,10 +153,11 @@ static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_f
     }
     uint32_t sum = 0;
     if (tag_group_is_set(filter)) {
-        for (uint32_t i = 0; i < count; i++) {
-            sum += tag_group_set_has(&filter->tests[0], sheet_get(sheet, from + i));
-        }
-        return filter->tests[0].is_excluding ? count - sum : sum;
+        const struct filter_test *test = &filter->tests[0];
+        sum = sheet->width == 1   ? tag_group_count_set8(codes, count, test)
+              : sheet->width == 2 ? tag_group_count_set16(codes, count, test)
+                                  : tag_group_count_set32(codes, count, test);
+        return test->is_excluding ? count - sum : sum;
     }
     for (uint32_t i = 0; i < count; i++) {
         sum += tag_filter_matches(filter, sheet_get(sheet, from + i));
@@ -211,31 +225,39 @@ static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filt
     return matches;
 }
 
-/* The nth matching entry of a sheet, which has so many, among `count`. */
+/* The nth matching entry of a sheet's `count`, of which so many match; is_last: from the last one on. */
 static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_filter *filter,
-                                  uint32_t count, uint32_t nth) {
-    uint32_t at = 0, here;
+                                  uint32_t count, uint32_t nth, bool is_last) {
+    uint32_t done = 0, here;
     if (sheet == NULL) {
-        return nth;
+        return is_last ? count - 1 - nth : nth;
     }
-    for (; at + PIECES < count; at += PIECES, nth -= here) {
-        here = tag_group_count_in(sheet, filter, at, PIECES);
+    for (; done + PIECES < count; done += PIECES, nth -= here) {
+        here = tag_group_count_in(sheet, filter, is_last ? count - done - PIECES : done, PIECES);
         if (nth < here) {
             break;
         }
     }
-    for (;; at += PIECE, nth -= here) {
-        CHECK(at < count);
-        uint64_t matches =
-            tag_group_match(sheet, filter, at, count - at < PIECE ? count - at : PIECE);
+    for (;; done += PIECE, nth -= here) {
+        CHECK(done < count);
+        uint32_t size = count - done < PIECE ? count - done : PIECE;
+        uint32_t at = is_last ? count - done - size : done;
+        uint64_t matches = tag_group_match(sheet, filter, at, size);
         here = (uint32_t)__builtin_popcountll(matches);
         if (nth < here) {
-            for (; nth > 0; nth--) {
+            for (nth = is_last ? here - 1 - nth : nth; nth > 0; nth--) {
                 matches &= matches - 1;
             }
             return at + (uint32_t)__builtin_ctzll(matches);
         }
     }
+}
+
+/* The same of a sheet of which `inside` match: from where it is nearer. */
+static uint32_t tag_group_find_near(const struct sheet *sheet, const struct tag_filter *filter,
+                                    uint32_t count, uint32_t nth, uint32_t inside) {
+    bool is_last = nth > inside / 2;
+    return tag_group_find_in(sheet, filter, count, is_last ? inside - 1 - nth : nth, is_last);
 }
 
 /* ---- in the list ---- */
@@ -553,10 +575,12 @@ static bool tag_group_find_marked(const struct skiplist *list, const struct tag_
     const struct sheet *sheet = sheet_of(list, index);
     uint32_t span = index_narrow_sum(index, index->count);
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
-    if (is_last && nth - mark->inside >= tag_group_count_in(sheet, filter, 0, span)) {
+    uint32_t inside =
+        is_last ? tag_group_count_in(sheet, filter, 0, span) : mark[1].inside - mark->inside;
+    if (nth - mark->inside >= inside) {
         return false;
     }
-    *rank = mark->rank + tag_group_find_in(sheet, filter, span, nth - mark->inside);
+    *rank = mark->rank + tag_group_find_near(sheet, filter, span, nth - mark->inside, inside);
     return true;
 }
 
@@ -604,10 +628,10 @@ uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
  * many. */
 static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint32_t span,
                                   struct tag_filter *filter, uint32_t nth, uint32_t *work_left) {
-    uint32_t first = 0, level = skiplist_node(list, id)->level, sums[INDEX_FANOUT];
+    uint32_t first = 0, level = skiplist_node(list, id)->level, sums[INDEX_FANOUT], here = 0;
     for (; level > 1; level--) {
         struct index_block *index = nodes_index(list, id);
-        uint32_t i = 0, here;
+        uint32_t i = 0;
         bool has_sums = tag_group_sum_each(list, id, filter, work_left, sums);
         for (; span = index_span(index, i),
                nth >= (here = has_sums ? sums[i]
@@ -620,7 +644,8 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
     }
     const struct sheet *sheet =
         level == 0 ? sheet_of_leaf(list) : sheet_of(list, nodes_index(list, id));
-    return first + tag_group_find_in(sheet, filter, span, nth);
+    return first + (here > 0 ? tag_group_find_near(sheet, filter, span, nth, here)
+                             : tag_group_find_in(sheet, filter, span, nth, false));
 }
 
 bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,

@@ -19,8 +19,8 @@ static uint32_t lookahead_member_position(const struct command *command,
 
 /* How many keys have the request's members, and the first one's position. 0: too many for a group, or
  * malformed. */
-static uint32_t lookahead_count_keys(const struct command *command, const struct request *request,
-                                     uint32_t *first) {
+static inline uint32_t lookahead_count_keys(const struct command *command,
+                                            const struct request *request, uint32_t *first) {
     if ((command->flags & COMMAND_MOVABLE_KEYS) == 0) {
         *first = (uint32_t)command->first_key;
         return 1;
@@ -69,7 +69,7 @@ static void lookahead_end_key(const struct server *server, struct lookahead_grou
         registry_prefetch_end(server->registry, server->clock.now_ms, &key->found);
     key->board = NULL;
     if (found != NULL && found->kind == REGISTRY_HASH) {
-        hash_prefetch(&found->hash);
+        hash_prefetch(registry_hash(found));
     } else if (found != NULL &&
                (!key->found.is_recent || board_count(&found->board) >= LOOKUP_BOARD_MIN)) {
         const struct board_options *options = registry_options(found);
@@ -105,7 +105,6 @@ static void lookahead_look_up_keys(const struct server *server, const struct que
         group->commands[i] = command;
         group->key_numbers[i] = 0;
         group->key_counts[i] = 0;
-        group->rooms[i] = LOOKAHEAD_NO_KEY;
         if (command == NULL ||
             (key_count = lookahead_count_keys(command, &entry->request, &first)) == 0) {
             continue;
@@ -191,10 +190,12 @@ __attribute__((always_inline)) static inline void
 lookahead_begin_place(const struct server *server, const struct command *command,
                       const struct request *request, struct lookup *lookup) {
     uint64_t key;
+    if (command->score_arg == 0 && command->new_key == NULL) {
+        return;
+    }
     const struct layout *layout = board_layout(lookup->board);
     /* With a WINDOW the score is the share's. */
-    if ((command->score_arg > 0 || command->new_key != NULL) &&
-        board_options_of(layout)->window.count == 0 &&
+    if (board_options_of(layout)->window.count == 0 &&
         lookahead_find_new_key(command, layout, request, server->clock.now_us, &key)) {
         lookup_begin_place(lookup, key);
     }
@@ -242,13 +243,14 @@ static void lookahead_begin_group(const struct queue_entry *entries, unsigned co
                                   struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
+        const struct command *command = group->commands[i];
+        const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
+        const struct lookahead_key *end = key + group->key_counts[i];
         group->ahead[i] = NULL;
-        for (unsigned k = 0; k < group->key_counts[i]; k++) {
-            const struct lookahead_key *key = &group->keys[group->key_numbers[i] + k];
+        for (; key < end; key++) {
             if (key->board == NULL) {
                 continue;
             }
-            const struct command *command = group->commands[i];
             const struct request *request = &entries[i].request;
             uint32_t at = lookahead_member_position(command, request);
             bool is_only = lookahead_has_one_member(command, request, at);
@@ -280,6 +282,7 @@ __attribute__((noinline)) static void lookahead_look_up_rooms(const struct serve
     struct league_names names;
     unsigned begin = group->key_count;
     unsigned begun = group->member_count;
+    memset(group->rooms, LOOKAHEAD_NO_KEY, sizeof group->rooms);
     for (unsigned i = 0; i < count; i++) {
         const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
         struct lookup *ahead = group->ahead[i];
@@ -365,5 +368,7 @@ void lookahead_recall(const struct server *server, const struct lookahead_group 
         lookahead_recall_key(server, group, (uint8_t)(group->key_numbers[i] + k));
         lookahead_recall_key(server, group, group->keys[group->key_numbers[i] + k].share);
     }
-    lookahead_recall_key(server, group, group->rooms[i]);
+    if (group->league_count > 0) {
+        lookahead_recall_key(server, group, group->rooms[i]);
+    }
 }

@@ -227,7 +227,7 @@ static bool hash_set_write(const struct call *call, const struct bytes *pairs, u
     if (!call_check_kind(call, key, REGISTRY_HASH)) {
         return false;
     }
-    enum hash_status status = registry_hash_put(call->registry, key, pairs, count, added_count);
+    enum hash_status status = registry_hash_put(call->registry, &key, pairs, count, added_count);
     if (status != HASH_OK) {
         if (is_new) {
             registry_take_back(call->registry, key);
@@ -309,7 +309,7 @@ static void hash_set_remove_fields(const struct call *call, struct registry_key 
     if (*removed_count > 0) {
         call_notify(call, SETTING_EVENT_HASH, "hdel", call_arg(call, 1));
     }
-    if (hash_count(&key->hash) == 0) {
+    if (hash_count(registry_hash(key)) == 0) {
         registry_remove(call->registry, key);
         call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
     } else if (*removed_count > 0) {

@@ -436,8 +436,8 @@ static const struct registry_key *keys_find_object(struct call *call) {
 static void encoding_run(struct call *call) {
     const struct registry_key *key = keys_find_object(call);
     if (key != NULL) {
-        reply_bulk_text(call->reply,
-                        key->kind == REGISTRY_HASH ? hash_encoding(&key->hash) : "skiplist");
+        reply_bulk_text(call->reply, key->kind == REGISTRY_HASH ? hash_encoding(registry_hash(key))
+                                                                : "skiplist");
     }
 }
 
