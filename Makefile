@@ -135,7 +135,8 @@ WEB_FILES := $(sort $(wildcard server/web/page/*))
 WEB_TABLE := $(B)/web_table.o
 
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web clients/node)
-# The integration tests that are no C programs.
+# The integration tests that are no C programs. What tests/quorum tells is the simulator's and tests/failover's, too: make check
+# runs it under sanitizers, where those are not.
 # The longest first, which counts where build/test-times is not there yet.
 SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-test_views.Groups tests/web/run:test_views.People \
                tests/module/run:test_leaving:test_replicaof tests/failover/run tests/web/run:test_views.Boards:test_views.Groups \
@@ -143,7 +144,7 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/web/run:-test_views tests/moving/run \
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
                tests/clients/python_package/run tests/deploy/run:-test_chart:-test_compose:-test_tarball \
-               tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/quorum/run tests/split/run \
+               tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/split/run \
                tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
                tests/clients/tracking/run:-test_redis_py
 # Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
@@ -216,8 +217,8 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) $(TINY_UNITS) \
-	    $(filter-out $(EVERY_CALL),$(UNITS)) --with LEADERBOARD_DISK_ROUNDS=1 $(EVERY_CALL)
+	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) tests/quorum/run \
+	    $(TINY_UNITS) $(filter-out $(EVERY_CALL),$(UNITS)) --with LEADERBOARD_DISK_ROUNDS=1 $(EVERY_CALL)
 	@$(MAKE) --no-print-directory torture
 
 torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/

@@ -146,10 +146,17 @@ static void run_rank(const struct task *task) {
 }
 
 static void run_page(const struct board *board, struct tag_filter *filter, uint32_t rank,
-                     int count) {
-    while (count-- > 0 && tag_group_next(board, filter, rank, &rank)) {
-        sink += board_at(board, rank).key;
-        rank++;
+                     uint32_t count) {
+    uint32_t ranks[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
+    for (uint32_t found = 1; count > 0 && found > 0; count -= found) {
+        found = tag_group_read(board, filter, rank, true, ranks,
+                               count < BOARD_AT_MAX ? count : BOARD_AT_MAX);
+        board_at_many(board, ranks, found, entries);
+        for (uint32_t i = 0; i < found; i++) {
+            sink += entries[i].key;
+        }
+        rank = found > 0 ? ranks[found - 1] + 1 : rank;
     }
 }
 

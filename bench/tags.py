@@ -3,6 +3,7 @@
 player is in.
 
     python3 bench/tags.py [--members 1000000] [--rounds 3] [--server build/leaderboard-server] [--redis PROGRAM]
+    python3 bench/tags.py --before PROGRAM [--only WORD]      beside an earlier build of ours; prints only
 
 Each member has a country (of 250, Zipf), a class (of 12) and a platform (of 4): in redis-server it is in eight sorted sets, and
 a change of its class is eight commands, which are sent together. `us` is the server's CPU time for one operation, all
@@ -156,10 +157,55 @@ def around(names):
     return operation
 
 
-def count_countries(_, is_ours):
-    if is_ours:
-        return [encode("LB.COUNT", "race", "BY", "country")]
-    return [encode("ZCARD", f"race:country:{country}") for country in TAGS["country"]]
+def within(names):
+    def operation(players, is_ours):
+        member = players.pick()
+        return [encode("LB.GET", "race", 1, name(member), *words("WITHIN", names, {})) if is_ours
+                else encode("ZREVRANK", key(names, players.tags[member]), name(member))]
+    return operation
+
+
+def page(**tags):
+    """A hundred from a place far inside, of a group that has more than a thousand in a board of a million."""
+    def operation(players, is_ours):
+        first = players.random.randrange(players.count // 2000)
+        return [encode("LB.RANGE", "race", first, first + 99, *words("WHERE", tags, tags)) if is_ours
+                else encode("ZREVRANGE", key(tags, tags), first, first + 99, "WITHSCORES")]
+    return operation
+
+
+def quantiles(**tags):
+    """In redis-server a group of several values has no sorted set: there it is one of the first value."""
+    choices = [["WHERE", tag, value] for tag, values in tags.items() for value in values]
+    points = [n / 100 for n in range(101)]
+
+    def operation(players, is_ours):
+        if is_ours:
+            return [encode("LB.QUANTILE", "race", *points, *itertools.chain(*choices))]
+        group = key(tags, {tag: values[0] for tag, values in tags.items()})
+        ranks = [players.random.randrange(1000) for _ in points]
+        return [encode("ZREVRANGE", group, rank, rank, "WITHSCORES") for rank in ranks]
+    return operation
+
+
+def histogram(**tags):
+    edges = [SCORES * n // 101 for n in range(1, 101)]
+
+    def operation(_, is_ours):
+        if is_ours:
+            return [encode("LB.HIST", "race", *edges, *words("WHERE", tags, tags))]
+        return [encode("ZCOUNT", key(tags, tags), first, f"({last}")
+                for first, last in zip([0, *edges], [*edges, SCORES])]
+    return operation
+
+
+def counts(*names):
+    def operation(_, is_ours):
+        if is_ours:
+            return [encode("LB.COUNT", "race", *(word for tag in names for word in ("BY", tag)))]
+        return [encode("ZCARD", key(names, dict(zip(names, values))))
+                for values in itertools.product(*(TAGS[tag] for tag in names))]
+    return operation
 
 
 ROWS = ([("update of a score", update, 1.0), ("change of the class", change_class, 1.0)]
@@ -168,7 +214,21 @@ ROWS = ([("update of a score", update, 1.0), ("change of the class", change_clas
            ("top ten of all three", top_ten(tuple(TAGS)), 0.2),
            ("ten around, in the country", around(("country",)), 1.0),
            ("ten around, in all three", around(tuple(TAGS)), 0.2),
-           ("members of every country", count_countries, 0.05)])
+           ("ten around, in country and class", around(("country", "class")), 0.2),
+           ("rank within country and class", within(("country", "class")), 0.5),
+           ("a hundred of one in 12", page(**{"class": "k3"}), 0.05),
+           ("a hundred of one in 200", page(country="c032"), 0.05),
+           ("a hundred of one in 1,600", page(**{"country": "c021", "class": "k3"}), 0.05),
+           ("101 quantiles of a class", quantiles(**{"class": ["k3"]}), 0.02),
+           ("101 quantiles of two platforms of 4", quantiles(platform=["pc", "xbox"]), 0.02),
+           ("101 quantiles of 11 countries", quantiles(country=TAGS["country"][:11]), 0.02),
+           ("101 quantiles of 32 countries", quantiles(country=TAGS["country"][2:34]), 0.02),
+           ("101 quantiles of two classes of a country",
+            quantiles(country=["c000"], **{"class": ["k1", "k3"]}), 0.02),
+           ("100 edges in a platform", histogram(platform="pc"), 0.05),
+           ("100 edges in country and class", histogram(**{"country": "c002", "class": "k3"}), 0.05),
+           ("members of every country", counts("country"), 0.05),
+           ("members of every country and class", counts("country", "class"), 0.05)])
 
 
 # ---- measuring ----
@@ -200,12 +260,15 @@ def measure(options, programs):
     clients = {title: Client(server.port) for title, server in servers.items()}
     players, memory, rows = {}, {}, {}
     for title, server in servers.items():
-        players[title], memory[title] = load(server, clients[title], options, title == OURS)
+        players[title], memory[title] = load(server, clients[title], options, title != BASE)
         say(f"{title}: {memory[title]:.1f} B a member")
     for title, make, factor in ROWS:
+        if options.only not in title:
+            continue
+
         def run(server, make=make, factor=factor):
-            own = players[server.name]
-            return {"us": spend(server, clients[server.name], lambda: make(own, server.name == OURS),
+            own, is_ours = players[server.name], server.name != BASE
+            return {"us": spend(server, clients[server.name], lambda: make(own, is_ours),
                                 max(BATCH, int(options.operations * factor)))}
         rows[title] = alternate(servers, options.rounds, run)
         say(f"  {title:36}" + "".join(f"{rows[title][name]['us']:12.2f}" for name in servers))
@@ -243,13 +306,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--server", default="build/leaderboard-server")
     parser.add_argument("--redis", default=shutil.which("redis-server"))
+    parser.add_argument("--before", help="another build of ours, in place of redis-server")
+    parser.add_argument("--only", default="", help="rows with this in their title")
     parser.add_argument("--no-results", action="store_true", help="print only")
     options = parser.parse_args()
     core = cores()[1]
     if core is not None:
         pinned(core)()
-    results = measure(options, {BASE: options.redis, OURS: options.server})
-    if not options.no_results:
+    other = {"before": options.before} if options.before else {BASE: options.redis}
+    results = measure(options, {**other, OURS: options.server})
+    if not options.no_results and not options.before and not options.only:
         write(results)
 
 

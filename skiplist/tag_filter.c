@@ -101,8 +101,8 @@ static void tag_filter_make_set(struct filter_test *test) {
     if (test->count <= VALUES_FEW) {
         return;
     }
-    test->set =
-        memory_allocate_zeroed((test->values[test->count - 1] / 64 + 1) * sizeof *test->set);
+    test->set_bits = test->values[test->count - 1] + 1;
+    test->set = memory_allocate_zeroed((test->set_bits / 64 + 1) * sizeof *test->set);
     for (uint32_t i = 0; i < test->count && test->set != NULL; i++) {
         test->set[test->values[i] / 64] |= UINT64_C(1) << test->values[i] % 64;
     }
@@ -457,6 +457,29 @@ uint32_t tag_filter_sum_children(const struct filter_reader *reader,
     return reader->is_inverse ? index_span_sum(index, to) - index_span_sum(index, from) - sum : sum;
 }
 
+void tag_filter_sum_each(const struct filter_reader *reader, const struct tag_counts_plan *plan,
+                         struct index_block *index, uint32_t *sums) {
+    struct tag_counts *counts = index->counts;
+    memset(sums, 0, INDEX_FANOUT * sizeof *sums);
+    for (uint32_t r = 0; r < reader->range_count; r++) {
+        uint32_t row = reader->combination->first_row + reader->ranges[r].first;
+        for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
+            const void *at = tag_counts_row(plan, counts, row + i);
+            const uint16_t *narrow = at;
+            const uint32_t *wide = at;
+            for (uint32_t c = 0; c < INDEX_FANOUT && counts->is_narrow; c++) {
+                sums[c] += narrow[c];
+            }
+            for (uint32_t c = 0; c < INDEX_FANOUT && !counts->is_narrow; c++) {
+                sums[c] += wide[c];
+            }
+        }
+    }
+    for (uint32_t c = 0; c < index->count && reader->is_inverse; c++) {
+        sums[c] = index_span(index, c) - sums[c];
+    }
+}
+
 /* ---- the life of a filter ---- */
 
 /* On a board without values only the empty value matches. */
@@ -571,6 +594,10 @@ void tag_filter_destroy(struct tag_filter *filter) {
         tag_filter_deinit(filter);
         memory_free(filter);
     }
+}
+
+void tag_filter_expect(struct tag_filter *filter, uint32_t count) {
+    filter->marks.expected = count;
 }
 
 /* ---- a part of a group ---- */

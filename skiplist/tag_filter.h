@@ -21,7 +21,8 @@ struct filter_test {
     bool is_borrowed; /* values and set are another filter's */
     uint32_t *values; /* codes of values, ascending, own or on the heap; 0: none */
     uint32_t own[TEST_VALUES];
-    uint64_t *set; /* the same as bits, of many values; or NULL */
+    uint64_t *set;     /* the same as bits, of many values; or NULL */
+    uint32_t set_bits; /* the bit behind the last one, which is 0 */
 };
 
 /* Numbers side by side in a combination. */
@@ -38,10 +39,12 @@ struct filter_reader {
     struct filter_range own[READER_RANGES];
 };
 
-/* How much of the group is in front of each lowest index block: made once ranks inside the group have read as many
- * codes as the list has entries, so that a command, however many ranks it asks for, reads them about twice at most. */
+/* How much of the group is in front of each lowest index block: made when so many ranks are expected that it pays, or
+ * once ranks inside the group have read as many codes as the list has entries; so that a command, however many ranks it
+ * asks for, reads them about twice at most. */
 struct filter_marks {
-    uint64_t read; /* codes and sorted numbers, until the marks are made */
+    uint64_t read;     /* codes and sorted numbers, until the marks are made */
+    uint32_t expected; /* ranks that are going to be asked for */
     uint32_t count;
     struct filter_mark {
         uint32_t id;
@@ -90,5 +93,8 @@ bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_pla
 uint32_t tag_filter_sum_children(const struct filter_reader *reader,
                                  const struct tag_counts_plan *plan, struct index_block *index,
                                  uint32_t from, uint32_t to);
+/* The same of each child by itself. */
+void tag_filter_sum_each(const struct filter_reader *reader, const struct tag_counts_plan *plan,
+                         struct index_block *index, uint32_t *sums);
 
 #endif

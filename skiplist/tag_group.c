@@ -2,6 +2,8 @@
  *
  * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
  * level above, what is counted below the blocks to the left. */
+#include <endian.h>
+
 #include "codec/memory.h"
 #include "skiplist/tag_filter.h"
 
@@ -11,18 +13,23 @@ typedef uint8_t codes8 __attribute__((vector_size(16)));
 typedef uint16_t codes16 __attribute__((vector_size(16)));
 typedef uint32_t codes32 __attribute__((vector_size(16)));
 
-/* Codes among `count` that match a simple filter; 16 bytes at a time. */
+/* Codes among `count` that match a simple filter; 64 bytes at a time, as far as a sum of the smallest codes has room. */
 #define COUNT_SIMPLE(name, type, vector, lanes, rounds)                                            \
     static uint32_t name(const type *codes, uint32_t count, uint32_t mask, uint32_t equal) {       \
         vector masks = (vector){0} + (type)mask, equals = (vector){0} + (type)equal;               \
-        uint32_t sum = 0, i = 0;                                                                   \
-        while (i + (lanes) <= count) {                                                             \
-            vector matches = {0};                                                                  \
-            for (uint32_t r = 0; r < (rounds) && i + (lanes) <= count; r++, i += (lanes)) {        \
-                vector at;                                                                         \
-                memcpy(&at, codes + i, sizeof at);                                                 \
-                matches -= (vector)((at & masks) == equals);                                       \
+        uint32_t sum = 0, i = 0, left = count / (4 * (lanes));                                     \
+        while (left > 0) {                                                                         \
+            vector matches = {0}, more = {0}, at[4];                                               \
+            uint32_t round = left < (rounds) ? left : (rounds);                                    \
+            left -= round;                                                                         \
+            for (; round > 0; round--, i += 4 * (lanes)) {                                         \
+                memcpy(at, codes + i, sizeof at);                                                  \
+                matches -= (vector)((at[0] & masks) == equals);                                    \
+                more -= (vector)((at[1] & masks) == equals);                                       \
+                matches -= (vector)((at[2] & masks) == equals);                                    \
+                more -= (vector)((at[3] & masks) == equals);                                       \
             }                                                                                      \
+            matches += more;                                                                       \
             for (uint32_t lane = 0; lane < (lanes); lane++) {                                      \
                 sum += matches[lane];                                                              \
             }                                                                                      \
@@ -32,28 +39,37 @@ typedef uint32_t codes32 __attribute__((vector_size(16)));
         }                                                                                          \
         return sum;                                                                                \
     }
-COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 255)
+COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 63)
 COUNT_SIMPLE(tag_group_count16, uint16_t, codes16, 8, 4096)
 COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
 
-/* The same of a filter whose values are listed as codes, 32 bytes at a time. A value with bits beyond the type's is in
- * none of them; values of one test differ, so a code is flipped once at most. */
+/* What is compared with codes of a filter whose values are listed. A value with bits beyond the type's is in none of them;
+ * values of one test differ, so a code is flipped once at most. All tests of a simple filter are one. */
+#define LISTED(type, vector)                                                                       \
+    vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                                 \
+    uint32_t ends[TAGS_MAX], end = 0, code = 0;                                                    \
+    const uint32_t tests = filter->is_simple ? 1 : filter->count;                                  \
+    for (uint32_t t = 0; t < tests; t++) {                                                         \
+        const struct filter_test *test = &filter->tests[t];                                        \
+        uint32_t mask = filter->is_simple ? filter->mask : test->slot->mask;                       \
+        bool is_flipped = filter->is_simple ? filter->is_inverse : test->is_excluding;             \
+        uint32_t code_end = filter->is_simple ? 1 : code + test->count;                            \
+        masks[t] = (vector){0} + (type)mask;                                                       \
+        flips[t] = (vector){0} + (type)(is_flipped ? -1 : 0);                                      \
+        for (; code < code_end; code++) {                                                          \
+            uint32_t equal = filter->is_simple ? filter->equal : filter->codes[code];              \
+            equals[end] = (vector){0} + (type)equal;                                               \
+            end += equal == (type)equal;                                                           \
+        }                                                                                          \
+        ends[t] = end;                                                                             \
+    }
+
+/* How many of these codes match, 32 bytes at a time. */
 #define COUNT_LISTED(name, type, vector, rounds)                                                   \
     static uint32_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
-        vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                             \
-        uint32_t ends[TAGS_MAX], end = 0, code = 0, sum = 0, i = 0;                                \
+        LISTED(type, vector)                                                                       \
+        uint32_t sum = 0, i = 0;                                                                   \
         enum { LANES = sizeof(vector) / sizeof(type) };                                            \
-        const uint32_t tests = filter->count;                                                      \
-        for (uint32_t t = 0; t < tests; t++) {                                                     \
-            const struct filter_test *test = &filter->tests[t];                                    \
-            masks[t] = (vector){0} + (type)test->slot->mask;                                       \
-            flips[t] = (vector){0} + (type)(test->is_excluding ? -1 : 0);                          \
-            for (uint32_t v = 0; v < test->count; v++, code++) {                                   \
-                equals[end] = (vector){0} + (type)filter->codes[code];                             \
-                end += filter->codes[code] == (type)filter->codes[code];                           \
-            }                                                                                      \
-            ends[t] = end;                                                                         \
-        }                                                                                          \
         while (i + 2 * LANES <= count) {                                                           \
             vector matches = {0};                                                                  \
             for (uint32_t r = 0; r < (rounds) && i + 2 * LANES <= count; r++, i += 2 * LANES) {    \
@@ -85,7 +101,32 @@ COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
 COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
 COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
-/* No code of a sheet has the bits beyond its width. */
+/* Has the only test of a filter many values, and a tag whose bits are side by side? */
+static bool tag_group_is_set(const struct tag_filter *filter) {
+    return filter->count == 1 && filter->tests[0].set != NULL &&
+           filter->tests[0].slot->shift != SLOT_IS_SCATTERED;
+}
+
+/* Is the code's value one of the set? */
+static inline uint32_t tag_group_set_has(const struct filter_test *test, uint32_t code) {
+    uint32_t value = (code & test->slot->mask) >> test->slot->shift;
+    value = value < test->set_bits ? value : test->set_bits;
+    return test->set[value / 64] >> value % 64 & 1;
+}
+
+#define COUNT_SET(name, type)                                                                      \
+    static uint32_t name(const type *codes, uint32_t count, const struct filter_test *test) {      \
+        const struct filter_test own = *test;                                                      \
+        uint32_t sum = 0;                                                                          \
+        for (uint32_t i = 0; i < count; i++) {                                                     \
+            sum += tag_group_set_has(&own, codes[i]);                                              \
+        }                                                                                          \
+        return sum;                                                                                \
+    }
+COUNT_SET(tag_group_count_set8, uint8_t)
+COUNT_SET(tag_group_count_set16, uint16_t)
+COUNT_SET(tag_group_count_set32, uint32_t)
+
 /* Matching entries among `count` from `from` on. */
 static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
                                    uint32_t from, uint32_t count) {
@@ -111,35 +152,112 @@ static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_f
                                    : tag_group_listed32(codes, count, filter);
     }
     uint32_t sum = 0;
+    if (tag_group_is_set(filter)) {
+        const struct filter_test *test = &filter->tests[0];
+        sum = sheet->width == 1   ? tag_group_count_set8(codes, count, test)
+              : sheet->width == 2 ? tag_group_count_set16(codes, count, test)
+                                  : tag_group_count_set32(codes, count, test);
+        return test->is_excluding ? count - sum : sum;
+    }
     for (uint32_t i = 0; i < count; i++) {
         sum += tag_filter_matches(filter, sheet_get(sheet, from + i));
     }
     return sum;
 }
 
-enum { FIND_PIECE = 64 };
-
-/* The nth matching entry of a sheet, which has so many, from `from` on. */
-static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_filter *filter,
-                                  uint32_t from, uint32_t count, uint32_t nth) {
-    uint32_t at = from, end = from + count;
-    if (sheet == NULL) {
-        return from + nth;
+/* Which of up to 64 codes do, 8 at a time: bit i, the ith. Of a comparison's 8 bytes one bit each is kept, and the product
+ * has them side by side. */
+typedef uint8_t eight8 __attribute__((vector_size(8)));
+typedef uint16_t eight16 __attribute__((vector_size(16)));
+typedef uint32_t eight32 __attribute__((vector_size(32)));
+#define MATCH_LISTED(name, type, vector)                                                           \
+    static uint64_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
+        LISTED(type, vector)                                                                       \
+        uint64_t matches = 0, bytes;                                                               \
+        uint32_t i = 0;                                                                            \
+        for (; i + 8 <= count; i += 8) {                                                           \
+            vector at, all = ~(vector){0};                                                         \
+            memcpy(&at, codes + i, sizeof at);                                                     \
+            for (uint32_t t = 0, v = 0; t < tests; t++) {                                          \
+                vector value = at & masks[t], is_in = flips[t];                                    \
+                for (; v < ends[t]; v++) {                                                         \
+                    is_in ^= (vector)(value == equals[v]);                                         \
+                }                                                                                  \
+                all &= is_in;                                                                      \
+            }                                                                                      \
+            eight8 narrow = __builtin_convertvector(all, eight8);                                  \
+            memcpy(&bytes, &narrow, sizeof bytes);                                                 \
+            bytes = le64toh(bytes) & UINT64_C(0x0101010101010101);                                 \
+            matches |= bytes * UINT64_C(0x0102040810204080) >> 56 << i;                            \
+        }                                                                                          \
+        for (; i < count; i++) {                                                                   \
+            matches |= (uint64_t)tag_filter_matches(filter, codes[i]) << i;                        \
+        }                                                                                          \
+        return matches;                                                                            \
     }
-    while (at + FIND_PIECE < end) {
-        uint32_t here = tag_group_count_in(sheet, filter, at, FIND_PIECE);
+MATCH_LISTED(tag_group_match8, uint8_t, eight8)
+MATCH_LISTED(tag_group_match16, uint16_t, eight16)
+MATCH_LISTED(tag_group_match32, uint32_t, eight32)
+
+enum { PIECE = 64, PIECES = 4 * PIECE };
+
+/* Which of up to PIECE entries match. */
+static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filter *filter,
+                                uint32_t from, uint32_t count) {
+    uint64_t matches = 0;
+    if (sheet != NULL && (filter->is_simple || filter->code_count > 0)) {
+        const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+        return sheet->width == 1   ? tag_group_match8(codes, count, filter)
+               : sheet->width == 2 ? tag_group_match16(codes, count, filter)
+                                   : tag_group_match32(codes, count, filter);
+    }
+    if (sheet != NULL && tag_group_is_set(filter)) {
+        for (uint32_t i = 0; i < count; i++) {
+            bool is_in = tag_group_set_has(&filter->tests[0], sheet_get(sheet, from + i));
+            matches |= (uint64_t)(is_in != filter->tests[0].is_excluding) << i;
+        }
+        return matches;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t code = sheet != NULL ? sheet_get(sheet, from + i) : 0;
+        matches |= (uint64_t)tag_filter_matches(filter, code) << i;
+    }
+    return matches;
+}
+
+/* The nth matching entry of a sheet's `count`, of which so many match; is_last: from the last one on. */
+static uint32_t tag_group_find_in(const struct sheet *sheet, const struct tag_filter *filter,
+                                  uint32_t count, uint32_t nth, bool is_last) {
+    uint32_t done = 0, here;
+    if (sheet == NULL) {
+        return is_last ? count - 1 - nth : nth;
+    }
+    for (; done + PIECES < count; done += PIECES, nth -= here) {
+        here = tag_group_count_in(sheet, filter, is_last ? count - done - PIECES : done, PIECES);
         if (nth < here) {
             break;
         }
-        nth -= here;
-        at += FIND_PIECE;
     }
-    for (;; at++) {
-        CHECK(at < end);
-        if (tag_filter_matches(filter, sheet_get(sheet, at)) && nth-- == 0) {
-            return at;
+    for (;; done += PIECE, nth -= here) {
+        CHECK(done < count);
+        uint32_t size = count - done < PIECE ? count - done : PIECE;
+        uint32_t at = is_last ? count - done - size : done;
+        uint64_t matches = tag_group_match(sheet, filter, at, size);
+        here = (uint32_t)__builtin_popcountll(matches);
+        if (nth < here) {
+            for (nth = is_last ? here - 1 - nth : nth; nth > 0; nth--) {
+                matches &= matches - 1;
+            }
+            return at + (uint32_t)__builtin_ctzll(matches);
         }
     }
+}
+
+/* The same of a sheet of which `inside` match: from where it is nearer. */
+static uint32_t tag_group_find_near(const struct sheet *sheet, const struct tag_filter *filter,
+                                    uint32_t count, uint32_t nth, uint32_t inside) {
+    bool is_last = nth > inside / 2;
+    return tag_group_find_in(sheet, filter, count, is_last ? inside - 1 - nth : nth, is_last);
 }
 
 /* ---- in the list ---- */
@@ -166,34 +284,41 @@ static bool tag_group_rows_tell(const struct skiplist *list, const struct tag_fi
     return false;
 }
 
-/* Matching entries below a child of an index block above level 1. */
-static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, uint32_t child,
-                                      struct tag_filter *filter, uint32_t *work_left) {
+/* Do numbers tell how many match below a child of an index block above level 1, whatever the codes? */
+static bool tag_group_child_tells(const struct skiplist *list, uint32_t id, uint32_t child,
+                                  struct tag_filter *filter, uint32_t *work_left, uint32_t *sum) {
     struct index_block *index = nodes_index(list, id);
     const struct tag_counts_plan *plan = &list->tags->plan;
-    uint32_t child_id = index_children(index)[child], sum;
+    uint32_t child_id = index_children(index)[child], in_rest = 0;
     struct tag_counts *counts = tag_counts_of(list, id, work_left);
-    if (counts != NULL && tag_counts_know_child(list, id, counts, child, work_left) &&
-        tag_group_rows_tell(list, filter, index, child, &sum)) {
+    bool is_known = counts != NULL && tag_counts_know_child(list, id, counts, child, work_left);
+    if (is_known && tag_group_rows_tell(list, filter, index, child, sum)) {
+        return true;
+    }
+    bool has_rest = filter->rest.combination != NULL;
+    if (!filter->has_sums || nodes_index(list, child_id)->is_lowest || (has_rest && !is_known)) {
+        return false;
+    }
+    const struct tag_counts *own = tag_counts_of(list, child_id, work_left);
+    if (own != NULL && has_rest) {
+        in_rest = tag_filter_sum_children(&filter->rest, plan, index, child, child + 1);
+    }
+    return own != NULL && tag_filter_sum(filter, plan, own, index_span(index, child), in_rest, sum,
+                                         &filter->marks.read);
+}
+
+/* Matching entries below it. */
+static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, uint32_t child,
+                                      struct tag_filter *filter, uint32_t *work_left) {
+    uint32_t sum, child_id = index_children(nodes_index(list, id))[child];
+    if (tag_group_child_tells(list, id, child, filter, work_left, &sum)) {
         return sum;
     }
     struct index_block *below = nodes_index(list, child_id);
-    uint32_t span = index_span(index, child), in_rest = 0;
     if (below->is_lowest) {
+        uint32_t span = index_span(nodes_index(list, id), child);
         filter->marks.read += span;
         return tag_group_count_in(sheet_of(list, below), filter, 0, span);
-    }
-    const struct tag_counts *own =
-        filter->has_sums ? tag_counts_of(list, child_id, work_left) : NULL;
-    if (own != NULL && filter->rest.combination != NULL) {
-        bool is_known = counts != NULL && tag_counts_know_child(list, id, counts, child, work_left);
-        own = is_known ? own : NULL;
-        in_rest =
-            is_known ? tag_filter_sum_children(&filter->rest, plan, index, child, child + 1) : 0;
-    }
-    if (own != NULL &&
-        tag_filter_sum(filter, plan, own, span, in_rest, &sum, &filter->marks.read)) {
-        return sum;
     }
     return tag_group_count_first(list, child_id, below->count, filter, work_left);
 }
@@ -336,25 +461,55 @@ static uint32_t tag_group_count_before(const struct skiplist *list, struct skipl
 
 /* ---- marks ---- */
 
+enum {
+    /* Marks of a board with so many entries take as long as one rank: made from rows, or from codes. */
+    MARKS_ROWS = 64 << 10,
+    MARKS_CODES = 16 << 10,
+};
+
+/* Do the rows tell how many match below each child of an index block? Only that, if all children are known. */
+static bool tag_group_sum_each(const struct skiplist *list, uint32_t id,
+                               const struct tag_filter *filter, uint32_t *work_left,
+                               uint32_t *sums) {
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *counts =
+        filter->rows.combination != NULL ? tag_counts_of(list, id, work_left) : NULL;
+    bool is_known = counts != NULL;
+    for (uint32_t i = 0; i < index->count && is_known; i++) {
+        is_known = tag_counts_know_child(list, id, counts, i, work_left);
+    }
+    if (is_known) {
+        tag_filter_sum_each(&filter->rows, &list->tags->plan, index, sums);
+    }
+    return is_known;
+}
+
 /* Mark the lowest index blocks below a block. */
 static void tag_group_mark(const struct skiplist *list, uint32_t id, struct tag_filter *filter,
                            uint32_t *rank, uint32_t *inside) {
+    uint32_t work_left = TAG_COUNTS_READER_WORK, sums[INDEX_FANOUT];
     struct index_block *index = nodes_index(list, id);
     struct filter_marks *marks = &filter->marks;
-    if (!index->is_lowest) {
+    bool is_above = skiplist_node(list, id)->level > 2;
+    bool has_sums = !is_above && tag_group_sum_each(list, id, filter, &work_left, sums);
+    if (!has_sums) {
         tag_group_fetch_children(list, id, 0, index->count, filter);
-        for (uint32_t i = 0; i < index->count; i++) {
-            if (i + 1U < index->count) {
-                tag_group_fetch_sheet(list, id, i + 1);
-            }
-            tag_group_mark(list, index_children(index)[i], filter, rank, inside);
-        }
-        return;
     }
-    uint32_t span = index_narrow_sum(index, index->count);
-    marks->at[marks->count++] = (struct filter_mark){id, *rank, *inside};
-    *rank += span;
-    *inside += tag_group_count_in(sheet_of(list, index), filter, 0, span);
+    for (uint32_t i = 0; i < index->count; i++) {
+        uint32_t child = index_children(index)[i], span = index_span(index, i);
+        if (is_above) {
+            tag_group_mark(list, child, filter, rank, inside);
+            continue;
+        }
+        if (!has_sums && i + 1U < index->count) {
+            tag_group_fetch_sheet(list, id, i + 1);
+        }
+        marks->at[marks->count++] = (struct filter_mark){child, *rank, *inside};
+        *rank += span;
+        *inside += has_sums ? sums[i]
+                            : tag_group_count_in(sheet_of(list, nodes_index(list, child)), filter,
+                                                 0, span);
+    }
 }
 
 static uint32_t tag_group_count_lowest(const struct skiplist *list, uint32_t id) {
@@ -373,9 +528,11 @@ static uint32_t tag_group_count_lowest(const struct skiplist *list, uint32_t id)
 static bool tag_group_has_marks(const struct skiplist *list, struct tag_filter *filter) {
     struct filter_marks *marks = &filter->marks;
     uint32_t rank = 0, inside = 0;
-    if (marks->at == NULL && marks->read > list->count &&
+    uint64_t each = filter->rows.combination != NULL ? MARKS_ROWS : MARKS_CODES;
+    if (marks->at == NULL && (marks->read > list->count || marks->expected * each > list->count) &&
         skiplist_node(list, list->root)->level > 1) {
         marks->read = 0;
+        marks->expected = 0;
         marks->at = memory_allocate(tag_group_count_lowest(list, list->root) * sizeof *marks->at);
         if (marks->at != NULL) {
             tag_group_mark(list, list->root, filter, &rank, &inside);
@@ -401,8 +558,13 @@ static const struct filter_mark *tag_group_find_mark(const struct filter_marks *
 static uint32_t tag_group_count_marked(const struct skiplist *list, const struct tag_filter *filter,
                                        uint32_t ranks) {
     const struct filter_mark *mark = tag_group_find_mark(&filter->marks, ranks - 1, false);
-    return mark->inside + tag_group_count_in(sheet_of(list, nodes_index(list, mark->id)), filter, 0,
-                                             ranks - mark->rank);
+    const struct sheet *sheet = sheet_of(list, nodes_index(list, mark->id));
+    bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
+    if (!is_last && ranks - mark->rank > mark[1].rank - ranks) { /* it is nearer to the end */
+        return mark[1].inside -
+               tag_group_count_in(sheet, filter, ranks - mark->rank, mark[1].rank - ranks);
+    }
+    return mark->inside + tag_group_count_in(sheet, filter, 0, ranks - mark->rank);
 }
 
 /* false: the group has no more. */
@@ -413,10 +575,12 @@ static bool tag_group_find_marked(const struct skiplist *list, const struct tag_
     const struct sheet *sheet = sheet_of(list, index);
     uint32_t span = index_narrow_sum(index, index->count);
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
-    if (is_last && nth - mark->inside >= tag_group_count_in(sheet, filter, 0, span)) {
+    uint32_t inside =
+        is_last ? tag_group_count_in(sheet, filter, 0, span) : mark[1].inside - mark->inside;
+    if (nth - mark->inside >= inside) {
         return false;
     }
-    *rank = mark->rank + tag_group_find_in(sheet, filter, 0, span, nth - mark->inside);
+    *rank = mark->rank + tag_group_find_near(sheet, filter, span, nth - mark->inside, inside);
     return true;
 }
 
@@ -464,12 +628,14 @@ uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
  * many. */
 static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint32_t span,
                                   struct tag_filter *filter, uint32_t nth, uint32_t *work_left) {
-    uint32_t first = 0, level = skiplist_node(list, id)->level;
+    uint32_t first = 0, level = skiplist_node(list, id)->level, sums[INDEX_FANOUT], here = 0;
     for (; level > 1; level--) {
         struct index_block *index = nodes_index(list, id);
-        uint32_t i = 0, here;
+        uint32_t i = 0;
+        bool has_sums = tag_group_sum_each(list, id, filter, work_left, sums);
         for (; span = index_span(index, i),
-               nth >= (here = tag_group_count_child(list, id, i, filter, work_left));
+               nth >= (here = has_sums ? sums[i]
+                                       : tag_group_count_child(list, id, i, filter, work_left));
              i++) {
             nth -= here;
             first += span;
@@ -478,7 +644,8 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
     }
     const struct sheet *sheet =
         level == 0 ? sheet_of_leaf(list) : sheet_of(list, nodes_index(list, id));
-    return first + tag_group_find_in(sheet, filter, 0, span, nth);
+    return first + (here > 0 ? tag_group_find_near(sheet, filter, span, nth, here)
+                             : tag_group_find_in(sheet, filter, span, nth, false));
 }
 
 bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
@@ -513,72 +680,122 @@ bool tag_group_has(const struct board *board, const struct tag_filter *filter,
     return tag_filter_matches(filter, sheet_code(list, place));
 }
 
-/* The first of a sheet that matches, from `at` to `end` - 1; end: none. */
-static uint32_t tag_group_next_in(const struct sheet *sheet, const struct tag_filter *filter,
-                                  uint32_t at, uint32_t end) {
-    enum { NEAR = 16 }; /* of a large group one is near */
-    for (uint32_t i = 0; i < NEAR && at < end; i++, at++) {
-        if (tag_filter_matches(filter, sheet != NULL ? sheet_get(sheet, at) : 0)) {
-            return at;
-        }
+/* What tag_group_read looks for, and has found. */
+struct group_reading {
+    const struct skiplist *list;
+    struct tag_filter *filter;
+    bool is_best_first;
+    uint32_t count, count_max, *ranks;
+    uint32_t work_left;
+};
+
+/* Of matches among entries, the first of which has this rank. */
+static void tag_group_read_matches(struct group_reading *reading, uint64_t matches, uint32_t rank) {
+    while (matches != 0 && reading->count < reading->count_max) {
+        uint32_t at = (uint32_t)(reading->is_best_first ? __builtin_ctzll(matches)
+                                                        : 63 - __builtin_clzll(matches));
+        reading->ranks[reading->count++] = rank + at;
+        matches &= ~(UINT64_C(1) << at);
     }
-    return tag_group_count_in(sheet, filter, at, end - at) > 0
-               ? tag_group_find_in(sheet, filter, at, end - at, 0)
-               : end;
 }
 
-/* The first that matches behind everything below a lowest index block. behind: its rank, if it is there. */
-static bool tag_group_next_behind(const struct skiplist *list, uint32_t id, uint32_t behind,
-                                  struct tag_filter *filter, uint32_t *rank) {
-    uint32_t work_left = TAG_COUNTS_READER_WORK;
-    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
-        const struct skiplist_node *node = skiplist_node(list, id);
-        struct index_block *above =
-            node->parent != SKIPLIST_NONE ? nodes_index(list, node->parent) : NULL;
-        for (uint32_t i = node->position + 1U; above != NULL && i < above->count; i++) {
-            uint32_t span = index_span(above, i);
-            if (tag_group_count_child(list, node->parent, i, filter, &work_left) > 0) {
-                *rank = behind + tag_group_descend(list, index_children(above)[i], span, filter, 0,
-                                                   &work_left);
-                return true;
+/* Of entries from .. to - 1 of a sheet whose first has this rank. */
+static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
+                                 uint32_t from, uint32_t to, uint32_t rank) {
+    while (from < to && reading->count < reading->count_max) {
+        /* Where none was near, it may be that many have to be looked at. */
+        uint32_t size = to - from > PIECES ? PIECES : to - from, at;
+        if (size > PIECE) {
+            at = reading->is_best_first ? from : to - size;
+            if (tag_group_count_in(sheet, reading->filter, at, size) > 0) {
+                size = PIECE;
             }
-            behind += span;
         }
+        at = reading->is_best_first ? from : to - size;
+        if (size <= PIECE) {
+            tag_group_read_matches(reading, tag_group_match(sheet, reading->filter, at, size),
+                                   rank + at);
+        }
+        from += reading->is_best_first ? size : 0;
+        to -= reading->is_best_first ? 0 : size;
     }
-    return false;
 }
 
-bool tag_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
-                    uint32_t *rank) {
-    if (from >= board_count(board) || filter->is_nobody) {
-        return false;
+/* Of all below `count` children of an index block above level 1, beginning with the one at `position`. rank: of its
+ * first entry, or (worst first) behind its last. */
+static void tag_group_read_children(struct group_reading *reading, uint32_t id, uint32_t position,
+                                    uint32_t count, uint32_t rank) {
+    const struct skiplist *list = reading->list;
+    struct index_block *index = nodes_index(list, id);
+    for (; count > 0 && reading->count < reading->count_max; count--) {
+        uint32_t span = index_span(index, position), child = index_children(index)[position], sum;
+        struct index_block *below = nodes_index(list, child);
+        rank -= reading->is_best_first ? 0 : span;
+        if (!tag_group_child_tells(list, id, position, reading->filter, &reading->work_left,
+                                   &sum) ||
+            sum > 0) {
+            if (below->is_lowest) {
+                tag_group_read_sheet(reading, sheet_of(list, below), 0, span, rank);
+            } else {
+                tag_group_read_children(reading, child,
+                                        reading->is_best_first ? 0 : below->count - 1U,
+                                        below->count, reading->is_best_first ? rank : rank + span);
+            }
+        }
+        rank += reading->is_best_first ? span : 0;
+        position += reading->is_best_first ? 1U : UINT32_MAX;
     }
-    if (board_tags(board) == NULL) {
-        *rank = from;
-        return true;
-    }
-    const struct skiplist *list = &board->large->list;
+}
+
+/* Of a list with tags. */
+static void tag_group_read_list(struct group_reading *reading, uint32_t from) {
+    const struct skiplist *list = reading->list;
     struct skiplist_place place = skiplist_at(list, from);
     uint32_t first, count;
     const struct sheet *sheet = tag_group_sheet(list, place.leaf, &first, &count);
-    uint32_t at = first + place.index, found = tag_group_next_in(sheet, filter, at, count);
-    *rank = from + (found - at);
-    if (found == count && tag_group_has_marks(list, filter)) {
-        return tag_group_find_marked(list, filter, tag_group_count_marked(list, filter, from + 1),
-                                     rank);
+    uint32_t at = first + place.index, rank = from - at;
+    tag_group_read_sheet(reading, sheet, reading->is_best_first ? at : 0,
+                         reading->is_best_first ? count : at + 1, rank);
+    uint32_t behind = rank + count, id = skiplist_node(list, place.leaf)->parent;
+    while (id != SKIPLIST_NONE && reading->count < reading->count_max) {
+        const struct skiplist_node *node = skiplist_node(list, id);
+        if (node->parent == SKIPLIST_NONE) {
+            return;
+        }
+        struct index_block *above = nodes_index(list, node->parent);
+        if (reading->is_best_first) {
+            tag_group_read_children(reading, node->parent, node->position + 1U,
+                                    above->count - node->position - 1U, behind);
+        } else {
+            tag_group_read_children(reading, node->parent, node->position - 1U, node->position,
+                                    rank);
+        }
+        rank -= index_wide_sum(above, node->position);
+        behind = rank + index_wide_sum(above, above->count);
+        id = node->parent;
     }
-    return found < count || tag_group_next_behind(list, skiplist_node(list, place.leaf)->parent,
-                                                  from + (count - at), filter, rank);
 }
 
-bool tag_group_previous(const struct board *board, struct tag_filter *filter, uint32_t from,
-                        uint32_t *rank) {
-    if (board_count(board) == 0) {
-        return false;
+uint32_t tag_group_read(const struct board *board, struct tag_filter *filter, uint32_t from,
+                        bool is_best_first, uint32_t *ranks, uint32_t count_max) {
+    uint32_t all = board_count(board);
+    if (filter->is_nobody || all == 0 || (is_best_first && from >= all)) {
+        return 0;
     }
-    if (from >= board_count(board)) {
-        from = board_count(board) - 1;
+    from = from < all ? from : all - 1;
+    struct group_reading reading = {.filter = filter,
+                                    .is_best_first = is_best_first,
+                                    .count_max = count_max,
+                                    .ranks = ranks,
+                                    .work_left = TAG_COUNTS_READER_WORK};
+    if (board_tags(board) == NULL) {
+        uint32_t left = is_best_first ? all - from : from + 1;
+        for (; reading.count < count_max && reading.count < left; reading.count++) {
+            ranks[reading.count] = is_best_first ? from + reading.count : from - reading.count;
+        }
+    } else {
+        reading.list = &board->large->list;
+        tag_group_read_list(&reading, from);
     }
-    uint32_t before = tag_group_count(board, filter, from + 1);
-    return before > 0 && tag_group_find(board, filter, before - 1, rank);
+    return reading.count;
 }

@@ -2,7 +2,7 @@
 #include "codec/memory.h"
 #include "skiplist/tag_filter.h"
 
-enum { TALLY_FIRST_MAX = 1024 };
+enum { TALLY_FIRST_MAX = 8192 };
 
 struct tally_entry {
     uint32_t code; /* of the tags counted by */
@@ -56,13 +56,14 @@ static bool tag_tally_add(struct tally *tally, uint32_t code, uint32_t count) {
     return true;
 }
 
-/* Room at once for so many codes as these tags can have, if they are not many. */
-static uint32_t tag_tally_first(const struct tags *tags, unsigned by_mask) {
+/* Room at once for so many codes as `count` entries can have of these tags, if they are not many. */
+static uint32_t tag_tally_first(const struct tags *tags, unsigned by_mask, uint32_t count) {
     uint64_t codes = 1;
     uint32_t first = 64;
     for (unsigned i = 0; i < tags->count && codes < TALLY_FIRST_MAX; i++) {
         codes *= (by_mask >> i & 1) != 0 ? tags->slots[i]->values.count + 1 : 1;
     }
+    codes = codes < count ? codes : count;
     while (first < TALLY_FIRST_MAX && first / 2 < codes) {
         first *= 2;
     }
@@ -140,6 +141,32 @@ static bool tag_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, 
     return true;
 }
 
+/* How many values that differ only in tags nobody asks for are side by side in a combination: a power of two. */
+static uint32_t tag_tally_unasked(const struct tally_task *task,
+                                  const struct tag_combination *combination) {
+    uint32_t at = combination->count;
+    while (at > 0 && (task->tag_mask >> combination->tags[at - 1] & 1) == 0) {
+        at--;
+    }
+    return UINT32_C(1) << (at > 0 ? combination->shifts[combination->tags[at - 1]]
+                                  : combination->bits);
+}
+
+static bool tag_tally_dense(struct tally_task *task, const struct tag_counts *counts) {
+    const struct tag_combination *dense = &task->list->tags->plan.dense;
+    uint32_t unasked = tag_tally_unasked(task, dense);
+    for (uint32_t value = 0; value >> dense->bits == 0; value += unasked) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < unasked; i++) {
+            sum += counts->dense[value + i];
+        }
+        if (!tag_tally_values(task, dense, value, sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool tag_tally_sorted(struct tally_task *task, const struct tag_combination *combination,
                              const struct tag_count *sorted, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
@@ -156,14 +183,8 @@ static bool tag_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
     const struct tag_counts *counts = tag_counts_of(task->list, id, &task->work_left);
     bool is_dense = (task->tag_mask & ~plan->dense.tag_mask) == 0;
     *is_done = counts != NULL;
-    for (uint32_t value = 0; *is_done && is_dense && value >> plan->dense.bits == 0; value++) {
-        if (counts->dense[value] != 0 &&
-            !tag_tally_values(task, &plan->dense, value, counts->dense[value])) {
-            return false;
-        }
-    }
     if (!*is_done || is_dense) {
-        return true;
+        return !*is_done || tag_tally_dense(task, counts);
     }
     /* The shortest list that has all tags. */
     uint32_t at = plan->list_count - 1;
@@ -239,7 +260,7 @@ bool tag_tally(const struct board *board, const struct tag_filter *filter, uint3
     task.by_mask &= (1U << tags->count) - 1; /* tags that are there */
     task.tag_mask = task.by_mask | (filter != NULL ? filter->tag_mask : 0);
     task.rows = tag_filter_choose(&tags->plan, task.tag_mask);
-    task.tally.first = tag_tally_first(tags, task.by_mask);
+    task.tally.first = tag_tally_first(tags, task.by_mask, to - from);
     for (unsigned i = 0; i < tags->count; i++) {
         task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
     }

@@ -76,6 +76,9 @@ MUST_CHECK bool tag_filter_narrow(const struct board *board, const struct tag_fi
                                   unsigned tag_mask, const struct tag_values *values,
                                   struct tag_filter **part);
 
+/* About so many ranks are going to be asked for: what makes each of them faster is then made at once. */
+void tag_filter_expect(struct tag_filter *filter, uint32_t count);
+
 /* For estimates: how many codes one rank inside a group reads at worst, by the tags that it asks for, and those among
  * them of which it only leaves values out. All ranks of one filter together read twice the board at most. */
 uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned excluding_mask);
@@ -91,11 +94,11 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
 /* The rank of the group's nth member, 0: the best. false: it has fewer. */
 MUST_CHECK bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
                                uint32_t *rank);
-/* The first of the group at rank `from` or behind it; the last at `from` or before it. */
-MUST_CHECK bool tag_group_next(const struct board *board, struct tag_filter *filter, uint32_t from,
-                               uint32_t *rank);
-MUST_CHECK bool tag_group_previous(const struct board *board, struct tag_filter *filter,
-                                   uint32_t from, uint32_t *rank);
+/* The ranks of up to count_max of the group, the first at rank `from` or behind it, best first; or at `from` or before it,
+ * worst first. Returns how many there are. */
+MUST_CHECK uint32_t tag_group_read(const struct board *board, struct tag_filter *filter,
+                                   uint32_t from, bool is_best_first, uint32_t *ranks,
+                                   uint32_t count_max);
 
 /* Count the group's members (filter NULL: all) from rank `from` to `to` - 1 by their values of the tags in
  * by_mask: visit is called once for each combination of values, in no particular order, with those of

@@ -43,7 +43,7 @@ bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
     if (key == NULL) {
         return false;
     }
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     for (struct hash_pair pair; hash_next(&cursor, &pair);) {
         bool is_all = pair.field.size == 1 && pair.field.at[0] == '*';
         if (ban_until(pair.value) > now_ms && pair.field.size <= GLOB_PATTERN_MAX &&
@@ -57,9 +57,9 @@ bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
 /* Remove the patterns whose time is over. Returns when the last of the others ends. */
 static int64_t ban_settle(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t last_ms = now_ms;
-    for (uint32_t i = hash_count(&key->hash); i-- > 0;) {
+    for (uint32_t i = hash_count(registry_hash(key)); i-- > 0;) {
         struct hash_pair pair;
-        hash_at(&key->hash, i, &pair);
+        hash_at(registry_hash(key), i, &pair);
         int64_t until_ms = ban_until(pair.value);
         last_ms = until_ms > last_ms ? until_ms : last_ms;
         if (until_ms <= now_ms) {
@@ -89,13 +89,14 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
     }
     struct bytes before;
     (void)ban_settle(registry, key, now_ms);
-    if (hash_count(&key->hash) >= BAN_PATTERNS_MAX && !hash_find(&key->hash, pattern, &before)) {
+    if (hash_count(registry_hash(key)) >= BAN_PATTERNS_MAX &&
+        !hash_find(registry_hash(key), pattern, &before)) {
         return BAN_TOO_MANY;
     }
-    if (registry_hash_put(registry, key, args, 1, &added_count) != HASH_OK) {
+    if (registry_hash_put(registry, &key, args, 1, &added_count) != HASH_OK) {
         if (is_new) {
             registry_take_back(registry, key);
-        } else if (hash_count(&key->hash) == 0) {
+        } else if (hash_count(registry_hash(key)) == 0) {
             registry_remove(registry, key);
         }
         return BAN_OUT_OF_MEMORY;

@@ -73,7 +73,7 @@ MUST_CHECK static inline bool call_find_board(const struct call *call, struct by
 MUST_CHECK static inline bool call_find_hash(const struct call *call, struct bytes name,
                                              const struct hash **hash) {
     const struct registry_key *key = call_find_key(call, name);
-    *hash = key != NULL ? &key->hash : NULL;
+    *hash = key != NULL ? registry_hash(key) : NULL;
     return call_check_kind(call, key, REGISTRY_HASH);
 }
 /* The key's board; NULL: there is no key, or it is of another kind. */

@@ -83,7 +83,8 @@ uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
     const struct registry_key *key = cost_key(view, key_arg);
     uint32_t count = 0;
     if (key != NULL) {
-        count = key->kind == REGISTRY_HASH ? hash_count(&key->hash) : board_count(&key->board);
+        count =
+            key->kind == REGISTRY_HASH ? hash_count(registry_hash(key)) : board_count(&key->board);
     }
     return cost_sum(count, cost_growth(view, key_arg));
 }

@@ -245,7 +245,7 @@ static void verify_count_key(void *context, const struct registry_key *key) {
     struct counts *counts = context;
     if (key->kind == REGISTRY_HASH) {
         counts->hashes++;
-        counts->fields += hash_count(&key->hash);
+        counts->fields += hash_count(registry_hash(key));
     } else {
         counts->boards++;
         counts->members += board_count(&key->board);

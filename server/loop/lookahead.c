@@ -67,7 +67,7 @@ static const struct board *lookahead_board_to_fetch(const struct server *server,
     const struct registry_key *key =
         registry_prefetch_end(server->registry, server->clock.now_ms, state);
     if (key != NULL && key->kind == REGISTRY_HASH) {
-        hash_prefetch(&key->hash);
+        hash_prefetch(registry_hash(key));
         return NULL;
     }
     if (key == NULL || (state->is_recent && board_count(&key->board) < LOOKUP_BOARD_MIN)) {

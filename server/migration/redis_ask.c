@@ -327,7 +327,7 @@ static uint32_t redis_ask_choose_keys(struct redis_ask *ask) {
                                 : NULL;
             size += key == NULL                   ? 0
                     : key->kind == REGISTRY_BOARD ? board_count(&key->board)
-                                                  : hash_count(&key->hash);
+                                                  : hash_count(registry_hash(key));
             count++;
         }
     }

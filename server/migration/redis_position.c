@@ -23,7 +23,7 @@ bool redis_position_read(struct registry *registry, struct redis_position *posit
     struct bytes text;
     uint64_t port;
     *position = (struct redis_position){.offset = 0};
-    if (key == NULL || key->kind != REGISTRY_HASH || !hash_find(&key->hash, FIELD, &text)) {
+    if (key == NULL || key->kind != REGISTRY_HASH || !hash_find(registry_hash(key), FIELD, &text)) {
         return false;
     }
     struct bytes id = bytes_take_word(&text);
@@ -47,7 +47,7 @@ static bool redis_position_put_field(struct registry *registry, struct bytes fie
     bool is_new;
     struct registry_key *key =
         registry_hash_find_or_create(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
-    if (key == NULL || registry_hash_put(registry, key, args, 1, &added_count) == HASH_OK) {
+    if (key == NULL || registry_hash_put(registry, &key, args, 1, &added_count) == HASH_OK) {
         return key != NULL;
     }
     if (is_new) {
@@ -58,7 +58,8 @@ static bool redis_position_put_field(struct registry *registry, struct bytes fie
 
 static void redis_position_remove_field(struct registry *registry, struct bytes field) {
     struct registry_key *key = redis_position_find(registry);
-    if (key != NULL && registry_hash_remove(registry, key, field) && hash_count(&key->hash) == 0) {
+    if (key != NULL && registry_hash_remove(registry, key, field) &&
+        hash_count(registry_hash(key)) == 0) {
         registry_remove(registry, key);
     }
 }
@@ -135,7 +136,7 @@ bool redis_position_resume_asked(struct redis_asked_keys *keys, uint64_t since) 
     if (key == NULL || key->kind != REGISTRY_HASH) {
         return true;
     }
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     struct hash_pair pair;
     bool is_fine = true;
     while (is_fine && hash_next(&cursor, &pair)) {
@@ -151,7 +152,8 @@ bool redis_position_resume_asked(struct redis_asked_keys *keys, uint64_t since) 
 bool redis_position_is_asked(struct redis_asked_keys *keys, uint32_t database, struct bytes name) {
     struct bytes value;
     const struct registry_key *key = keys->count > 0 ? redis_position_find(keys->registry) : NULL;
-    return key != NULL && hash_find(&key->hash, redis_position_field(keys, database, name), &value);
+    return key != NULL &&
+           hash_find(registry_hash(key), redis_position_field(keys, database, name), &value);
 }
 
 bool redis_position_ask(struct redis_asked_keys *keys, uint32_t database, struct bytes name,

@@ -154,7 +154,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     bool is_put = working_set_take(set, entry);
     if (!is_put) {
         if (entry->value == NULL && entry->key != NULL) {
-            memory_free(entry->key);
+            (void)registry_embedded_free(entry->key);
         }
         entry->key = NULL;
     }
@@ -385,7 +385,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
     } else if (now != entry->key || entry->is_replaced) { /* it may be where the old one was */
         working_set_leave_other(set, entry, now, ids, expire_at_ms);
     } else if (entry->value == NULL) {
-        memory_free(now); /* the placeholder, which has no ids */
+        (void)registry_embedded_free(now); /* the placeholder, which has no ids */
     } else if (entry->is_changed) {
         /* The same key, changed. It gets an expiry if it is an archive that was settled; one that somebody has set
          * stays. */
@@ -520,7 +520,7 @@ void working_set_drop_copies(struct working_set *set) {
         if (key->kind == REGISTRY_BOARD) {
             working_set_discard_key(key);
         } else {
-            memory_free(key); /* it stands for a key of another type */
+            (void)registry_embedded_free(key); /* it stands for a key of another type */
         }
     }
     for (uint32_t i = 0; i < set->count; i++) {

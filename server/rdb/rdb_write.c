@@ -124,9 +124,9 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
     rdb_write_byte(&writing->pack, is_hash ? TYPE_HASH : TYPE_MODULE);
     rdb_write_put_text(writing, registry_name(key));
     if (is_hash) {
-        struct hash_cursor cursor = hash_begin(&key->hash);
+        struct hash_cursor cursor = hash_begin(registry_hash(key));
         struct hash_pair pair;
-        rdb_write_length(&writing->pack, hash_count(&key->hash));
+        rdb_write_length(&writing->pack, hash_count(registry_hash(key)));
         while (hash_next(&cursor, &pair)) {
             rdb_write_put_text(writing, pair.field);
             rdb_write_put_text(writing, pair.value);

@@ -32,11 +32,11 @@ bool history_read(struct registry *registry, struct history *history) {
     struct bytes until;
     *history = (struct history){.second_until = 0};
     if (key == NULL || key->kind != REGISTRY_HASH ||
-        !history_read_id(&key->hash, BYTES("id"), history->id)) {
+        !history_read_id(registry_hash(key), BYTES("id"), history->id)) {
         return false;
     }
-    if (!history_read_id(&key->hash, BYTES("second_id"), history->second_id) ||
-        !hash_find(&key->hash, BYTES("second_until"), &until) ||
+    if (!history_read_id(registry_hash(key), BYTES("second_id"), history->second_id) ||
+        !hash_find(registry_hash(key), BYTES("second_until"), &until) ||
         !bytes_parse_u64(until, &history->second_until)) {
         memcpy(history->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
         history->second_until = 0;
@@ -71,7 +71,7 @@ bool history_write(struct registry *registry, const struct history *history) {
         BYTES("second_until"), bytes_from_text(until),
     };
     enum { PAIRS = sizeof args / sizeof args[0] / 2 };
-    if (registry_hash_put(registry, key, args, PAIRS, &added_count) == HASH_OK) {
+    if (registry_hash_put(registry, &key, args, PAIRS, &added_count) == HASH_OK) {
         return true;
     }
     if (is_new) {

@@ -511,13 +511,15 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
     }
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
-        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
+        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
+        key->kind == REGISTRY_HASH ? registry_tail_of_hash(registry_hash(key))
+                                   : registry_tail_for(options));
     bool is_renamed = effect->kind == EFFECT_RENAME;
     if (successor != NULL && is_renamed) {
         registry_move_value(registry, key, successor);
     } else if (successor == NULL || (!registry_roll_archive_give(registry, key, successor) &&
                                      !registry->kinds[key->kind]->copy(registry, key, successor))) {
-        memory_free(successor);
+        registry_free_key(successor);
         board_options_release(&registry->options, options);
         return EFFECT_OUT_OF_MEMORY;
     }

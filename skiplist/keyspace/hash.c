@@ -1,4 +1,4 @@
-/* Invariant: a packed hash has exactly packed_size bytes of entries, no field twice. A large one
+/* Invariant: a short or packed hash has exactly its size in bytes of entries, no field twice. A large one
  * has its entries at the indexes 0 .. count - 1 of the list, and the map holds (hash of the field,
  * index) of each and nothing else. While fields are put, new entries wait behind them in the list:
  * so everything that can fail is done before the first one is put. */
@@ -82,11 +82,21 @@ static inline const char *hash_read_entry(const char *at, struct hash_pair *pair
     return at + field_size + value_size;
 }
 
+/* ---- short and packed: entries one after another ---- */
+
+static const char *hash_entries(const struct hash *hash) {
+    return hash->short_size == HASH_FAR ? hash->far.packed : (const char *)hash + HASH_HEAD_SIZE;
+}
+
+static uint32_t hash_entries_size(const struct hash *hash) {
+    return hash->short_size == HASH_FAR ? hash->far.packed_size : hash->short_size;
+}
+
 /* The entry of a field, or NULL; *pair is what it holds. */
 static inline const char *hash_packed_find(const struct hash *hash, struct bytes field,
                                            struct hash_pair *pair) {
-    const char *at = hash->packed;
-    for (uint32_t left = hash->count; left > 0; left--) {
+    const char *at = hash_entries(hash);
+    for (uint32_t left = hash_count(hash); left > 0; left--) {
         const char *next = hash_read_entry(at, pair);
         if (bytes_equal(pair->field, field)) {
             return at;
@@ -96,32 +106,39 @@ static inline const char *hash_packed_find(const struct hash *hash, struct bytes
     return NULL;
 }
 
-/* Would this many bytes fit without gaps into the packed memory that there is? */
-static bool hash_packed_has_room(const struct hash *hash, size_t size) {
-    return hash->packed != NULL && memory_size(hash->packed) >= size;
-}
-
 /* Give back memory that is not in use, if that is possible. */
 static void hash_packed_trim(struct hash *hash) {
-    if (hash->packed_size == 0) {
-        memory_free(hash->packed);
-        *hash = (struct hash){.count = 0};
-    } else if (memory_size(hash->packed) > hash->packed_size + (size_t)SPARE_MAX) {
-        char *smaller = memory_resize(hash->packed, hash->packed_size);
-        hash->packed = smaller != NULL ? smaller : hash->packed;
+    struct hash_far *far = &hash->far;
+    if (hash_entries_size(hash) == 0) {
+        if (hash->short_size == HASH_FAR) {
+            memory_free(far->packed);
+        }
+        memset(hash, 0, hash_size(hash));
+    } else if (hash->short_size == HASH_FAR &&
+               memory_size(far->packed) > far->packed_size + (size_t)SPARE_MAX) {
+        char *smaller = memory_resize(far->packed, far->packed_size);
+        far->packed = smaller != NULL ? smaller : far->packed;
     }
 }
 
 /* Replace the bytes from begin to end by so many others, for which there is room, and return where
- * they go. */
-static char *hash_packed_splice(struct hash *hash, const char *begin, const char *end,
-                                size_t size) {
-    size_t offset = (size_t)(begin - hash->packed);
-    size_t behind = hash->packed_size - (size_t)(end - hash->packed);
-    char *at = hash->packed + offset;
-    if (size != (size_t)(end - begin)) {
+ * they go; count: fields that come or leave. */
+static char *hash_packed_splice(struct hash *hash, const char *begin, const char *end, size_t size,
+                                int count) {
+    bool is_far = hash->short_size == HASH_FAR;
+    char *entries = is_far ? hash->far.packed : (char *)hash + HASH_HEAD_SIZE;
+    char *at = entries + (begin - entries);
+    size_t behind = hash_entries_size(hash) - (size_t)(end - entries);
+    size_t entries_size = (size_t)(at - entries) + size + behind;
+    if (behind > 0 && size != (size_t)(end - begin)) {
         memmove(at + size, end, behind);
-        hash->packed_size = (uint32_t)(offset + size + behind);
+    }
+    if (is_far) {
+        hash->far.packed_size = (uint32_t)entries_size;
+        hash->far.count += (uint32_t)count;
+    } else {
+        hash->short_size = (uint8_t)entries_size;
+        hash->short_count = (hash->short_count + (uint32_t)count) & 0x7f;
     }
     return at;
 }
@@ -138,12 +155,12 @@ static void hash_packed_put(struct hash *hash, struct bytes field, struct bytes 
     struct hash_pair old;
     const char *begin = hash_packed_find(hash, field, &old);
     const char *end = begin != NULL ? old.value.at + old.value.size : NULL;
-    if (begin == NULL) {
-        begin = end = hash->packed + hash->packed_size;
-        hash->count++;
+    bool is_new = begin == NULL;
+    if (is_new) {
+        begin = end = hash_entries(hash) + hash_entries_size(hash);
         ++*added_count;
     }
-    char *at = hash_packed_splice(hash, begin, end, hash_packed_entry_size(field, value));
+    char *at = hash_packed_splice(hash, begin, end, hash_packed_entry_size(field, value), is_new);
     at = hash_put_size(hash_put_size(at, field.size), value.size);
     hash_copy_text(at, field);
     hash_copy_text(at + field.size, value);
@@ -152,13 +169,13 @@ static void hash_packed_put(struct hash *hash, struct bytes field, struct bytes 
 /* Upper bounds of what a packed hash will have when these are put; exact without repetitions. */
 static void hash_measure(const struct hash *hash, const struct bytes *args, uint32_t count,
                          uint64_t *fields, uint64_t *size) {
-    *fields = hash->count;
-    *size = hash->packed_size;
+    *fields = hash_count(hash);
+    *size = hash_entries_size(hash);
     for (uint32_t i = 0; i < count && *size <= HASH_PACKED_SIZE_MAX; i++) {
         const struct bytes *pair = &args[(size_t)i * 2];
         struct hash_pair old;
         size_t needed = hash_packed_entry_size(pair[0], pair[1]);
-        if (hash->count > 0 && hash_packed_find(hash, pair[0], &old) != NULL) {
+        if (hash_packed_find(hash, pair[0], &old) != NULL) {
             size_t had = hash_packed_entry_size(old.field, old.value);
             *size += needed > had ? needed - had : 0;
         } else {
@@ -168,14 +185,34 @@ static void hash_measure(const struct hash *hash, const struct bytes *args, uint
     }
 }
 
-static enum hash_status hash_put_packed(struct hash *hash, const struct bytes *args, uint32_t count,
-                                        size_t size, uint32_t *added_count) {
-    if (!hash_packed_has_room(hash, size)) {
-        char *larger = memory_resize(hash->packed, size);
+/* Make a packed hash of a short one, whose memory has this size. */
+static bool hash_make_far(struct hash *hash, size_t size) {
+    char *packed = memory_allocate(size);
+    if (packed == NULL) {
+        return false;
+    }
+    struct hash_far far = {
+        .packed = packed, .count = hash->short_count, .packed_size = hash->short_size};
+    memcpy(packed, (char *)hash + HASH_HEAD_SIZE, hash->short_size);
+    hash->far = far;
+    hash->short_size = HASH_FAR;
+    return true;
+}
+
+/* size: of all entries then. A short hash of this room stays short if they fit. */
+static enum hash_status hash_put_packed(struct hash *hash, size_t room, const struct bytes *args,
+                                        uint32_t count, size_t size, uint32_t *added_count) {
+    if (hash->short_size != HASH_FAR) {
+        bool is_short = size <= HASH_SHORT_SIZE_MAX && HASH_HEAD_SIZE + size <= room;
+        if (!is_short && !hash_make_far(hash, size)) {
+            return HASH_OUT_OF_MEMORY;
+        }
+    } else if (memory_size(hash->far.packed) < size) {
+        char *larger = memory_resize(hash->far.packed, size);
         if (larger == NULL) {
             return HASH_OUT_OF_MEMORY;
         }
-        hash->packed = larger;
+        hash->far.packed = larger;
     }
     for (uint32_t i = 0; i < count; i++) {
         hash_packed_put(hash, args[(size_t)i * 2], args[(size_t)i * 2 + 1], added_count);
@@ -374,22 +411,24 @@ static struct hash_large *hash_enlarge(const struct hash *hash, uint64_t seed) {
 
 static enum hash_status hash_put_large(struct hash *hash, uint64_t seed, const struct bytes *args,
                                        uint32_t count, uint32_t *added_count) {
-    struct hash_large *large = hash->is_large ? hash->large : hash_enlarge(hash, seed);
+    bool was_large = hash_is_large(hash);
+    struct hash_large *large = was_large ? hash->far.large : hash_enlarge(hash, seed);
     if (large == NULL) {
         return HASH_OUT_OF_MEMORY;
     }
     enum hash_status status = hash_large_put(large, args, count, added_count);
-    if (!hash->is_large && status != HASH_OK) {
+    if (!was_large && status != HASH_OK) {
         hash_destroy_large(large);
         return status;
     }
-    if (!hash->is_large) {
-        memory_free(hash->packed);
-        hash->large = large;
-        hash->packed_size = 0;
-        hash->is_large = true;
+    if (!was_large) {
+        if (hash->short_size == HASH_FAR) {
+            memory_free(hash->far.packed);
+        }
+        hash->short_size = HASH_FAR;
+        hash->far = (struct hash_far){.large = large, .is_large = true};
     }
-    hash->count = large->count;
+    hash->far.count = large->count;
     return status;
 }
 
@@ -406,12 +445,13 @@ static size_t hash_longest(const struct bytes *args, uint32_t count) {
 bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value) {
     struct hash_pair pair;
     uint32_t index;
-    if (!hash->is_large) {
+    if (!hash_is_large(hash)) {
         if (hash_packed_find(hash, field, &pair) == NULL) {
             return false;
         }
-    } else if (hash_large_find(hash->large, hash_field_hash(hash->large, field), field, &index)) {
-        pair = hash_entry_pair(hash_entry_at(hash->large, index));
+    } else if (hash_large_find(hash->far.large, hash_field_hash(hash->far.large, field), field,
+                               &index)) {
+        pair = hash_entry_pair(hash_entry_at(hash->far.large, index));
     } else {
         return false;
     }
@@ -421,14 +461,14 @@ bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value)
 
 bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair) {
     const struct hash *hash = cursor->hash;
-    if (cursor->index == hash->count) {
+    if (cursor->index == hash_count(hash)) {
         return false;
     }
-    if (hash->is_large) {
-        *pair = hash_entry_pair(hash_entry_at(hash->large, cursor->index));
+    if (hash_is_large(hash)) {
+        *pair = hash_entry_pair(hash_entry_at(hash->far.large, cursor->index));
     } else {
-        cursor->offset =
-            (uint32_t)(hash_read_entry(hash->packed + cursor->offset, pair) - hash->packed);
+        const char *entries = hash_entries(hash);
+        cursor->offset = (uint32_t)(hash_read_entry(entries + cursor->offset, pair) - entries);
     }
     cursor->index++;
     return true;
@@ -436,8 +476,8 @@ bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair) {
 
 void hash_at(const struct hash *hash, uint32_t index, struct hash_pair *pair) {
     struct hash_cursor cursor = hash_begin(hash);
-    CHECK(index < hash->count);
-    if (hash->is_large) {
+    CHECK(index < hash_count(hash));
+    if (hash_is_large(hash)) {
         cursor.index = index;
     }
     do {
@@ -446,7 +486,7 @@ void hash_at(const struct hash *hash, uint32_t index, struct hash_pair *pair) {
 }
 
 bool hash_has_room(const struct hash *hash, const struct bytes *args, uint32_t count) {
-    return count < HASH_FIELDS_END - hash->count && hash_longest(args, count) <= HASH_TEXT_MAX;
+    return count < HASH_FIELDS_END - hash_count(hash) && hash_longest(args, count) <= HASH_TEXT_MAX;
 }
 
 size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint32_t count) {
@@ -457,20 +497,21 @@ size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint3
     for (uint64_t i = 0; i < (uint64_t)count * 2; i++) {
         size += args[i].size;
     }
-    if (hash->is_large) {
-        const struct hash_large *large = hash->large;
+    if (hash_is_large(hash)) {
+        const struct hash_large *large = hash->far.large;
         return size + 2 * large->list.capacity * sizeof(void *) +
                map_growth_size(&large->map, count, large->count + count);
     }
     /* What is there moves with what comes, or becomes a large hash. */
     map_init(&empty, NULL, NULL);
-    uint32_t field_count = hash->count + count;
-    return size + hash->packed_size + (size_t)hash->count * ENTRY_SIZE + sizeof *hash->large +
-           map_growth_size(&empty, field_count, field_count);
+    uint32_t field_count = hash_count(hash) + count;
+    return size + hash_entries_size(hash) + (size_t)hash_count(hash) * ENTRY_SIZE +
+           sizeof(struct hash_large) + map_growth_size(&empty, field_count, field_count);
 }
 
-enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *args,
-                          uint32_t count, uint32_t *added_count) {
+enum hash_status hash_put_within(struct hash *hash, size_t room, uint64_t seed,
+                                 const struct bytes *args, uint32_t count, uint32_t *added_count,
+                                 size_t *wanted) {
     enum hash_status status;
     uint64_t fields = HASH_PACKED_FIELDS_MAX + 1;
     uint64_t size = 0;
@@ -479,56 +520,70 @@ enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *
     if (text_size > HASH_TEXT_MAX) {
         return HASH_FULL;
     }
-    if (!hash->is_large && count <= HASH_PACKED_FIELDS_MAX) {
+    if (!hash_is_large(hash) && count <= HASH_PACKED_FIELDS_MAX) {
         hash_measure(hash, args, count, &fields, &size);
     }
-    if (fields <= HASH_PACKED_FIELDS_MAX && size <= HASH_PACKED_SIZE_MAX) {
-        status = hash_put_packed(hash, args, count, (size_t)size, added_count);
+    bool is_packed = fields <= HASH_PACKED_FIELDS_MAX && size <= HASH_PACKED_SIZE_MAX;
+    if (wanted != NULL && hash->short_size != HASH_FAR) {
+        bool is_short = is_packed && size <= HASH_SHORT_SIZE_MAX;
+        *wanted = is_short ? HASH_HEAD_SIZE + (size_t)size : (size_t)HASH_SIZE_MIN;
+        if (*wanted > room) {
+            return HASH_NO_ROOM;
+        }
+    }
+    if (is_packed) {
+        status = hash_put_packed(hash, room, args, count, (size_t)size, added_count);
     } else {
         status = hash_put_large(hash, seed, args, count, added_count);
     }
     if (status == HASH_OK && !hash->is_hashtable) {
         hash->is_hashtable =
-            hash->count > HASH_LISTPACK_FIELDS_MAX || text_size > HASH_LISTPACK_TEXT_MAX;
+            hash_count(hash) > HASH_LISTPACK_FIELDS_MAX || text_size > HASH_LISTPACK_TEXT_MAX;
     }
     return status;
 }
 
+enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *args,
+                          uint32_t count, uint32_t *added_count) {
+    return hash_put_within(hash, sizeof *hash, seed, args, count, added_count, NULL);
+}
+
 bool hash_remove(struct hash *hash, struct bytes field) {
     struct hash_pair pair;
-    if (hash->is_large) {
-        uint64_t bits = hash_field_hash(hash->large, field);
+    if (hash_is_large(hash)) {
+        struct hash_large *large = hash->far.large;
+        uint64_t bits = hash_field_hash(large, field);
         uint32_t index;
-        if (!hash_large_find(hash->large, bits, field, &index)) {
+        if (!hash_large_find(large, bits, field, &index)) {
             return false;
         }
-        hash_large_remove(hash->large, bits, index);
-        hash->count--;
+        hash_large_remove(large, bits, index);
+        hash->far.count--;
         return true;
     }
     const char *at = hash_packed_find(hash, field, &pair);
     if (at == NULL) {
         return false;
     }
-    (void)hash_packed_splice(hash, at, pair.value.at + pair.value.size, 0);
-    hash->count--;
+    (void)hash_packed_splice(hash, at, pair.value.at + pair.value.size, 0, -1);
     hash_packed_trim(hash);
     return true;
 }
 
 void hash_prefetch(const struct hash *hash) {
-    if (hash->is_large) {
-        prefetch_lines(hash->large, sizeof *hash->large);
-    } else if (hash->packed != NULL) {
-        prefetch_lines(hash->packed, hash->packed_size < 256 ? hash->packed_size : 256);
+    if (hash_is_large(hash)) {
+        prefetch_lines(hash->far.large, sizeof(struct hash_large));
+    } else {
+        uint32_t size = hash_entries_size(hash);
+        prefetch_lines(hash_entries(hash), size < 256 ? size : 256);
     }
 }
 
 size_t hash_memory_size(const struct hash *hash) {
-    if (!hash->is_large) {
-        return hash->packed != NULL ? memory_size(hash->packed) : 0;
+    if (!hash_is_large(hash)) {
+        return hash->short_size == HASH_FAR ? memory_size(hash->far.packed) : 0;
     }
-    const struct hash_large *large = hash->large;
+    const struct hash_large *large = hash->far.large;
     size_t size = memory_size(large) + map_memory_size(&large->map) + large->entries_size;
     for (uint32_t i = 0; i < large->list.count; i++) {
         size += memory_size(large->list.at[i]);
@@ -554,25 +609,57 @@ static bool hash_copy_entries(const struct hash_large *large, struct hash_large 
     return true;
 }
 
-bool hash_copy(const struct hash *hash, struct hash *copy) {
-    struct hash made = *hash;
-    if (hash->is_large) {
-        made.large = hash_create_large(hash->large->seed);
-        if (made.large == NULL) {
-            return false;
-        }
-        if (!hash_copy_entries(hash->large, made.large)) {
-            hash_destroy_large(made.large);
-            return false;
-        }
-    } else if (hash->packed != NULL) {
-        made.packed = memory_allocate(hash->packed_size);
-        if (made.packed == NULL) {
-            return false;
-        }
-        memcpy(made.packed, hash->packed, hash->packed_size);
+/* Could it be short? */
+static bool hash_may_be_short(const struct hash *hash) {
+    return !hash_is_large(hash) && hash_entries_size(hash) <= HASH_SHORT_SIZE_MAX;
+}
+
+size_t hash_moved_size(const struct hash *hash) {
+    return hash_may_be_short(hash) ? (size_t)HASH_HEAD_SIZE + hash_entries_size(hash)
+                                   : (size_t)HASH_SIZE_MIN;
+}
+
+void hash_move(struct hash *hash, struct hash *to, size_t room) {
+    if (hash->short_size == HASH_FAR && hash_may_be_short(hash) && hash_moved_size(hash) <= room) {
+        struct hash_far far = hash->far;
+        to->short_size = (uint8_t)far.packed_size;
+        to->short_count = far.count & 0x7f;
+        to->is_hashtable = hash->is_hashtable;
+        memcpy((char *)to + HASH_HEAD_SIZE, far.packed, far.packed_size);
+        memory_free(far.packed);
+    } else {
+        CHECK(hash_size(hash) <= room);
+        memcpy(to, hash, hash_size(hash));
     }
-    *copy = made;
+    memset(hash, 0, hash_size(hash));
+}
+
+bool hash_copy(const struct hash *hash, struct hash *copy) {
+    if (hash->short_size != HASH_FAR) {
+        memcpy(copy, hash, hash_size(hash));
+        return true;
+    }
+    struct hash_far far = hash->far;
+    if (far.is_large) {
+        far.large = hash_create_large(hash->far.large->seed);
+        if (far.large == NULL) {
+            return false;
+        }
+        if (!hash_copy_entries(hash->far.large, far.large)) {
+            hash_destroy_large(far.large);
+            return false;
+        }
+    } else {
+        far.packed = memory_allocate(far.packed_size);
+        if (far.packed == NULL) {
+            return false;
+        }
+        memcpy(far.packed, hash->far.packed, far.packed_size);
+    }
+    copy->short_size = HASH_FAR;
+    copy->short_count = 0;
+    copy->is_hashtable = hash->is_hashtable;
+    copy->far = far;
     return true;
 }
 
@@ -596,19 +683,20 @@ static uint32_t hash_free_some(struct hash_large *large, uint32_t work) {
 
 bool hash_free_step(struct hash *hash, uint32_t *work) {
     uint32_t used = 1;
-    if (hash->is_large) {
-        uint32_t left = hash_free_some(hash->large, *work);
+    if (hash_is_large(hash)) {
+        struct hash_large *large = hash->far.large;
+        uint32_t left = hash_free_some(large, *work);
         if (left == 0) {
             return false;
         }
         used = *work - left + 1;
-        pages_deinit(&hash->large->list);
-        memory_free(hash->large);
-    } else {
-        memory_free(hash->packed);
+        pages_deinit(&large->list);
+        memory_free(large);
+    } else if (hash->short_size == HASH_FAR) {
+        memory_free(hash->far.packed);
     }
     *work = used;
-    *hash = (struct hash){.count = 0};
+    memset(hash, 0, hash_size(hash));
     return true;
 }
 
@@ -658,14 +746,14 @@ static void hash_visit_item(void *context, const struct scan_item *item) {
 
 uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_limits *limits,
                    hash_visit *visit, void *context) {
-    if (hash->is_large) {
+    if (hash_is_large(hash)) {
         struct field_scan own = {.visit = visit, .context = context};
         struct scan scan;
         scan_init(&scan, limits, hash_visit_item, &own);
-        scan.owner = hash->large;
+        scan.owner = hash->far.large;
         scan.fetch = hash_fetch_place;
         scan.find = hash_find_fields;
-        return cursor < SCAN_END ? scan_map(&scan, &hash->large->map, cursor) : 0;
+        return cursor < SCAN_END ? scan_map(&scan, &hash->far.large->map, cursor) : 0;
     }
     struct hash_cursor place = hash_begin(hash);
     struct hash_pair pair;
@@ -678,29 +766,32 @@ uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_l
 /* ---- validation ---- */
 
 static const char *hash_check_packed(const struct hash *hash) {
+    const char *entries = hash_entries(hash);
     uint64_t size = 0;
-    for (uint32_t i = 0; i < hash->count; i++) {
+    for (uint32_t i = 0; i < hash_count(hash); i++) {
         struct hash_pair pair;
         struct hash_pair found;
-        const char *at = hash->packed + size;
-        size = (uint64_t)(hash_read_entry(at, &pair) - hash->packed);
-        if (size > hash->packed_size) {
+        const char *at = entries + size;
+        size = (uint64_t)(hash_read_entry(at, &pair) - entries);
+        if (size > hash_entries_size(hash)) {
             return "hash: entries are longer than the packed hash";
         }
         if (hash_packed_find(hash, pair.field, &found) != at) {
             return "hash: a field is there twice";
         }
     }
-    bool is_right = size == hash->packed_size && (size > 0) == (hash->packed != NULL) &&
-                    hash->count <= HASH_PACKED_FIELDS_MAX && size <= HASH_PACKED_SIZE_MAX;
+    bool is_short = hash->short_size != HASH_FAR;
+    bool is_right = size == hash_entries_size(hash) && (is_short || size > 0) &&
+                    hash_count(hash) <= HASH_PACKED_FIELDS_MAX && size <= HASH_PACKED_SIZE_MAX &&
+                    (!is_short || size <= HASH_SHORT_SIZE_MAX);
     return is_right ? NULL : "hash: the packed size is wrong";
 }
 
 static const char *hash_check_large(const struct hash *hash) {
-    const struct hash_large *large = hash->large;
+    const struct hash_large *large = hash->far.large;
     const char *reason = NULL;
     size_t entries_size = 0;
-    if (large->count != hash->count || map_count(&large->map) != hash->count) {
+    if (large->count != hash->far.count || map_count(&large->map) != large->count) {
         return "hash: the map or the list holds more or less than the fields";
     }
     for (uint32_t i = 0; i < large->count; i++) {
@@ -718,8 +809,8 @@ static const char *hash_check_large(const struct hash *hash) {
 }
 
 const char *hash_check(const struct hash *hash) {
-    if (hash->count > HASH_LISTPACK_FIELDS_MAX && !hash->is_hashtable) {
+    if (hash_count(hash) > HASH_LISTPACK_FIELDS_MAX && !hash->is_hashtable) {
         return "hash: it has too many fields for a listpack";
     }
-    return hash->is_large ? hash_check_large(hash) : hash_check_packed(hash);
+    return hash_is_large(hash) ? hash_check_large(hash) : hash_check_packed(hash);
 }

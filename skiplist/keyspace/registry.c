@@ -143,7 +143,7 @@ void registry_replace(struct registry *registry, struct registry_key *key,
     }
     registry_pass_note_gone(registry, key, successor);
     registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
-    registry_forget_recent(database);
+    registry_remember_instead(database, key, successor);
     database->gone_count++;
 }
 
@@ -365,7 +365,7 @@ int64_t registry_expiry(const struct registry *registry, const struct registry_k
 }
 
 size_t registry_memory_size(const struct registry *registry, const struct registry_key *key) {
-    return memory_size(key) + registry->kinds[key->kind]->size(key);
+    return memory_size(registry_piece(key)) + registry->kinds[key->kind]->size(key);
 }
 
 const char *registry_kind_name(const struct registry *registry, const struct registry_key *key) {
@@ -396,21 +396,26 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
     CHECK(size <= REGISTRY_NAME_MAX);
+    size_t begin = 0;
     size_t end = offsetof(struct registry_key, name_at) + size;
-    if (tail != 0) {
+    if (kind == REGISTRY_HASH) {
+        size_t hash_size = tail / TAIL_SIZE;
+        begin = offsetof(struct registry_key, index);
+        end += hash_size > HASH_SIZE_MIN ? hash_size : (size_t)HASH_SIZE_MIN;
+    } else if (tail != 0) {
         end = registry_tail_offset(size) +
               ((tail & TAIL_PERIOD) != 0 ? sizeof(struct registry_tail) : 0) +
               ((tail & TAIL_STATE) != 0 ? sizeof(struct board_state) : 0);
     }
-    struct registry_key *key = memory_allocate_lasting(end);
-    if (key == NULL) {
+    char *piece = memory_allocate_lasting(end - begin);
+    if (piece == NULL) {
         return NULL;
     }
+    struct registry_key *key = (void *)(piece - begin);
     memcpy(key->name_at, name.first.at, name.first.size);
     if (name.second.size > 0) {
         memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
     }
-    memset(key->value, 0, sizeof key->value);
     key->name_size = (uint32_t)size & 0x7ffff;
     key->has_state = (tail & TAIL_STATE) != 0;
     key->kind = kind & 0xf;
@@ -419,6 +424,11 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
     key->is_unreported = false;
     key->is_periodic = (tail & TAIL_PERIOD) != 0;
     key->expiry_place = EXPIRY_NOWHERE;
+    if (kind == REGISTRY_HASH) {
+        memset(registry_own_hash(key), 0, HASH_HEAD_SIZE);
+    } else {
+        memset(key->value, 0, sizeof key->value);
+    }
     if (key->is_periodic) {
         *registry_tail(key) = (struct registry_tail){.key = key, .roll_place = EXPIRY_NOWHERE};
     }
@@ -426,6 +436,10 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
         *registry_state_room(key) = (struct board_state){.from_ms = 0};
     }
     return key;
+}
+
+void registry_free_key(struct registry_key *key) {
+    memory_free(key != NULL ? registry_piece(key) : NULL);
 }
 
 /* ---- state ---- */
@@ -914,15 +928,14 @@ enum registry_status registry_put_hash(struct registry *registry, uint32_t datab
     if (!registry_roll_name(registry, database, name, now_ms)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, 0);
+    struct registry_key *key = registry_reserve_key(
+        registry, database, (struct registry_new_name){.first = name}, REGISTRY_HASH,
+        expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_of_hash(hash));
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     key->is_lasting = is_lasting;
-    key->hash = *hash;
-    *hash = (struct hash){0};
+    hash_move(hash, registry_own_hash(key), registry_hash_room(key));
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     effect_emit_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
@@ -1039,12 +1052,12 @@ static struct registry_key *registry_rename_reserve_successor(struct registry *r
     return successor;
 }
 
-/* The tail of a key that gets these options, or those of another key (NULL). */
+/* The tail of a key that gets the value of another one with these options, or with its own (NULL). */
 static unsigned registry_rename_tail(const struct registry_key *key,
                                      const struct board_options *held) {
-    return registry_tail_for(held != NULL                  ? held
-                             : key->kind == REGISTRY_BOARD ? registry_options(key)
-                                                           : NULL);
+    return key->kind == REGISTRY_HASH
+               ? registry_tail_of_hash(registry_hash(key))
+               : registry_tail_for(held != NULL ? held : registry_options(key));
 }
 
 enum registry_status registry_rename_to(struct registry *registry, struct registry_key *key,
@@ -1131,7 +1144,7 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
         registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
     const struct key_kind *kind = registry->kinds[key->kind];
     if (successor == NULL || (*copy == NULL && !kind->copy(registry, key, successor))) {
-        memory_free(successor);
+        registry_free_key(successor);
         board_options_release(&registry->options, held);
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -1141,7 +1154,7 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
         } else {
             memcpy(successor->value, (*copy)->value, sizeof successor->value);
         }
-        memory_free(*copy);
+        registry_free_key(*copy);
     }
     if (held != NULL) {
         registry_set_options(registry, successor, held);

@@ -74,13 +74,14 @@ typedef void registry_board_stale(void *context, uint32_t database, struct bytes
 /* Is there a key of this name outside of the registry? */
 typedef bool registry_is_elsewhere(void *context, uint32_t database, struct bytes name);
 
-/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
- * be millions of keys, so a key is a single, compact allocation. Look at kind before the value. */
+/* One key of a database. Borrowed; valid until that key is removed, renamed or expired, or its hash
+ * is written to. There may be millions of keys, so a key is a single, compact allocation. Look at
+ * kind before the value. A key of a hash has its value behind the name (registry_hash), and none of
+ * the bytes before `index`: its allocation begins there. */
 struct registry_key {
     union {
         struct board board; /* if kind is REGISTRY_BOARD */
-        struct hash hash;   /* if kind is REGISTRY_HASH: skiplist/keyspace/registry.h */
-        void *value[3];     /* of another kind: the room of its value */
+        void *value[3];     /* of another kind, but a hash: the room of its value */
     };
     /* From here on private to the registry. */
     union {
@@ -103,6 +104,11 @@ struct registry_key {
 
 static inline struct bytes registry_name(const struct registry_key *key) {
     return (struct bytes){.at = key->name_at, .size = key->name_size};
+}
+/* The key's hash; kind is REGISTRY_HASH. */
+static inline const struct hash *registry_hash(const struct registry_key *key) {
+    const void *hash = key->name_at + key->name_size;
+    return hash;
 }
 /* The options of the key's board. */
 static inline const struct board_options *registry_options(const struct registry_key *key) {
@@ -555,17 +561,17 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
  *
  *     key = registry_find(registry, database, name, now_ms);
  *     if (key != NULL && key->kind != REGISTRY_HASH)  ->  WRONGTYPE
- *     hash_find(&key->hash, field, &value)                              reading: hash.h
+ *     hash_find(registry_hash(key), field, &value)                      reading: hash.h
  *
  *     key = registry_hash_find_or_create(registry, database, name, now_ms, &is_new);
  *     if (key == NULL)                                ->  OOM
  *     if (key->kind != REGISTRY_HASH)                 ->  WRONGTYPE (then is_new is false)
- *     if (registry_hash_put(registry, key, args, count, &added_count) != HASH_OK)
+ *     if (registry_hash_put(registry, &key, args, count, &added_count) != HASH_OK)
  *         if (is_new) registry_take_back(registry, key);                 nothing has changed
  *     registry_tell_members(registry, key);                              once a command
  *
  *     registry_hash_remove(registry, key, field) ...                    then, if anything was removed:
- *     if (hash_count(&key->hash) == 0) registry_remove(registry, key);   reports the change itself
+ *     if (hash_count(registry_hash(key)) == 0) registry_remove(registry, key);   reports the change itself
  *     else registry_tell_members(registry, key); */
 
 /* As registry_find_or_create: the key that exists may be of another kind; a new one is an empty
@@ -573,8 +579,9 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
 MUST_CHECK struct registry_key *registry_hash_find_or_create(struct registry *registry,
                                                              uint32_t database, struct bytes name,
                                                              int64_t now_ms, bool *is_new);
-/* As hash_put and hash_remove, on the hash of a key. Only these may change it. */
-MUST_CHECK enum hash_status registry_hash_put(struct registry *registry, struct registry_key *key,
+/* As hash_put and hash_remove, on the hash of a key. Only these may change it. When it is put to, the
+ * key may get another address, also where the hash does not change. */
+MUST_CHECK enum hash_status registry_hash_put(struct registry *registry, struct registry_key **key,
                                               const struct bytes *args, uint32_t count,
                                               uint32_t *added_count);
 bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field);

@@ -58,7 +58,7 @@ const struct board_options *registry_embedded_free(struct registry_key *key) {
         options = registry_options(key);
         board_deinit(&key->board);
     }
-    memory_free(key);
+    registry_free_key(key);
     return options;
 }
 

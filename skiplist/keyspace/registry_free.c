@@ -28,7 +28,9 @@ static void registry_free_poison(const struct registry *registry) {
     struct registry_key *key = registry->unfreed;
     while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
         ASAN_POISON_MEMORY_REGION(key->name_at,
-                                  memory_size(key) - offsetof(struct registry_key, name_at));
+                                  key->kind == REGISTRY_HASH
+                                      ? key->name_size
+                                      : memory_size(key) - offsetof(struct registry_key, name_at));
         key = key->next_unfreed;
     }
 }
@@ -62,9 +64,12 @@ void registry_free_after_command(struct registry *registry) {
         registry->shells = key->next_unfreed;
 #ifdef SKIPLIST_TINY
         /* Who still reads it is to notice. */
-        memset(key, 0xdd, offsetof(struct registry_key, name_at) + key->name_size);
+        void *piece = registry_piece(key);
+        memset(piece, 0xdd, (size_t)(key->name_at + key->name_size - (char *)piece));
+        memory_free(piece);
+#else
+        registry_free_key(key);
 #endif
-        memory_free(key);
     }
     board_options_free_gone(&registry->options);
     registry_free_poison(registry);
@@ -120,7 +125,7 @@ bool registry_free_step(struct registry *registry, uint32_t work_max) {
         } else if (registry_free_pick_partly_freed(registry)) {
             struct registry_key *key = registry->partly_freed;
             if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
-                memory_free(key);
+                registry_free_key(key);
                 registry->partly_freed = NULL;
                 registry->totals.unfreed--;
                 registry->totals.freed++;

@@ -4,6 +4,7 @@
  * A walk goes from the last field to the first, and the cursor's rank is the number of fields
  * ahead. A removal moves a field to a lower index only, and a new field comes last. So a walk
  * misses no field, and may return one twice. */
+#include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_private.h"
@@ -18,8 +19,60 @@ enum {
 #endif
 };
 
+enum { ROOM_SPARE_MAX = 64 /* bytes behind a hash that its key may keep */ };
+
+size_t registry_hash_room(const struct registry_key *key) {
+    const char *piece = registry_piece(key);
+    return memory_size(piece) - (size_t)(key->name_at + key->name_size - piece);
+}
+
 static uint64_t registry_hash_seed_for(struct registry *registry, const struct hash *hash) {
-    return hash->is_large ? 0 : registry_next_seed(registry);
+    return hash_is_large(hash) ? 0 : registry_next_seed(registry);
+}
+
+/* Move the key, which is in its database, to where its hash has this room. NULL: no memory. */
+static struct registry_key *registry_hash_move_key(struct registry *registry,
+                                                   struct registry_key *key, size_t room) {
+    struct registry_key *successor =
+        registry_create_key(key->database, (struct registry_new_name){.first = registry_name(key)},
+                            REGISTRY_HASH, (unsigned)room * TAIL_SIZE);
+    if (successor == NULL) {
+        return NULL;
+    }
+    successor->is_lasting = key->is_lasting;
+    successor->is_unreported = key->is_unreported;
+    registry_replace(registry, key, successor);
+    registry_free_shell(registry, key);
+    return successor;
+}
+
+/* Put into the hash of a key, and let it have the room that it needs and little more. */
+static enum hash_status registry_hash_put_unreported(struct registry *registry,
+                                                     struct registry_key **key,
+                                                     const struct bytes *args, uint32_t count,
+                                                     uint32_t *added_count) {
+    struct hash *hash = registry_own_hash(*key);
+    uint64_t seed = registry_hash_seed_for(registry, hash);
+    size_t room = registry_hash_room(*key);
+    size_t wanted;
+    struct registry_key *moved = NULL;
+    enum hash_status status = hash_put_within(hash, room, seed, args, count, added_count, &wanted);
+    if (status == HASH_NO_ROOM) {
+        moved = registry_hash_move_key(registry, *key, wanted);
+        if (moved == NULL) {
+            return HASH_OUT_OF_MEMORY;
+        }
+        hash = registry_own_hash(moved);
+        status = hash_put_within(hash, registry_hash_room(moved), seed, args, count, added_count,
+                                 &wanted);
+        CHECK(status == HASH_OK);
+    } else if (status == HASH_OK && room > hash_moved_size(hash) + ROOM_SPARE_MAX &&
+               room > HASH_SIZE_MIN + ROOM_SPARE_MAX) {
+        /* Without memory for that it keeps what it has. */
+        moved = registry_hash_move_key(registry, *key, hash_moved_size(hash));
+    }
+    *key = moved != NULL ? moved : *key;
+    return status;
 }
 
 /* ---- changes ---- */
@@ -29,21 +82,20 @@ struct registry_key *registry_hash_find_or_create(struct registry *registry, uin
     return registry_find_or_create_kind(registry, database, name, &key_kind_hash, now_ms, is_new);
 }
 
-enum hash_status registry_hash_put(struct registry *registry, struct registry_key *key,
+enum hash_status registry_hash_put(struct registry *registry, struct registry_key **key,
                                    const struct bytes *args, uint32_t count,
                                    uint32_t *added_count) {
-    enum hash_status status = hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash),
-                                       args, count, added_count);
+    enum hash_status status = registry_hash_put_unreported(registry, key, args, count, added_count);
     if (status == HASH_OK && registry->listeners != NULL) {
         for (uint64_t i = 0; i < (uint64_t)count * 2; i += 2) {
-            effect_emit_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
+            effect_emit_member(registry, EFFECT_PUT, *key, args[i], args[i + 1]);
         }
     }
     return status;
 }
 
 bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field) {
-    if (!hash_remove(&key->hash, field)) {
+    if (!hash_remove(registry_own_hash(key), field)) {
         return false;
     }
     effect_emit_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
@@ -55,29 +107,34 @@ bool registry_hash_remove(struct registry *registry, struct registry_key *key, s
 static bool registry_hash_free_step(struct registry *registry, struct registry_key *key,
                                     uint32_t *work) {
     (void)registry;
-    bool is_done = hash_free_step(&key->hash, work);
+    bool is_done = hash_free_step(registry_own_hash(key), work);
     *work += is_done ? KEY_WORK : 0;
     return is_done;
 }
 
 static size_t registry_hash_size(const struct registry_key *key) {
-    return hash_memory_size(&key->hash);
+    return hash_memory_size(registry_hash(key));
 }
 
 static bool registry_hash_copy(struct registry *registry, const struct registry_key *key,
                                struct registry_key *to) {
     (void)registry;
-    return hash_copy(&key->hash, &to->hash);
+    return hash_copy(registry_hash(key), registry_own_hash(to));
+}
+
+static void registry_hash_move(struct registry_key *key, struct registry_key *to) {
+    hash_move(registry_own_hash(key), registry_own_hash(to), registry_hash_room(to));
 }
 
 static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cursor *cursor,
                                    void *entries, uint32_t entries_max, bool *is_last) {
-    const struct hash *hash = &key->hash;
+    const struct hash *hash = registry_hash(key);
     struct hash_pair *pair = entries;
-    uint32_t ahead = cursor->has_last && cursor->rank < hash->count ? cursor->rank : hash->count;
+    uint32_t ahead =
+        cursor->has_last && cursor->rank < hash_count(hash) ? cursor->rank : hash_count(hash);
     uint32_t count = 0;
     size_t bytes = 0;
-    if (hash->is_large) {
+    if (hash_is_large(hash)) {
         for (; ahead > 0 && count < entries_max && bytes < PIECE_BYTES; count++) {
             hash_at(hash, --ahead, &pair[count]);
             bytes += pair[count].field.size + pair[count].value.size;
@@ -97,15 +154,15 @@ static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cu
 
 static bool registry_hash_fill(struct effect_fill *fill, struct effect *effect) {
     struct hash_pair pair;
-    const struct hash *hash = &effect->key->hash;
+    const struct hash *hash = registry_hash(effect->key);
     if (!fill->has_begun) {
         fill->has_begun = true;
-        fill->left = hash->count;
+        fill->left = hash_count(hash);
     }
     if (fill->left == 0) {
         return false;
     }
-    hash_at(hash, hash->count - fill->left--, &pair);
+    hash_at(hash, hash_count(hash) - fill->left--, &pair);
     effect->member = pair.field;
     effect->value = pair.value;
     return true;
@@ -116,19 +173,18 @@ static enum effect_status registry_hash_apply(struct registry *registry, struct 
     if (effect->kind == EFFECT_PUT) {
         const struct bytes args[] = {effect->member, effect->value};
         uint32_t added_count;
-        switch (hash_put(&key->hash, registry_hash_seed_for(registry, &key->hash), args, 1,
-                         &added_count)) {
+        switch (registry_hash_put(registry, &key, args, 1, &added_count)) {
         case HASH_OK:
-            effect_emit_member(registry, EFFECT_PUT, key, effect->member, effect->value);
             return EFFECT_OK;
         case HASH_OUT_OF_MEMORY:
             return EFFECT_OUT_OF_MEMORY;
         case HASH_FULL:
+        case HASH_NO_ROOM:
             break;
         }
         return EFFECT_IMPOSSIBLE;
     }
-    if (effect->kind != EFFECT_TAKE || !hash_remove(&key->hash, effect->member)) {
+    if (effect->kind != EFFECT_TAKE || !hash_remove(registry_own_hash(key), effect->member)) {
         return EFFECT_IMPOSSIBLE;
     }
     effect_emit_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
@@ -139,7 +195,7 @@ static const char *registry_hash_check(const struct registry *registry,
                                        const struct registry_key *key,
                                        const struct key_cursor *cursor) {
     (void)registry;
-    return cursor == NULL ? hash_check(&key->hash) : NULL;
+    return cursor == NULL ? hash_check(registry_hash(key)) : NULL;
 }
 
 const struct key_kind key_kind_hash = {
@@ -148,6 +204,7 @@ const struct key_kind key_kind_hash = {
     .free_step = registry_hash_free_step,
     .size = registry_hash_size,
     .copy = registry_hash_copy,
+    .move = registry_hash_move,
     .walk = registry_hash_walk,
     .fill = registry_hash_fill,
     .apply = registry_hash_apply,

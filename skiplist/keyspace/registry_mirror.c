@@ -22,7 +22,7 @@ static void registry_mirror_fail(struct registry_mirror *mirror,
 /* Entries that the whole copy is to have. */
 static uint32_t registry_mirror_count(const struct registry_mirror *mirror) {
     return mirror->key->kind == REGISTRY_BOARD ? board_count(&mirror->key->board)
-                                               : hash_count(&mirror->key->hash);
+                                               : hash_count(registry_hash(mirror->key));
 }
 
 /* Set the values that the member has in the original, or those of an effect. */
@@ -120,11 +120,12 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
 
 static void registry_mirror_put_field(struct registry_mirror *mirror, struct bytes field,
                                       struct bytes value) {
-    struct hash *hash = &mirror->copy->hash;
+    struct hash *hash = registry_own_hash(mirror->copy);
     struct bytes args[] = {field, value};
     uint32_t added_count;
-    uint64_t seed = hash->is_large ? 0 : registry_next_seed(mirror->registry);
-    if (hash_put(hash, seed, args, 1, &added_count) == HASH_OK) {
+    uint64_t seed = hash_is_large(hash) ? 0 : registry_next_seed(mirror->registry);
+    if (hash_put_within(hash, registry_hash_room(mirror->copy), seed, args, 1, &added_count,
+                        NULL) == HASH_OK) {
         mirror->copied_count = hash_count(hash);
     } else {
         registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
@@ -132,7 +133,7 @@ static void registry_mirror_put_field(struct registry_mirror *mirror, struct byt
 }
 
 static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t entries_max) {
-    const struct hash *hash = &mirror->key->hash;
+    const struct hash *hash = registry_hash(mirror->key);
     struct hash_pair pair;
     for (uint32_t i = 0; i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
                          mirror->copied_count < hash_count(hash);
@@ -179,7 +180,7 @@ static bool registry_mirror_is_of(const struct registry_mirror *mirror,
 static void registry_mirror_follow_field(struct registry_mirror *mirror,
                                          const struct effect *effect) {
     struct bytes value;
-    if (!hash_find(&mirror->copy->hash, effect->member, &value)) {
+    if (!hash_find(registry_hash(mirror->copy), effect->member, &value)) {
         return;
     }
     if (effect->kind == EFFECT_PUT) {
@@ -226,6 +227,10 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     struct registry_mirror *mirror = context;
     if (mirror->status != REGISTRY_MIRROR_MORE) {
         return;
+    }
+    if (effect->kind == EFFECT_PUT && effect->key->kind == REGISTRY_HASH &&
+        registry_mirror_is_of(mirror, effect)) {
+        mirror->key = effect->key; /* it may have moved to more room */
     }
     switch (effect->kind) {
     case EFFECT_PUT:
@@ -320,7 +325,7 @@ enum registry_status registry_mirror_copy_to(struct registry_mirror *mirror, uin
     struct registry *registry = mirror->registry;
     CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
     if (mirror->copy->kind == REGISTRY_HASH) {
-        mirror->copy->hash.is_hashtable |= mirror->key->hash.is_hashtable;
+        registry_own_hash(mirror->copy)->is_hashtable |= registry_hash(mirror->key)->is_hashtable;
     }
     effect_listener_remove(registry, &mirror->listener);
     return registry_copy_value(registry, mirror->key, &mirror->copy, to_database, to_name, now_ms);
@@ -337,7 +342,7 @@ void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *t
     CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
     effect_listener_remove(mirror->registry, &mirror->listener);
     board_move_to(&mirror->copy->board, &to->board);
-    memory_free(mirror->copy);
+    registry_free_key(mirror->copy);
     mirror->copy = NULL;
 }
 

@@ -193,6 +193,13 @@ static inline struct registry_key *registry_recall(const struct database *databa
 static inline void registry_remember(struct database *database, struct registry_key *key) {
     database->recent[registry_recent_slot(registry_name(key))] = key;
 }
+/* Another key of the same name has taken this one's place. */
+static inline void registry_remember_instead(struct database *database,
+                                             const struct registry_key *key,
+                                             struct registry_key *successor) {
+    struct registry_key **recent = &database->recent[registry_recent_slot(registry_name(key))];
+    *recent = *recent == key ? successor : *recent;
+}
 static inline void registry_forget_recent(struct database *database) {
     memset(database->recent, 0, sizeof database->recent);
 }
@@ -222,7 +229,12 @@ MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uin
 enum {
     TAIL_PERIOD = 1, /* struct registry_tail */
     TAIL_STATE = 2,  /* struct board_state, behind it */
+    TAIL_SIZE = 4,   /* times the bytes of a struct hash, if not just HASH_SIZE_MIN */
 };
+/* That of a key that is to get this key's hash. */
+static inline unsigned registry_tail_of_hash(const struct hash *hash) {
+    return (unsigned)hash_moved_size(hash) * TAIL_SIZE;
+}
 /* options: of the board that it is for; NULL: for none. */
 static inline unsigned registry_tail_for(const struct board_options *options) {
     return options == NULL ? 0
@@ -242,6 +254,19 @@ MUST_CHECK bool registry_database_reserve(struct database *database, bool is_per
 /* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
 MUST_CHECK struct registry_key *
 registry_create_key(uint32_t database, struct registry_new_name name, uint32_t kind, unsigned tail);
+/* Where a key's allocation begins: see struct registry_key. */
+static inline void *registry_piece(const struct registry_key *key) {
+    return (char *)(uintptr_t)key +
+           (key->kind == REGISTRY_HASH ? offsetof(struct registry_key, index) : 0);
+}
+/* Free the allocation of a key without a value, or NULL. */
+void registry_free_key(struct registry_key *key);
+/* The key's hash, to be changed, and the bytes that it has there. */
+static inline struct hash *registry_own_hash(struct registry_key *key) {
+    void *hash = key->name_at + key->name_size;
+    return hash;
+}
+size_t registry_hash_room(const struct registry_key *key);
 /* Give a key that is in no database what its options leave of a state; NULL: zeroed. */
 void registry_give_state(struct registry_key *key, const struct board_state *state);
 /* The key's state comes to its database, or leaves it: 1, -1. */

@@ -131,11 +131,11 @@ static int write_records(const char *bytes, size_t size) {
 }
 
 static void take_hash_apart(struct registry *registry, struct registry_key *key) {
-    while (hash_count(&key->hash) > 0) {
+    while (hash_count(registry_hash(key)) > 0) {
         struct hash_pair pair;
         struct bytes value;
-        hash_at(&key->hash, hash_count(&key->hash) / 2, &pair);
-        CHECK(hash_find(&key->hash, pair.field, &value) && value.at == pair.value.at);
+        hash_at(registry_hash(key), hash_count(registry_hash(key)) / 2, &pair);
+        CHECK(hash_find(registry_hash(key), pair.field, &value) && value.at == pair.value.at);
         char *field = memory_allocate(pair.field.size + 1);
         CHECK(field != NULL);
         memcpy(field, pair.field.at, pair.field.size);

@@ -9,8 +9,9 @@
  * Redis orders equal scores by name and we by time, so no board ever holds two equal scores: a
  * member's scores are its number plus multiples of SCORE_STEP, and increments are multiples of it
  * too; or, in one family of keys, scores are drawn from 2^51. Boards are combined so that this
- * stays so: sums in that family or over all sources, weights that are alike elsewhere. Everything
- * else is random: options, limits, arguments that are no numbers, arguments missing and to spare.
+ * stays so: sums in that family or over all sources, weights that are alike elsewhere. All that writes
+ * no scores is drawn as the syntax of the commands allows (tests/support/grammar.h): options, limits,
+ * arguments that are no numbers; arguments are missing, or there are some to spare.
  *
  * Hashes are in families of their own. A few sorted-set commands go there, too, and a few hash
  * commands to boards, so that the wrong kind of key is met everywhere.
@@ -25,6 +26,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/commands/table.h"
+#include "server/dispatch/execute.h"
+#include "tests/support/grammar.h"
 #include "tests/support/process.h"
 #include "tests/support/random.h"
 #include "tests/support/wire.h"
@@ -171,28 +175,10 @@ static void hash_key(struct generator *g) {
     same_family_key(g);
 }
 
-/* For reading: also such as are no hashes. */
-static void any_hash_key(struct generator *g) {
-    if (one_in(g, 30)) {
-        key(g);
-    } else {
-        hash_key(g);
-    }
-}
-
 static int member(struct generator *g) {
     int id = (int)below(g, (uint64_t)g->family->member_count);
     word(g, "m%d", id);
     return id;
-}
-
-/* For reading: also such as are on no board. */
-static void any_member(struct generator *g) {
-    if (one_in(g, 30)) {
-        word(g, "%s", one_in(g, 2) ? "" : "nobody");
-    } else {
-        (void)member(g);
-    }
 }
 
 static const char *const odd_integers[] = {"-9223372036854775808",
@@ -376,124 +362,6 @@ static void zincrby(struct generator *g) {
     (void)member(g);
 }
 
-static void zrem(struct generator *g) {
-    command(g, "ZREM");
-    key(g);
-    for (int left = 1 + (int)below(g, 3); left > 0; left--) {
-        any_member(g);
-    }
-}
-
-static void read_member(struct generator *g) {
-    static const char *const names[] = {"ZSCORE", "ZRANK", "ZREVRANK"};
-    command(g, PICK(g, names));
-    key(g);
-    any_member(g);
-}
-
-static void zmscore(struct generator *g) {
-    command(g, "ZMSCORE");
-    key(g);
-    for (int left = 1 + (int)below(g, 5); left > 0; left--) {
-        any_member(g);
-    }
-}
-
-static void zcard(struct generator *g) {
-    command(g, "ZCARD");
-    key(g);
-}
-
-static void zcount(struct generator *g) {
-    command(g, "ZCOUNT");
-    key(g);
-    limits(g, false);
-}
-
-static void limit_option(struct generator *g, uint64_t n) {
-    if (one_in(g, n)) {
-        word(g, "LIMIT");
-        integer(g, -1, 8);
-        integer(g, -2, 20);
-    }
-}
-
-static void zrange(struct generator *g) {
-    static const char *const names[] = {"ZRANGE", "ZREVRANGE"};
-    const char *name = PICK(g, names);
-    command(g, name);
-    key(g);
-    bool is_by_score = name == names[0] && one_in(g, 2);
-    bool is_reverse = one_in(g, name == names[0] ? 2 : 40);
-    if (is_by_score) {
-        limits(g, is_reverse);
-        word(g, "BYSCORE");
-    } else {
-        place(g);
-        place(g);
-    }
-    option(g, is_reverse ? 1 : 1000, "REV");
-    option(g, 2, "WITHSCORES");
-    limit_option(g, is_by_score ? 2 : 30);
-}
-
-static void zrangebyscore(struct generator *g) {
-    bool is_reverse = one_in(g, 2);
-    command(g, is_reverse ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE");
-    key(g);
-    limits(g, is_reverse);
-    limit_option(g, 3);
-    option(g, 2, "WITHSCORES");
-    limit_option(g, 5);
-}
-
-static void zremrange(struct generator *g) {
-    if (one_in(g, 2)) {
-        command(g, "ZREMRANGEBYRANK");
-        key(g);
-        int first = (int)below(g, 40) - 20;
-        word(g, "%d", first);
-        integer(g, first - 1, first + 4);
-        return;
-    }
-    command(g, "ZREMRANGEBYSCORE");
-    key(g);
-    if (one_in(g, 20)) {
-        limits(g, false);
-    } else {
-        int id = (int)below(g, (uint64_t)g->family->member_count);
-        word(g, "%lld", (long long)*last_score(g, id));
-        word(g, "%s%lld", one_in(g, 5) ? "(" : "", (long long)*last_score(g, id) + 5);
-    }
-}
-
-static void zpop(struct generator *g) {
-    static const char *const names[] = {"ZPOPMIN", "ZPOPMAX"};
-    command(g, PICK(g, names));
-    key(g);
-    if (one_in(g, 2)) {
-        integer(g, -1, 6);
-    }
-}
-
-static void zmpop(struct generator *g) {
-    command(g, "ZMPOP");
-    int count = 1 + (int)below(g, 3);
-    if (one_in(g, 20)) {
-        integer(g, -1, 4);
-    } else {
-        word(g, "%d", count);
-    }
-    for (; count > 0; count--) {
-        key(g);
-    }
-    word(g, "%s", one_in(g, 2) ? "MIN" : "max");
-    if (one_in(g, 2)) {
-        word(g, "COUNT");
-        integer(g, 0, 6);
-    }
-}
-
 /* ---- combining boards ---- */
 
 /* What others write to is combined so that a member keeps its remainder; sums and weighted values
@@ -586,17 +454,6 @@ static void zcombine_store(struct generator *g) {
     option(g, 60, "WITHSCORES");
 }
 
-static void zintercard(struct generator *g) {
-    command(g, "ZINTERCARD");
-    g->family = &PICK(g, families);
-    source_keys(g, 1 + (int)below(g, 3));
-    if (one_in(g, 2)) {
-        word(g, "LIMIT");
-        integer(g, -1, 12);
-    }
-    option(g, 60, "WITHSCORES");
-}
-
 static void read_result(struct generator *g) {
     command(g, "ZRANGE");
     g->family = &families[0];
@@ -606,373 +463,277 @@ static void read_result(struct generator *g) {
     option(g, 2, "WITHSCORES");
 }
 
-static void zrangestore(struct generator *g) {
-    command(g, "ZRANGESTORE");
-    g->family = &PICK(g, families);
-    same_family_key(g);
-    same_family_key(g);
-    bool is_by_score = one_in(g, 2);
-    bool is_reverse = one_in(g, 2);
-    if (is_by_score) {
-        limits(g, is_reverse);
-        word(g, "BYSCORE");
-    } else {
-        place(g);
-        place(g);
-    }
-    option(g, is_reverse ? 1 : 1000, "REV");
-    option(g, 60, "WITHSCORES");
-    limit_option(g, is_by_score ? 2 : 30);
-}
+/* ---- all other commands, as their syntax allows ---- */
 
-static void random_entry(struct generator *g, const char *name, const char *option) {
-    command(g, name);
-    if (*name == 'Z') {
-        key(g);
-    } else {
-        any_hash_key(g);
-    }
-    g->how = HOW_SIZE;
-    if (one_in(g, 4)) {
-        return;
-    }
-    if (one_in(g, 20)) {
-        /* Negative ones of this kind would make Redis fill its memory. */
-        static const char *const odd[] = {"-9223372036854775808",
-                                          "9223372036854775807",
-                                          "4611686018427387903",
-                                          "4611686018427387904",
-                                          "9223372036854775808",
-                                          "x",
-                                          "",
-                                          "1.5"};
-        word(g, "%s", PICK(g, odd));
-    } else if (one_in(g, 4)) {
-        word(g, "1000000");
-        g->how = HOW_SET;
-    } else {
-        word(g, "%d", (int)below(g, 60) - 20);
-    }
-    if (one_in(g, 2)) {
-        word(g, "%s", option);
-        g->slack = g->protocol == 2 ? 2 : 1;
-    }
-}
-
-static void zrandmember(struct generator *g) {
-    random_entry(g, "ZRANDMEMBER", "WITHSCORES");
-}
-
-static void hrandfield(struct generator *g) {
-    random_entry(g, "HRANDFIELD", "WITHVALUES");
-}
-
-static void pattern(struct generator *g) {
-    static const char *const patterns[] = {"*",      "m1*",   "m?",   "m[1-3]*", "m[^1]*", "*7",
-                                           "m\\1*",  "x*",    "k:?",  "*:[02]",  "[x",     "b*:*",
-                                           "?:*[1]", "m*1*2", "m[5]", "",        "**",     "m4\\"};
-    word(g, "%s", PICK(g, patterns));
-}
-
-/* In one step, so that Redis's cursor is 0 as well. */
-static void scan_value(struct generator *g, const char *name) {
-    command(g, name);
-    if (*name == 'Z') {
-        key(g);
-    } else {
-        any_hash_key(g);
-    }
-    g->how = HOW_SCAN;
-    g->slack = 2;
-    static const char *const bad[] = {"x", "1x", "18446744073709551616", "0x1"};
-    word(g, "%s", one_in(g, 30) ? PICK(g, bad) : "0");
-    if (one_in(g, 2)) {
-        word(g, "MATCH");
-        do {
-            g->word_count -= g->word_count > 4;
-            pattern(g);
-            /* In Redis ** is the one pattern of stars that an empty field does not match. */
-        } while (*name == 'H' && strcmp(g->words[4], "**") == 0);
-    }
-    word(g, "COUNT");
-    static const char *const counts[] = {"0", "-1", "x", "-9223372036854775808"};
-    word(g, "%s", one_in(g, 30) ? PICK(g, counts) : "1000000");
-}
-
-static void zscan(struct generator *g) {
-    scan_value(g, "ZSCAN");
-}
-
-static void hscan(struct generator *g) {
-    scan_value(g, "HSCAN");
-}
-
-/* ---- hash commands ---- */
-
-static void field(struct generator *g) {
-    if (one_in(g, 30)) {
-        static const char *const odd[] = {"", "0", "12345", "-1", "a field with a longer name"};
-        word(g, "%s", PICK(g, odd));
-    } else {
-        word(g, "f%d", (int)below(g, (uint64_t)g->family->member_count));
-    }
-}
-
+/* Mostly these. */
+#define FOUR(...)    __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+#define SIXTEEN(...) FOUR(FOUR(__VA_ARGS__))
+/* Not soon, and far from each other, so that no option hangs on a millisecond. */
+#define DURATIONS(zeros) "1$1000$1000" zeros, "4$1000$1000" zeros, "90$1000$1000" zeros
+#define MOMENTS(zeros)   "4$10$1000$1000$10" zeros, "5$10$1000$1000$10" zeros
+#define ODD_TIMES                                                                                  \
+    "0", "-1", "x", "", "1.5", "9223372036854775807", "-9223372036854775808", "9223372036854775808"
 /* Also all that two ways of reading numbers may disagree about. */
-static void number(struct generator *g) {
-    static const char *const odd[] = {"9223372036854775807",
-                                      "-9223372036854775808",
-                                      "9223372036854775808",
-                                      "1e3",
-                                      "0x1p4",
-                                      "-0",
-                                      "0.1",
-                                      "1e-20",
-                                      "1e300",
-                                      "-1e4932",
-                                      "1e4933",
-                                      "1e-4950",
-                                      "inf",
-                                      "-inf",
-                                      "nan",
-                                      "+1",
-                                      " 1",
-                                      "1 ",
-                                      "01",
-                                      ".5",
-                                      "5.",
-                                      "3.0e3",
-                                      "9007199254740993.21",
-                                      "",
-                                      "x"};
-    switch (below(g, 5)) {
-    case 0:
-        word(g, "%s", PICK(g, odd));
-        break;
-    case 1:
-        word(g, "%d.%d", (int)below(g, 2000) - 1000, (int)below(g, 100000));
-        break;
-    default:
-        word(g, "%d", (int)below(g, 2000) - 1000);
-        break;
-    }
-}
+#define NUMBERS                                                                                    \
+    SIXTEEN("$1000", "-$1000", "$1000", "-$1000", "$1000.$100000", "-$1000.$100000"),              \
+        "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1e3", "0x1p4",      \
+        "-0", "0.1", "1e-20", "1e300", "-1e4932", "1e4933", "1e-4950", "inf", "-inf", "nan", "+1", \
+        " 1", "1 ", "01", ".5", "5.", "3.0e3", "9007199254740993.21", "", "x"
+#define FIELDS(fields)                                                                             \
+    GRAMMAR_WORDS(SIXTEEN(FOUR(fields)), "", "0", "12345", "-1", "a field with a longer name")
+#define MEMBERS(members) GRAMMAR_WORDS(SIXTEEN(FOUR(members)), "", "nobody")
+#define PATTERNS_OF_ALL                                                                            \
+    "*", "m1*", "m?", "m[1-3]*", "m[^1]*", "*7", "m\\1*", "x*", "k:?", "*:[02]", "[x", "b*:*",     \
+        "?:*[1]", "m*1*2", "m[5]", "", "m4\\"
+/* Negative ones of the last kind would make Redis fill its memory. */
+#define DRAWS                                                                                      \
+    GRAMMAR_WORDS(SIXTEEN("$60", "-$20", "$60", "1000000"), "-9223372036854775808",                \
+                  "9223372036854775807", "4611686018427387903", "4611686018427387904",             \
+                  "9223372036854775808", "x", "", "1.5")
 
-static void value(struct generator *g) {
-    static const char *const texts[] = {
-        "", "zoe", "https://example.com/avatars/0123456789abcdef.png", "gold", "\x01\xff\r\n"};
-    if (one_in(g, 2)) {
-        word(g, "%s", PICK(g, texts));
+/* By the names of the syntax; of members and fields see draw(). */
+static struct grammar_values values_of[] = {
+    {"member", NULL},
+    {"field", NULL},
+    {"start", GRAMMAR_WORDS(FOUR("$12", "-$13"), "$1000", "-$1000")},
+    {"stop", GRAMMAR_WORDS(FOUR("$12", "-$13"), "$1000", "-$1000")},
+    {"ZRANGESTORE min", GRAMMAR_WORDS(FOUR("$12", "-$13"), "$1000", "-$1000")},
+    {"ZRANGESTORE max", GRAMMAR_WORDS(FOUR("$12", "-$13"), "$1000", "-$1000")},
+    {"ZREMRANGEBYRANK start", GRAMMAR_WORDS("$20", "-$20")},
+    {"ZREMRANGEBYRANK stop", GRAMMAR_WORDS("$4", "$20", "-$20")},
+    {"offset", GRAMMAR_WORDS(FOUR("$9"), "-1")},
+    {"LIMIT count", GRAMMAR_WORDS(FOUR("$20"), "-1", "-2")},
+    {"ZRANDMEMBER count", DRAWS},
+    {"HRANDFIELD count", DRAWS},
+    {"ZMPOP count", GRAMMAR_WORDS(FOUR("$6"), "0")},
+    /* In one step, so that Redis's cursor is 0 as well. */
+    {"COUNT count", GRAMMAR_WORDS("1000000")},
+    {"cursor", GRAMMAR_WORDS(SIXTEEN(FOUR("0")), "x", "1x", "18446744073709551616", "0x1")},
+    {"count", GRAMMAR_WORDS(FOUR("$6"), "-1")},
+    {"limit", GRAMMAR_WORDS(FOUR("$12"), "-1")},
+    /* Behind MATCH no **: in Redis it is the one pattern of stars that an empty field does not match. */
+    {"MATCH pattern", GRAMMAR_WORDS(PATTERNS_OF_ALL)},
+    {"pattern", GRAMMAR_WORDS("**", PATTERNS_OF_ALL)},
+    {"type", GRAMMAR_WORDS("zset", "hash", "ZSET", "Hash", "string", "x")},
+    {"increment", GRAMMAR_WORDS(NUMBERS)},
+    {"value", GRAMMAR_WORDS(SIXTEEN("", "zoe", "gold", "\x01\xff\r\n",
+                                    "https://example.com/avatars/0123456789abcdef.png"),
+                            NUMBERS)},
+    {"destination-db", GRAMMAR_WORDS("0", "1", "1", "0", "16", "-1", "x", "99999999999")},
+    {"index", GRAMMAR_WORDS(FOUR("0", "1"), "16", "-1", "x", "9223372036854775808")},
+    {"message", GRAMMAR_WORDS("hello", PATTERNS_OF_ALL)},
+    {"seconds", GRAMMAR_WORDS(SIXTEEN(DURATIONS("")), ODD_TIMES)},
+    {"milliseconds", GRAMMAR_WORDS(SIXTEEN(DURATIONS("000")), ODD_TIMES)},
+    {"unix-time-seconds", GRAMMAR_WORDS(SIXTEEN(MOMENTS("")), "1", ODD_TIMES)},
+    {"unix-time-milliseconds", GRAMMAR_WORDS(SIXTEEN(MOMENTS("000")), "1", ODD_TIMES)},
+    {NULL, NULL},
+};
+static const char *const usual[] = {"BYSCORE",    "LIMIT", "WITHSCORES", "REV",     "COUNT",
+                                    "WITHVALUES", "MATCH", "TYPE",       "REPLACE", NULL};
+/* WITHSCORE of ZRANK came with Redis 7.2. */
+static const char *const never[] = {"BYLEX", "WITHSCORE", NULL};
+
+static const struct grammar_weight weights_of[] = {
+    {35, "ZREM"},
+    {50, "ZSCORE"},
+    {45, "ZRANK"},
+    {45, "ZREVRANK"},
+    {30, "ZMSCORE"},
+    {30, "ZCARD"},
+    {60, "ZCOUNT"},
+    {100, "ZRANGE"},
+    {40, "ZREVRANGE"},
+    {50, "ZRANGEBYSCORE"},
+    {50, "ZREVRANGEBYSCORE"},
+    {14, "ZREMRANGEBYRANK"},
+    {20, "ZREMRANGEBYSCORE"},
+    {15, "ZPOPMIN"},
+    {15, "ZPOPMAX"},
+    {15, "ZMPOP"},
+    {20, "ZINTERCARD"},
+    {20, "ZRANGESTORE"},
+    {30, "ZRANDMEMBER"},
+    {20, "ZSCAN"},
+    {170, "HSET"},
+    {90, "HMSET"},
+    {40, "HSETNX"},
+    {60, "HINCRBY"},
+    {60, "HINCRBYFLOAT"},
+    {60, "HDEL"},
+    {35, "HGET"},
+    {35, "HMGET"},
+    {35, "HEXISTS"},
+    {35, "HSTRLEN"},
+    {15, "HGETALL"},
+    {15, "HKEYS"},
+    {15, "HVALS"},
+    {15, "HLEN"},
+    {30, "HRANDFIELD"},
+    {30, "HSCAN"},
+    {20, "OBJECT ENCODING"},
+    {9, "EXISTS"},
+    {9, "TOUCH"},
+    {4, "DEL"},
+    {1, "UNLINK"},
+    {7, "TYPE"},
+    {7, "PERSIST"},
+    {7, "TTL"},
+    {7, "PTTL"},
+    {7, "EXPIRETIME"},
+    {7, "PEXPIRETIME"},
+    {8, "EXPIRE"},
+    {8, "PEXPIRE"},
+    {8, "EXPIREAT"},
+    {8, "PEXPIREAT"},
+    {5, "RENAME"},
+    {5, "RENAMENX"},
+    {10, "COPY"},
+    {7, "KEYS"},
+    {4, "RANDOMKEY"},
+    {10, "SCAN"},
+    {5, "ECHO"},
+    {5, "PING"},
+    {5, "SELECT"},
+    {24, "DBSIZE"},
+    {0, NULL},
+};
+static const struct grammar_weight flushes[] = {{1, "FLUSHALL"}, {3, "FLUSHDB"}, {0, NULL}};
+enum { COMMANDS_PER_FLUSH = 4000 };
+
+/* Those whose answers are not compared to the byte. */
+static const struct {
+    const char *name;
+    enum how how;
+    int slack;
+} hows[] = {
+    {"KEYS", HOW_SET, 1},         {"HGETALL", HOW_SET, 2},
+    {"HKEYS", HOW_SET, 1},        {"HVALS", HOW_SET, 1},
+    {"SCAN", HOW_SCAN, 1},        {"ZSCAN", HOW_SCAN, 2},
+    {"HSCAN", HOW_SCAN, 2},       {"RANDOMKEY", HOW_SIZE, 1},
+    {"ZRANDMEMBER", HOW_SIZE, 1}, {"HRANDFIELD", HOW_SIZE, 1},
+    {"TTL", HOW_CLOSE, 60},       {"EXPIRETIME", HOW_CLOSE, 60},
+    {"PTTL", HOW_CLOSE, 60000},   {"PEXPIRETIME", HOW_CLOSE, 60000},
+};
+
+/* Hashes for the commands of hashes; the others mostly meet boards. */
+static void choose_family(struct generator *g, const struct command *command) {
+    bool is_of_hashes =
+        strcmp(command->group, "hash") == 0 || command_is_subcommand(command_index(command));
+    bool may_be_none = (command->flags & COMMAND_WRITE) == 0 || strcmp(command->name, "HDEL") == 0;
+    if (is_of_hashes && !(may_be_none && one_in(g, 30))) {
+        g->family = &families[one_in(g, 4) ? FAMILIES - 1 : FAMILIES - 2];
+    } else if (strcmp(command->name, "DEL") == 0 && one_in(g, 3)) {
+        g->family = &families[FAMILIES - 2]; /* a key of the wrong kind would stay for long */
     } else {
-        number(g);
+        do {
+            g->family = &PICK(g, families);
+        } while (g->family->has_hashes && !one_in(g, 8));
     }
 }
 
-static void hset(struct generator *g) {
-    static const char *const names[] = {"HSET", "HSET", "HMSET"};
-    command(g, PICK(g, names));
-    hash_key(g);
-    bool is_big = g->family->member_count > 100;
-    for (int left = is_big ? 10 + (int)below(g, 15) : 1 + (int)below(g, 4); left > 0; left--) {
-        field(g);
-        value(g);
-    }
+static bool is_word(const struct generator *g, int index, const char *text) {
+    return index < g->word_count && strcasecmp(g->words[index], text) == 0;
 }
 
-static void hsetnx(struct generator *g) {
-    command(g, "HSETNX");
-    hash_key(g);
-    field(g);
-    value(g);
-}
-
-static void hincrby(struct generator *g) {
-    bool is_float = one_in(g, 2);
-    command(g, is_float ? "HINCRBYFLOAT" : "HINCRBY");
-    hash_key(g);
-    field(g);
-    number(g);
-}
-
-static void hdel(struct generator *g) {
-    command(g, "HDEL");
-    any_hash_key(g);
-    int most = one_in(g, 10) ? 24 : 3;
-    for (int left = 1 + (int)below(g, (uint64_t)most); left > 0; left--) {
-        field(g);
-    }
-}
-
-static void read_field(struct generator *g) {
-    static const char *const names[] = {"HGET", "HMGET", "HEXISTS", "HSTRLEN"};
-    int index = (int)below(g, 4);
-    command(g, names[index]);
-    any_hash_key(g);
-    for (int left = index == 1 ? 1 + (int)below(g, 5) : 1; left > 0; left--) {
-        field(g);
-    }
-}
-
-static void read_hash(struct generator *g) {
-    static const char *const names[] = {"HGETALL", "HKEYS", "HVALS", "HLEN"};
-    int index = (int)below(g, 4);
-    command(g, names[index]);
-    any_hash_key(g);
-    g->how = index < 3 ? HOW_SET : HOW_EXACT;
-    g->slack = index == 0 ? 2 : 1;
-}
-
-static void hencoding(struct generator *g) {
-    command(g, "OBJECT");
-    word(g, "ENCODING");
-    any_hash_key(g);
-}
-
-/* Otherwise a key of the wrong kind would stay for long. */
-static void hash_removal(struct generator *g) {
-    command(g, "DEL");
-    hash_key(g);
-}
-
-/* ---- commands on keys ---- */
-
-static void keys_counted(struct generator *g) {
-    static const char *const names[] = {"EXISTS", "TOUCH", "EXISTS", "TOUCH"};
-    static const char *const removals[] = {"DEL", "UNLINK"};
-    command(g, one_in(g, 10) ? PICK(g, removals) : PICK(g, names));
-    for (int left = 1 + (int)below(g, 2); left > 0; left--) {
-        key(g);
-    }
-}
-
-static void key_alone(struct generator *g) {
-    static const struct {
-        const char *name;
-        int slack;
-    } forms[] = {
-        {"TYPE", 0},     {"PERSIST", 0},     {"TTL", 60},
-        {"PTTL", 60000}, {"EXPIRETIME", 60}, {"PEXPIRETIME", 60000},
-    };
-    int index = (int)below(g, sizeof(forms) / sizeof(forms[0]));
-    command(g, forms[index].name);
-    key(g);
-    if (forms[index].slack > 0) {
-        g->how = HOW_CLOSE;
-        g->slack = forms[index].slack;
-    }
-}
-
-static void rename_key(struct generator *g) {
-    static const char *const names[] = {"RENAME", "RENAMENX"};
-    command(g, PICK(g, names));
-    key(g);
-    same_family_key(g);
-}
-
-static void copy(struct generator *g) {
-    command(g, "COPY");
-    key(g);
-    same_family_key(g);
-    if (one_in(g, 3)) {
-        word(g, "DB");
-        static const char *const databases[] = {"0", "1", "1", "0", "16", "-1", "x", "99999999999"};
-        word(g, "%s", PICK(g, databases));
-    }
-    option(g, 2, "REPLACE");
-}
-
-/* Times far away and far from each other, so that no option hangs on a millisecond. */
-static void expire(struct generator *g) {
-    static const struct {
-        const char *name;
-        int64_t base, unit;
-    } forms[] = {
-        {"EXPIRE", 0, 1},
-        {"PEXPIRE", 0, 1000},
-        {"EXPIREAT", INT64_C(4000000000), 1},
-        {"PEXPIREAT", INT64_C(4000000000000), 1000},
-    };
-    int index = (int)below(g, 4);
-    command(g, forms[index].name);
-    key(g);
-    int64_t seconds = 1000000 + (int64_t)below(g, 1000000000);
-    if (one_in(g, 12)) {
-        static const char *const odd[] = {"0",
-                                          "-1",
-                                          "x",
-                                          "",
-                                          "1.5",
-                                          "9223372036854775807",
-                                          "-9223372036854775808",
-                                          "9223372036854775808",
-                                          "1"};
-        /* 1 would be soon in the relative forms. */
-        size_t count = sizeof(odd) / sizeof(odd[0]) - (index < 2 ? 1 : 0);
-        word(g, "%s", odd[below(g, count)]);
-    } else {
-        word(g, "%lld", (long long)(forms[index].base + seconds * forms[index].unit));
-    }
-    static const char *const options[] = {"NX", "XX", "GT", "LT", "nx", "gt"};
-    option(g, 3, PICK(g, options));
-    option(g, 10, PICK(g, options));
-}
-
-static void list_keys(struct generator *g) {
-    if (one_in(g, 3)) {
-        command(g, "KEYS");
-        pattern(g);
-        g->how = HOW_SET;
-        return;
-    }
-    if (one_in(g, 4)) {
-        command(g, "RANDOMKEY");
-        g->how = HOW_SIZE;
-        return;
-    }
-    command(g, "SCAN");
-    g->how = HOW_SCAN;
-    word(g, "%s", one_in(g, 30) ? "x" : "0");
-    if (one_in(g, 2)) {
-        word(g, "MATCH");
-        pattern(g);
-    }
-    if (one_in(g, 3)) {
-        word(g, "TYPE");
-        static const char *const types[] = {"zset", "hash", "ZSET", "Hash", "string", "x"};
-        word(g, "%s", PICK(g, types));
-    }
-    word(g, "COUNT");
-    word(g, "%s", one_in(g, 20) ? "0" : "1000000");
-}
-
-static void database(struct generator *g) {
-    switch (below(g, 8)) {
-    case 0:
-        command(g, "ECHO");
-        pattern(g);
-        break;
-    case 1:
-        command(g, "PING");
-        option(g, 2, "hello");
-        break;
-    case 2: {
-        static const char *const numbers[] = {"0",  "1",  "0", "1",
-                                              "16", "-1", "x", "9223372036854775808"};
-        command(g, "SELECT");
-        word(g, "%s", PICK(g, numbers));
-        break;
-    }
-    case 3:
-        if (one_in(g, 20)) {
-            command(g, one_in(g, 4) ? "FLUSHALL" : "FLUSHDB");
-            static const char *const modes[] = {"ASYNC", "SYNC", "sync", "NOW"};
-            option(g, 2, PICK(g, modes));
-            break;
+static int find_word(const struct generator *g, const char *text) {
+    for (int i = 1; i < g->word_count; i++) {
+        if (is_word(g, i, text)) {
+            return i;
         }
-        /* fallthrough */
-    default:
-        command(g, "DBSIZE");
-        break;
+    }
+    return 0;
+}
+
+/* Limits are near scores that are there: those behind the key of a command that names them so, or has BYSCORE. */
+static void fit_limits(struct generator *g, const struct command *command) {
+    static const char *const by_score[] = {"ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE",
+                                           "ZREMRANGEBYSCORE", NULL};
+    int first = strcmp(command->name, "ZRANGESTORE") == 0 ? 3 : 2;
+    bool is_removal = strcmp(command->name, "ZREMRANGEBYSCORE") == 0 && !one_in(g, 20);
+    if (!grammar_is_among(by_score, command->name) && find_word(g, "BYSCORE") == 0) {
+        return;
+    }
+    int count = g->word_count;
+    g->word_count = first;
+    if (is_removal) {
+        int id = (int)below(g, (uint64_t)g->family->member_count);
+        word(g, "%lld", (long long)*last_score(g, id));
+        word(g, "%s%lld", one_in(g, 5) ? "(" : "", (long long)*last_score(g, id) + 5);
+    } else {
+        limits(g, find_word(g, "REV") > 0 || strcmp(command->name, "ZREVRANGEBYSCORE") == 0);
+    }
+    g->word_count = count;
+}
+
+/* Scans end in one step; what is drawn is compared as a set if it is all there is; counts of keys may be too small. */
+static void fit_counts(struct generator *g, const struct grammar *grammar) {
+    if (g->how == HOW_SCAN && find_word(g, "COUNT") == 0) {
+        word(g, "COUNT");
+        word(g, one_in(g, 20) ? "0" : "1000000");
+    }
+    if (g->how == HOW_SIZE && is_word(g, 2, "1000000")) {
+        g->how = HOW_SET;
+        g->slack = g->word_count > 3 && g->protocol == 2 ? 2 : 1;
+    }
+    static const char *const integers[] = {"start", "stop", "offset", "count", "limit", NULL};
+    for (uint32_t i = 2; g->how == HOW_EXACT && i < grammar->count; i++) {
+        if (grammar_is_among(integers, grammar->names[i]) && one_in(g, 25) &&
+            strcasecmp(grammar->names[i], grammar->words[i]) != 0) { /* no LIMIT itself */
+            snprintf(g->words[i], WORD_MAX, "%s", PICK(g, odd_integers));
+        }
+    }
+    if (grammar->count > 1 && strcmp(grammar->names[1], "numkeys") == 0 && one_in(g, 20)) {
+        snprintf(g->words[1], WORD_MAX, "%d", (int)below(g, 3) - 1);
+    }
+}
+
+static void draw(struct generator *g) {
+    static struct grammar grammar;
+    static char names[KEYS + 2][WORD_MAX];
+    static const char *keys[KEYS + 1];
+    const struct command *drawn =
+        grammar_choose(&g->random, one_in(g, COMMANDS_PER_FLUSH) ? flushes : weights_of);
+    choose_family(g, drawn);
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(names[i], WORD_MAX, "%s%d", g->family->prefix, i);
+        keys[i] = names[i];
+    }
+    bool is_large = g->family->member_count > 100;
+    values_of[0].values = is_large ? MEMBERS("m$1000") : MEMBERS("m$24");
+    values_of[1].values = is_large ? FIELDS("f$1000") : FIELDS("f$24");
+    grammar = (struct grammar){.random = &g->random,
+                               .keys = keys,
+                               .focus = {usual},
+                               .values = values_of,
+                               .never = never,
+                               .is_tame = true};
+    grammar_draw(&grammar, drawn);
+    command(g, grammar.words[0]);
+    for (uint32_t i = 1; i < grammar.count; i++) {
+        word(g, "%s", grammar.words[i]);
+        for (char *at = g->words[i]; *at >= 'A' && *at <= 'Z' && one_in(g, 20); at++) {
+            *at = (char)(*at | 0x20);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(hows); i++) {
+        if (strcmp(hows[i].name, drawn->name) == 0) {
+            g->how = hows[i].how;
+            g->slack = hows[i].slack;
+        }
+    }
+    fit_limits(g, drawn);
+    fit_counts(g, &grammar);
+    if (drawn->first_key == 1 && strcmp(drawn->name, "ZRANGESTORE") != 0 && one_in(g, 40) &&
+        !(g->family->has_hashes && (drawn->flags & COMMAND_WRITE) != 0)) {
+        snprintf(g->words[1], WORD_MAX, "none");
+    }
+    for (int left = is_large && drawn->name[0] == 'H' &&
+                            grammar_is_among(GRAMMAR_WORDS("HSET", "HMSET"), drawn->name)
+                        ? 15
+                        : 0;
+         left > 0; left--) {
+        word(g, "f%d", (int)below(g, MEMBERS_MAX));
+        word(g, "%d", (int)below(g, 1000));
     }
 }
 
@@ -982,14 +743,8 @@ static const struct {
     void (*make)(struct generator *g);
     int weight;
 } kinds[] = {
-    {zadd, 30},      {zadd_incr, 6},      {zincrby, 8},    {zrem, 5},        {read_member, 14},
-    {zmscore, 3},    {zcard, 3},          {zcount, 6},     {zrange, 14},     {zrangebyscore, 10},
-    {zremrange, 4},  {zpop, 3},           {zmpop, 2},      {zrandmember, 3}, {zscan, 2},
-    {zcombine, 6},   {zcombine_store, 3}, {zintercard, 2}, {zrangestore, 2}, {read_result, 1},
-    {rename_key, 1}, {keys_counted, 2},   {key_alone, 4},  {copy, 1},        {expire, 3},
-    {list_keys, 2},  {database, 4},       {hset, 26},      {hsetnx, 4},      {hincrby, 12},
-    {hdel, 6},       {read_field, 14},    {read_hash, 6},  {hrandfield, 3},  {hscan, 3},
-    {hencoding, 2},  {hash_removal, 1},
+    {zadd, 30},          {zadd_incr, 6},   {zincrby, 8}, {zcombine, 6},
+    {zcombine_store, 3}, {read_result, 1}, {draw, 170},
 };
 
 /* Sometimes a word is missing, or there is one too many; not both, which would be a member FOO. */
@@ -1356,6 +1111,7 @@ static uint64_t wanted;
 static struct run run;
 
 TEST(both_servers_answer_alike) {
+    execute_init(command_table);
     run.generator.random = random_begin("differential");
     uint64_t seed = run.generator.random.state;
     /* Redis keeps small sets in lists, and scans those in one step whatever COUNT says. */

@@ -4,6 +4,8 @@ import socket
 
 import redis
 
+from resp import encode
+
 
 class Connection:
     """Raw: what is sent is bytes, errors are values, and every reply is read to its last byte."""
@@ -15,9 +17,7 @@ class Connection:
             assert isinstance(self.ask("HELLO", "3"), list)
 
     def send(self, *words):
-        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(
-            b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        self.socket.sendall(encode(words))
 
     def read(self):
         line = self.input.readline()

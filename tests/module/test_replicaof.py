@@ -8,6 +8,7 @@ import unittest
 
 import redis
 
+from crc import Crc
 from hosts import MODULE_TEST, Changes, SHORT, wait_until
 import follow
 from pair import Pair, SEED, bans, raw
@@ -468,7 +469,7 @@ class Moving(Pair, unittest.TestCase):
         self.old.zadd("daily:1", {f"m{i}": i // 2 for i in range(40)})
         payload = self.old.dump("daily:1")
         self.start_server(*SETTINGS)
-        taken = 0
+        crc, taken = Crc(), 0
         for at in range(len(payload) - 10):
             for flip in (1, 128):
                 damaged = bytearray(payload)
@@ -476,7 +477,7 @@ class Moving(Pair, unittest.TestCase):
                 damaged[-8:] = bytes(8)  # no checksum is refused here
                 with self.assertRaises(redis.ResponseError):
                     self.ours.restore("x", 0, bytes(damaged))
-                damaged[-8:] = crc64(damaged[:-8]).to_bytes(8, "little")
+                damaged[-8:] = crc.of(damaged[:-8]).to_bytes(8, "little")
                 try:
                     self.ours.restore("x", 0, bytes(damaged), replace=True)
                     taken += 1
@@ -485,19 +486,6 @@ class Moving(Pair, unittest.TestCase):
                     pass
         self.assertEqual(self.ours.ping(), True)
         self.assertLess(taken, len(payload) * 2)
-
-
-def crc64(data, table=[]):
-    if not table:
-        for byte in range(256):
-            crc = byte
-            for _ in range(8):
-                crc = (crc >> 1) ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
-            table.append(crc)
-    crc = 0
-    for byte in data:
-        crc = table[(crc ^ byte) & 255] ^ (crc >> 8)
-    return crc
 
 
 class FakeSource:
@@ -520,7 +508,7 @@ class FakeSource:
     def serve(self, link):
         heard = b""
         head = b"REDIS0010\xff"
-        copy = head + crc64(head).to_bytes(8, "little")
+        copy = head + Crc().of(head).to_bytes(8, "little")
         try:
             while True:
                 heard += link.recv(65536)

@@ -8,6 +8,7 @@ import time
 import redis
 
 import servers
+from resp import encode
 
 # A score with four binary digits behind the point, so that sums stay exact.
 SETTINGS = ["--layout", "money FIELD balance 48 SIGNED SCALE 4 TIME 16 D", "--board",
@@ -227,12 +228,6 @@ class Writer:
         if self.choose.random() < 0.3:
             commands = [["MULTI"], *commands, ["EXEC"]]
         return b"".join(encode(command) for command in commands)
-
-
-def encode(words):
-    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
-                                              for word in words)
 
 
 class Writers:

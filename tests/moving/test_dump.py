@@ -13,6 +13,7 @@ import redis
 from moving import SEED, Moving, names
 import servers
 from process import IS_SHORT as SHORT, PROGRAM
+from resp import encode
 
 BOARDS = 20 if SHORT else 400
 LARGEST = 1500 if SHORT else 20000
@@ -347,10 +348,7 @@ class Line:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
 
     def ask(self, *words):
-        request = b"*%d\r\n" % len(words)
-        for word in words:
-            request += b"$%d\r\n%s\r\n" % (len(word), word)
-        self.socket.sendall(request)
+        self.socket.sendall(encode(words))
         end = b"\r\n"
         if words[0] == b"HELLO":  # a reply of many lines, and no two versions end it alike
             self.socket.sendall(b"PING\r\n")

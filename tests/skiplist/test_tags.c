@@ -250,6 +250,22 @@ static void compare_part(const struct tags_twin *twin, const struct group *group
     assert_int_equal(tag_group_count(board, *part, all), inside);
 }
 
+/* A page of the group's members, read from `from` on in either direction, begins with the nth and has all that there are
+ * up to its size. */
+static void compare_page(const struct board *board, struct tag_filter *filter,
+                         struct random *random, const uint32_t *ranks, uint32_t count, uint32_t nth,
+                         uint32_t from, bool is_best_first) {
+    enum { PAGE = 300 };
+    uint32_t page[PAGE + 1] = {0}, left = is_best_first ? count - nth : nth + 1;
+    uint32_t size = (uint32_t)random_below(random, random_below(random, 4) == 0 ? PAGE : 20);
+    uint32_t found = tag_group_read(board, filter, from, is_best_first, page, size);
+    assert_int_equal(found, size < left ? size : left);
+    for (uint32_t i = 0; i < found; i++) {
+        assert_int_equal(page[i], ranks[is_best_first ? nth + i : nth - i]);
+    }
+    assert_int_equal(page[size], 0);
+}
+
 static void compare_group(const struct tags_twin *twin, struct random *random) {
     static uint32_t ranks[TAGS_MEMBERS];
     struct group group;
@@ -260,6 +276,9 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
     group_draw(&group, tags_now(twin), random);
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
     assert_non_null(filter);
+    if (random_below(random, 2) == 0) { /* half of all have marks from the first rank on */
+        tag_filter_expect(filter, UINT32_MAX);
+    }
     uint32_t at = 0;
     for (board_cursor_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor), at++) {
@@ -283,17 +302,15 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
         assert_int_equal(rank, ranks[nth]);
         uint32_t from = nth > 0 ? ranks[nth - 1] + 1 : 0;
         from += (uint32_t)random_below(random, ranks[nth] - from + 1);
-        assert_true(tag_group_next(board, filter, from, &rank));
-        assert_int_equal(rank, ranks[nth]);
+        compare_page(board, filter, random, ranks, count, nth, from, true);
         uint32_t end = nth + 1 < count ? ranks[nth + 1] : all;
         from = ranks[nth] + (uint32_t)random_below(random, end - ranks[nth]);
-        assert_true(tag_group_previous(board, filter, from, &rank));
-        assert_int_equal(rank, ranks[nth]);
+        compare_page(board, filter, random, ranks, count, nth, from, false);
     }
     uint32_t behind = count > 0 ? ranks[count - 1] + 1 : 0;
-    assert_false(tag_group_next(board, filter, behind, &rank));
+    assert_int_equal(tag_group_read(board, filter, behind, true, &rank, 1), 0);
     if (count > 0 && ranks[0] > 0) {
-        assert_false(tag_group_previous(board, filter, ranks[0] - 1, &rank));
+        assert_int_equal(tag_group_read(board, filter, ranks[0] - 1, false, &rank, 1), 0);
     }
     struct tag_filter *part = NULL;
     for (int i = 0; i < 3 && all > 0; i++) {

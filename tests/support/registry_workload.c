@@ -307,11 +307,11 @@ static void write_hash(struct workload *workload) {
             args[(size_t)j * 2] = pick_member(workload, fields[j]);
             args[(size_t)j * 2 + 1] = pick_value(workload, values[j]);
         }
-        if (registry_hash_put(workload->registry, key, args, count, &added_count) != HASH_OK) {
+        if (registry_hash_put(workload->registry, &key, args, count, &added_count) != HASH_OK) {
             workload->failures++;
         }
     }
-    if (hash_count(&key->hash) > 0) {
+    if (hash_count(registry_hash(key)) > 0) {
         registry_tell_members(workload->registry, key);
     } else if (is_new) {
         registry_take_back(workload->registry, key);
@@ -324,14 +324,15 @@ static void take_fields(struct workload *workload) {
     if (key == NULL) {
         return;
     }
-    for (uint32_t left = below(workload, 9); left > 0 && hash_count(&key->hash) > 0; left--) {
+    for (uint32_t left = below(workload, 9); left > 0 && hash_count(registry_hash(key)) > 0;
+         left--) {
         struct hash_pair pair;
-        hash_at(&key->hash, below(workload, hash_count(&key->hash)), &pair);
+        hash_at(registry_hash(key), below(workload, hash_count(registry_hash(key))), &pair);
         memcpy(text, pair.field.at, pair.field.size);
         assert_true(
             registry_hash_remove(workload->registry, key, (struct bytes){text, pair.field.size}));
     }
-    if (hash_count(&key->hash) == 0) {
+    if (hash_count(registry_hash(key)) == 0) {
         registry_remove(workload->registry, key);
     } else {
         registry_tell_members(workload->registry, key);
@@ -657,7 +658,7 @@ static void compare_key(void *context, const struct registry_key *key) {
     assert_int_equal(registry_expiry(comparison->a, key), registry_expiry(comparison->b, other));
     assert_int_equal(key->kind, other->kind);
     if (key->kind == REGISTRY_HASH) {
-        compare_hashes(&key->hash, &other->hash);
+        compare_hashes(registry_hash(key), registry_hash(other));
         return;
     }
     assert_true(board_options_equal(registry_options(key), registry_options(other)));
@@ -766,7 +767,7 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
 
 /* Fields come in no order. */
 static void digest_hash(uint64_t *hash, const struct registry_key *key) {
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     struct hash_pair pair;
     uint64_t sum = 0;
     while (hash_next(&cursor, &pair)) {

@@ -33,7 +33,8 @@ class BrowserError(Exception):
 
 
 def find_chromium():
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    # The first is the same without windows, and takes half of the others' time.
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         path = shutil.which(name)
         if path:
             return path

@@ -62,7 +62,7 @@ static void copy_notify(struct server *server, const struct copy_request *reques
 }
 
 static uint64_t copy_size(const struct registry_key *key) {
-    return key->kind == REGISTRY_HASH ? (uint64_t)hash_count(&key->hash) * MEMBERS_PER_FIELD
+    return key->kind == REGISTRY_HASH ? (uint64_t)hash_count(registry_hash(key)) * MEMBERS_PER_FIELD
                                       : board_count(&key->board);
 }
 

@@ -1,9 +1,11 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
+#include "server/commands/scanning.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/syntax.h"
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 
@@ -129,3 +131,365 @@ const struct command command_rename = RENAME_ENTRY(
     "RENAME", "<OK>", "; a key with the new name is replaced", COMMAND_WRITE, "update", false);
 const struct command command_renamenx = RENAME_ENTRY("RENAMENX", "b", " if the new name is free",
                                                      COMMAND_WRITE | COMMAND_FAST, "insert", true);
+
+/* Expiry: EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST. Times are
+ * stored as unix milliseconds; call->now_ms is the current time. A time in the past removes the key
+ * immediately. */
+
+/* The command's variant: what its times mean. */
+struct time_form {
+    bool is_seconds;  /* else milliseconds */
+    bool is_absolute; /* since 1970, else from now on */
+};
+
+static const struct time_form *keys_expire_form_of(const struct call *call) {
+    return call->command->variant;
+}
+
+/* The point that the command's times are relative to. */
+static int64_t keys_expire_base_ms_of(const struct call *call) {
+    return keys_expire_form_of(call)->is_absolute ? 0 : call->now_ms;
+}
+
+/* ---- setting ---- */
+
+struct conditions {
+    bool is_nx; /* only if the key has no expiry */
+    bool is_xx; /* only if the key has an expiry */
+    bool is_gt; /* only if later than the current expiry; no expiry counts as infinite */
+    bool is_lt; /* only if earlier */
+};
+
+static const struct binding expire_bindings[] = {
+    {BIND("NX", struct conditions, is_nx)},
+    {BIND("XX", struct conditions, is_xx)},
+    {BIND("GT", struct conditions, is_gt)},
+    {BIND("LT", struct conditions, is_lt)},
+    {0},
+};
+
+static bool keys_expire_parse_conditions(struct call *call, struct conditions *given) {
+    uint32_t index = 3;
+    if (!syntax_read_options(call, &index, given)) {
+        return false;
+    }
+    if (index < call->request->count) {
+        struct bytes word = call_arg(call, index);
+        int shown = bytes_shown_size(word, 128);
+        return call_refuse_format(call, "ERR Unsupported option %.*s", shown, word.at);
+    }
+    if (given->is_nx && (given->is_xx || given->is_gt || given->is_lt)) {
+        return call_refuse(call,
+                           "ERR NX and XX, GT or LT options at the same time are not compatible");
+    }
+    if (given->is_gt && given->is_lt) {
+        return call_refuse(call, "ERR GT and LT options at the same time are not compatible");
+    }
+    return true;
+}
+
+static bool keys_expire_parse_time(struct call *call, int64_t *time_ms) {
+    int64_t given;
+    if (!call_parse_integer(call, call_arg(call, 2), &given)) {
+        return false;
+    }
+    int64_t given_ms;
+    if (__builtin_mul_overflow(given, keys_expire_form_of(call)->is_seconds ? 1000 : 1,
+                               &given_ms) ||
+        __builtin_add_overflow(given_ms, keys_expire_base_ms_of(call), time_ms)) {
+        return call_refuse_format(call, "ERR invalid expire time in '%s' command",
+                                  command_full_name(command_index(call->command)));
+    }
+    return true;
+}
+
+static bool keys_expire_is_allowed(const struct conditions *given, int64_t old_ms, int64_t new_ms) {
+    bool has_old = old_ms != REGISTRY_NO_EXPIRY;
+    if ((given->is_nx && has_old) || (given->is_xx && !has_old)) {
+        return false;
+    }
+    if (given->is_gt && (!has_old || new_ms <= old_ms)) {
+        return false;
+    }
+    return !given->is_lt || !has_old || new_ms < old_ms;
+}
+
+/* A time from now on is a duration, which clock steps do not change. */
+static void expire_run(struct call *call) {
+    struct conditions given = {0};
+    int64_t time_ms;
+    if (!keys_expire_parse_conditions(call, &given) || !keys_expire_parse_time(call, &time_ms)) {
+        return;
+    }
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    if (key == NULL ||
+        !keys_expire_is_allowed(&given, registry_expiry(call->registry, key), time_ms)) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    if (time_ms <= call->now_ms) {
+        registry_remove(call->registry, key);
+        call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
+    } else if (registry_expiry_set(call->registry, key, time_ms,
+                                   !keys_expire_form_of(call)->is_absolute) != REGISTRY_OK) {
+        call_out_of_memory(call);
+        return;
+    } else {
+        call_notify(call, SETTING_EVENT_GENERIC, "expire", call_arg(call, 1));
+    }
+    reply_integer(call->reply, 1);
+}
+
+/* An entry of those that set an expiry; the times are those of the variant. */
+#define EXPIRE_ENTRY(word, times, what, ...)                                                       \
+    {                                                                                              \
+        .name = word, .syntax = "key " times " condition=[NX | XX | GT | LT]", .reply = "b",       \
+        .bindings = expire_bindings, .summary = "Expires a key " what,                             \
+        .complexity = "O(log n) in the keys that expire", .flags = COMMAND_WRITE | COMMAND_FAST,   \
+        .variant = &(const struct time_form){__VA_ARGS__}, .run = expire_run                       \
+    }
+
+const struct command command_expire =
+    EXPIRE_ENTRY("EXPIRE", "seconds:integer", "after some seconds", .is_seconds = true);
+const struct command command_pexpire =
+    EXPIRE_ENTRY("PEXPIRE", "milliseconds:integer", "after some milliseconds", .is_seconds = false);
+const struct command command_expireat = EXPIRE_ENTRY("EXPIREAT", "unix-time-seconds:unix-time",
+                                                     "at a point in time, given in unix seconds",
+                                                     .is_seconds = true, .is_absolute = true);
+const struct command command_pexpireat =
+    EXPIRE_ENTRY("PEXPIREAT", "unix-time-milliseconds:unix-time",
+                 "at a point in time, given in unix milliseconds", .is_absolute = true);
+
+static void persist_run(struct call *call) {
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    if (key == NULL || registry_expiry(call->registry, key) == REGISTRY_NO_EXPIRY) {
+        reply_integer(call->reply, 0);
+        return;
+    }
+    if (registry_expiry_set(call->registry, key, REGISTRY_NO_EXPIRY, false) != REGISTRY_OK) {
+        call_out_of_memory(call);
+        return;
+    }
+    call_notify(call, SETTING_EVENT_GENERIC, "persist", call_arg(call, 1));
+    reply_integer(call->reply, 1);
+}
+
+const struct command command_persist = {
+    .name = "PERSIST",
+    .syntax = "key",
+    .reply = "b",
+    .summary = "Removes a key's expiry",
+    .complexity = "O(log n) in the keys that expire",
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .run = persist_run,
+};
+
+/* ---- reading ---- */
+
+/* -2: no such key, -1: no expiry. */
+static void time_left_run(struct call *call) {
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    int64_t expire_at_ms = key != NULL ? registry_expiry(call->registry, key) : REGISTRY_NO_EXPIRY;
+    if (expire_at_ms == REGISTRY_NO_EXPIRY) {
+        reply_integer(call->reply, key != NULL ? -1 : -2);
+        return;
+    }
+    int64_t base_ms = keys_expire_base_ms_of(call);
+    int64_t left_ms = expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
+    /* Seconds are rounded to the nearest, as in Redis. */
+    int64_t left_s = left_ms / 1000 + (left_ms % 1000 >= 500 ? 1 : 0);
+    reply_integer(call->reply, keys_expire_form_of(call)->is_seconds ? left_s : left_ms);
+}
+
+/* An entry of those that reply an expiry. */
+#define TIME_LEFT_ENTRY(word, what, ...)                                                           \
+    {                                                                                              \
+        .name = word, .syntax = "key", .reply = "i",                                               \
+        .summary = what " a key expires; -1: it does not expire, -2: it does not exist",           \
+        .flags = COMMAND_READ | COMMAND_FAST, .variant = &(const struct time_form){__VA_ARGS__},   \
+        .run = time_left_run                                                                       \
+    }
+
+const struct command command_ttl = TIME_LEFT_ENTRY("TTL", "Seconds until", .is_seconds = true);
+const struct command command_pttl =
+    TIME_LEFT_ENTRY("PTTL", "Milliseconds until", .is_seconds = false);
+const struct command command_expiretime = TIME_LEFT_ENTRY("EXPIRETIME", "The unix second at which",
+                                                          .is_seconds = true, .is_absolute = true);
+const struct command command_pexpiretime =
+    TIME_LEFT_ENTRY("PEXPIRETIME", "The unix millisecond at which", .is_absolute = true);
+
+/* Commands that find keys: KEYS SCAN RANDOMKEY. */
+
+struct name_list {
+    struct reply *reply;
+    const struct glob *glob;
+    uint64_t count;
+};
+
+static void keys_visit_name(void *context, struct bytes name) {
+    struct name_list *names = context;
+    if (glob_takes(names->glob, name)) {
+        reply_bulk(names->reply, name);
+        names->count++;
+    }
+}
+
+static void keys_run(struct call *call) {
+    struct glob glob;
+    struct name_list names = {.reply = call->reply, .glob = &glob};
+    if (!call_prepare_glob(call, call_arg(call, 1), &glob)) {
+        return;
+    }
+    size_t mark = reply_array_begin(call->reply);
+    registry_walk_each_name(call->registry, call->session->database, call->now_ms, keys_visit_name,
+                            &names);
+    reply_array_end(call->reply, mark, names.count);
+}
+
+const struct command command_keys = {
+    .name = "KEYS",
+    .syntax = "pattern",
+    .reply = "[s]",
+    .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
+    .complexity = "O(n) in the keys of the database",
+    .flags = COMMAND_READ | COMMAND_NAMES,
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_database, 35, 0, "key of the database", "`SCAN`"),
+    .run = keys_run,
+};
+
+static void randomkey_run(struct call *call) {
+    const struct registry_key *key = registry_walk_random(
+        call->registry, call->session->database, server_random(call->server), call->now_ms);
+    if (key == NULL) {
+        reply_null(call->reply);
+        return;
+    }
+    reply_bulk(call->reply, registry_name(key));
+}
+
+const struct command command_randomkey = {
+    .name = "RANDOMKEY",
+    .reply = "s?",
+    .summary = "Draws a key of the database evenly at random; nil where the next 16,384 keys have "
+               "expired and are not removed yet",
+    .flags = COMMAND_READ | COMMAND_NAMES,
+    .run = randomkey_run,
+};
+
+struct key_scan {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    struct bytes type;        /* TYPE; at NULL: any */
+    const struct registry *registry;
+};
+
+static const struct binding scan_bindings[] = {
+    SCANNING_OPTIONS,
+    {BIND("TYPE", struct key_scan, type)},
+    {0},
+};
+
+static void keys_visit_key(void *context, const struct registry_key *key) {
+    struct key_scan *scan = context;
+    if ((scan->type.at == NULL || bytes_is(scan->type, registry_kind_name(scan->registry, key))) &&
+        scanning_takes(&scan->scanning, registry_name(key))) {
+        reply_bulk(&scan->scanning.found, registry_name(key));
+        scan->scanning.found_count++;
+    }
+}
+
+static void scan_run(struct call *call) {
+    struct glob glob;
+    struct key_scan scan = {.registry = call->registry};
+    uint64_t cursor;
+    scanning_begin(&scan.scanning, call, &glob);
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !syntax_read(call, &scan)) {
+        return;
+    }
+    cursor = scanning_keys(&scan.scanning, call, cursor, UINT32_MAX, keys_visit_key, &scan);
+    scanning_end(&scan.scanning, call, cursor);
+}
+
+const struct command command_scan = {
+    .name = "SCAN",
+    .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
+    .bindings = scan_bindings,
+    .reply = "[cursor:s keys:[s]]",
+    .summary = "Walks over the keys of the database in steps, from one cursor to the next; COUNT "
+               "is a hint, and a step may be empty",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk "
+                  "over n keys",
+    .flags = COMMAND_READ | COMMAND_NAMES,
+    .run = scan_run,
+};
+
+/* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
+
+/* NULL: there is no such key, and nil is replied. */
+static const struct registry_key *keys_find_object(struct call *call) {
+    const struct registry_key *key = call_find_key(call, call_arg(call, 2));
+    if (key == NULL) {
+        reply_null(call->reply);
+    }
+    return key;
+}
+
+static void encoding_run(struct call *call) {
+    const struct registry_key *key = keys_find_object(call);
+    if (key != NULL) {
+        reply_bulk_text(call->reply, key->kind == REGISTRY_HASH ? hash_encoding(registry_hash(key))
+                                                                : "skiplist");
+    }
+}
+
+static void refcount_run(struct call *call) {
+    if (keys_find_object(call) != NULL) {
+        reply_integer(call->reply, 1);
+    }
+}
+
+/* The variant is the error. */
+static void untracked_run(struct call *call) {
+    if (keys_find_object(call) != NULL) {
+        reply_error(call->reply, call->command->variant);
+    }
+}
+
+static const struct command object_encoding = {
+    .name = "ENCODING",
+    .syntax = "key",
+    .reply = "s?",
+    .summary =
+        "How a value is kept in memory: skiplist for a board, listpack or hashtable for a hash",
+    .flags = COMMAND_READ,
+    .key_access = "RO",
+    .run = encoding_run,
+};
+#define UNTRACKED_ENTRY(word, what, own)                                                           \
+    {                                                                                              \
+        .name = (word), .syntax = "key", .reply = "!?", .summary = (what), .flags = COMMAND_READ,  \
+        .key_access = "RO", .variant = (own), .run = untracked_run                                 \
+    }
+
+static const struct command object_freq = UNTRACKED_ENTRY(
+    "FREQ", "Replies an error: access frequencies are not tracked",
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+    "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+static const struct command object_idletime =
+    UNTRACKED_ENTRY("IDLETIME", "Replies an error: access times are not tracked",
+                    "ERR Idle times are not tracked, as nothing is ever evicted");
+static const struct command object_refcount = {
+    .name = "REFCOUNT",
+    .syntax = "key",
+    .reply = "i?",
+    .summary = "How many keys share a value: always 1",
+    .flags = COMMAND_READ,
+    .key_access = "RO",
+    .run = refcount_run,
+};
+const struct command command_object = {
+    .name = "OBJECT",
+    .summary = "How a key's value is kept",
+    .complexity = "Depends on subcommand.",
+    .subcommands = COMMAND_LIST(&object_encoding, &object_freq, &object_idletime, &object_refcount,
+                                &call_help_command),
+};

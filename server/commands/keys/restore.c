@@ -74,7 +74,7 @@ static void dump_run(struct call *call) {
     buffer_init(&out, 0);
     bool is_done = true;
     if (key->kind == REGISTRY_HASH) {
-        restore_dump_hash(&out, &key->hash);
+        restore_dump_hash(&out, registry_hash(key));
     } else {
         is_done = restore_dump_board(&out, key);
     }

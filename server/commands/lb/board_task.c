@@ -189,7 +189,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
         return call_out_of_memory(call);
     }
     if (key->kind != REGISTRY_HASH ||
-        registry_hash_put(call->registry, key, args, count + 1, &added_count) != HASH_OK) {
+        registry_hash_put(call->registry, &key, args, count + 1, &added_count) != HASH_OK) {
         if (is_new) {
             registry_take_back(call->registry, key);
         }
@@ -234,14 +234,14 @@ static bool board_task_read_durable(const struct registry_key *key, struct bytes
     struct durable_text text = {.database = ""};
     struct bytes value;
     if (key->kind != REGISTRY_HASH || key->name_size != DURABLE_JOB_NAME_SIZE ||
-        !hash_find(&key->hash, bytes_from_text("db"), &value) ||
+        !hash_find(registry_hash(key), bytes_from_text("db"), &value) ||
         !bytes_parse_i64(value, database) || *database < 0 ||
         *database >= keyspace_database_count()) {
         return false;
     }
     *count = 0;
     while (*count < ARGS_MAX &&
-           hash_find(&key->hash, board_task_durable_field(&text, *count), &args[*count])) {
+           hash_find(registry_hash(key), board_task_durable_field(&text, *count), &args[*count])) {
         (*count)++;
     }
     return *count > 0;

@@ -107,7 +107,7 @@ static void lb_ban_visit(void *context, const struct registry_key *key) {
         !scanning_takes(&bans->scanning, member)) {
         return;
     }
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     for (struct hash_pair pair; hash_next(&cursor, &pair);) {
         int64_t until_ms = ban_until(pair.value);
         if (until_ms <= bans->call->now_ms) {

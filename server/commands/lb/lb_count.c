@@ -63,7 +63,7 @@ static bool lb_count_find_span(const struct call *call, const struct count *coun
 
 struct tally_row {
     uint32_t count;
-    uint64_t first;              /* bytes of the first value, which decide most comparisons */
+    uint64_t first[BY_MAX];      /* bytes of each value, which decide most comparisons */
     struct bytes values[BY_MAX]; /* of the board; empty: none */
 };
 
@@ -122,20 +122,18 @@ static void lb_count_add_row(void *context, const struct tag_values *values, uin
     *row = (struct tally_row){.count = count};
     for (uint32_t i = 0; i < rows->by_count; i++) {
         row->values[i] = lb_tags_value(values, rows->by[i]);
+        row->first[i] = lb_count_first_bytes(row->values[i]);
     }
-    row->first = lb_count_first_bytes(row->values[0]);
 }
 
 /* By the bytes of the values. */
 static int lb_count_compare_rows(const void *left, const void *right) {
     const struct tally_row *a = left;
     const struct tally_row *b = right;
-    if (a->first != b->first) {
-        return a->first < b->first ? -1 : 1;
-    }
     int order = 0;
     for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
-        order = bytes_compare(a->values[i], b->values[i]);
+        order = a->first[i] != b->first[i] ? (a->first[i] < b->first[i] ? -1 : 1)
+                                           : bytes_compare(a->values[i], b->values[i]);
     }
     return order;
 }
@@ -167,17 +165,32 @@ static bool lb_count_sort_rows(struct tally_rows *rows) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        order[i] = (struct sort_record){.word = UINT32_MAX - rows->rows[i].count, .index = i};
+        order[i].index = i;
+    }
+    for (uint32_t by = rows->by_count; by-- > 0;) {
+        for (uint32_t i = 0; i < count; i++) {
+            order[i].word = rows->rows[order[i].index].first[by];
+        }
+        sort_records(order, order + count, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        order[i].word = UINT32_MAX - rows->rows[order[i].index].count;
     }
     sort_records(order, order + count, count);
     lb_count_move_rows(rows->rows, order, count);
     memory_free(order);
+    /* Those whose first bytes are the same. */
     for (uint32_t begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && rows->rows[end].count == rows->rows[begin].count;) {
-            end++;
+        struct tally_row *first = &rows->rows[begin];
+        bool is_sorted = true;
+        for (end = begin + 1; end < count && rows->rows[end].count == first->count &&
+                              rows->rows[end].first[0] == first->first[0];
+             end++) {
+            is_sorted =
+                is_sorted && lb_count_compare_rows(&rows->rows[end - 1], &rows->rows[end]) < 0;
         }
-        if (end - begin > 1) {
-            qsort(&rows->rows[begin], end - begin, sizeof rows->rows[0], lb_count_compare_rows);
+        if (!is_sorted) {
+            qsort(first, end - begin, sizeof *first, lb_count_compare_rows);
         }
     }
     return true;

@@ -78,6 +78,7 @@ static void lb_above_run(struct call *call) {
     if (above.filter.count == 0 || board == NULL) {
         lb_cuts_reply_above(call, &above, board, NULL);
     } else if (lb_filter_begin(call, board, &above.filter, &filter)) {
+        tag_filter_expect(filter.group, above.keys.count);
         lb_cuts_reply_above(call, &above, board, &filter);
         lb_filter_end(&filter);
     }
@@ -151,9 +152,8 @@ static void lb_cuts_reply(const struct call *call, const struct board *board,
         for (uint32_t j = 0; j < group; j++) {
             uint64_t part = count > 1 ? (uint64_t)(i + j) * (span.count - 1) / (count - 1) : 0;
             shown[j] = span.rank + (uint32_t)part;
-            ranks[j] = filter != NULL ? lb_filter_at(filter, shown[j]) : shown[j];
         }
-        board_at_many(board, ranks, group, entries);
+        lb_filter_at_many(board, filter, shown, group, ranks, entries);
         for (uint32_t j = 0; j < group; j++) {
             char text[BYTES_INTEGER_TEXT_MAX];
             size_t size = layout_key_print(board_layout(board), entries[j].key, text);
@@ -182,6 +182,7 @@ static void lb_cuts_run(struct call *call) {
         lb_cuts_reply(call, board, NULL, lb_cuts_span(&cuts, board_count(board)),
                       (uint32_t)cuts.count);
     } else if (lb_filter_begin(call, board, &cuts.filter, &filter)) {
+        tag_filter_expect(filter.group, (uint32_t)cuts.count);
         lb_cuts_reply(call, board, &filter, lb_cuts_span(&cuts, lb_filter_count(&filter)),
                       (uint32_t)cuts.count);
         lb_filter_end(&filter);

@@ -24,8 +24,8 @@ static const struct hash *lb_data_find_hash(const struct call *call,
     if (key == NULL || key->kind != REGISTRY_HASH) {
         return NULL;
     }
-    hash_prefetch(&key->hash);
-    return &key->hash;
+    hash_prefetch(registry_hash(key));
+    return registry_hash(key);
 }
 
 bool lb_data_find(const struct call *call, const struct lb_data *data,

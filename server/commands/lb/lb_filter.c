@@ -75,6 +75,32 @@ void lb_filter_end(struct lb_filter *filter) {
     tag_filter_destroy(filter->whole);
 }
 
+uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
+    enum { NEAR_MAX = 64 };
+    uint32_t ranks[NEAR_MAX] = {0};
+    if (filter->has_near && nth <= filter->near && filter->near - nth < NEAR_MAX) {
+        /* Those in front of it, or the first from there on. */
+        uint32_t before = filter->near - nth, wanted = before > 0 ? before : 1;
+        uint32_t found =
+            tag_group_read(filter->board, filter->group, filter->near_rank - (before > 0),
+                           before == 0, ranks, wanted);
+        CHECK(found == wanted);
+        return ranks[wanted - 1];
+    }
+    bool is_there = tag_group_find(filter->board, filter->group, nth, &ranks[0]);
+    CHECK(is_there);
+    return ranks[0];
+}
+
+void lb_filter_at_many(const struct board *board, const struct lb_filter *filter,
+                       const uint32_t *places, uint32_t count, uint32_t *ranks,
+                       struct board_stored *entries) {
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i] = filter != NULL ? lb_filter_at(filter, places[i]) : places[i];
+    }
+    board_at_many(board, ranks, count, entries);
+}
+
 /* ---- WITHIN ---- */
 
 static bool lb_filter_is_same(const struct lb_filter *filter, const struct tag_values *values) {

@@ -51,6 +51,9 @@ struct lb_filter {
     struct tag_filter *whole; /* of WITHIN: the group that others are parts of; or NULL */
     unsigned within_mask;     /* tags of WITHIN */
     struct tag_values within; /* whose group it is now */
+    /* A rank of the board, and the place among the group's members of who is there, or would be; if they are known. */
+    bool has_near;
+    uint32_t near_rank, near;
 };
 
 /* lb_filter_end follows. false: the error was replied, and nothing needs to be ended. */
@@ -86,20 +89,10 @@ static inline struct zset_span lb_filter_span(const struct lb_filter *filter,
                               .count = lb_filter_rank(filter, span.rank + span.count) - first};
 }
 /* The rank of the group's nth member, which is there. */
-static inline uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth) {
-    uint32_t rank = 0;
-    bool is_there = tag_group_find(filter->board, filter->group, nth, &rank);
-    CHECK(is_there);
-    return rank;
-}
-/* The rank of the next or the previous one, which is there. */
-static inline uint32_t lb_filter_step(const struct lb_filter *filter, uint32_t rank,
-                                      bool is_best_first) {
-    bool is_there = is_best_first
-                        ? tag_group_next(filter->board, filter->group, rank + 1, &rank)
-                        : tag_group_previous(filter->board, filter->group, rank - 1, &rank);
-    CHECK(is_there);
-    return rank;
-}
+uint32_t lb_filter_at(const struct lb_filter *filter, uint32_t nth);
+/* The ranks and entries of up to BOARD_AT_MAX members, by their places among the group's; filter NULL: on the board. */
+void lb_filter_at_many(const struct board *board, const struct lb_filter *filter,
+                       const uint32_t *places, uint32_t count, uint32_t *ranks,
+                       struct board_stored *entries);
 
 #endif

@@ -167,6 +167,9 @@ static void lb_get_reply_sorted(const struct call *call, const struct get *get,
 /* Change ranks to those inside. false: no memory. */
 static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter,
                                  struct place *places) {
+    if (!lb_filter_is_within(filter)) {
+        tag_filter_expect(filter->group, get->members.count);
+    }
     for (uint32_t i = 0; i < get->members.count; i++) {
         struct place *place = &places[i];
         const struct board_member member = {.leaf = place->leaf, .index = place->position};

@@ -1,24 +1,55 @@
-/* LB.LEAGUE GET INFO REMOVE SET, and what all subcommands share. See lb_league.h. */
-#include "server/commands/lb/lb_league.h"
-
+/* LB.LEAGUE: leagues (skiplist/keyspace/league.h). */
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/lb/lb_results.h"
 #include "server/commands/writing.h"
+#include "server/dispatch/call.h"
+#include "skiplist/keyspace/league.h"
 
-enum { ARG_MEMBER = LB_LEAGUE_KEY + 1, ARG_TIER = LB_LEAGUE_KEY + 1 };
+/* The arguments. */
+enum {
+    LB_LEAGUE_KEY = 2,
+    ARG_MEMBER = LB_LEAGUE_KEY + 1,
+    ARG_TIER = LB_LEAGUE_KEY + 1,
+    FIRST_OPTION = LB_LEAGUE_KEY + 1,
+};
+
+struct lb_league {
+    const struct call *call;
+    struct registry_key *key;
+    const struct board_options *options;
+    /* Of the template. NULL: there is none with a PERIOD, or none yet for the running period, on a replica. */
+    const struct board_options *rooms;
+    const char *refusal; /* why rooms cannot have the template's options; NULL: they can */
+    uint32_t period;     /* the running one; if there are rooms */
+    struct league_names names;
+};
+
+/* A member, as it is now. */
+struct lb_league_place {
+    struct board_member member; /* looked up on the league's board */
+    struct league_entry entry;  /* if it is there */
+    uint32_t tier;              /* now; if it is there */
+    uint32_t tier_before;       /* on the league's board, as the command found it */
+    bool is_in_room;            /* the entry's, in the running period */
+    struct registry_key *room;  /* that one; NULL: it does not exist */
+};
 
 /* ---- the league ---- */
 
 /* The rights that the command needs for its key, to all keys with the prefix of its rooms. */
-bool lb_league_check_access(const struct call *call, struct league_names *names) {
+static bool lb_league_check_access(const struct call *call, struct league_names *names) {
     bool reads = (call->command->flags & COMMAND_READ) != 0;
     return acl_check_pattern(call, league_pattern(names), true, reads ? ACL_READ : ACL_ALL);
 }
 
-bool lb_league_find_key(const struct call *call, struct bytes name, struct registry_key **key) {
+/* Another key of the league; NULL: it does not exist. false: no memory; the error was replied. */
+static bool lb_league_find_key(const struct call *call, struct bytes name,
+                               struct registry_key **key) {
     if (!keyspace_open(call, name)) {
         return false;
     }
@@ -26,7 +57,8 @@ bool lb_league_find_key(const struct call *call, struct bytes name, struct regis
     return true;
 }
 
-const char *lb_league_refusal(const struct call *call, const struct board_options *rooms) {
+/* Why can rooms not have these options, which have a PERIOD? NULL: they can. */
+static const char *lb_league_refusal(const struct call *call, const struct board_options *rooms) {
     if (rooms->archives_max == 0) {
         return "ARCHIVE 0 is not possible: who goes up and down follows from the archives of rooms";
     }
@@ -66,7 +98,9 @@ static bool lb_league_find_rooms(struct lb_league *league) {
     return true;
 }
 
-bool lb_league_begin(const struct call *call, struct lb_league *league) {
+/* Find the league of the command's key, on which the user needs the rights of the command, and on all
+ * its rooms: {key}:*. false: the error was replied. */
+static bool lb_league_begin(const struct call *call, struct lb_league *league) {
     struct bytes name = call_arg(call, LB_LEAGUE_KEY);
     league->call = call;
     league->rooms = NULL;
@@ -86,7 +120,9 @@ bool lb_league_begin(const struct call *call, struct lb_league *league) {
     return lb_league_check_access(call, &league->names) && lb_league_find_rooms(league);
 }
 
-bool lb_league_check_writing(struct lb_league *league) {
+/* For a command that writes: does the league take writes now, and has it rooms? false: the error was
+ * replied. */
+static bool lb_league_check_writing(struct lb_league *league) {
     const struct call *call = league->call;
     if (writing_refuses(call, league->options, BOARD_WRITE_LEAGUE)) {
         return false;
@@ -126,8 +162,9 @@ static bool lb_league_find_room(struct lb_league *league, struct lb_league_place
     return true;
 }
 
-bool lb_league_look_up(struct lb_league *league, struct bytes member,
-                       struct lb_league_place *place) {
+/* Without rooms, tiers are those of the entries. false: no memory; the error was replied. */
+static bool lb_league_look_up(struct lb_league *league, struct bytes member,
+                              struct lb_league_place *place) {
     const struct call *call = league->call;
     place->is_in_room = false;
     place->room = NULL;
@@ -159,8 +196,9 @@ bool lb_league_look_up(struct lb_league *league, struct bytes member,
     return true;
 }
 
-struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
-                                        struct board_cursor *cursor) {
+/* The entry of the room opened last in a tier, at the first of those who are in it; room 0: none was. */
+static struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t tier,
+                                               struct board_cursor *cursor) {
     struct league_entry last = {.tier = tier, .period = league->period, .room = UINT32_MAX};
     struct league_entry none = {.tier = tier, .period = league->period};
     struct board_stored first;
@@ -173,8 +211,8 @@ struct league_entry lb_league_open_room(const struct lb_league *league, uint32_t
 }
 
 /* "league 2 17 1 zoe": tier and room, 0 for none, the tier before, and who. */
-void lb_league_tell(const struct lb_league *league, struct league_entry entry, uint32_t tier_before,
-                    struct bytes member) {
+static void lb_league_tell(const struct lb_league *league, struct league_entry entry,
+                           uint32_t tier_before, struct bytes member) {
     enum { NUMBERS_MAX = 64 };
     const struct call *call = league->call;
     char text[NUMBERS_MAX + BOARD_MEMBER_MAX];
@@ -190,8 +228,9 @@ void lb_league_tell(const struct lb_league *league, struct league_entry entry, u
                  (struct bytes){.at = text, .size = (size_t)size + member.size});
 }
 
-void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
-                   struct league_entry entry) {
+/* Put the member into the league, or change its entry; there is memory. Clients are told. */
+static void lb_league_put(const struct lb_league *league, const struct lb_league_place *place,
+                          struct league_entry entry) {
     const struct call *call = league->call;
     bool is_there = place->member.is_there;
     struct bytes name = place->member.name;
@@ -217,8 +256,10 @@ static void lb_league_reply_record(const struct lb_league *league,
     lb_write_record(&writer, member.name, member.key, board_rank_of(&room->board, &member));
 }
 
-void lb_league_reply_place(const struct lb_league *league, const struct lb_league_place *place,
-                           bool with_strings) {
+/* Reply the tier, the room and the record of a member, on the board and in the running period: the first
+ * three elements of GET and ADD. */
+static void lb_league_reply_place(const struct lb_league *league,
+                                  const struct lb_league_place *place, bool with_strings) {
     const struct call *call = league->call;
     reply_integer(call->reply, place->entry.tier);
     if (place->is_in_room) {
@@ -394,8 +435,9 @@ static bool lb_league_read_tier(const struct lb_league *league, uint32_t *tier) 
     return true;
 }
 
-bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
-                              const struct lb_league_place *place) {
+/* May it be a member, and is there room for it on the league's board? false: the error was replied. */
+static bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
+                                     const struct lb_league_place *place) {
     struct writing writing = {.call = league->call,
                               .key = league->key,
                               .board = &league->key->board,
@@ -483,6 +525,357 @@ static const struct command lb_league_remove = {
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW access delete",
     .run = lb_league_remove_run,
+};
+
+/* LB.LEAGUE CREATE: the league's board, and the template of its rooms.
+ *
+ *     LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD WEEK ROOM 30 TIERS 10 UP 5 DOWN 5
+ *       the league's words, the options of boards -> weekly, {weekly}:rooms */
+
+/* Can rooms have these options, and be so large? */
+static bool lb_league_create_check(const struct call *call, const struct board_league *league,
+                                   const struct board_options *rooms) {
+    if (rooms->period.unit == PERIOD_NONE) {
+        return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
+                                  bytes_show(call_arg(call, call->request->count - 1)).text);
+    }
+    const char *refusal = lb_league_refusal(call, rooms);
+    if (refusal != NULL) {
+        return call_refuse_format(call, "ERR %s", refusal);
+    }
+    return (league->up <= league->room && league->down <= league->room) ||
+           call_refuse(call, "ERR UP and DOWN are at most ROOM");
+}
+
+static bool lb_league_create_read(const struct call *call, struct board_league *league,
+                                  struct board_options *rooms) {
+    enum { NOT_GIVEN = UINT16_MAX }; /* more than LEAGUE_ROOM_MAX */
+    char reason[SETTING_ERROR_MAX];
+    uint32_t next = LB_LEAGUE_KEY + 1;
+    if (!lb_create_read_begin(call, call_arg(call, LB_LEAGUE_KEY), &next, rooms)) {
+        return false;
+    }
+    rooms->league = (struct board_league){.up = NOT_GIVEN, .down = NOT_GIVEN};
+    bool is_read = setting_options_parse(SETTING_TAKES_LEAGUE, &call->request->args[next],
+                                         call->request->count - next, rooms, NULL, reason);
+    *league = rooms->league;
+    rooms->league = (struct board_league){.room = 0};
+    rooms->guards = board_options_guards(rooms);
+    if (is_read && (league->room == 0 || league->tiers == 0 || league->up == NOT_GIVEN ||
+                    league->down == NOT_GIVEN)) {
+        return call_refuse_reason(call, "a league needs ROOM, TIERS, UP and DOWN");
+    }
+    if (!is_read) {
+        return call_refuse_reason(call, "%s", reason);
+    }
+    if (!setting_options_check(rooms, reason)) {
+        return call_refuse_format(call, "ERR %s", reason);
+    }
+    return lb_league_create_check(call, league, rooms);
+}
+
+/* A name that is free for a board with these options. NULL: the error was replied. */
+static struct registry_key *lb_league_create_board(const struct call *call, struct bytes name,
+                                                   const struct board_options *options) {
+    bool is_new;
+    struct registry_key *key = registry_find_or_create_like(
+        call->registry, call->session->database, name, options, NULL, call->now_ms, &is_new);
+    if (key == NULL) {
+        (void)call_out_of_memory(call);
+    }
+    return key;
+}
+
+static void lb_league_create_boards(const struct call *call, const struct board_league *league,
+                                    const struct board_options *rooms, struct league_names *names) {
+    struct bytes name = call_arg(call, LB_LEAGUE_KEY);
+    struct bytes template = league_template(names);
+    struct board_options options = {
+        .is_created = true,
+        .guards = BOARD_LEAGUE,
+        .league = *league,
+    };
+    league_init_layout(&options.layout);
+    struct registry_key *key = call_find_key(call, name);
+    struct registry_key *other;
+    if (key != NULL) {
+        reply_error(call->reply, "BUSYKEY Target key name already exists.");
+        return;
+    }
+    if (!lb_league_find_key(call, template, &other)) {
+        return;
+    }
+    if (other != NULL) {
+        reply_error(call->reply, "BUSYKEY Target key name already exists: the one of the rooms, "
+                                 "which ends in ':rooms'");
+        return;
+    }
+    key = lb_league_create_board(call, name, &options);
+    if (key == NULL) {
+        return;
+    }
+    if (lb_league_create_board(call, template, rooms) == NULL) {
+        registry_remove(call->registry, key);
+        return;
+    }
+    reply_ok(call->reply);
+}
+
+static void lb_league_create_run(struct call *call) {
+    struct board_options rooms;
+    struct board_league league;
+    struct bytes name = call_arg(call, LB_LEAGUE_KEY);
+    if (!call_check_key(call, name)) {
+        return;
+    }
+    if (!league_is_name(name)) {
+        reply_error_format(call->reply,
+                           "ERR a league's key has at most %d bytes, and braces only around a tag "
+                           "that it shares with its rooms: {eu}:weekly",
+                           (int)REGISTRY_KEY_MAX - LEAGUE_SUFFIX_MAX);
+        return;
+    }
+    struct league_names names;
+    league_names_init(&names, name);
+    if (lb_league_check_access(call, &names) && lb_league_create_read(call, &league, &rooms)) {
+        lb_league_create_boards(call, &league, &rooms, &names);
+    }
+}
+
+static const struct command lb_league_create = {
+    .name = "CREATE",
+    .syntax = "key " LB_LAYOUT_SYNTAX(
+        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD unit=<" BOARD_OPTION_PERIODS
+            ">] " BOARD_OPTION_WHEN
+            "(ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
+            "(DOWN members:integer) [IDLE <STAY | DOWN>] " BOARD_OPTION_ARCHIVES,
+    .reply = "<OK>",
+    .summary = "Make a league, and the empty board whose layout and options its rooms have",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .run = lb_league_create_run,
+};
+
+/* LB.LEAGUE ADD: a result in the room of a member.
+ *
+ *     LB.LEAGUE ADD weekly INCR 120 zoe
+ *       the member's entry -> its tier now -> its room, the open one or a new one
+ *       -> a result there, as by LB.ADD, and the entry of the running period */
+
+struct adding {
+    struct lb_league league;
+    struct lb_league_place place;
+    struct lb_add add;
+    struct bytes member;
+    struct league_entry entry;
+    struct writing writing; /* to the room */
+    struct lb_result result;
+    struct once once;
+};
+
+/* ---- options ---- */
+
+static bool lb_league_add_read_options(const struct call *call, struct adding *adding) {
+    struct lb_add *add = &adding->add;
+    *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
+    if (!lb_add_read_options(call, add)) {
+        return false;
+    }
+    if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
+        return call_refuse_reason(call, "LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
+    }
+    return lb_hset_check(call, &add->hset, 1);
+}
+
+/* ---- the room ---- */
+
+/* The number of a new room behind this one: the next whose name is free. Rooms of another PERIOD, or of a
+ * league that is no more, may be there still; the steps grow, so that it takes 32 at the most. */
+static bool lb_league_add_find_free(struct lb_league *league, struct league_entry *entry) {
+    const struct call *call = league->call;
+    struct registry_key *key;
+    uint64_t number = entry->room + UINT64_C(1);
+    for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
+        entry->room = (uint32_t)number;
+        if (!lb_league_find_key(call, league_room(&league->names, entry->tier, entry->room),
+                                &key)) {
+            return false;
+        }
+        if (key == NULL) {
+            return true;
+        }
+    }
+    return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
+}
+
+/* Are as many in the room as may be? Those who are have this entry, from the cursor on. */
+static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
+                                  struct board_cursor *cursor) {
+    struct board_stored last;
+    board_cursor_skip(cursor, league->options->league.room - 1U);
+    return board_cursor_read(cursor, &last) && last.key == league_key(entry);
+}
+
+/* false: the error was replied. */
+static bool lb_league_add_choose_room(struct adding *adding) {
+    struct lb_league *league = &adding->league;
+    const struct lb_league_place *place = &adding->place;
+    uint32_t tier = place->member.is_there ? place->tier : 1;
+    struct board_cursor cursor;
+    if (place->is_in_room) {
+        adding->entry = place->entry;
+        return true;
+    }
+    adding->entry = lb_league_open_room(league, tier, &cursor);
+    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, &cursor);
+    return is_open || lb_league_add_find_free(league, &adding->entry);
+}
+
+/* false: the error was replied. */
+static bool lb_league_add_begin_room(struct adding *adding) {
+    struct lb_league *league = &adding->league;
+    struct bytes name = league_room(&league->names, adding->entry.tier, adding->entry.room);
+    return keyspace_open(league->call, name) &&
+           writing_begin_in(league->call, name, league->rooms, &adding->writing);
+}
+
+/* ---- the result ---- */
+
+/* In the room, and in the league if its entry there becomes another one. false: the error was replied. */
+static bool lb_league_add_put(struct adding *adding, struct lb_results *results) {
+    struct board_member *member = &adding->place.member;
+    const struct board *board = &adding->league.key->board;
+    bool has_moved = !member->is_there || member->key != league_key(adding->entry);
+    if (has_moved) {
+        results->more = board_growth_size(board, 1) + adding->member.size;
+    }
+    if (!lb_results_prepare(results)) {
+        return false;
+    }
+    lb_results_put(results);
+    if (has_moved) {
+        if (adding->result.place.key != NULL) {
+            /* What had its name may have expired, and have moved the league's members. */
+            board_look_up(board, adding->member, NULL, member);
+        }
+        lb_league_put(&adding->league, &adding->place, adding->entry);
+    }
+    return true;
+}
+
+/* The end of an answer. */
+static void lb_league_add_end_answer(const struct call *call, const struct adding *adding,
+                                     bool came_before) {
+    if (adding->add.with_repeat) {
+        reply_integer(call->reply, came_before);
+    }
+}
+
+static void lb_league_add_answer(const struct adding *adding) {
+    const struct call *call = adding->league.call;
+    const struct board *room = adding->writing.board;
+    struct board_member member;
+    struct lb_writer writer;
+    board_look_up(room, adding->member, NULL, &member);
+    reply_array(call->reply, 4U + adding->add.with_repeat);
+    reply_integer(call->reply, adding->entry.tier);
+    reply_integer(call->reply, adding->entry.room);
+    if (member.is_there) {
+        lb_begin_records(call, room, (struct lb_shape){.with_strings = adding->add.with_strings},
+                         &writer);
+        lb_write_record(&writer, member.name, member.key, board_rank_of(room, &member));
+    } else {
+        reply_null_array(call->reply);
+    }
+    if (adding->place.member.is_there) {
+        reply_integer(call->reply, adding->place.tier_before);
+    } else {
+        reply_null(call->reply);
+    }
+    lb_league_add_end_answer(call, adding, false);
+}
+
+static void lb_league_add_to_room(struct adding *adding) {
+    struct lb_results results = {
+        .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
+    adding->result = (struct lb_result){.writing = &adding->writing};
+    const struct layout *layout = board_layout(adding->writing.board);
+    bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
+                  lb_add_check_at(adding->league.call, layout, &adding->add) &&
+                  lb_league_add_put(adding, &results);
+    lb_results_end(&results);
+    if (is_put) {
+        lb_league_add_answer(adding);
+    }
+    writing_end(&adding->writing, adding->add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
+}
+
+/* ONCE: the result came before, and the member may be where others have put it since, or the league be gone. */
+static void lb_league_add_answer_repeated(const struct call *call, struct adding *adding) {
+    const struct board *board = call_board(call_find_key(call, call_arg(call, LB_LEAGUE_KEY)));
+    bool is_there = board != NULL && board_options_of(board_layout(board))->league.room > 0;
+    if (is_there && (!lb_league_begin(call, &adding->league) ||
+                     !lb_league_look_up(&adding->league, adding->member, &adding->place))) {
+        return;
+    }
+    reply_array(call->reply, 4U + adding->add.with_repeat);
+    if (is_there && adding->place.member.is_there) {
+        lb_league_reply_place(&adding->league, &adding->place, adding->add.with_strings);
+        reply_integer(call->reply, adding->place.entry.tier);
+    } else {
+        reply_null(call->reply);
+        reply_null(call->reply);
+        reply_null_array(call->reply);
+        reply_null(call->reply);
+    }
+    lb_league_add_end_answer(call, adding, true);
+}
+
+/* false: the command is answered. */
+static bool lb_league_add_is_new(const struct call *call, struct adding *adding) {
+    struct lb_add *add = &adding->add;
+    if (add->once_id.at == NULL) {
+        return true;
+    }
+    enum once_status status =
+        once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
+    add->once = status == ONCE_NEW ? &adding->once : NULL;
+    if (status == ONCE_REPEATED) {
+        lb_league_add_answer_repeated(call, adding);
+    }
+    return status == ONCE_NEW;
+}
+
+static void lb_league_add_run(struct call *call) {
+    struct adding adding;
+    if (!lb_league_add_read_options(call, &adding)) {
+        return;
+    }
+    adding.member = call_arg(call, call->request->count - 1);
+    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(call, &adding) ||
+        !lb_league_begin(call, &adding.league) || !lb_league_check_writing(&adding.league)) {
+        return;
+    }
+    if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&
+        lb_league_check_newcomer(&adding.league, adding.member, &adding.place) &&
+        lb_league_add_choose_room(&adding) && lb_league_add_begin_room(&adding)) {
+        lb_league_add_to_room(&adding);
+    }
+}
+
+static const struct command lb_league_add = {
+    .name = "ADD",
+    .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
+              "| KEEPTIME] [TAG tag value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
+              " [STRINGS] field... member",
+    .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
+    .bindings = lb_add_bindings,
+    .reply = "@LeaguePlaced",
+    .summary = "Write a member's result in its room; the first one of a period puts it into the "
+               "open room of its tier; tier, room, record and the tier before",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
+    .run = lb_league_add_run,
 };
 
 const struct command command_lb_league = {

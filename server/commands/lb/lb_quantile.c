@@ -32,20 +32,15 @@ static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint
     return true;
 }
 
-/* filter: of the group of `count` members whose quantile it is; NULL: the board's. */
-static void lb_quantile_write(const struct board *board, const struct lb_filter *filter,
-                              uint32_t count, uint64_t q, struct lb_writer *writer,
-                              struct lb_group *group) {
+/* The place of quantile q among `count` members. */
+static uint32_t lb_quantile_place(uint32_t count, uint64_t q) {
     /* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
     uint64_t high = q / Q_UNIT * count;
     uint64_t low = q % Q_UNIT * count;
     uint64_t rest = high % Q_UNIT * Q_UNIT + low;
     const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
     uint32_t from_worst = (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
-    uint32_t shown_rank = count - (from_worst > 0 ? from_worst : 1);
-    uint32_t rank = filter != NULL ? lb_filter_at(filter, shown_rank) : shown_rank;
-    struct board_stored entry = board_at(board, rank);
-    lb_group_add_stored(writer, group, entry.member, entry.key, rank, shown_rank);
+    return count - (from_worst > 0 ? from_worst : 1);
 }
 
 struct quantiles {
@@ -91,6 +86,8 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
                               const struct board *board, const struct lb_filter *filter) {
     struct lb_writer writer;
     struct lb_group group;
+    uint32_t places[BOARD_AT_MAX], ranks[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
     uint32_t count = filter != NULL ? lb_filter_count(filter) : board_count(board);
     if (count == 0) {
         lb_reply_nils(call, quantiles->q.count);
@@ -99,11 +96,19 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
     lb_begin_records(call, board, quantiles->shape, &writer);
     group.count = 0;
     reply_array(call->reply, quantiles->q.count);
-    for (uint32_t i = 0; i < quantiles->q.count && !reply_is_lost(call->reply); i++) {
-        uint64_t q = 0;
-        bool is_parsed = lb_quantile_parse_q(call, quantiles->q.at[i], &q);
-        CHECK(is_parsed);
-        lb_quantile_write(board, filter, count, q, &writer, &group);
+    for (uint32_t i = 0, size; i < quantiles->q.count && !reply_is_lost(call->reply); i += size) {
+        size = quantiles->q.count - i < BOARD_AT_MAX ? quantiles->q.count - i : BOARD_AT_MAX;
+        for (uint32_t j = 0; j < size; j++) {
+            uint64_t q = 0;
+            bool is_parsed = lb_quantile_parse_q(call, quantiles->q.at[i + j], &q);
+            CHECK(is_parsed);
+            places[j] = lb_quantile_place(count, q);
+        }
+        lb_filter_at_many(board, filter, places, size, ranks, entries);
+        for (uint32_t j = 0; j < size; j++) {
+            lb_group_add_stored(&writer, &group, entries[j].member, entries[j].key, ranks[j],
+                                places[j]);
+        }
     }
     lb_group_write(&writer, &group);
 }
@@ -123,6 +128,7 @@ static void lb_quantile_run(struct call *call) {
     } else if (quantiles.filter.count == 0) {
         lb_quantile_reply(call, &quantiles, board, NULL);
     } else if (lb_filter_begin(call, board, &quantiles.filter, &filter)) {
+        tag_filter_expect(filter.group, quantiles.q.count);
         lb_quantile_reply(call, &quantiles, board, &filter);
         lb_filter_end(&filter);
     }
@@ -187,21 +193,38 @@ static bool lb_quantile_check_edges(const struct call *call, const struct edges 
     return true;
 }
 
-/* Members with a score of edge or more. filter: NULL without WHERE. */
+/* Members whose key is above one or (is_equal) not below it. Of two such ends one is the same for all edges. */
+struct edge_end {
+    bool is_known;
+    uint64_t key;
+    uint32_t count;
+};
+
+static uint32_t lb_quantile_count_to(const struct board *board, const struct lb_filter *filter,
+                                     uint64_t key, bool is_equal, struct edge_end *end) {
+    if (!end->is_known || end->key != key) {
+        uint32_t count = is_equal ? board_count_from(board, key) : board_count_above(board, key);
+        end->count = filter != NULL ? lb_filter_rank(filter, count) : count;
+        end->key = key;
+        end->is_known = true;
+    }
+    return end->count;
+}
+
+/* Members with a score of edge or more. filter: NULL without WHERE. ends: the last ones. */
 static uint32_t lb_quantile_count_at_or_above(const struct call *call, const struct board *board,
-                                              const struct lb_filter *filter, struct decimal edge) {
-    const struct layout *layout = board_layout(board);
+                                              const struct lb_filter *filter, struct decimal edge,
+                                              struct edge_end ends[2]) {
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
     uint64_t lowest_key;
     uint64_t highest_key;
-    if (!layout_key_range(layout, lower, upper, call->now_us, &lowest_key, &highest_key)) {
+    if (!layout_key_range(board_layout(board), lower, upper, call->now_us, &lowest_key,
+                          &highest_key)) {
         return 0;
     }
-    uint32_t end = board_count_from(board, lowest_key);
-    uint32_t first = board_count_above(board, highest_key);
-    return filter != NULL ? lb_filter_rank(filter, end) - lb_filter_rank(filter, first)
-                          : end - first;
+    return lb_quantile_count_to(board, filter, lowest_key, true, &ends[0]) -
+           lb_quantile_count_to(board, filter, highest_key, false, &ends[1]);
 }
 
 /* board may be NULL, and so may filter: without WHERE. */
@@ -211,13 +234,14 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
     uint32_t left = filter != NULL  ? lb_filter_count(filter)
                     : board != NULL ? board_count(board)
                                     : 0;
+    struct edge_end ends[2] = {{.is_known = false}};
     reply_array(call->reply, edges->at.count + 1);
     for (uint32_t i = 0; i < edges->at.count && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, edges->at.at[i], &edge);
         CHECK(is_parsed);
         uint32_t above =
-            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge) : 0;
+            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge, ends) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }
@@ -238,6 +262,7 @@ static void lb_hist_run(struct call *call) {
     if (edges.filter.count == 0 || board == NULL) {
         lb_quantile_reply_edges(call, &edges, lead, board, NULL);
     } else if (lb_filter_begin(call, board, &edges.filter, &filter)) {
+        tag_filter_expect(filter.group, edges.at.count);
         lb_quantile_reply_edges(call, &edges, lead, board, &filter);
         lb_filter_end(&filter);
     }

@@ -258,8 +258,10 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
         call_out_of_memory(call);
     } else {
         if (is_in) {
-            span = lb_range_window(lb_filter_count(&filter), lb_filter_rank(&filter, rank),
-                                   around->count);
+            filter.near_rank = rank;
+            filter.near = lb_filter_rank(&filter, rank);
+            filter.has_near = true;
+            span = lb_range_window(lb_filter_count(&filter), filter.near, around->count);
         }
         lb_reply_filter_span(call, &filter, span, true, around->shape);
     }

@@ -312,28 +312,12 @@ void lb_reply_span(const struct call *call, const struct board *board, struct zs
 
 /* ---- inside a group ---- */
 
-/* The entries are read many at a time: they lie apart. rank: of the first, then of the last one. */
-static void lb_record_write_filtered(struct lb_writer *writer, struct lb_group *group,
-                                     unsigned count, uint32_t inside_rank, bool is_best_first,
-                                     uint32_t *rank) {
-    uint32_t ranks[BOARD_AT_MAX];
-    struct board_stored entries[BOARD_AT_MAX];
-    for (unsigned i = 0; i < count; i++) {
-        *rank = i > 0 ? lb_filter_step(writer->filter, *rank, is_best_first) : *rank;
-        ranks[i] = *rank;
-    }
-    board_at_many(writer->board, ranks, count, entries);
-    for (unsigned i = 0; i < count; i++) {
-        lb_group_add_stored(writer, group, entries[i].member, entries[i].key, ranks[i],
-                            lb_record_shown_rank(writer, entries[i].key, inside_rank));
-        inside_rank = is_best_first ? inside_rank + 1 : inside_rank - 1;
-    }
-}
-
 void lb_reply_filter_span(const struct call *call, const struct lb_filter *filter,
                           struct zset_span span, bool is_best_first, struct lb_shape shape) {
     struct lb_writer writer;
     struct lb_group group;
+    uint32_t ranks[BOARD_AT_MAX];
+    struct board_stored entries[BOARD_AT_MAX];
     reply_array(call->reply, span.count);
     if (span.count == 0) {
         return;
@@ -342,15 +326,20 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     lb_begin_records(call, filter->board, shape, &writer);
     writer.filter = filter;
     writer.filter_count = shape.with_percent ? lb_filter_count(filter) : 0;
-    uint32_t rank = lb_filter_at(filter, zset_part(span, is_best_first, 0, 1).rank);
-    for (uint32_t done = 0; done < span.count && !reply_is_lost(call->reply);) {
-        uint32_t left = span.count - done;
-        unsigned count = left < BOARD_AT_MAX ? left : BOARD_AT_MAX;
-        rank = done > 0 ? lb_filter_step(filter, rank, is_best_first) : rank;
-        lb_record_write_filtered(&writer, &group, count,
-                                 zset_part(span, is_best_first, done, 1).rank, is_best_first,
-                                 &rank);
-        done += count;
+    uint32_t inside = zset_part(span, is_best_first, 0, 1).rank, step = is_best_first ? 1U : 0U - 1;
+    uint32_t rank = lb_filter_at(filter, inside), count;
+    for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer.reply); left -= count) {
+        /* The entries are read many at a time: they lie apart. */
+        count = left < BOARD_AT_MAX ? left : BOARD_AT_MAX;
+        uint32_t found =
+            tag_group_read(filter->board, filter->group, rank, is_best_first, ranks, count);
+        CHECK(found == count);
+        board_at_many(filter->board, ranks, count, entries);
+        for (uint32_t i = 0; i < count; i++, inside += step) {
+            lb_group_add_stored(&writer, &group, entries[i].member, entries[i].key, ranks[i],
+                                lb_record_shown_rank(&writer, entries[i].key, inside));
+        }
+        rank = ranks[count - 1] + step;
     }
     lb_group_write(&writer, &group);
 }

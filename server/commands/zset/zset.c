@@ -2,6 +2,11 @@
  * board's own order. Replies are in zset_reply.c. */
 #include "server/commands/zset/zset.h"
 
+#include "server/commands/scanning.h"
+#include "server/commands/window.h"
+#include "server/commands/writing.h"
+#include "skiplist/lookup.h"
+
 static struct zset_span zset_empty_span(struct zset_span span) {
     return (struct zset_span){.rank = span.rank, .count = 0};
 }
@@ -102,3 +107,429 @@ void zset_reply_no_lex(const struct call *call, const char *what) {
                        "ERR %s is not supported: equal scores are ordered by time, never by name",
                        what);
 }
+
+/* ZSCORE ZMSCORE ZCARD ZCOUNT, ZRANK ZREVRANK: scores and places by member, and member counts. */
+
+/* A member's score, or nil. board may be NULL. */
+static void zset_score_reply_score_of(const struct call *call, const struct board *board,
+                                      struct bytes member, const struct lookup *ahead) {
+    struct board_member found;
+    if (zset_look_up_ahead(board, member, ahead, &found)) {
+        zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), found.key, 0));
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void zscore_run(struct call *call) {
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    zset_score_reply_score_of(call, board, call_arg(call, 2), call->ahead);
+}
+
+const struct command command_zscore = {
+    .name = "ZSCORE",
+    .syntax = "key member",
+    .reply = "n?",
+    .summary = "A member's score, exactly as it was given",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .member_arg = 2,
+    .run = zscore_run,
+};
+
+static void zset_score_reply_group(const struct call *call, const struct board *board,
+                                   const struct bytes *names, unsigned count) {
+    struct lookup ahead[LOOKUP_GROUP];
+    lookup_members(board, names, 1, count, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        zset_score_reply_score_of(call, board, names[i], &ahead[i]);
+    }
+}
+
+static void zmscore_run(struct call *call) {
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    const struct bytes *names = &call->request->args[2];
+    uint32_t count = call->request->count - 2;
+    bool is_grouped = board != NULL && count >= LOOKUP_OWN_MIN;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply);) {
+        unsigned group_size = is_grouped ? lookup_group_size(count, i) : 1;
+        if (is_grouped) {
+            zset_score_reply_group(call, board, &names[i], group_size);
+        } else {
+            zset_score_reply_score_of(call, board, names[i], call->ahead);
+        }
+        i += group_size;
+    }
+}
+
+const struct command command_zmscore = {
+    .name = "ZMSCORE",
+    .syntax = "key member...",
+    .reply = "[n?]",
+    .summary = "The scores of several members, in the order they are asked for",
+    .complexity = "O(m) in the members asked for",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .member_arg = 2,
+    .member_step = 1,
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0, "requested member",
+                 "several commands of a thousand each"),
+    .run = zmscore_run,
+};
+
+static void zcard_run(struct call *call) {
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    reply_integer(call->reply, board != NULL ? board_count(board) : 0);
+}
+
+const struct command command_zcard = {
+    .name = "ZCARD",
+    .syntax = "key",
+    .reply = "i",
+    .summary = "How many members a board has",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
+    .run = zcard_run,
+};
+
+static void zcount_run(struct call *call) {
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct zset_span span;
+    if (zset_span_of_scores(call, call_board(key), call_arg(call, 2), call_arg(call, 3), &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
+        reply_integer(call->reply, span.count);
+    }
+}
+
+const struct command command_zcount = {
+    .name = "ZCOUNT",
+    .syntax = "key min:double max:double",
+    .reply = "i",
+    .summary = "How many members have a score between two limits",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .run = zcount_run,
+};
+
+static void rank_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
+    bool with_score = call->request->count == 4;
+    if (call->request->count > 4) {
+        call_refuse_arity(call);
+        return;
+    }
+    if (with_score && !call_arg_is(call, 3, "WITHSCORE")) {
+        call_syntax_error(call);
+        return;
+    }
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    struct board_member member;
+    if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
+        if (with_score) {
+            reply_null_array(call->reply);
+        } else {
+            reply_null(call->reply);
+        }
+        return;
+    }
+    if (with_score) {
+        reply_array(call->reply, 2);
+    }
+    reply_integer(call->reply, zset_place(board, is_reverse, board_rank_of(board, &member)));
+    if (with_score) {
+        zset_reply_score(call, zset_lead(board),
+                         layout_ordinal(board_layout(board), member.key, 0));
+    }
+}
+
+#define RANK_ENTRY(word, what, ...)                                                                \
+    {                                                                                              \
+        .name = word, .syntax = "key member [WITHSCORE]",                                          \
+        .reply = "i?|WITHSCORE=[rank:i score:n]?", .summary = what,                                \
+        .complexity = "O(log n) in the members of the board",                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .member_arg = 2,                                     \
+        .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \
+    }
+
+const struct command command_zrank =
+    RANK_ENTRY("ZRANK", "A member's place, counted from 0 at the lowest score", false);
+const struct command command_zrevrank =
+    RANK_ENTRY("ZREVRANK", "A member's place, counted from 0 at the highest score", true);
+
+/* ZSCAN: all members of a board, in steps. A member that stays on the board during the whole scan
+ * is returned at least once, whatever else changes. */
+
+struct zscan {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    const struct board *board;
+    int64_t now_us;
+};
+
+static bool zset_scan_refuse_novalues(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    (void)target;
+    return call_refuse(call, "ERR NOVALUES option can only be used in HSCAN");
+}
+
+static const struct binding zscan_bindings[] = {
+    SCANNING_OPTIONS,
+    {"NOVALUES", .read = zset_scan_refuse_novalues},
+    {0},
+};
+
+/* Scores are bulk strings here, in RESP3, too. */
+static void zset_scan_visit(void *context, const struct board_stored *entry) {
+    struct zscan *scan = context;
+    struct scanning *scanning = &scan->scanning;
+    char room[NAME_TEXT_ROOM];
+    struct bytes member = name_text(entry->member, room);
+    if (!scanning_takes(scanning, member)) {
+        return;
+    }
+    const struct layout_field *lead = zset_lead(scan->board);
+    uint64_t ordinal = layout_ordinal(board_layout(scan->board), entry->key, 0);
+    char text[DECIMAL_TEXT_MAX];
+    size_t size =
+        decimal_print(text, layout_field_decimal_at(lead, ordinal, scan->now_us), lead->scale);
+    reply_bulk(&scanning->found, member);
+    reply_bulk(&scanning->found, (struct bytes){.at = text, .size = size});
+    scanning->found_count += 2;
+}
+
+/* As many members as Redis keeps in a listpack by default, if they are short. */
+enum { SMALL_COUNT = 128, SMALL_SIZE = 16384 };
+
+/* A small board comes at once, in ZRANGE's order, as in Redis. false: it is not small. */
+static bool zset_scan_visit_small(struct zscan *scan) {
+    struct board_stored entries[SMALL_COUNT];
+    struct board_cursor cursor;
+    uint32_t count = board_count(scan->board);
+    size_t size = 0;
+    if (count > SMALL_COUNT) {
+        return false;
+    }
+    board_cursor_seek(scan->board, 0, &cursor);
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_read = board_cursor_read(&cursor, &entries[i]);
+        CHECK(is_read);
+        size += name_size(entries[i].member);
+        board_cursor_next(&cursor);
+    }
+    bool is_best_first = zset_lead(scan->board)->is_ascending;
+    for (uint32_t i = 0; i < count && size <= SMALL_SIZE; i++) {
+        zset_scan_visit(scan, &entries[is_best_first ? i : count - 1 - i]);
+    }
+    return size <= SMALL_SIZE;
+}
+
+static void zscan_run(struct call *call) {
+    struct glob glob;
+    struct zscan scan;
+    uint64_t cursor;
+    scan.now_us = call->now_us;
+    scanning_begin(&scan.scanning, call, &glob);
+    if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
+        !call_find_board(call, call_arg(call, 1), &scan.board) ||
+        (scan.board != NULL && !syntax_read(call, &scan))) {
+        return;
+    }
+    struct scan_limits limits = scanning_limits(&scan.scanning);
+    if (scan.board == NULL || (cursor == 0 && zset_scan_visit_small(&scan))) {
+        cursor = 0;
+    } else {
+        cursor = board_scan(scan.board, cursor, &limits, zset_scan_visit, &scan);
+    }
+    scanning_end(&scan.scanning, call, cursor);
+}
+
+const struct command command_zscan = {
+    .name = "ZSCAN",
+    .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
+    .hidden_syntax = "[NOVALUES]",
+    .bindings = zscan_bindings,
+    .reply = "[cursor:s members:[member:s score:s ...]]",
+    .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
+               "a board of up to 128 comes at once",
+    .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
+    .flags = COMMAND_READ,
+    .run = zscan_run,
+};
+
+/* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
+
+__attribute__((always_inline)) static inline bool zset_remove_take(const struct call *call,
+                                                                   struct registry_key *key,
+                                                                   struct bytes name,
+                                                                   const struct lookup *ahead) {
+    struct board_member member;
+    if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
+        return false;
+    }
+    registry_board_take(call->registry, key, &member);
+    return true;
+}
+
+static uint32_t zset_remove_take_group(const struct call *call, struct registry_key *key,
+                                       const struct bytes *names, unsigned count) {
+    struct lookup ahead[LOOKUP_GROUP];
+    uint32_t taken_count = 0;
+    lookup_members_to_take(&key->board, names, 1, count, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        taken_count += zset_remove_take(call, key, names[i], &ahead[i]);
+    }
+    return taken_count;
+}
+
+/* Not inlined: the common case, a single member, needs no stack space for a group. */
+__attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call *call,
+                                                               struct registry_key *key) {
+    const struct bytes *names = &call->request->args[2];
+    uint32_t count = call->request->count - 2;
+    uint32_t taken_count = 0;
+    if (count < LOOKUP_OWN_MIN) {
+        for (uint32_t i = 0; i < count; i++) {
+            taken_count += zset_remove_take(call, key, names[i], call->ahead);
+        }
+        return taken_count;
+    }
+    for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
+        taken_count += zset_remove_take_group(call, key, &names[i], lookup_group_size(count, i));
+    }
+    return taken_count;
+}
+
+/* Members times boards that one command looks at. */
+enum { WINDOW_REMOVALS_MAX = 25000 };
+
+/* WINDOW: off the board and off its shares. */
+static void zset_remove_from_window(const struct call *call, struct registry_key *key) {
+    int64_t removed_count = 0;
+    struct window_shares shares;
+    if (!window_check_host(call)) {
+        return;
+    }
+    window_find_shares(call->registry, key, call->now_ms, &shares);
+    uint32_t members_max = WINDOW_REMOVALS_MAX / (1 + shares.count);
+    if (call->request->count - 2 > members_max) {
+        (void)call_refuse_format(call,
+                                 "ERR too many members: at most %u at a time are removed from a "
+                                 "board with a WINDOW and the boards of its %u periods",
+                                 (unsigned)members_max, (unsigned)shares.count);
+        return;
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        removed_count += window_take(call->registry, key, &shares, call_arg(call, i)) > 0;
+    }
+    window_end_take(call->server, &shares);
+    if (shares.is_board_changed) {
+        zset_end_removal(call, key, "zrem");
+    }
+    reply_integer(call->reply, removed_count);
+}
+
+/* WINDOW: a member is looked up in each period. */
+static uint64_t zset_remove_count(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    bool has_window = key != NULL && key->kind == REGISTRY_BOARD;
+    return cost_count_members(view) *
+           (1 + (has_window ? (uint64_t)registry_options(key)->window.count : 0));
+}
+
+static void zrem_run(struct call *call) {
+    struct registry_key *key;
+    int64_t removed_count = 0;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
+        return;
+    }
+    const struct board_options *options = key != NULL ? registry_options(key) : NULL;
+    if (options != NULL && writing_refuses(call, options, BOARD_WRITE_MEMBERS)) {
+        return;
+    }
+    if (options != NULL && options->window.count > 0) {
+        zset_remove_from_window(call, key);
+        return;
+    }
+    if (key != NULL) {
+        removed_count = call->request->count == 3
+                            ? zset_remove_take(call, key, call_arg(call, 2), call->ahead)
+                            : zset_remove_take_all(call, key);
+        if (removed_count > 0) {
+            registry_tell_members(call->registry, key);
+            zset_end_removal(call, key, "zrem");
+        }
+    }
+    reply_integer(call->reply, removed_count);
+}
+
+const struct command command_zrem = {
+    .name = "ZREM",
+    .syntax = "key member...",
+    .reply = "i",
+    .summary = "Remove members from a board",
+    .complexity = "O(m * log n) for m of the board's n members",
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW delete",
+    .member_arg = 2,
+    .member_step = 1,
+    .cost = COST(COMMAND_BY_ARGUMENTS, zset_remove_count, 350, 0, "member named",
+                 "several commands of a thousand each; "
+                 "`ZREMRANGEBYRANK` removes whole ranges at once"),
+    .run = zrem_run,
+};
+
+static void zset_remove_remove_span(const struct call *call, struct registry_key *key,
+                                    struct zset_span span, const char *event) {
+    if (key != NULL && writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE)) {
+        return;
+    }
+    if (key != NULL) {
+        zset_remove_span(call, key, span, event);
+    }
+    reply_integer(call->reply, span.count);
+}
+
+static void zremrangebyrank_run(struct call *call) {
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    const struct board *board = call_board(key);
+    bool is_best_first = board != NULL && zset_is_best_first(board, false);
+    struct zset_span span;
+    if (zset_span_of_places(call, board, 0, is_best_first, 2, &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
+        zset_remove_remove_span(call, key, span, "zremrangebyrank");
+    }
+}
+
+static void zremrangebyscore_run(struct call *call) {
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct zset_span span;
+    if (zset_span_of_scores(call, call_board(key), call_arg(call, 2), call_arg(call, 3), &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
+        zset_remove_remove_span(call, key, span, "zremrangebyscore");
+    }
+}
+
+#define SPAN_ENTRY(word, arguments, what, handler)                                                 \
+    {                                                                                              \
+        .name = (word), .syntax = (arguments), .reply = "i",                                       \
+        .summary = "Remove the members " what,                                                     \
+        .complexity = "O(log n); the members' memory is freed in steps afterwards",                \
+        .flags = COMMAND_WRITE, .key_access = "RW delete", .run = (handler)                        \
+    }
+
+const struct command command_zremrangebyrank = SPAN_ENTRY(
+    "ZREMRANGEBYRANK", "key start:integer stop:integer",
+    "in a range of places from a board, counted from the lowest score", zremrangebyrank_run);
+const struct command command_zremrangebyscore =
+    SPAN_ENTRY("ZREMRANGEBYSCORE", "key min:double max:double",
+               "with a score between two limits from a board", zremrangebyscore_run);

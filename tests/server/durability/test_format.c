@@ -155,7 +155,7 @@ static int by_text(const void *a, const void *b) {
 }
 
 static void print_hash(FILE *out, const struct registry_key *key) {
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     struct hash_pair pair;
     char *texts[KEYS_MAX];
     size_t count = 0, size;

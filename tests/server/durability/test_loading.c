@@ -526,7 +526,8 @@ static void assert_field(struct base *base, const char *name, const char *field,
     struct bytes value;
     assert_non_null(key);
     assert_int_equal(key->kind, REGISTRY_HASH);
-    assert_int_equal(hash_find(&key->hash, bytes_from_text(field), &value), expected != NULL);
+    assert_int_equal(hash_find(registry_hash(key), bytes_from_text(field), &value),
+                     expected != NULL);
     if (expected != NULL) {
         assert_true(bytes_equal(value, bytes_from_text(expected)));
     }

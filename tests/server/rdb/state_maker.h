@@ -19,11 +19,11 @@ static inline void compare_state_key(void *context, const struct registry_key *k
         registry_peek(comparison->b, key->database, registry_name(key), INT64_MIN);
     assert_non_null(other);
     assert_int_equal(registry_expiry(comparison->a, key), registry_expiry(comparison->b, other));
-    assert_int_equal(hash_count(&key->hash), hash_count(&other->hash));
-    struct hash_cursor cursor = hash_begin(&key->hash);
+    assert_int_equal(hash_count(registry_hash(key)), hash_count(registry_hash(other)));
+    struct hash_cursor cursor = hash_begin(registry_hash(key));
     for (struct hash_pair pair; hash_next(&cursor, &pair);) {
         struct bytes value;
-        assert_true(hash_find(&other->hash, pair.field, &value));
+        assert_true(hash_find(registry_hash(other), pair.field, &value));
         assert_true(bytes_equal(value, pair.value));
     }
 }
@@ -46,7 +46,7 @@ static inline void put_order(struct registry *registry, const char *name, const 
     struct registry_key *key = registry_hash_find_or_create(
         registry, RDB_STATE_ORDERS, bytes_from_text(name), INT64_MIN, &is_new);
     assert_true(key != NULL && is_new);
-    assert_int_equal(registry_hash_put(registry, key, args, 3, &added_count), HASH_OK);
+    assert_int_equal(registry_hash_put(registry, &key, args, 3, &added_count), HASH_OK);
     registry_tell_members(registry, key);
 }
 

@@ -70,7 +70,7 @@ static void put_odd_hash(struct workload *workload) {
     struct registry_key *key =
         registry_hash_find_or_create(workload->registry, 3, pair[1], workload->now_ms, &is_new);
     if (key != NULL && key->kind == REGISTRY_HASH) {
-        assert_int_equal(registry_hash_put(workload->registry, key, pair, 1, &added), HASH_OK);
+        assert_int_equal(registry_hash_put(workload->registry, &key, pair, 1, &added), HASH_OK);
     }
 }
 
@@ -303,7 +303,7 @@ TEST(what_others_write_is_read) {
     const struct registry_key *key =
         registry_peek(registry, 2, BYTES("\xc3\xa4\xf0\x9f\x98\x80/"), 0);
     assert_non_null(key);
-    assert_true(hash_find(&key->hash, BYTES("a\tb"), &value));
+    assert_true(hash_find(registry_hash(key), BYTES("a\tb"), &value));
     assert_true(bytes_equal(value, BYTES("-1.5")));
     registry_destroy(registry);
 }

@@ -591,7 +591,7 @@ REGISTRY_TEST_OF(an_effect_of_another_kind_is_impossible, create_registry) {
         test_row("%zu", i);
         assert_impossible(registry, refused[i]);
     }
-    assert_int_equal(hash_count(&registry_find(registry, 0, name, 0)->hash), 1);
+    assert_int_equal(hash_count(registry_hash(registry_find(registry, 0, name, 0))), 1);
     assert_int_equal(effect_apply(registry, of_any, 3, &applied), EFFECT_OK);
     assert_int_equal(registry_count(registry, 0), 1);
 }

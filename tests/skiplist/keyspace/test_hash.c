@@ -54,7 +54,7 @@ static void twin_remove(struct twin *twin, uint32_t number) {
     uint32_t index = twin->place[number] - 1;
     twin->place[number] = 0;
     twin->count--;
-    if (twin->hash.is_large) {
+    if (hash_is_large(&twin->hash)) {
         twin->fields[index] = twin->fields[twin->count];
     } else {
         memmove(&twin->fields[index], &twin->fields[index + 1],
@@ -141,12 +141,12 @@ static void remove_one(struct twin *twin, uint32_t fields) {
     char text[16];
     uint32_t number = below(twin, fields);
     bool is_there = twin->place[number] != 0;
-    bool is_large = twin->hash.is_large;
+    bool is_large = hash_is_large(&twin->hash);
     if (is_there) {
         twin_remove(twin, number);
     }
     assert_int_equal(hash_remove(&twin->hash, field_text(number, text)), is_there);
-    assert_int_equal(twin->hash.is_large, is_large);
+    assert_int_equal(hash_is_large(&twin->hash), is_large);
 }
 
 /* In steps that free about as much as they may. */
@@ -164,8 +164,8 @@ static void free_all(struct hash *hash) {
             break;
         }
     }
-    struct hash none = {.count = 0};
-    assert_memory_equal(hash, &none, sizeof none);
+    struct hash none = {.short_size = 0};
+    assert_memory_equal(hash, &none, HASH_HEAD_SIZE);
 }
 
 /* Begin anew, as a key does that has lost its last field. */
@@ -177,7 +177,7 @@ static void start_over(struct twin *twin) {
 }
 
 static void copy_and_compare(struct twin *twin) {
-    struct hash copy = {.count = 0};
+    struct hash copy = {.short_size = 0};
     size_t used_before = memory_used();
     bool is_copied = hash_copy(&twin->hash, &copy);
     memory_fail_at(0);
@@ -217,8 +217,8 @@ static void run(const char *name, uint32_t fields, uint32_t count_max, int steps
             copy_and_compare(&twin);
         }
         memory_fail_at(0);
-        large += twin.hash.is_large;
-        packed += !twin.hash.is_large && twin.count > 0;
+        large += hash_is_large(&twin.hash);
+        packed += !hash_is_large(&twin.hash) && twin.count > 0;
         if (i % compare_every == 0) {
             assert_same(&twin, &twin.hash);
         }
@@ -245,7 +245,7 @@ TEST(a_failed_allocation_changes_nothing) {
 }
 
 TEST(an_entry_that_is_too_long_changes_nothing) {
-    struct hash hash = {.count = 0};
+    struct hash hash = {.short_size = 0};
     struct bytes args[] = {BYTES("a"), BYTES("1"), BYTES("b"), BYTES("2")};
     uint32_t added_count;
     args[3].size = (size_t)HASH_TEXT_MAX + 1;
@@ -253,19 +253,41 @@ TEST(an_entry_that_is_too_long_changes_nothing) {
     assert_int_equal(hash_count(&hash), 0);
 }
 
-TEST(three_short_fields_are_one_small_piece_of_memory) {
-    struct hash hash = {.count = 0};
-    const struct bytes args[] = {BYTES("name"),   BYTES("player-00001"),
-                                 BYTES("avatar"), BYTES("https://cdn.example.com/a/0123456789abcd"),
-                                 BYTES("tier"),   BYTES("gold")};
+TEST(three_short_fields_are_where_their_owner_puts_them) {
+    enum { SIZE = HASH_HEAD_SIZE + 3 * 2 + 4 + 4 + 4 + 2 + 7 + 2 };
+    union {
+        struct hash hash;
+        char room[SIZE];
+    } own = {.hash = {.short_size = 0}};
+    struct hash moved = {.short_size = 0};
+    const struct bytes args[] = {BYTES("name"), BYTES("anna"),    BYTES("rank"),
+                                 BYTES("12"),   BYTES("country"), BYTES("de")};
     uint32_t added_count;
+    size_t wanted;
     uint64_t live_before = memory_live_count();
-    assert_int_equal(hash_put(&hash, SEED, args, 3, &added_count), HASH_OK);
+    assert_int_equal(hash_put_within(&own.hash, SIZE - 1, SEED, args, 3, &added_count, &wanted),
+                     HASH_NO_ROOM);
+    assert_int_equal(wanted, SIZE);
+    assert_int_equal(hash_count(&own.hash), 0);
+    assert_int_equal(hash_put_within(&own.hash, SIZE, SEED, args, 3, &added_count, &wanted),
+                     HASH_OK);
     assert_int_equal(added_count, 3);
-    assert_int_equal(memory_live_count(), live_before + 1);
-    assert_int_equal(hash.packed_size, 4 + 12 + 6 + 40 + 4 + 4 + 3 * 2);
-    free_all(&hash);
+    assert_int_equal(hash_size(&own.hash), SIZE);
+    assert_int_equal(hash_memory_size(&own.hash), 0);
     assert_int_equal(memory_live_count(), live_before);
+    assert_null(hash_check(&own.hash));
+    /* Without so much room it is a piece of memory, and short again where there is room. */
+    assert_int_equal(hash_put(&moved, SEED, args, 3, &added_count), HASH_OK);
+    assert_int_equal(memory_live_count(), live_before + 1);
+    assert_int_equal(hash_size(&moved), HASH_SIZE_MIN);
+    assert_int_equal(hash_moved_size(&moved), SIZE);
+    memset(own.room, 0, sizeof own.room);
+    hash_move(&moved, &own.hash, SIZE);
+    assert_int_equal(memory_live_count(), live_before);
+    assert_int_equal(hash_count(&moved), 0);
+    assert_int_equal(hash_count(&own.hash), 3);
+    assert_int_equal(hash_size(&own.hash), SIZE);
+    assert_null(hash_check(&own.hash));
 }
 
 /* ---- scans ---- */
@@ -354,7 +376,7 @@ TEST(a_put_of_some_fields_does_not_pay_for_a_whole_rehash) {
     enum { ALL = 120000 };
 #endif
     enum { PUT = 20, GROWTH_MAX = 128 * 1024 };
-    struct hash hash = {.count = 0};
+    struct hash hash = {.short_size = 0};
     for (uint32_t i = 0; i < ALL; i += PUT) {
         char texts[PUT][16];
         struct bytes args[2 * PUT];

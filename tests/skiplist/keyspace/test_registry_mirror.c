@@ -63,7 +63,7 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
         assert_int_equal(board_options_equal(registry_options(copies[1]), options), !is_archive);
         assert_same_boards(&copies[0]->board, &copies[1]->board);
     } else {
-        assert_same_hashes(&copies[0]->hash, &copies[1]->hash);
+        assert_same_hashes(registry_hash(copies[0]), registry_hash(copies[1]));
     }
     registry_remove(registry, copies[0]);
     registry_remove(registry, copies[1]);

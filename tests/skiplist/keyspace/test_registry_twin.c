@@ -211,8 +211,8 @@ static struct registry_key *twin_check(struct twin *twin, uint32_t database, con
     if (key->kind == REGISTRY_HASH) {
         struct bytes value;
         assert_string_equal(registry_kind_name(twin->registry, found), "hash");
-        assert_int_equal(hash_count(&found->hash), key->count);
-        assert_true(hash_find(&found->hash, BYTES("f0"), &value));
+        assert_int_equal(hash_count(registry_hash(found)), key->count);
+        assert_true(hash_find(registry_hash(found), BYTES("f0"), &value));
         assert_true(bytes_is(value, formatted("v%" PRIu64, key->mark)));
         return found;
     }
@@ -291,7 +291,7 @@ static void step_write_hash(struct twin *twin) {
             const struct bytes pair[] = {bytes_from_text(formatted("f%u", i)),
                                          bytes_from_text(formatted("v%" PRIu64, key->mark))};
             uint32_t added_count;
-            assert_int_equal(registry_hash_put(twin->registry, found, pair, 1, &added_count),
+            assert_int_equal(registry_hash_put(twin->registry, &found, pair, 1, &added_count),
                              HASH_OK);
         }
     }

@@ -180,7 +180,7 @@ REGISTRY_TEST(a_hash_that_loses_what_was_passed_is_walked_to_its_end) {
     struct registry_key *key = registry_hash_find_or_create(registry, 0, BYTES("h"), 0, &is_new);
     for (int i = 0; i < FIELDS; i++) {
         const struct bytes pair[] = {bytes_from_text(formatted("%03d", i)), {value, sizeof value}};
-        assert_int_equal(registry_hash_put(registry, key, pair, 1, &added), HASH_OK);
+        assert_int_equal(registry_hash_put(registry, &key, pair, 1, &added), HASH_OK);
     }
     registry_walk_begin(registry);
     uint32_t seen_count = 0;
