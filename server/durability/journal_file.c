@@ -111,7 +111,8 @@ static void journal_file_extend_room(struct journal_file *file, size_t size) {
         return;
     }
     uint64_t begin = file->room_end > file->size ? file->room_end : file->size;
-    uint64_t end = (file->size + size + JOURNAL_ROOM_SIZE - 1) / JOURNAL_ROOM_SIZE * JOURNAL_ROOM_SIZE;
+    uint64_t end =
+        (file->size + size + JOURNAL_ROOM_SIZE - 1) / JOURNAL_ROOM_SIZE * JOURNAL_ROOM_SIZE;
     for (uint64_t at = begin; at < end;) {
         size_t part = end - at < sizeof zeroes ? (size_t)(end - at) : sizeof zeroes;
         if (!disk_write_all_at(file->fd, zeroes, part, at)) {

@@ -56,8 +56,9 @@ struct journal_file {
     uint64_t kept_size; /* up to the end of the last one not linked to the next */
     /* As far as replies may show: it is written or, with appendfsync always, synced. The writer sets it. */
     uint64_t answered_size;
-    uint64_t room_end; /* the file has zeroes from size up to here; at most size: it ends with its groups */
-    bool makes_room;   /* set by the writer: small batches get room for more */
+    uint64_t
+        room_end; /* the file has zeroes from size up to here; at most size: it ends with its groups */
+    bool makes_room; /* set by the writer: small batches get room for more */
 };
 
 /* Create the file and sync it, but not its directory: store_set does that. false: errno says why,
