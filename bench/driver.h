@@ -80,11 +80,4 @@ static inline void driver_one(struct driver *driver, const char *words) {
     driver_run(driver, 1);
 }
 
-/* Of this thread: others that run on a loaded machine take nothing from a step. */
-static inline double driver_cpu_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 #endif

@@ -1,6 +1,9 @@
 /* The server's way from bytes in to bytes out, in one process and without sockets, for counting
  * instructions: bench/regress.py runs it under callgrind.
  *
+ *     build/bench/regress 1000000 WINDOW     times instead, of rows with this word: ns of CPU, and times a ZADD's,
+ *                                            on boards of so many members
+ *
  *     parse and queue a tick of 32 requests -> prefetch a group of 16 -> execute it -> next group
  *
  * That is what tick.c does with one client's pipeline. A row of changes is what a replica does with
@@ -11,6 +14,7 @@
 #include <stdio.h>
 
 #include "bench/request.h"
+#include "codec/memory.h"
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
@@ -20,8 +24,12 @@
 
 enum {
     MEMBERS = 100000,
+    MEMBERS_MORE =
+        10000, /* of the boards of the last rows: enough that members are fetched ahead */
     PIPELINE = 2 * LOOKAHEAD_GROUP,
     OPERATIONS = 500 * PIPELINE, /* leaves divide and merge often enough for a mean */
+    LISTS = 20 * PIPELINE,       /* of a hundred members */
+    ROUNDS = 7,                  /* of times; an odd number */
     PAGES = 50 * PIPELINE,       /* of a hundred members */
     TICK_US = 100,
     GONE_STEP = 7919,    /* without a common divisor with MEMBERS: every member is removed once */
@@ -43,8 +51,26 @@ struct row {
     bool is_apply; /* of changes, not of requests */
 };
 
+#define TEN_MEMBERS                                                                                \
+    "$member $member $member $member $member $member $member $member $member $member"
+#define HUNDRED_MEMBERS                                                                            \
+    TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS    \
+                " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS
+
 static const struct row load_row = {"load", "ZADD board $score $member", MEMBERS, MEMBER_NEW, false,
                                     false};
+/* The boards of the last rows, and their members. */
+static const char *const more_boards[] = {
+    "LB.CREATE tagged FIELD points 22 TIME 31 S TAG country 8",
+    "LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD DAY ROOM 50 TIERS 10 UP 5 DOWN 5",
+    "LB.CREATE hourly FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 SUM",
+};
+static const char *const more_loads[] = {
+    "LB.SUBMIT 3 one two three $score $member",
+    "LB.ADD tagged TAG country $few $score $member",
+    "LB.LEAGUE ADD weekly $score $member",
+    "LB.ADD hourly $score $member",
+};
 static const struct row rows[] = {
     {"ZADD, random update", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, false, false},
     {"ZINCRBY 3", "ZINCRBY board 3 $member", OPERATIONS, MEMBER_RANDOM, false, false},
@@ -60,15 +86,38 @@ static const struct row rows[] = {
      MEMBER_RANDOM, false, false},
     {"LB.ADD, random update", "LB.ADD board $score $member", OPERATIONS, MEMBER_RANDOM, false,
      false},
-    {"LB.GET of ten",
-     "LB.GET board 10 $member $member $member $member $member $member $member $member $member "
-     "$member",
-     OPERATIONS / 10, MEMBER_RANDOM, false, false},
+    {"LB.GET of ten", "LB.GET board 10 " TEN_MEMBERS, OPERATIONS / 10, MEMBER_RANDOM, false, false},
     {"LB.RANGE 0 99", "LB.RANGE board 0 99", PAGES, MEMBER_RANDOM, false, false},
     {"apply a ZADD, random update", "board", OPERATIONS, MEMBER_RANDOM, false, true},
     {"ZADD, new member", "ZADD board $score $member", OPERATIONS, MEMBER_NEW, false, false},
     {"ZREM", "ZREM board $member", OPERATIONS, MEMBER_GONE, false, false},
     {"parse a ZADD", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, true, false},
+};
+static const struct row zadd_row = {
+    "ZADD", "ZADD one $score $member", OPERATIONS, MEMBER_RANDOM, false, false};
+static const struct row more_rows[] = {
+    {"LB.ADD WITHRANK", "LB.ADD one WITHRANK $score $member", OPERATIONS, MEMBER_RANDOM, false,
+     false},
+    {"LB.ADD of ten",
+     "LB.ADD one $score $member $score $member $score $member $score $member $score $member $score "
+     "$member $score $member $score $member $score $member $score $member",
+     OPERATIONS / 10, MEMBER_RANDOM, false, false},
+    {"LB.ADD TAG", "LB.ADD tagged TAG country $few $score $member", OPERATIONS, MEMBER_RANDOM,
+     false, false},
+    {"LB.SUBMIT to one", "LB.SUBMIT 1 one $score $member", OPERATIONS, MEMBER_RANDOM, false, false},
+    {"LB.SUBMIT to three", "LB.SUBMIT 3 one two three $score $member", OPERATIONS, MEMBER_RANDOM,
+     false, false},
+    {"LB.SUBMIT to three, ONCE", "LB.SUBMIT 3 one two three ONCE $id $score $member", OPERATIONS,
+     MEMBER_RANDOM, false, false},
+    {"LB.LEAGUE ADD", "LB.LEAGUE ADD weekly INCR 5 $member", OPERATIONS, MEMBER_RANDOM, false,
+     false},
+    {"LB.ADD INCR, WINDOW", "LB.ADD hourly INCR 5 $member", OPERATIONS, MEMBER_RANDOM, false,
+     false},
+    {"LB.GET of a hundred", "LB.GET one 100 " HUNDRED_MEMBERS, LISTS, MEMBER_RANDOM, false, false},
+    {"LB.GET of a hundred, TAGS", "LB.GET tagged 100 " HUNDRED_MEMBERS " TAGS", LISTS,
+     MEMBER_RANDOM, false, false},
+    {"LB.GET of a hundred, SINCE", "LB.GET one 100 " HUNDRED_MEMBERS " SINCE two", LISTS,
+     MEMBER_RANDOM, false, false},
 };
 
 struct driver {
@@ -81,6 +130,7 @@ struct driver {
     struct journal_group_head groups[OPERATIONS / GROUP_CHANGES]; /* in the input */
     struct random random, change_random;
     int64_t now_us;
+    uint32_t members; /* of the boards */
     uint32_t new_count, gone_count;
 };
 
@@ -140,7 +190,7 @@ static uint64_t next_member(struct driver *driver, enum member_kind kind) {
         return (uint64_t)driver->gone_count++ * GONE_STEP % MEMBERS;
     case MEMBER_RANDOM:
     default:
-        return random_below(&driver->random, MEMBERS);
+        return random_below(&driver->random, driver->members);
     }
 }
 
@@ -148,7 +198,7 @@ static uint64_t next_member(struct driver *driver, enum member_kind kind) {
 static void write_requests(struct driver *driver, const struct row *row) {
     buffer_clear(&driver->input);
     for (uint32_t i = 0; i < row->operations; i++) {
-        uint64_t score = random_below(&driver->random, MEMBERS);
+        uint64_t score = random_below(&driver->random, driver->members);
         request_append(&driver->input, row->words, score, next_member(driver, row->member));
     }
     CHECK(!driver->input.is_broken);
@@ -195,7 +245,7 @@ static void write_input(struct driver *driver, const struct row *row) {
 /* ---- running ---- */
 
 /* Returns how many bytes the requests took. */
-static size_t parse_tick(struct driver *driver, size_t at) {
+static size_t parse_tick(struct driver *driver, size_t at, uint32_t count) {
     const struct resp_limits limits = {
         .args_max = 1024 * 1024,
         .bulk_size_max = driver->server.settings.proto_max_bulk_len,
@@ -203,7 +253,7 @@ static size_t parse_tick(struct driver *driver, size_t at) {
         .is_authenticated = true,
     };
     size_t begin = at;
-    for (int i = 0; i < PIPELINE; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct queue_entry *entry = &driver->entries[i];
         size_t used = 0;
         entry->session = &driver->connection.session;
@@ -217,21 +267,27 @@ static size_t parse_tick(struct driver *driver, size_t at) {
     return at - begin;
 }
 
-static void execute_tick(struct driver *driver) {
+static void execute_tick(struct driver *driver, uint32_t count) {
     struct reply reply;
     reply_init(&reply, &driver->output, 2);
     struct lookahead_group group;
-    for (int first = 0; first < PIPELINE; first += LOOKAHEAD_GROUP) {
+    for (uint32_t first = 0; first < count; first += LOOKAHEAD_GROUP) {
         const struct queue_entry *entries = &driver->entries[first];
-        lookahead_entries(&driver->server, entries, LOOKAHEAD_GROUP, &group);
+        unsigned size = count - first < LOOKAHEAD_GROUP ? count - first : LOOKAHEAD_GROUP;
+        lookahead_entries(&driver->server, entries, size, &group);
         driver->server.command_begin_ticks = clock_ticks();
-        for (int i = 0; i < LOOKAHEAD_GROUP; i++) {
+        for (unsigned i = 0; i < size; i++) {
+            lookahead_recall(&driver->server, &group, i);
             driver->server.ahead = group.ahead[i];
             execute_request(&driver->server, &driver->connection.session, entries[i].command,
                             &entries[i].request, &reply);
         }
     }
-    CHECK(reply.error_count == 0);
+    driver->server.ahead = NULL;
+    if (reply.error_count > 0) {
+        fprintf(stderr, "%.*s", (int)driver->output.size, driver->output.at);
+        exit(1);
+    }
     CHECK(!driver->output.is_broken);
     buffer_clear(&driver->output);
 }
@@ -254,11 +310,13 @@ static void run(struct driver *driver, const struct row *row) {
         return;
     }
     for (uint32_t i = 0; i < row->operations; i += PIPELINE) {
+        uint32_t left = row->operations - i;
+        uint32_t count = left < PIPELINE ? left : PIPELINE;
         driver->now_us += TICK_US;
         server_update_time(&driver->server);
-        at += parse_tick(driver, at);
+        at += parse_tick(driver, at, count);
         if (!row->is_parse_only) {
-            execute_tick(driver);
+            execute_tick(driver, count);
         }
         resp_arena_reset(&driver->arguments);
     }
@@ -269,9 +327,75 @@ __attribute__((noinline)) void regress_run(struct driver *driver, const struct r
     run(driver, row);
 }
 
-int main(void) {
+static void load_more(struct driver *driver, uint32_t members) {
+    driver->members = members;
+    for (size_t i = 0; i < sizeof more_boards / sizeof *more_boards; i++) {
+        const struct row row = {.words = more_boards[i], .operations = 1};
+        write_input(driver, &row);
+        run(driver, &row);
+    }
+    for (size_t i = 0; i < sizeof more_loads / sizeof *more_loads; i++) {
+        const struct row row = {
+            .words = more_loads[i], .operations = members, .member = MEMBER_NEW};
+        driver->new_count = 0;
+        write_input(driver, &row);
+        run(driver, &row);
+    }
+}
+
+/* ---- times ---- */
+
+static int compare_times(const void *left, const void *right) {
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The median of some rounds of each row, in turns with the ZADD that it is compared with. */
+static void print_times(struct driver *driver, const char *word) {
+    enum { COUNT = 1 + sizeof more_rows / sizeof *more_rows };
+    static double times[COUNT][ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            const struct row *row = i == 0 ? &zadd_row : &more_rows[i - 1];
+            if (i > 0 && strstr(row->name, word) == NULL) {
+                continue;
+            }
+            write_input(driver, row);
+            double begin = micro_cpu_ns();
+            run(driver, row);
+            times[i][round] = (micro_cpu_ns() - begin) / row->operations;
+        }
+    }
+    for (int i = 0; i < COUNT; i++) {
+        qsort(times[i], ROUNDS, sizeof times[i][0], compare_times);
+        double median = times[i][ROUNDS / 2];
+        if (median > 0) {
+            printf("%-28s %8.0f ns %6.2f\n", i == 0 ? zadd_row.name : more_rows[i - 1].name, median,
+                   median / times[0][ROUNDS / 2]);
+        }
+    }
+}
+
+static void count_rows(struct driver *driver, const struct row *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        write_input(driver, &list[i]);
+        regress_run(driver, &list[i]);
+        printf("%s\t%" PRIu32 "\n", list[i].name, list[i].operations);
+    }
+}
+
+int main(int argc, char **argv) {
     static struct driver driver;
     start(&driver);
+    if (argc > 1) {
+        memory_init(); /* as the server does */
+        load_more(&driver, (uint32_t)strtoul(argv[1], NULL, 10));
+        print_times(&driver, argc > 2 ? argv[2] : "");
+        stop(&driver);
+        return 0;
+    }
+    driver.members = MEMBERS;
     write_input(&driver, &load_row);
     run(&driver, &load_row);
 #ifdef __clang__
@@ -279,11 +403,9 @@ int main(void) {
 #else
     printf("gcc %d\n", __GNUC__);
 #endif
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        write_input(&driver, &rows[i]);
-        regress_run(&driver, &rows[i]);
-        printf("%s\t%" PRIu32 "\n", rows[i].name, rows[i].operations);
-    }
+    count_rows(&driver, rows, sizeof rows / sizeof *rows);
+    load_more(&driver, MEMBERS_MORE);
+    count_rows(&driver, more_rows, sizeof more_rows / sizeof *more_rows);
     stop(&driver);
     return 0;
 }

@@ -6,7 +6,8 @@
 #include "protocol/reply.h"
 
 /* Append words, separated by single spaces, as an array of bulks. Of the words, $score and $member
- * stand for the numbers given; each further $member is the one behind the last. */
+ * stand for the numbers given; each further $member is the one behind the last. $few is one of eight
+ * values, $id hardly ever the same again. */
 static inline void request_append(struct buffer *input, const char *words, uint64_t score,
                                   uint64_t member) {
     struct reply request; /* requests are written as replies are */
@@ -25,6 +26,10 @@ static inline void request_append(struct buffer *input, const char *words, uint6
             char text[MICRO_MEMBER_SIZE + 1];
             micro_write_member(text, member++);
             reply_bulk_text(&request, text);
+        } else if (bytes_is(word, "$few")) {
+            reply_bulk_format(&request, "c%u", (unsigned)(score % 8));
+        } else if (bytes_is(word, "$id")) {
+            reply_bulk_format(&request, "%" PRIu64 "-%" PRIu64, score, member);
         } else {
             reply_bulk(&request, word);
         }

@@ -125,18 +125,18 @@ static void measure(struct driver *driver, uint32_t members, int periods, const 
         fill_period(driver, members, row, periods, period);
         pass_hour(driver);
     }
-    double begin_ns = driver_cpu_ns();
+    double begin_ns = micro_cpu_ns();
     bool has_more = true;
     while (has_more) {
-        double step_us = driver_cpu_ns();
+        double step_us = micro_cpu_ns();
         has_more = jobs_step(&driver->server, 0, true);
-        step_us = (driver_cpu_ns() - step_us) / 1000;
+        step_us = (micro_cpu_ns() - step_us) / 1000;
         longest_us = step_us > longest_us ? step_us : longest_us;
         long_count += step_us > LONG_US;
         steps[step_us < STEPS_MAX_US ? (uint32_t)step_us : STEPS_MAX_US]++;
         step_count++;
     }
-    double all_ns = driver_cpu_ns() - begin_ns;
+    double all_ns = micro_cpu_ns() - begin_ns;
     printf("%-45s %6.2f s a million; steps: %" PRIu64
            ", half below %u us, 99 of 100 below %u us, longest %.0f us, %" PRIu64
            " of more than 200 us\n",

@@ -386,6 +386,40 @@ void lookup_members_to_put(const struct board *board, const struct bytes *names,
     lookup_look_up(board, names, step, count, keys, true, lookups);
 }
 
+void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
+                         const struct bytes *names, uint32_t count) {
+    stream->board = board;
+    stream->names = names;
+    stream->count = count;
+    stream->next = 0;
+    stream->is_staged = lookup_is_worth_it(board, count);
+    lookup_members(board, names, 1, lookup_group_size(count, 0), stream->groups[0]);
+}
+
+/* A stage of the next group for every quarter of this one: so memory has answered before the next stage. */
+const struct lookup *lookup_stream_next(struct lookup_stream *stream) {
+    enum { QUARTER = LOOKUP_GROUP / 4 };
+    uint32_t at = stream->next++;
+    uint32_t in_group = at % LOOKUP_GROUP;
+    uint32_t begin = at - in_group + LOOKUP_GROUP; /* of the next group */
+    unsigned number = at / LOOKUP_GROUP % 2;
+    if (in_group % QUARTER == 0 && begin < stream->count) {
+        struct lookup *lookups = stream->groups[1 - number];
+        unsigned count = lookup_group_size(stream->count, begin);
+        if (in_group == 0) {
+            for (unsigned i = 0; i < count; i++) {
+                lookup_begin(&lookups[i], stream->board, stream->names[begin + i], false);
+            }
+        } else if (stream->is_staged) {
+            lookup_run(lookups, count,
+                       in_group == QUARTER       ? LOOKUP_NODE
+                       : in_group == 2 * QUARTER ? LOOKUP_LEAF
+                                                 : LOOKUP_ENTRY);
+        }
+    }
+    return &stream->groups[number][in_group];
+}
+
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {
     struct lookup lookups[LOOKUP_GROUP];
     CHECK(count <= LOOKUP_GROUP);

@@ -45,7 +45,7 @@ enum lookup_stage {
     LOOKUP_STAGES
 };
 
-/* One look-up. The fields are private. */
+/* One look-up. The fields are private, but for more. */
 struct lookup {
     const struct board *board;
     struct bytes member; /* borrowed; empty: only the place of a key */
@@ -57,11 +57,20 @@ struct lookup {
     uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
     uint32_t place;  /* where in that leaf, or an impossible index */
     bool is_change;
+    struct lookup *more; /* the caller's: on another board, for the same request; or NULL */
 };
 
 /* is_change: the member is about to be put or removed. */
 void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
                   bool is_change);
+/* That of these which is on the board; NULL: none is. */
+static inline const struct lookup *lookup_on(const struct lookup *lookup,
+                                             const struct board *board) {
+    while (lookup != NULL && lookup->board != board) {
+        lookup = lookup->more;
+    }
+    return lookup;
+}
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
 /* Turn now of count look-ups that follow each other, the ith of which is ring[i % LOOKUP_RING] and
@@ -99,6 +108,21 @@ static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) 
     uint32_t left = member_count - begin;
     return left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
 }
+/* The same for many members, one after the other: while some are used, the next ones are fetched.
+ *
+ *     lookup_stream_begin(&stream, board, names, count);
+ *     for (i = 0; i < count; i++)
+ *         board_look_up(board, names[i], lookup_stream_next(&stream), &member); */
+struct lookup_stream {
+    const struct board *board;
+    const struct bytes *names; /* borrowed */
+    uint32_t count, next;
+    bool is_staged;
+    struct lookup groups[2][LOOKUP_GROUP]; /* the one in use, and the one behind it, in turns */
+};
+void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
+                         const struct bytes *names, uint32_t count);
+const struct lookup *lookup_stream_next(struct lookup_stream *stream);
 /* Prefetch for board_count_above and board_count_from of at most LOOKUP_GROUP keys. */
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count);
 

@@ -185,6 +185,35 @@ uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place) {
     return *sheet != NULL ? sheet_get(*sheet, first + place.index) : 0;
 }
 
+/* No leaf is needed: a sheet has the codes of all entries below its index block in their order. */
+void sheet_codes_at(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
+                    uint32_t *codes) {
+    struct skiplist_place places[SKIPLIST_AT_MAX];
+    struct sheet *const *sheets[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(ranks[i] < list->count);
+        skiplist_begin_place(list, ranks[i], &places[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct skiplist_node *node = skiplist_node(list, places[i].leaf);
+        sheets[i] =
+            node->level > 0 ? &nodes_index(list, places[i].leaf)->sheet : &list->tags->leaf_sheet;
+        if (*sheets[i] != NULL) {
+            prefetch_line(*sheets[i]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (*sheets[i] != NULL) {
+            sheet_prefetch_code(*sheets[i], places[i].index);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_refresh(list->tags, *sheets[i]);
+        codes[i] = *sheets[i] != NULL ? sheet_get(*sheets[i], places[i].index) : 0;
+    }
+}
+
 /* ---- changes of entries ---- */
 
 static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t count,

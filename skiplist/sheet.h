@@ -108,6 +108,10 @@ static inline uint32_t sheet_get(const struct sheet *sheet, uint32_t index) {
                                : ((const uint32_t *)codes)[index];
 }
 
+static inline void sheet_prefetch_code(const struct sheet *sheet, uint32_t index) {
+    prefetch_line((const char *)sheet_codes(sheet) + (size_t)sheet->width * index);
+}
+
 /* The codes of a leaf, whose first one has this index, are going to be read or changed. */
 static inline void sheet_prefetch(const struct sheet *sheet, uint32_t first) {
     prefetch_line(sheet);
@@ -120,6 +124,9 @@ const struct sheet *sheet_of(const struct skiplist *list, struct index_block *in
 const struct sheet *sheet_of_leaf(const struct skiplist *list);
 /* The code of an entry. */
 uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place);
+/* Those of the entries at ranks, at most SKIPLIST_AT_MAX. */
+void sheet_codes_at(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
+                    uint32_t *codes);
 /* Set the code of an entry. false: no memory, nothing changed. Uses and releases values. */
 MUST_CHECK bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code);
 

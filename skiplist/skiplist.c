@@ -234,10 +234,8 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     return (struct skiplist_place){.leaf = id, .index = rank};
 }
 
-/* Descend to the lowest index block and prefetch its spans; place->index is relative to its first
- * entry. */
-static void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
-                                 struct skiplist_place *place) {
+void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
+                          struct skiplist_place *place) {
     *place = (struct skiplist_place){.leaf = list->root, .index = rank};
     uint32_t level = skiplist_node(list, place->leaf)->level;
     for (; level > 1; level--) {

@@ -147,7 +147,10 @@ struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t
                                            bool or_equal);
 /* The entry at a rank below count. */
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank);
-/* The same for many ranks, in any order, with overlapping cache misses. */
+/* Descend to the lowest index block and prefetch its spans: place->leaf is that one, and place->index relative to its
+ * first entry. Without index blocks, that of the only leaf. */
+void skiplist_begin_place(const struct skiplist *list, uint32_t rank, struct skiplist_place *place);
+/* The entries at many ranks, in any order, with overlapping cache misses. */
 enum { SKIPLIST_AT_MAX = 16 };
 void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
                       struct skiplist_place *places);

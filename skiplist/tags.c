@@ -406,8 +406,23 @@ void tags_of(const struct board *board, const struct board_member *member,
     tags_read_at(board, place, values);
 }
 
+void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                  struct tag_values *values) {
+    const struct tags *tags = board_tags(board);
+    uint32_t codes[SKIPLIST_AT_MAX];
+    if (tags != NULL) {
+        sheet_codes_at(&board->large->list, ranks, count, codes);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] = (struct tag_values){.mask = 0};
+        if (tags != NULL) {
+            tags_read(tags, codes[i], UINT32_MAX, &values[i]);
+        }
+    }
+}
+
 void tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
-    tags_read_at(board, board_place_at(board, rank), values);
+    tags_at_many(board, &rank, 1, values);
 }
 
 /* ---- other tags ---- */

@@ -4,6 +4,7 @@
 #include "codec/timestamp.h"
 #include "server/acl/acl_check.h"
 #include "server/commands/window.h"
+#include "skiplist/lookup.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
     text[timestamp_print(text, time_ms * 1000)] = '\0';
@@ -198,7 +199,8 @@ bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_
 static bool writing_follow(const struct writing *writing, const struct board_member *member,
                            uint64_t key, struct board_member *whole_member, uint64_t *whole_key) {
     const struct call *call = writing->call;
-    board_look_up(&writing->whole->board, member->name, NULL, whole_member);
+    const struct board *whole = &writing->whole->board;
+    board_look_up(whole, member->name, lookup_on(call->ahead, whole), whole_member);
     return window_follow(call->registry, writing->whole, whole_member, writing->key, member, key,
                          call->now_ms, whole_key);
 }
@@ -207,7 +209,7 @@ bool writing_check_sum(const struct writing *writing, struct bytes name, uint64_
     struct board_member member;
     struct board_member whole_member;
     uint64_t whole_key;
-    board_look_up(writing->board, name, NULL, &member);
+    board_look_up(writing->board, name, lookup_on(writing->call->ahead, writing->board), &member);
     return writing_follow(writing, &member, key, &whole_member, &whole_key) ||
            call_refuse(writing->call, "ERR the sum over the WINDOW is out of range: a field has "
                                       "too few bits for it");

@@ -19,9 +19,11 @@ struct call {
     struct registry *registry;
     struct session *session;
     struct server *server;
-    const struct lookup *ahead; /* hint for board_look_up of the only member; or NULL */
-    int64_t now_us;             /* unix microseconds; never decreases */
-    int64_t now_ms;             /* now_us in milliseconds, rounded down */
+    /* Hints for board_look_up of the only member, on the board of each key, a WINDOW's share before its board, and a
+     * league's room before it (lookup_on); or NULL. */
+    const struct lookup *ahead;
+    int64_t now_us; /* unix microseconds; never decreases */
+    int64_t now_ms; /* now_us in milliseconds, rounded down */
 };
 
 /* Of this request, at the server's time. ahead is NULL. */

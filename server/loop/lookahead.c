@@ -5,7 +5,8 @@
 #include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
-#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none. */
@@ -14,6 +15,23 @@ static uint32_t lookahead_member_position(const struct command *command,
     int64_t position = command->member_arg;
     position += position < 0 ? request->count : 0;
     return position > 0 && position < request->count ? (uint32_t)position : 0;
+}
+
+/* How many keys have the request's members, and the first one's position. 0: too many for a group, or
+ * malformed. */
+static inline uint32_t lookahead_count_keys(const struct command *command,
+                                            const struct request *request, uint32_t *first) {
+    if ((command->flags & COMMAND_MOVABLE_KEYS) == 0) {
+        *first = (uint32_t)command->first_key;
+        return 1;
+    }
+    uint32_t count_at = (uint32_t)command->key_count_arg;
+    int64_t count;
+    *first = count_at + 1;
+    return bytes_parse_i64(request->args[count_at], &count) && count >= 1 &&
+                   count < LOOKUP_OWN_MIN && *first + count < request->count
+               ? (uint32_t)count
+               : 0;
 }
 
 /* The entry's command if it has a member or a hash to prefetch, else NULL. */
@@ -29,51 +47,122 @@ static const struct command *lookahead_command_of(const struct queue_entry *entr
     return has_hash ? command : NULL;
 }
 
-/* Adjacent requests often name the same key; they share one look-up. */
-static void lookahead_look_up_keys(const struct server *server, const struct queue_entry *entries,
-                                   unsigned count, struct lookahead_group *group) {
-    const struct registry *registry = server->registry;
-    const struct registry_prefetch *last = NULL;
-    group->key_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct queue_entry *entry = &entries[i];
-        const struct command *command = lookahead_command_of(entry);
-        group->commands[i] = command;
-        group->key_numbers[i] = LOOKAHEAD_NO_KEY;
-        if (command == NULL) {
-            continue;
-        }
-        struct bytes name = entry->request.args[command->first_key];
-        uint32_t database = entry->session->database;
-        if (last == NULL || database != last->database || !bytes_equal(name, last->name)) {
-            struct registry_prefetch *key = &group->keys[group->key_count++];
-            registry_prefetch_slots(registry, database, name, key);
-            last = key;
-        }
-        group->key_numbers[i] = (uint8_t)(group->key_count - 1);
-    }
-    for (unsigned i = 0; i < group->key_count; i++) {
-        registry_prefetch_place(registry, &group->keys[i]);
-    }
-    for (unsigned i = 0; i < group->key_count; i++) {
-        registry_prefetch_key(registry, &group->keys[i]);
-    }
+static struct lookahead_key *lookahead_begin_key(const struct server *server, uint32_t database,
+                                                 struct bytes name, struct lookahead_group *group) {
+    struct lookahead_key *key = &group->keys[group->key_count++];
+    key->share = LOOKAHEAD_NO_KEY;
+    key->is_league = false;
+    registry_prefetch_slots(server->registry, database, name, &key->found);
+    return key;
+}
+
+static bool lookahead_is_key(const struct lookahead_key *key, uint32_t database,
+                             struct bytes name) {
+    return database == key->found.database && bytes_equal(name, key->found.name);
 }
 
 /* A hash is fetched here, a board further on: a small one that was used most recently is already
  * cached. */
-static const struct board *lookahead_board_to_fetch(const struct server *server,
-                                                    struct registry_prefetch *state) {
-    const struct registry_key *key =
-        registry_prefetch_end(server->registry, server->clock.now_ms, state);
-    if (key != NULL && key->kind == REGISTRY_HASH) {
-        hash_prefetch(registry_hash(key));
-        return NULL;
+static void lookahead_end_key(const struct server *server, struct lookahead_group *group,
+                              struct lookahead_key *key) {
+    const struct registry_key *found =
+        registry_prefetch_end(server->registry, server->clock.now_ms, &key->found);
+    key->board = NULL;
+    if (found != NULL && found->kind == REGISTRY_HASH) {
+        hash_prefetch(registry_hash(found));
+    } else if (found != NULL &&
+               (!key->found.is_recent || board_count(&found->board) >= LOOKUP_BOARD_MIN)) {
+        const struct board_options *options = registry_options(found);
+        key->board = &found->board;
+        key->is_league = options->league.room > 0;
+        group->league_count += key->is_league;
+        group->window_count += options->window.count > 0;
     }
-    if (key == NULL || (state->is_recent && board_count(&key->board) < LOOKUP_BOARD_MIN)) {
-        return NULL;
+}
+
+/* From this one on. */
+static void lookahead_finish_keys(const struct server *server, unsigned begin,
+                                  struct lookahead_group *group) {
+    for (unsigned i = begin; i < group->key_count; i++) {
+        registry_prefetch_place(server->registry, &group->keys[i].found);
     }
-    return &key->board;
+    for (unsigned i = begin; i < group->key_count; i++) {
+        registry_prefetch_key(server->registry, &group->keys[i].found);
+    }
+    for (unsigned i = begin; i < group->key_count; i++) {
+        lookahead_end_key(server, group, &group->keys[i]);
+    }
+}
+
+/* Adjacent requests often name the same keys; they share one look-up. */
+static void lookahead_look_up_keys(const struct server *server, const struct queue_entry *entries,
+                                   unsigned count, struct lookahead_group *group) {
+    unsigned last = 0, last_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct queue_entry *entry = &entries[i];
+        const struct command *command = lookahead_command_of(entry);
+        uint32_t first, key_count, same = 0;
+        group->commands[i] = command;
+        group->key_numbers[i] = 0;
+        group->key_counts[i] = 0;
+        if (command == NULL ||
+            (key_count = lookahead_count_keys(command, &entry->request, &first)) == 0) {
+            continue;
+        }
+        const struct bytes *names = &entry->request.args[first];
+        uint32_t database = entry->session->database;
+        while (same < key_count && same < last_count &&
+               lookahead_is_key(&group->keys[last + same], database, names[same])) {
+            same++;
+        }
+        if (same < key_count) {
+            last = group->key_count;
+            last_count = key_count;
+            for (uint32_t at = 0; at < key_count; at++) {
+                (void)lookahead_begin_key(server, database, names[at], group);
+            }
+        }
+        group->key_numbers[i] = (uint8_t)last;
+        group->key_counts[i] = (uint8_t)key_count;
+    }
+    lookahead_finish_keys(server, 0, group);
+}
+
+/* Another key of the board's database. LOOKAHEAD_NO_KEY: there is no room for one. */
+static uint8_t lookahead_begin_other_key(const struct server *server,
+                                         const struct lookahead_key *board, struct bytes name,
+                                         struct lookahead_group *group) {
+    if (group->name_count == LOOKAHEAD_NAMES_MAX || group->key_count == LOOKAHEAD_KEYS_MAX ||
+        name.size > LOOKAHEAD_NAME_SIZE) {
+        return LOOKAHEAD_NO_KEY;
+    }
+    char *kept = group->names[group->name_count++];
+    memcpy(kept, name.at, name.size);
+    (void)lookahead_begin_key(server, board->found.database,
+                              (struct bytes){.at = kept, .size = name.size}, group);
+    return (uint8_t)(group->key_count - 1);
+}
+
+/* Apart, so that names take no room on the stack of those that need none. */
+__attribute__((noinline)) static void lookahead_look_up_shares(const struct server *server,
+                                                               struct lookahead_group *group) {
+    char name[REGISTRY_NAME_MAX];
+    unsigned begin = group->key_count;
+    for (unsigned i = 0; i < begin; i++) {
+        struct lookahead_key *key = &group->keys[i];
+        if (key->board == NULL || key->found.name.size > LOOKAHEAD_NAME_SIZE) {
+            continue;
+        }
+        const struct board_options *options = registry_options(key->found.key);
+        if (options->window.count > 0) {
+            key->share =
+                lookahead_begin_other_key(server, key,
+                                          archive_name_print(key->found.name, &options->period,
+                                                             options->period_start_ms, name),
+                                          group);
+        }
+    }
+    lookahead_finish_keys(server, begin, group);
 }
 
 /* The key that a single new score will have. false: none; the handler reports the error. */
@@ -101,9 +190,13 @@ __attribute__((always_inline)) static inline void
 lookahead_begin_place(const struct server *server, const struct command *command,
                       const struct request *request, struct lookup *lookup) {
     uint64_t key;
-    if ((command->score_arg > 0 || command->new_key != NULL) &&
-        lookahead_find_new_key(command, board_layout(lookup->board), request, server->clock.now_us,
-                               &key)) {
+    if (command->score_arg == 0 && command->new_key == NULL) {
+        return;
+    }
+    const struct layout *layout = board_layout(lookup->board);
+    /* With a WINDOW the score is the share's. */
+    if (board_options_of(layout)->window.count == 0 &&
+        lookahead_find_new_key(command, layout, request, server->clock.now_us, &key)) {
         lookup_begin_place(lookup, key);
     }
 }
@@ -118,9 +211,8 @@ static inline bool lookahead_has_one_member(const struct command *command,
  * it is the only one. Inlined: this is on the path of every request. */
 __attribute__((always_inline)) static inline unsigned
 lookahead_begin_members(const struct command *command, const struct request *request, uint32_t at,
-                        bool is_only, const struct board *board, struct lookup *members,
-                        unsigned room) {
-    bool is_change = (command->flags & COMMAND_WRITE) != 0;
+                        bool is_only, const struct board *board, bool is_change,
+                        struct lookup *members, unsigned room) {
     unsigned count = 0;
     if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
         return 0;
@@ -135,53 +227,119 @@ lookahead_begin_members(const struct command *command, const struct request *req
     return count;
 }
 
+/* The only member of an entry on one more board. */
+static void lookahead_begin_more(struct lookahead_group *group, unsigned i,
+                                 const struct board *board, struct bytes member, bool is_change) {
+    if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
+        return;
+    }
+    struct lookup *lookup = &group->members[group->member_count++];
+    lookup_begin(lookup, board, member, is_change);
+    lookup->more = group->ahead[i];
+    group->ahead[i] = lookup;
+}
+
 static void lookahead_begin_group(const struct queue_entry *entries, unsigned count,
                                   struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (group->boards[i] == NULL) {
+        const struct command *command = group->commands[i];
+        const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
+        const struct lookahead_key *end = key + group->key_counts[i];
+        group->ahead[i] = NULL;
+        for (; key < end; key++) {
+            if (key->board == NULL) {
+                continue;
+            }
+            const struct request *request = &entries[i].request;
+            uint32_t at = lookahead_member_position(command, request);
+            bool is_only = lookahead_has_one_member(command, request, at);
+            /* Of most results the league's own board changes nothing. */
+            bool is_change = (command->flags & COMMAND_WRITE) != 0 && !key->is_league;
+            struct lookup *members = &group->members[group->member_count];
+            unsigned begun =
+                lookahead_begin_members(command, request, at, is_only, key->board, is_change,
+                                        members, LOOKAHEAD_MEMBERS_MAX - group->member_count);
+            group->member_count += begun;
+            if (begun == 0 || !is_only) {
+                continue;
+            }
+            members->more = group->ahead[i];
+            group->ahead[i] = members;
+            if (is_change && key->share != LOOKAHEAD_NO_KEY &&
+                group->keys[key->share].board != NULL) {
+                lookahead_begin_more(group, i, group->keys[key->share].board, request->args[at],
+                                     true);
+            }
+        }
+    }
+}
+
+/* The rooms of the leagues' members, which have been looked up. Apart for the same reason as shares. */
+__attribute__((noinline)) static void lookahead_look_up_rooms(const struct server *server,
+                                                              unsigned count,
+                                                              struct lookahead_group *group) {
+    struct league_names names;
+    unsigned begin = group->key_count;
+    unsigned begun = group->member_count;
+    memset(group->rooms, LOOKAHEAD_NO_KEY, sizeof group->rooms);
+    for (unsigned i = 0; i < count; i++) {
+        const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
+        struct lookup *ahead = group->ahead[i];
+        struct board_member member;
+        if (ahead == NULL || group->key_counts[i] != 1 || !key->is_league ||
+            key->found.name.size > LOOKAHEAD_NAME_SIZE) {
             continue;
         }
-        const struct command *command = group->commands[i];
-        const struct request *request = &entries[i].request;
-        struct lookup *members = &group->members[group->member_count];
-        uint32_t at = lookahead_member_position(command, request);
-        bool is_only = lookahead_has_one_member(command, request, at);
-        unsigned begun =
-            lookahead_begin_members(command, request, at, is_only, group->boards[i], members,
-                                    LOOKAHEAD_MEMBERS_MAX - group->member_count);
-        group->ahead[i] = begun > 0 && is_only ? members : NULL;
-        group->member_count += begun;
+        board_look_up(key->board, ahead->member, ahead, &member);
+        struct league_entry entry = league_entry_of(member.key);
+        if (member.is_there && entry.room > 0) {
+            league_names_init(&names, key->found.name);
+            group->rooms[i] = lookahead_begin_other_key(
+                server, key, league_room(&names, entry.tier, entry.room), group);
+        }
     }
+    lookahead_finish_keys(server, begin, group);
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t room = group->rooms[i];
+        if (room != LOOKAHEAD_NO_KEY && group->keys[room].board != NULL) {
+            bool is_change = (group->commands[i]->flags & COMMAND_WRITE) != 0;
+            lookahead_begin_more(group, i, group->keys[room].board, group->ahead[i]->member,
+                                 is_change);
+        }
+    }
+    lookup_finish(&group->members[begun], group->member_count - begun);
 }
 
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group) {
+    group->key_count = 0;
+    group->name_count = 0;
+    group->window_count = 0;
+    group->league_count = 0;
     lookahead_look_up_keys(server, entries, count, group);
-    const struct board *boards[LOOKAHEAD_GROUP];
-    for (unsigned i = 0; i < group->key_count; i++) {
-        boards[i] = lookahead_board_to_fetch(server, &group->keys[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        bool has_key = group->key_numbers[i] != LOOKAHEAD_NO_KEY;
-        group->boards[i] = has_key ? boards[group->key_numbers[i]] : NULL;
-        group->ahead[i] = NULL;
+    if (group->window_count > 0) {
+        lookahead_look_up_shares(server, group);
     }
     lookahead_begin_group(entries, count, group);
     for (unsigned i = 0; i < count; i++) {
-        if (group->ahead[i] != NULL) {
-            lookahead_begin_place(server, group->commands[i], &entries[i].request, group->ahead[i]);
+        for (struct lookup *ahead = group->ahead[i]; ahead != NULL; ahead = ahead->more) {
+            lookahead_begin_place(server, group->commands[i], &entries[i].request, ahead);
         }
     }
     lookup_finish(group->members, group->member_count);
+    if (group->league_count > 0) {
+        lookahead_look_up_rooms(server, count, group);
+    }
 }
 
 unsigned lookahead_begin(const struct command *command, const struct request *request,
                          const struct board *board, struct lookup *members) {
     uint32_t at = lookahead_member_position(command, request);
     bool is_only = lookahead_has_one_member(command, request, at);
-    return at > 0 ? lookahead_begin_members(command, request, at, is_only, board, members,
-                                            LOOKUP_OWN_MIN)
+    bool is_change = (command->flags & COMMAND_WRITE) != 0;
+    return at > 0 ? lookahead_begin_members(command, request, at, is_only, board, is_change,
+                                            members, LOOKUP_OWN_MIN)
                   : 0;
 }
 
@@ -194,9 +352,23 @@ void lookahead_finish(const struct server *server, const struct command *command
     lookup_finish(members, count);
 }
 
+static void lookahead_recall_key(const struct server *server, const struct lookahead_group *group,
+                                 uint8_t number) {
+    if (number != LOOKAHEAD_NO_KEY) {
+        registry_prefetch_recall(server->registry, &group->keys[number].found);
+    }
+}
+
 void lookahead_recall(const struct server *server, const struct lookahead_group *group,
                       unsigned i) {
-    if (group->key_count > 1 && group->key_numbers[i] != LOOKAHEAD_NO_KEY) {
-        registry_prefetch_recall(server->registry, &group->keys[group->key_numbers[i]]);
+    if (group->key_count <= 1) {
+        return;
+    }
+    for (unsigned k = 0; k < group->key_counts[i]; k++) {
+        lookahead_recall_key(server, group, (uint8_t)(group->key_numbers[i] + k));
+        lookahead_recall_key(server, group, group->keys[group->key_numbers[i] + k].share);
+    }
+    if (group->league_count > 0) {
+        lookahead_recall_key(server, group, group->rooms[i]);
     }
 }

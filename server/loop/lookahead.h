@@ -1,11 +1,13 @@
 /* Prefetching: start the cache misses of a group of queued requests together before the requests
  * run.
  *
- *     boards         of the keys that the requests name; hashes are fetched with their fields
+ *     boards         of the keys that the requests name; hashes are fetched with their fields;
+ *                    with a WINDOW, the running period's share as well
  *     slots          of the member index; the command table says which arguments are members
  *     descriptors    of the members' blocks            and the index on the path to where
  *     blocks                                           a single new score will be inserted
  *     entries        of the members in their blocks
+ *     rooms          of members of leagues, which their entries name
  *
  * A cold look-up mostly waits for memory. This way the waits of a group overlap.
  *
@@ -23,19 +25,33 @@
 enum {
     LOOKAHEAD_GROUP = 16,       /* requests */
     LOOKAHEAD_MEMBERS_MAX = 64, /* per group; further members are not prefetched */
-    LOOKAHEAD_NO_KEY = LOOKAHEAD_GROUP,
+    LOOKAHEAD_KEYS_MAX = 96,    /* nor further keys: those that requests name, */
+    LOOKAHEAD_NAMES_MAX = 32,   /* and so many others of no more than these bytes */
+    LOOKAHEAD_NAME_SIZE = 96,
+    LOOKAHEAD_NO_KEY = LOOKAHEAD_KEYS_MAX,
+};
+
+struct lookahead_key {
+    struct registry_prefetch found;
+    const struct board *board; /* NULL: nothing to fetch */
+    uint8_t share; /* WINDOW: the running period's, as another key; or LOOKAHEAD_NO_KEY */
+    bool is_league;
 };
 
 /* A group of entries and what was found for them. */
 struct lookahead_group {
-    struct registry_prefetch keys[LOOKAHEAD_GROUP]; /* adjacent entries with one key share it */
+    struct lookahead_key
+        keys[LOOKAHEAD_KEYS_MAX]; /* adjacent entries with the same keys share them */
     unsigned key_count;
-    uint8_t key_numbers[LOOKAHEAD_GROUP];        /* by entry: index in keys, or LOOKAHEAD_NO_KEY */
-    const struct board *boards[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
+    /* By entry: its keys are some neighbouring ones of keys. Of a league there is that of the member's room. */
+    uint8_t key_numbers[LOOKAHEAD_GROUP], key_counts[LOOKAHEAD_GROUP], rooms[LOOKAHEAD_GROUP];
     const struct command *commands[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
     struct lookup *ahead[LOOKAHEAD_GROUP];           /* by entry: of its only member; or NULL */
     struct lookup members[LOOKAHEAD_MEMBERS_MAX];
     unsigned member_count;
+    unsigned window_count, league_count; /* of keys */
+    unsigned name_count;
+    char names[LOOKAHEAD_NAMES_MAX][LOOKAHEAD_NAME_SIZE];
 };
 
 /* entries[0 .. count-1], at most LOOKAHEAD_GROUP, will run next; void entries are skipped. The

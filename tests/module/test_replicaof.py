@@ -22,7 +22,8 @@ SETTINGS = follow.SETTINGS
 
 
 class Load(Changes):
-    """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys."""
+    """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys. No
+    hour or day ends a period: behind the cut-over each of the two would see that for itself, and not at once."""
 
     def __init__(self, seed, has_players=False):
         super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "daily:late", "daily:p"),
@@ -48,8 +49,8 @@ class Load(Changes):
             lambda: ["LB.ZUNIONSTORE", self.key(), 1, self.key()],
             lambda: ["LB.CREATE", "daily:late", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M",
                      "LATEST"],
-            lambda: ["LB.CREATE", self.key(), "PERIOD", "DAY", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
-            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["HOUR", "NONE"])],
+            lambda: ["LB.CREATE", self.key(), "PERIOD", "MONTH", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
+            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["YEAR", "NONE"])],
             lambda: ["LB.ADD", "daily:late", r.randrange(9), r.randrange(3), self.member()],
             lambda: ["LB.ADD", "daily:late", "*", r.randrange(3), self.member()],
             lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],

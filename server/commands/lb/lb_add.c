@@ -321,7 +321,7 @@ struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb
     struct board_member shown = *member;
     const struct board *board = writing_shown(writing);
     if (add->with_rank && writing->whole != NULL) {
-        board_look_up(board, member->name, NULL, &shown);
+        board_look_up(board, member->name, lookup_on(writing->call->ahead, board), &shown);
     }
     bool has_rank = add->with_rank && shown.is_there;
     return (struct lb_add_step){
@@ -356,7 +356,8 @@ void lb_add_answer_result(const struct call *call, const struct board *board,
     struct lb_writer writer;
     struct board_member member;
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
-    board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
+    board_look_up(board, lb_add_name(call->request, add, 0), lookup_on(call->ahead, board),
+                  &member);
     reply_array(call->reply, 3U + add->with_repeat);
     lb_add_write_rank(call, &writer, &member, step);
     reply_integer(call->reply, step != NULL && step->is_written);
@@ -373,12 +374,14 @@ static void lb_add_answer_ranks(const struct call *call, const struct board *boa
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
-        if (i % LOOKUP_GROUP == 0) {
+        if (i % LOOKUP_GROUP == 0 && add->member_count > 1) {
             lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
                            add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
         }
         struct board_member member;
-        board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        const struct lookup *found =
+            add->member_count > 1 ? &ahead[i % LOOKUP_GROUP] : lookup_on(call->ahead, board);
+        board_look_up(board, lb_add_name(call->request, add, i), found, &member);
         reply_array(call->reply, 2U + add->with_repeat);
         lb_add_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);
         if (add->with_repeat) {
@@ -424,7 +427,8 @@ static void lb_add_run_one(const struct call *call, struct writing *writing,
     struct board_member member;
     struct lb_result result;
     struct lb_add_step *step = &result.step;
-    board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
+    board_look_up(writing->board, lb_add_name(call->request, add, 0),
+                  lookup_on(call->ahead, writing->board), &member);
     struct lb_add_step before = lb_add_step_of(writing, add, &member);
     if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, step)) {
         return;
@@ -497,14 +501,24 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
 
 /* ---- the command ---- */
 
-/* For prefetching: the key of a request's only member, if the arguments determine it. */
-static bool lb_add_new_key(const struct command *command, const struct layout *layout,
-                           const struct request *request, int64_t now_us, uint64_t *key) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+/* Options are behind the keys. */
+bool lb_add_new_key(const struct command *command, const struct layout *layout,
+                    const struct request *request, int64_t now_us, uint64_t *key) {
+    struct lb_add add = {.operation = LB_ADD_UNSAID, .first = FIRST_OPTION};
+    int64_t key_count;
+    bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
+    if (is_counted) {
+        if (!bytes_parse_i64(request->args[command->key_count_arg], &key_count) || key_count < 1 ||
+            key_count + command->key_count_arg + 3 > request->count) {
+            return false;
+        }
+        add.first = (uint32_t)(command->key_count_arg + 1 + key_count);
+    }
     struct buffer nowhere = {.at = NULL};
     struct reply reply = {.out = &nowhere, .is_silent = true};
     const struct call call = {.command = command, .request = request, .reply = &reply};
-    if (request->count < 4 || !lb_add_read(&call, &add) ||
+    if (request->count < 4 ||
+        !(is_counted ? lb_add_read_options(&call, &add) : lb_add_read(&call, &add)) ||
         !lb_add_find_members(request, layout, &add) || add.member_count != 1 ||
         add.operation == LB_ADD_INCREMENT || add.time == LB_ADD_TIME_KEPT) {
         return false;

@@ -63,6 +63,8 @@ struct lb_add_of_call {
 enum decimal_status lb_add_judge(const void *scores, const struct layout *layout);
 
 extern const struct binding lb_add_bindings[];
+/* Of LB.ADD and LB.SUBMIT: the key of the only member, if the arguments determine it. */
+command_new_key lb_add_new_key;
 /* Read the options at add->first, which moves past them. PACKED is none of them here. false: the
  * error was replied. */
 MUST_CHECK bool lb_add_read_options(const struct call *call, struct lb_add *add);

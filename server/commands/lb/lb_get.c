@@ -68,7 +68,7 @@ static struct place lb_get_find_place(const struct board *board, struct bytes na
 
 static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
                                      unsigned count) {
-    uint64_t keys[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP] = {0};
     for (unsigned i = 0; i < count; i++) {
         keys[i] = lb_best_key(board_layout(board), places[i].key);
     }
@@ -80,18 +80,21 @@ static void lb_get_find_shared_ranks(const struct board *board, struct place *pl
     }
 }
 
-/* Look up count members, starting at begin. */
-static void lb_get_find_group(const struct call *call, const struct get *get,
-                              const struct board *board, uint32_t begin, unsigned count,
-                              struct place *places) {
-    const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
-    struct lookup ahead[LOOKUP_GROUP];
-    bool is_many = get->members.count > 1;
-    if (is_many) {
-        lookup_members(board, names, 1, count, ahead);
+static void lb_get_begin_stream(const struct call *call, const struct get *get,
+                                const struct board *board, struct lookup_stream *stream) {
+    if (get->members.count > 1) {
+        lookup_stream_begin(stream, board, &call->request->args[FIRST_MEMBER], get->members.count);
     }
+}
+
+/* Look up the next count members, of which the first is that of begin. */
+static void lb_get_find_group(const struct call *call, const struct get *get,
+                              const struct board *board, struct lookup_stream *stream,
+                              uint32_t begin, unsigned count, struct place *places) {
+    const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
     for (unsigned i = 0; i < count; i++) {
-        places[i] = lb_get_find_place(board, names[i], is_many ? &ahead[i] : call->ahead);
+        places[i] = lb_get_find_place(
+            board, names[i], get->members.count > 1 ? lookup_stream_next(stream) : call->ahead);
         places[i].index = begin + i;
     }
     if (get->shape.is_competition) {
@@ -121,10 +124,12 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
 static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
+    struct lookup_stream stream;
+    lb_get_begin_stream(call, get, board, &stream);
     reply_array(call->reply, get->members.count);
     for (uint32_t begin = 0; begin < get->members.count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->members.count, begin);
-        lb_get_find_group(call, get, board, begin, count, places);
+        lb_get_find_group(call, get, board, &stream, begin, count, places);
         lb_get_write_places(call, writer, places, count);
         begin += count;
     }
@@ -141,9 +146,11 @@ static int lb_get_compare_places(const void *left, const void *right) {
 static struct place *lb_get_find_all(const struct call *call, const struct get *get,
                                      const struct board *board) {
     struct place *places = memory_allocate(get->members.count * sizeof(places[0]));
+    struct lookup_stream stream;
+    lb_get_begin_stream(call, get, board, &stream);
     for (uint32_t begin = 0; places != NULL && begin < get->members.count;) {
         unsigned count = lookup_group_size(get->members.count, begin);
-        lb_get_find_group(call, get, board, begin, count, &places[begin]);
+        lb_get_find_group(call, get, board, &stream, begin, count, &places[begin]);
         begin += count;
     }
     return places;

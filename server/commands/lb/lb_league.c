@@ -142,7 +142,8 @@ static bool lb_league_check_writing(struct lb_league *league) {
 
 static void lb_league_find_entry(const struct lb_league *league, struct bytes member,
                                  struct lb_league_place *place) {
-    board_look_up(&league->key->board, member, NULL, &place->member);
+    const struct board *board = &league->key->board;
+    board_look_up(board, member, lookup_on(league->call->ahead, board), &place->member);
     place->entry = league_entry_of(place->member.key);
     place->tier = place->entry.tier;
 }
@@ -323,6 +324,7 @@ static const struct command lb_league_get = {
                "period ended now",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .member_arg = ARG_MEMBER,
     .run = lb_league_get_run,
 };
 
@@ -489,6 +491,7 @@ static const struct command lb_league_set = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
+    .member_arg = ARG_TIER + 1,
     .run = lb_league_set_run,
 };
 
@@ -524,6 +527,7 @@ static const struct command lb_league_remove = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW access delete",
+    .member_arg = ARG_MEMBER,
     .run = lb_league_remove_run,
 };
 
@@ -775,7 +779,7 @@ static void lb_league_add_answer(const struct adding *adding) {
     const struct board *room = adding->writing.board;
     struct board_member member;
     struct lb_writer writer;
-    board_look_up(room, adding->member, NULL, &member);
+    board_look_up(room, adding->member, lookup_on(call->ahead, room), &member);
     reply_array(call->reply, 4U + adding->add.with_repeat);
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
@@ -875,6 +879,7 @@ static const struct command lb_league_add = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
+    .member_arg = -1,
     .run = lb_league_add_run,
 };
 

@@ -195,6 +195,7 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct lb_data *data = &writer->shape.data;
     const struct lb_since *since = &writer->shape.since;
     struct lb_data_periods periods;
+    struct tag_values values[LB_DATA_GROUP];
     bool has_data = lb_data_is_asked(data);
     bool has_since = lb_since_is_asked(since);
     if (group->count == 0) {
@@ -213,12 +214,13 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
+    if (writer->shape.with_tags) {
+        tags_at_many(writer->board, group->ranks, group->count, values);
+    }
     for (unsigned i = 0; i < group->count; i++) {
         lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
         if (writer->shape.with_tags) {
-            struct tag_values values;
-            tags_at(writer->board, group->ranks[i], &values);
-            lb_tags_reply(writer->reply, &writer->layout->tags, &values);
+            lb_tags_reply(writer->reply, &writer->layout->tags, &values[i]);
         }
         if (has_data) {
             lb_data_reply(writer->reply, data, hashes[i]);

@@ -52,7 +52,9 @@ static void lb_results_begin_group(const struct lb_results *results, uint32_t be
 static void lb_results_look_up(const struct lb_results *results, const struct results_group *group,
                                unsigned index, struct board_member *member) {
     board_look_up(group->board, lb_results_name(results, group->begin + index),
-                  group->count > 1 ? &group->ahead[index] : NULL, member);
+                  group->count > 1 ? &group->ahead[index]
+                                   : lookup_on(results->call->ahead, group->board),
+                  member);
 }
 
 /* ---- planning ---- */
@@ -118,8 +120,8 @@ static bool lb_results_plan(struct lb_results *results) {
             if (!lb_results_plan_one(results, begin + i, &member)) {
                 return false;
             }
-            if (results->count == 1) {
-                results->only = member;
+            if (group.count == 1) {
+                results->list[begin].member = member;
             }
         }
     }
@@ -210,20 +212,19 @@ bool lb_results_prepare(struct lb_results *results) {
 
 static void lb_results_put_members(struct lb_results *results) {
     struct results_group group;
+    bool is_one_each = results->list[0].writing != results->list[results->count - 1].writing ||
+                       results->count == 1;
     for (uint32_t begin = 0; begin < results->count; begin += group.count) {
         lb_results_begin_group(results, begin, true, &group);
         for (unsigned i = 0; i < group.count; i++) {
             struct lb_result *result = &results->list[begin + i];
-            struct board_member member;
             if (result->step.is_written) {
                 /* Where a hash was opened, something may have expired, and have changed the board. */
-                if (results->count > 1 || lb_hset_is_asked(&results->add->hset)) {
-                    lb_results_look_up(results, &group, i, &member);
-                } else {
-                    member = results->only;
+                if (!is_one_each || lb_hset_is_asked(&results->add->hset)) {
+                    lb_results_look_up(results, &group, i, &result->member);
                 }
-                enum writing_status status =
-                    writing_put(result->writing, &member, result->step.key, true); /* as planned */
+                enum writing_status status = writing_put(result->writing, &result->member,
+                                                         result->step.key, true); /* as planned */
                 CHECK(status != WRITING_FAILED);
                 result->is_put = status == WRITING_PUT;
                 result->step.is_written = result->is_put && !result->writing->is_as_before;

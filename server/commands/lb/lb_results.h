@@ -14,9 +14,10 @@
 
 struct lb_result {
     struct writing *writing;
-    uint32_t index; /* of the member in the command */
-    bool is_put;    /* on the board, or on the share of a WINDOW */
-    bool is_new;    /* planned: the member comes to the board by this result */
+    uint32_t index;             /* of the member in the command */
+    bool is_put;                /* on the board, or on the share of a WINDOW */
+    bool is_new;                /* planned: the member comes to the board by this result */
+    struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
 };
@@ -30,8 +31,7 @@ struct lb_results {
     /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
     uint32_t *slots;
     uint32_t slot_mask;
-    struct board_member only; /* of a single one: the member, as planned */
-    size_t more;              /* bytes that the caller will need, besides */
+    size_t more;     /* bytes that the caller will need, besides */
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
 };

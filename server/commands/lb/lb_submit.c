@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "server/commands/lb/lb_results.h"
+#include "skiplist/lookup.h"
 
 enum {
     FIRST_KEY = 2,
@@ -111,6 +112,33 @@ static bool lb_submit_begin_boards(struct submit *submit) {
     return true;
 }
 
+/* The member on all boards at once, where that was not done for a group of requests (server/loop/lookahead.h). */
+static void lb_submit_look_up(const struct submit *submit, struct call *call,
+                              struct lookup *lookups) {
+    uint32_t count = 0;
+    struct bytes member = lb_add_name(call->request, &submit->add, 0);
+    for (uint32_t i = 0; i < submit->board_count && call->ahead == NULL; i++) {
+        uint64_t key;
+        const struct board *board = submit->writings[i].board;
+        if (board_count(board) < LOOKUP_BOARD_MIN) {
+            continue;
+        }
+        struct lookup *lookup = &lookups[count];
+        lookup_begin(lookup, board, member, true);
+        if (lb_add_new_key(call->command, board_layout(board), call->request, call->now_us, &key)) {
+            lookup_begin_place(lookup, key);
+        }
+        lookup->more = count > 0 ? &lookups[count - 1] : NULL;
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
+        lookup_finish(&lookups[i], lookup_group_size(count, i));
+    }
+    if (count > 0) {
+        call->ahead = &lookups[count - 1];
+    }
+}
+
 static bool lb_submit_check_values(const struct submit *submit, uint32_t index) {
     const struct layout *layout = board_layout(submit->writings[index].board);
     struct bytes name = lb_submit_name_at(submit, index);
@@ -192,6 +220,7 @@ static bool lb_submit_is_new(const struct call *call, struct submit *submit) {
 
 static void lb_submit_run(struct call *call) {
     struct submit submit;
+    struct lookup lookups[BOARDS_MAX];
     submit.call = call;
     submit.begun_count = 0;
     submit.add = (struct lb_add){.operation = LB_ADD_UNSAID, .with_rank = true, .member_count = 1};
@@ -200,6 +229,7 @@ static void lb_submit_run(struct call *call) {
         return;
     }
     if (lb_submit_begin_boards(&submit)) {
+        lb_submit_look_up(&submit, call, lookups);
         lb_submit_to_all(&submit);
     }
     for (uint32_t i = 0; i < submit.begun_count; i++) {
@@ -223,5 +253,7 @@ const struct command command_lb_submit = {
     .complexity = "O(m log n) for m boards of n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
+    .member_arg = -1,
+    .new_key = lb_add_new_key,
     .run = lb_submit_run,
 };

@@ -14,6 +14,7 @@
 #define SERVER_COMMAND_ZSET_H
 
 #include "server/dispatch/cost.h"
+#include "skiplist/lookup.h"
 
 /* A range of ranks: rank .. rank + count - 1. */
 struct zset_span {
@@ -106,7 +107,7 @@ MUST_CHECK static inline bool zset_look_up_ahead(const struct board *board, stru
 /* The same for the call's own member. */
 MUST_CHECK static inline bool zset_look_up(const struct call *call, const struct board *board,
                                            struct bytes name, struct board_member *member) {
-    return zset_look_up_ahead(board, name, call->ahead, member);
+    return zset_look_up_ahead(board, name, lookup_on(call->ahead, board), member);
 }
 
 /* Remove span from the key's board, and the key with its last member if a write created it. Clients

@@ -166,7 +166,7 @@ static void make_native_add(struct queue_entry *entry, struct random *random, ui
     bool is_packed = random_below(random, 5) == 0;
     uint64_t member_count = random_below(random, 4) == 0 ? 1 + random_below(random, 5) : 1;
     add_arg(entry, "LB.ADD");
-    add_arg(entry, "board");
+    add_arg(entry, random_below(random, 4) == 0 ? "hourly" : "board");
     if (is_packed) {
         add_arg(entry, "PACKED");
     } else if (random_below(random, 2) == 0) {
@@ -198,15 +198,52 @@ static void make_native_get(struct queue_entry *entry, struct random *random, ui
     }
 }
 
+/* Up to more boards than are fetched ahead for one request, one of which has a WINDOW, and one is small. */
+static void make_submit(struct queue_entry *entry, struct random *random, uint32_t hot) {
+    static const char *const boards[] = {"board", "second", "hourly", "other", "new", "third"};
+    static const char *const options[] = {"INCR", "BEST", "XX", "TOUCH"};
+    uint64_t first = random_below(random, COUNT_OF(boards));
+    unsigned count = 1 + (unsigned)random_below(random, COUNT_OF(boards));
+    add_arg(entry, "LB.SUBMIT");
+    add_arg(entry, "%u", random_below(random, 50) == 0 ? 4000000000U : count);
+    for (unsigned i = 0; i < count; i++) {
+        add_arg(entry, "%s", boards[(first + i) % COUNT_OF(boards)]);
+    }
+    if (random_below(random, 2) == 0) {
+        add_arg(entry, "%s", options[random_below(random, COUNT_OF(options))]);
+    }
+    add_score(entry, random);
+    add_member(entry, random, hot);
+}
+
+static void make_league_request(struct queue_entry *entry, struct random *random, uint32_t hot) {
+    static const char *const names[] = {"ADD", "ADD", "ADD", "GET", "SET", "REMOVE"};
+    uint64_t kind = random_below(random, COUNT_OF(names));
+    add_arg(entry, "LB.LEAGUE");
+    add_arg(entry, "%s", names[kind]);
+    add_arg(entry, "league");
+    if (kind == 1) {
+        add_arg(entry, "INCR");
+    }
+    if (kind < 3 || kind == 4) {
+        add_arg(entry, "%u", 1 + (unsigned)random_below(random, kind == 4 ? 3 : 50));
+    }
+    add_member(entry, random, hot);
+}
+
 static void make_any_request(struct queue_entry *entry, struct random *random, uint32_t hot) {
-    uint64_t kind = random_below(random, 10);
-    if (kind > 2) {
+    uint64_t kind = random_below(random, 12);
+    if (kind > 4) {
         make_request(entry, random, hot);
         return;
     }
     entry->request = (struct request){.args = batch.args[entry - batch.entries]};
     if (kind == 0) {
         make_native_get(entry, random, hot);
+    } else if (kind == 3) {
+        make_submit(entry, random, hot);
+    } else if (kind == 4) {
+        make_league_request(entry, random, hot);
     } else {
         make_native_add(entry, random, hot);
     }
@@ -248,10 +285,10 @@ static void run_batch(struct side *side) {
     server->ahead = NULL;
 }
 
-static void fill(struct side *side) {
+static void fill(struct side *side, const char *command) {
     for (unsigned i = 0; i < MEMBERS; i++) {
         int width = i % 97 == 0 ? 280 : i % 5 == 0 ? 40 : 12;
-        harness_run_format(side->harness, &side->connection.session, "ZADD board %u m%0*u",
+        harness_run_format(side->harness, &side->connection.session, "%s %u m%0*u", command,
                            i * 7919U % 100000U, width, i);
     }
 }
@@ -272,7 +309,17 @@ static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_sma
     server_add_session(server, &side->connection.session);
     buffer_init(&side->output, 0);
     if (!is_small) {
-        fill(side);
+        struct session *session = &side->connection.session;
+        harness_expect(side->harness, session,
+                       "LB.CREATE hourly FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 3 SUM",
+                       "+OK\r\n");
+        harness_expect(side->harness, session,
+                       "LB.LEAGUE CREATE league FIELD points 22 TIME 31 S PERIOD HOUR ROOM 50 "
+                       "TIERS 3 UP 5 DOWN 5",
+                       "+OK\r\n");
+        fill(side, "ZADD board");
+        fill(side, "LB.SUBMIT 2 second hourly");
+        fill(side, "LB.LEAGUE ADD league");
     }
 }
 
@@ -296,11 +343,13 @@ static struct bytes step(struct side *side, int round, int rounds) {
     if (!side->is_small && round % 10 == 0 &&
         harness_run_integer(side->harness, &side->connection.session, "ZCARD board") <
             MEMBERS * 2 / 3) {
-        fill(side);
+        fill(side, "ZADD board");
     }
     side->harness->wall_us += (int64_t)random_below(&side->random, 3) * 400000;
     if (side->is_small && random_below(&side->random, 10) == 0) {
         side->harness->wall_us += INT64_C(15000000000);
+    } else if (!side->is_small && random_below(&side->random, 100) == 0) {
+        side->harness->wall_us += INT64_C(3600000000);
     }
     make_batch(&side->random, &side->connection, side->is_small);
     run_batch(side);
