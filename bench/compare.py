@@ -76,6 +76,56 @@ class ListRow(Row):
                 "busy": min(part["busy"] for part in parts)}
 
 
+class RoomsRow(Row):
+    """On as many small boards as each has members, so one range of numbers draws both."""
+
+    def __init__(self, size, name, title, command, requests=200000):
+        super().__init__(f"rooms{size}-{name}", f"{title}, on {size} boards of {size}",
+                         command.format(room=f"room{size}:__rand_int__"), requests)
+        self.size, self.filled = size, set()
+
+    def measure(self, run, server, members, factor=1.0):
+        if server.name not in self.filled:
+            self.filled.add(server.name)
+            # So many at random leave no place out.
+            run(server, f"ZADD room{self.size}:__rand_int__ __rand_int__ {MEMBER}",
+                20 * self.size ** 2, self.size)
+        return super().measure(run, server, self.size, factor)
+
+
+class RoomsAroundRow(RoomsRow):
+    """Five members around one: LB.AROUND; else ZREVRANK, then ZREVRANGE."""
+
+    def __init__(self, size):
+        super().__init__(size, "around", "LB.AROUND; else ZREVRANK and ZREVRANGE of 5",
+                         "LB.AROUND {room} MEMBER " + MEMBER + " 5", 100000)
+
+    def measure(self, run, server, members, factor=1.0):
+        own = super().measure
+        if server.name == OURS:
+            return own(run, server, members, factor)
+        parts = []
+        for command in ("ZREVRANK {} " + MEMBER, "ZREVRANGE {} 3 7 WITHSCORES"):
+            part = RoomsRow(self.size, "", "", command.replace("{}", "{room}"), self.requests)
+            part.filled = self.filled
+            parts.append(part.measure(run, server, members, factor))
+        return {"us": sum(part["us"] for part in parts), "commands": 2,
+                "per_second": 1 / sum(1 / part["per_second"] for part in parts),
+                "busy": min(part["busy"] for part in parts)}
+
+
+class HashRow(Row):
+    """On hashes of three short fields, as many as the board has members."""
+    HSET = "HSET profile:{} name __rand_int__ level 12 country de"
+    filled = set()
+
+    def measure(self, run, server, members, factor=1.0):
+        if server.name not in self.filled:
+            self.filled.add(server.name)
+            run(server, self.HSET.format("__mixed_int__"), members, members)
+        return super().measure(run, server, members, factor)
+
+
 MEMBER = "user:__rand_int__"
 ZADD = "ZADD board __rand_int__ user:__rand_int__"
 ZINCRBY = "ZINCRBY board 3 user:__rand_int__"
@@ -104,6 +154,12 @@ ROWS = [
     Row("plain-top100", "ZREVRANGE 0 99 WITHSCORES, no pipeline", TOP100, 50000, 1),
     Row("plain-deep10", "ZREVRANGE n/3 .. +9 WITHSCORES, no pipeline", DEEP10, 100000, 1),
     Row("plain-byscore", "ZREVRANGEBYSCORE LIMIT 0 10, no pipeline", BYSCORE, 100000, 1),
+    *[row for size in (10, 50, 100, 250) for row in (
+        RoomsRow(size, "zadd", "ZADD", "ZADD {room} __rand_int__ " + MEMBER),
+        RoomsRow(size, "zrevrank", "ZREVRANK", "ZREVRANK {room} " + MEMBER),
+        RoomsAroundRow(size))],
+    HashRow("hset", "HSET of 3 short fields", HashRow.HSET.format("__rand_int__"), 400000),
+    HashRow("hgetall", "HGETALL of 3 short fields", "HGETALL profile:__rand_int__", 400000),
 ]
 
 
