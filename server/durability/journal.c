@@ -188,6 +188,7 @@ static void journal_run_write(void *context) {
     bool is_whole = true;
     bool was_linked = journal_is_linked(journal);
     *result = (struct journal_result){.status = JOURNAL_RESULT_OK};
+    file->makes_room = journal->policy == SETTING_APPENDFSYNC_ALWAYS;
     if (!journal_file_append(file, journal->writing.at, journal->writing.size,
                              journal->writing_ended, &is_whole)) {
         bool is_full = is_whole && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
@@ -237,7 +238,7 @@ static void journal_run_rotate(void *context) {
     struct store_state *state = &journal->rotated;
     struct journal_file file;
     journal->result = (struct journal_result){.status = JOURNAL_RESULT_OK};
-    if (!disk_sync_contents(journal->file.fd)) {
+    if (!journal_file_finish(&journal->file)) {
         journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         return;
     }

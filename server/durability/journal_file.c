@@ -36,7 +36,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
         .kept_size = JOURNAL_FILE_HEAD,
         .answered_size = JOURNAL_FILE_HEAD,
     };
-    file->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0640);
+    file->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0640);
     if (file->fd < 0) {
         return false;
     }
@@ -45,7 +45,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
-    if (disk_write_all(file->fd, head, sizeof head) && disk_sync(file->fd)) {
+    if (disk_write_all_at(file->fd, head, sizeof head, 0) && disk_sync(file->fd)) {
         return true;
     }
     int error = errno;
@@ -59,7 +59,7 @@ bool journal_file_continue(struct journal_file *file, int directory, const char 
                            uint64_t size) {
     CHECK(size >= JOURNAL_FILE_HEAD);
     *file = (struct journal_file){.id = id, .size = size, .kept_size = size, .answered_size = size};
-    file->fd = disk_open(directory, name, O_WRONLY | O_APPEND, 0);
+    file->fd = disk_open(directory, name, O_WRONLY, 0);
     if (file->fd < 0) {
         return false;
     }
@@ -104,29 +104,68 @@ bool journal_file_open_group(const char *group, size_t size, uint64_t id,
     return head->size == size - JOURNAL_GROUP_HEAD;
 }
 
+/* If there is none, the groups are appended as to any file. */
+static void journal_file_extend_room(struct journal_file *file, size_t size) {
+    static const char zeroes[1 << 15];
+    if (!file->makes_room || size > JOURNAL_ROOM_BATCH_MAX || file->size + size <= file->room_end) {
+        return;
+    }
+    uint64_t begin = file->room_end > file->size ? file->room_end : file->size;
+    uint64_t end =
+        (file->size + size + JOURNAL_ROOM_SIZE - 1) / JOURNAL_ROOM_SIZE * JOURNAL_ROOM_SIZE;
+    for (uint64_t at = begin; at < end;) {
+        size_t part = end - at < sizeof zeroes ? (size_t)(end - at) : sizeof zeroes;
+        if (!disk_write_all_at(file->fd, zeroes, part, at)) {
+            /* The disk is full, perhaps: leave what there is to the groups. */
+            file->room_end = disk_truncate(file->fd, begin) ? begin : end;
+            return;
+        }
+        at += part;
+    }
+    file->room_end = end;
+}
+
 bool journal_file_append(struct journal_file *file, const char *groups, size_t size, size_t kept,
                          bool *is_whole) {
     CHECK(kept <= size);
     *is_whole = true;
-    if (disk_write_all(file->fd, groups, size)) {
+    journal_file_extend_room(file, size);
+    if (disk_write_all_at(file->fd, groups, size, file->size)) {
         file->kept_size = kept > 0 ? file->size + kept : file->kept_size;
         file->size += size;
         return true;
     }
     int error = errno;
     *is_whole = disk_truncate(file->fd, file->kept_size);
-    file->size = file->kept_size;
+    file->size = file->room_end = file->kept_size;
     errno = error;
     return false;
 }
 
-void journal_file_cut_unanswered(const struct journal_file *file) {
+void journal_file_cut_unanswered(struct journal_file *file) {
     int error = errno;
     (void)!disk_truncate(file->fd, file->answered_size);
+    file->room_end = 0;
     errno = error;
 }
 
+/* false: errno says why. */
+static bool journal_file_cut_room(struct journal_file *file) {
+    bool is_cut = file->room_end <= file->size || disk_truncate(file->fd, file->size);
+    file->room_end = is_cut ? 0 : file->room_end;
+    return is_cut;
+}
+
+bool journal_file_finish(struct journal_file *file) {
+    return journal_file_cut_room(file) && disk_sync_contents(file->fd);
+}
+
 void journal_file_close(struct journal_file *file) {
+    int error = errno;
+    if (file->fd >= 0) {
+        (void)!journal_file_cut_room(file);
+    }
+    errno = error;
     disk_close(file->fd);
     file->fd = -1;
 }
@@ -293,6 +332,30 @@ static enum journal_status journal_file_look_for_group(struct journal_reader *re
                                reader->torn.description, sequence, offset, reader->next_sequence);
 }
 
+/* *filled_end: one past the last byte from offset on that is not zero; offset itself: all are zeroes. JOURNAL_END: all
+ * behind the groups are, and the file has the size of one with room. */
+static enum journal_status journal_file_look_for_room(struct journal_reader *reader,
+                                                      uint64_t offset, uint64_t *filled_end) {
+    char piece[32768];
+    uint64_t file_size = reader->window.file_size;
+    *filled_end = offset;
+    for (uint64_t at = offset; at < file_size;) {
+        size_t size = file_size - at < sizeof piece ? (size_t)(file_size - at) : sizeof piece;
+        if (!disk_read_whole(reader->window.fd, piece, size, at)) {
+            return journal_file_fail(reader, offset);
+        }
+        size_t last = size;
+        while (last > 0 && piece[last - 1] == 0) {
+            last--;
+        }
+        *filled_end = last > 0 ? at + last : *filled_end;
+        at += size;
+    }
+    return reader->is_last && *filled_end == reader->offset && file_size % JOURNAL_ROOM_SIZE == 0
+               ? JOURNAL_END
+               : JOURNAL_TORN;
+}
+
 /* The bytes at reader->offset are not a whole group: is this a torn tail, or damage? cut_at: the offset of a group whose
  * end is missing; 0: there is none. */
 static enum journal_status journal_file_judge(struct journal_reader *reader, uint64_t cut_at,
@@ -334,6 +397,17 @@ static enum journal_status journal_file_judge_end(struct journal_reader *reader,
                : journal_file_judge(reader, status == JOURNAL_GROUP ? 0 : offset, description);
 }
 
+/* The same where the group at offset, which would end at end, is not whole. If there are zeroes in place of its last bytes,
+ * and up to the file's end, it was copied while it was written. */
+static enum journal_status journal_file_judge_group(struct journal_reader *reader, uint64_t offset,
+                                                    uint64_t end, const char *description) {
+    uint64_t filled_end;
+    enum journal_status status = journal_file_look_for_room(reader, offset, &filled_end);
+    bool has_room = filled_end < end && end < reader->window.file_size;
+    return status == JOURNAL_TORN ? journal_file_judge(reader, has_room ? offset : 0, description)
+                                  : status;
+}
+
 /* Allocate room for a verified group that is larger than the buffer. */
 static enum journal_status journal_file_make_room(struct journal_reader *reader, uint32_t size) {
     size_t room = (size_t)size + JOURNAL_GROUP_HEAD;
@@ -362,8 +436,13 @@ static enum journal_status journal_file_read_size(struct journal_reader *reader,
         return JOURNAL_END;
     }
     if (left <= JOURNAL_GROUP_HEAD) {
-        return journal_file_judge_end(reader, reader->offset,
-                                      "the file ends within the head of a group");
+        uint64_t filled_end;
+        enum journal_status status =
+            journal_file_look_for_room(reader, reader->offset, &filled_end);
+        return status == JOURNAL_TORN
+                   ? journal_file_judge_end(reader, reader->offset,
+                                            "the file ends within the head of a group")
+                   : status;
     }
     const char *head =
         disk_window_get(&reader->window, reader->offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
@@ -372,7 +451,8 @@ static enum journal_status journal_file_read_size(struct journal_reader *reader,
     }
     *size = journal_file_size_in(head);
     if (*size == 0 || *size > JOURNAL_GROUP_SIZE_MAX) {
-        return journal_file_judge(reader, 0, "no group has the size that is written here");
+        return journal_file_judge_group(reader, reader->offset, reader->offset + JOURNAL_GROUP_HEAD,
+                                        "no group has the size that is written here");
     }
     if (*size > left - JOURNAL_GROUP_HEAD) {
         return journal_file_judge_end(reader, reader->offset, "the file ends within a group");
@@ -413,14 +493,16 @@ static enum journal_status journal_file_check_linked(struct journal_reader *read
     }
     uint32_t size = journal_file_size_in(head);
     if (size == 0) {
-        return journal_file_judge(reader, 0, "a linked group has a size that no group has");
+        return journal_file_judge_group(reader, offset, offset + JOURNAL_GROUP_HEAD,
+                                        "a linked group has a size that no group has");
     }
     if (size > left - JOURNAL_GROUP_HEAD) {
         return journal_file_judge_end(reader, offset, "the file ends within a linked group");
     }
     enum journal_status status = journal_file_check_on_disk(reader, offset, size);
     if (status == JOURNAL_TORN) {
-        return journal_file_judge(reader, 0, "the checksum of a linked group is wrong");
+        return journal_file_judge_group(reader, offset, offset + JOURNAL_GROUP_HEAD + size,
+                                        "the checksum of a linked group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     return status == JOURNAL_GROUP && sequence != expected
@@ -496,7 +578,8 @@ enum journal_status journal_file_reader_next(struct journal_reader *reader,
         return journal_file_fail(reader, reader->offset);
     }
     if (!journal_file_is_whole(reader, head, whole_size)) {
-        return journal_file_judge(reader, 0, "the checksum of a group is wrong");
+        return journal_file_judge_group(reader, reader->offset, reader->offset + whole_size,
+                                        "the checksum of a group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     if (sequence != reader->next_sequence) {

@@ -22,7 +22,15 @@
  * group whose sequence and unsynced prove that the group expected here had been on disk. If there
  * is one, the file is damaged, because a disk does not lose what was synced. Otherwise the tail is
  * torn and may be cut here: nothing in it was acknowledged as durable. Only the last increment may
- * have a torn tail; the others were synced as a whole before the next one began. */
+ * have a torn tail; the others were synced as a whole before the next one began.
+ *
+ * Room. With appendfsync always the last increment ends in zeroes that later groups are written over:
+ *
+ *     group group group 000000000000        a sync then writes the groups' pages and nothing else,
+ *                       ^ size      ^ room  since neither the file's size nor its blocks change
+ *
+ * Such a file's size is a multiple of JOURNAL_ROOM_SIZE, and its zeroes are its end, not torn. A file is cut to its groups when
+ * it is closed, and before the next one begins. */
 #ifndef SERVER_JOURNAL_FILE_H
 #define SERVER_JOURNAL_FILE_H
 
@@ -32,6 +40,9 @@ enum {
     JOURNAL_FILE_HEAD = 32,
     JOURNAL_GROUP_HEAD = 32,
     JOURNAL_READ_SIZE = 1 << 20, /* bytes per read */
+    JOURNAL_ROOM_SIZE = 1 << 18,
+    /* A longer batch pays for the change of the file's size, and its zeroes would be written in vain. */
+    JOURNAL_ROOM_BATCH_MAX = 1 << 14,
 };
 #define JOURNAL_GROUP_SIZE_MAX (UINT32_C(1) << 31)
 
@@ -45,6 +56,9 @@ struct journal_file {
     uint64_t kept_size; /* up to the end of the last one not linked to the next */
     /* As far as replies may show: it is written or, with appendfsync always, synced. The writer sets it. */
     uint64_t answered_size;
+    uint64_t
+        room_end; /* the file has zeroes from size up to here; at most size: it ends with its groups */
+    bool makes_room; /* set by the writer: small batches get room for more */
 };
 
 /* Create the file and sync it, but not its directory: store_set does that. false: errno says why,
@@ -85,7 +99,9 @@ MUST_CHECK bool journal_file_append(struct journal_file *file, const char *group
 /* After a sync that failed, with appendfsync always: cut off what nobody was answered for. The system takes
  * what it could not write for written: a restart would read it and go on behind it, until the machine
  * fails. Nothing may be appended any more. */
-void journal_file_cut_unanswered(const struct journal_file *file);
+void journal_file_cut_unanswered(struct journal_file *file);
+/* Cut off the room, and sync: another file follows. false: errno says why; the file can go on. */
+MUST_CHECK bool journal_file_finish(struct journal_file *file);
 void journal_file_close(struct journal_file *file);
 
 /* ---- reading ---- */

@@ -107,7 +107,9 @@ static bool persistence_load_begin_service(struct persistence *persistence, char
         if (!persistence_load_continue_journal(persistence, error)) {
             return false;
         }
-        journal->file_size_sum = loading->size_total - persistence->base_size;
+        /* What is behind the last group of the last one was cut off. */
+        journal->file_size_sum = loading->size_total - persistence->base_size -
+                                 (loading->journal.window.file_size - loading->journal.offset);
         persistence_note_files(persistence);
     }
     persistence_move(persistence, &persistence->journaling,

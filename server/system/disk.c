@@ -22,6 +22,10 @@ static ssize_t disk_system_write(int fd, const void *bytes, size_t size) {
     return write(fd, bytes, size);
 }
 
+static ssize_t disk_system_write_at(int fd, const void *bytes, size_t size, off_t offset) {
+    return pwrite(fd, bytes, size, offset);
+}
+
 static ssize_t disk_system_read_at(int fd, void *bytes, size_t size, off_t offset) {
     return pread(fd, bytes, size, offset);
 }
@@ -83,6 +87,7 @@ const struct disk disk_system = {
     .open_at = disk_system_open_at,
     .close = close,
     .write = disk_system_write,
+    .write_at = disk_system_write_at,
     .read_at = disk_system_read_at,
     .sync_contents = fdatasync,
     .sync = fsync,
@@ -99,10 +104,14 @@ const struct disk *disk = &disk_system;
 
 /* ---- helpers ---- */
 
-bool disk_write_all(int fd, const void *bytes, size_t size) {
+#define DISK_AT_THE_END UINT64_MAX
+
+static bool disk_write(int fd, const char *bytes, size_t size, uint64_t offset) {
     size_t done = 0;
     while (done < size) {
-        ssize_t count = disk->write(fd, (const char *)bytes + done, size - done);
+        ssize_t count = offset == DISK_AT_THE_END
+                            ? disk->write(fd, bytes + done, size - done)
+                            : disk->write_at(fd, bytes + done, size - done, (off_t)(offset + done));
         if (count > 0) {
             done += (size_t)count;
         } else if (count == 0) {
@@ -114,6 +123,14 @@ bool disk_write_all(int fd, const void *bytes, size_t size) {
         }
     }
     return true;
+}
+
+bool disk_write_all(int fd, const void *bytes, size_t size) {
+    return disk_write(fd, bytes, size, DISK_AT_THE_END);
+}
+
+bool disk_write_all_at(int fd, const void *bytes, size_t size, uint64_t offset) {
+    return disk_write(fd, bytes, size, offset);
 }
 
 bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got) {

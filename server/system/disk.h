@@ -19,6 +19,7 @@ struct disk {
     int (*open_at)(int directory, const char *name, int flags, mode_t mode);
     int (*close)(int fd);
     ssize_t (*write)(int fd, const void *bytes, size_t size);
+    ssize_t (*write_at)(int fd, const void *bytes, size_t size, off_t offset);
     ssize_t (*read_at)(int fd, void *bytes, size_t size, off_t offset);
     int (*sync_contents)(int fd); /* fdatasync */
     int (*sync)(int fd);          /* fsync, also for directories */
@@ -46,6 +47,8 @@ enum { DISK_ERROR_MAX = 2048 };
 
 /* Write all bytes, retrying after interruptions and short writes. false: errno says why. */
 MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size);
+/* The same at offset, which the file need not reach; not for a descriptor with O_APPEND. */
+MUST_CHECK bool disk_write_all_at(int fd, const void *bytes, size_t size, uint64_t offset);
 /* Read up to size bytes at offset; *got is less only at end of file. false: errno says why. */
 MUST_CHECK bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got);
 /* Read exactly size bytes. false: errno says why; ENODATA: the file ends before. */

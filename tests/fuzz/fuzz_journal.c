@@ -115,6 +115,13 @@ static void judge_tail(const struct file *file, uint64_t expected, struct verdic
     }
 }
 
+static bool is_zero_from(const struct file *file, size_t at) {
+    while (at < file->size && file->bytes[at] == 0) {
+        at++;
+    }
+    return at == file->size;
+}
+
 static struct verdict judge(const struct file *file, uint64_t first, bool is_last) {
     struct verdict verdict = {.status = JOURNAL_DAMAGED};
     if (file->size < JOURNAL_FILE_HEAD) {
@@ -145,7 +152,8 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
             verdict.group_count = sequence - first;
         }
     }
-    if (verdict.size == file->size) {
+    bool has_room = is_last && file->size % JOURNAL_ROOM_SIZE == 0;
+    if (verdict.size == file->size || (has_room && is_zero_from(file, verdict.size))) {
         verdict.status = JOURNAL_END;
     } else if (is_last) {
         judge_tail(file, first + verdict.group_count, &verdict);
@@ -222,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     CHECK(found.group_count == expected.group_count);
     CHECK(found.size == expected.size);
     CHECK(found.groups_behind == expected.groups_behind);
-    if (found.status == JOURNAL_TORN) {
+    if (found.status == JOURNAL_TORN || found.status == JOURNAL_END) {
         file.size = found.size;
         CHECK(read_file(&file, first, false, 0).status == JOURNAL_END);
     }

@@ -269,7 +269,7 @@ IN_FIXTURE(a_hole_in_an_unsynced_tail_says_what_is_behind_it) {
 IN_FIXTURE(a_synced_group_that_changed_is_refused_and_given_up_only_when_asked) {
     start(words_always);
     add("one", 0, 40);
-    end(SIGKILL);
+    end(SIGTERM); /* which leaves no room in the journal */
     size_t size;
     free(file_read(last_journal(), &size));
     flip(last_journal(), size / 2);
@@ -305,7 +305,7 @@ static void append_take(struct buffer *file, struct journal_reader *reader, cons
 IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     start(words_always);
     add("one", 0, 20);
-    end(SIGKILL);
+    end(SIGTERM); /* which leaves no room in the journal */
     char path[2 * DIRECTORY_PATH_MAX];
     struct store_state kept_state;
     struct journal_reader reader;
@@ -386,7 +386,7 @@ IN_FIXTURE(every_flipped_byte_of_every_file_is_found) {
     save();
     add("two", 0, 4);
     wire_check(&wire, "RENAME two three", "OK");
-    end(SIGKILL);
+    end(SIGTERM); /* which leaves no room in the journal */
     look_at_state(&kept_state);
     damage_everywhere(kept(STORE_MANIFEST_NAME));
     name = store_name(STORE_BASE, kept_state.base_number);

@@ -167,6 +167,15 @@ ssize_t CALL(write)(int fd, const void *bytes, size_t size) {
     return sim_calls_result(-EBADF);
 }
 
+ssize_t CALL(pwrite)(int fd, const void *bytes, size_t size, off_t offset) {
+    struct sim_file *file = sim_calls_file(fd);
+    sim_fiber_spend((int64_t)size / 1024 * PIECE_NS_PER_KIB);
+    return sim_calls_result(file != NULL && file->kind == SIM_FD_FILE
+                                ? sim_disk_write(&sim_process_current()->machine->disk, file->node,
+                                                 (size_t)offset, bytes, size)
+                                : -EBADF);
+}
+
 ssize_t CALL(pread)(int fd, void *bytes, size_t size, off_t offset) {
     struct sim_file *file = sim_calls_file(fd);
     sim_fiber_spend((int64_t)size / 1024 * PIECE_NS_PER_KIB);
@@ -643,7 +652,6 @@ ENDS(mkostemp)
 ENDS(pause)
 ENDS(posix_spawn)
 ENDS(pthread_create)
-ENDS(pwrite)
 ENDS(raise)
 ENDS(remove)
 ENDS(setsid)

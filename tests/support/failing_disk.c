@@ -73,22 +73,38 @@ static int plain_close(int fd) {
     return below->close(fd);
 }
 
-static ssize_t failing_write(int fd, const void *bytes, size_t size) {
+/* Of a write: how much of it shall be done. is_done false: and then it fails. */
+static size_t written_part(size_t size, bool *is_done) {
     uint64_t call = count_call(FAILING_WRITE);
     if (is_full_for(call)) {
         /* The last room is filled first. */
         bool is_last_room = call == state->nth && state->count > 1 && size > 1;
-        return is_last_room ? below->write(fd, bytes, size / 2) : -1;
+        *is_done = is_last_room;
+        return is_last_room ? size / 2 : 0;
     }
-    if (may_go_on_as(call)) {
-        return below->write(fd, bytes, part_of(size, call));
+    *is_done = may_go_on_as(call);
+    if (*is_done) {
+        return part_of(size, call);
     }
-    if (state->failure == FAILURE_CRASH && call == state->nth) {
-        ssize_t written = below->write(fd, bytes, size / 2);
-        (void)written;
-        errno = EIO;
-    }
-    return -1;
+    return state->failure == FAILURE_CRASH && call == state->nth ? size / 2 : 0;
+}
+
+static ssize_t failing_write(int fd, const void *bytes, size_t size) {
+    bool is_done;
+    size_t part = written_part(size, &is_done);
+    int error = errno;
+    ssize_t written = part > 0 || is_done ? below->write(fd, bytes, part) : -1;
+    errno = is_done ? errno : error;
+    return is_done ? written : -1;
+}
+
+static ssize_t failing_write_at(int fd, const void *bytes, size_t size, off_t offset) {
+    bool is_done;
+    size_t part = written_part(size, &is_done);
+    int error = errno;
+    ssize_t written = part > 0 || is_done ? below->write_at(fd, bytes, part, offset) : -1;
+    errno = is_done ? errno : error;
+    return is_done ? written : -1;
 }
 
 static ssize_t failing_read_at(int fd, void *bytes, size_t size, off_t offset) {
@@ -148,6 +164,7 @@ static const struct disk disk_failing = {
     .open_at = failing_open_at,
     .close = plain_close,
     .write = failing_write,
+    .write_at = failing_write_at,
     .read_at = failing_read_at,
     .sync_contents = failing_sync_contents,
     .sync = failing_sync,

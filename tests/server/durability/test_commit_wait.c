@@ -43,21 +43,29 @@ static int sync_at_once(int fd) {
     return 0;
 }
 
-static ssize_t write_if_there_is_room(int fd, const void *bytes, size_t size) {
+static bool takes(size_t size) {
     if (is_full) {
         errno = ENOSPC;
-        return -1;
+        return false;
     }
     if (size > room) {
         room = 0; /* it stays full: a shorter write, of a snapshot, must not fit */
         errno = ENOSPC;
-        return -1;
+        return false;
     }
     room -= size;
     if (size > write_longest) {
         write_longest = size;
     }
-    return disk_system.write(fd, bytes, size);
+    return true;
+}
+
+static ssize_t write_if_there_is_room(int fd, const void *bytes, size_t size) {
+    return takes(size) ? disk_system.write(fd, bytes, size) : -1;
+}
+
+static ssize_t write_at_if_there_is_room(int fd, const void *bytes, size_t size, off_t offset) {
+    return takes(size) ? disk_system.write_at(fd, bytes, size, offset) : -1;
 }
 
 static void use_held_disk(void) {
@@ -65,6 +73,7 @@ static void use_held_disk(void) {
     disk_held.sync = sync_at_once;
     disk_held.sync_contents = sync_when_told;
     disk_held.write = write_if_there_is_room;
+    disk_held.write_at = write_at_if_there_is_room;
     are_syncs_held = false;
     is_full = false;
     is_failing_sync = false;

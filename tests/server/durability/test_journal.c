@@ -17,9 +17,9 @@ enum { EFFECTS_MAX = 4096, ROUNDS = 300, LONG_NAME = 60000, LONG_EFFECTS = 90 };
 static struct disk disk_here;
 static atomic_bool is_full, fails_sync, fails_open;
 
-static ssize_t write_here(int fd, const void *bytes, size_t size) {
+static ssize_t write_here(int fd, const void *bytes, size_t size, off_t offset) {
     errno = ENOSPC;
-    return is_full ? -1 : disk_system.write(fd, bytes, size);
+    return is_full ? -1 : disk_system.write_at(fd, bytes, size, offset);
 }
 
 static int sync_here(int fd) {
@@ -70,7 +70,7 @@ static int set_up(void **state) {
     log_set_level(LOG_WARNING);
     directory_make(fixture->directory);
     disk_here = disk_system;
-    disk_here.write = write_here;
+    disk_here.write_at = write_here;
     disk_here.sync_contents = sync_here;
     disk_here.open_at = open_here;
     is_full = fails_sync = fails_open = false;

@@ -603,11 +603,11 @@ IN_FIXTURE(a_journal_is_made_whole_or_not_at_all) {
     }
 }
 
-static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size) {
+static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size, off_t offset) {
     static bool is_full;
     is_full = !is_full;
     if (is_full) {
-        return disk_system.write(fd, bytes, size / 3);
+        return disk_system.write_at(fd, bytes, size / 3, offset);
     }
     errno = ENOSPC;
     return -1;
@@ -617,7 +617,7 @@ static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size) {
 static void fail_to_append(struct journal_file *file, size_t from, size_t to, size_t kept_size) {
     struct disk full = disk_system;
     bool is_whole = false;
-    full.write = write_part_then_enospc;
+    full.write_at = write_part_then_enospc;
     disk = &full;
     assert_false(journal_file_append(file, made.bytes + from, to - from, kept_size, &is_whole));
     assert_int_equal(errno, ENOSPC);
@@ -691,6 +691,116 @@ IN_FIXTURE(a_journal_that_cannot_even_be_cut_says_so) {
     struct result result = read_all(true);
     assert_int_equal(result.status, JOURNAL_TORN);
     assert_in_range(result.group_count, 3, GROUPS - 1);
+}
+
+/* ---- room for more groups ---- */
+
+static size_t size_on_disk(void) {
+    size_t size;
+    free(file_read(file_path(), &size));
+    return size;
+}
+
+/* The groups from the third on, by a writer that keeps room. */
+static void append_with_room(struct journal_file *file) {
+    make_journal(all_unsynced);
+    assert_true(journal_file_continue(file, directory_fd, "journal", made.id, made.starts[3]));
+    file->makes_room = true;
+    for (unsigned i = 3; i < GROUPS; i++) {
+        assert_true(append_group(file, i, all_unsynced[i]));
+        assert_int_equal(size_on_disk() % JOURNAL_ROOM_SIZE, 0);
+    }
+}
+
+IN_FIXTURE(groups_in_room_are_read_and_zeroes_behind_them_are_the_end) {
+    struct journal_file file;
+    append_with_room(&file);
+    assert_true(size_on_disk() >= made.size);
+    struct result result = read_all(true);
+    assert_int_equal(result.status, JOURNAL_END);
+    assert_int_equal(result.group_count, GROUPS);
+    assert_int_equal(result.size, made.size);
+    /* What follows began behind a whole file. */
+    assert_int_equal(read_all(false).status, JOURNAL_DAMAGED);
+    assert_true(journal_file_finish(&file));
+    assert_int_equal(size_on_disk(), made.size);
+    assert_int_equal(read_all(false).status, JOURNAL_END);
+    journal_file_close(&file);
+}
+
+IN_FIXTURE(a_file_is_closed_without_room_and_goes_on_behind_it_after_a_kill) {
+    struct journal_file file;
+    append_with_room(&file);
+    size_t size = size_on_disk();
+    char *killed = file_read(file_path(), &size);
+    journal_file_close(&file);
+    assert_int_equal(size_on_disk(), made.size);
+    file_write(file_path(), killed, size);
+    free(killed);
+    assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.size));
+    assert_int_equal(size_on_disk(), made.size);
+    journal_file_close(&file);
+}
+
+IN_FIXTURE(long_batches_get_no_room) {
+    make_journal(all_unsynced);
+    struct journal_file file;
+    bool is_whole = false;
+    static char batch[JOURNAL_ROOM_BATCH_MAX + 1];
+    assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
+    file.makes_room = true;
+    assert_true(journal_file_append(&file, batch, sizeof batch, sizeof batch, &is_whole));
+    assert_int_equal(size_on_disk(), made.starts[3] + sizeof batch);
+    journal_file_close(&file);
+}
+
+/* Whatever fails: groups that were taken are whole, and the file ends with them or in zeroes. */
+IN_FIXTURE(a_full_disk_has_no_room_and_takes_groups_as_long_as_it_can) {
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth++) {
+        make_journal(each_synced);
+        struct journal_file file;
+        assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
+        file.makes_room = true;
+        failing_disk_begin(FAILURE_ENOSPC, nth);
+        unsigned count = 3;
+        for (unsigned tries = 0; count < GROUPS && tries < GROUPS; tries++) {
+            count += append_group(&file, count, 1);
+        }
+        is_reached = failing_disk_end() >= nth;
+        assert_int_equal(count, GROUPS);
+        struct result result = read_all(true);
+        assert_int_equal(result.group_count, GROUPS);
+        assert_true(result.status == JOURNAL_END);
+        assert_true(journal_file_finish(&file));
+        assert_int_equal(size_on_disk(), made.size);
+        journal_file_close(&file);
+    }
+}
+
+/* A group is copied while it is written: the pages that came last are still zeroes. */
+IN_FIXTURE(a_group_whose_end_is_still_room_is_cut_short) {
+    struct journal_file file;
+    append_with_room(&file);
+    size_t size;
+    char *bytes = file_read(file_path(), &size);
+    journal_file_close(&file);
+    size_t begin = made.starts[GROUPS - 1];
+    for (size_t filled = begin + 1; filled < made.size; filled++) {
+        memset(bytes + filled, 0, made.size - filled);
+        memcpy(bytes + begin, made.bytes + begin, filled - begin);
+        struct result result = read_bytes(bytes, size, true);
+        assert_int_equal(result.group_count, GROUPS - 1);
+        assert_int_equal(result.status, JOURNAL_TORN);
+        assert_true(result.torn.is_cut_short);
+    }
+    /* Not so where it is whole and wrong. */
+    memcpy(bytes, made.bytes, made.size);
+    bytes[begin + JOURNAL_GROUP_HEAD] ^= 1;
+    struct result result = read_bytes(bytes, size, true);
+    assert_int_equal(result.status, JOURNAL_TORN);
+    assert_false(result.torn.is_cut_short);
+    free(bytes);
 }
 
 IN_FIXTURE(going_on_with_a_journal_fails_as_a_whole) {
