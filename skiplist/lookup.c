@@ -396,28 +396,25 @@ void lookup_stream_begin(struct lookup_stream *stream, const struct board *board
     lookup_members(board, names, 1, lookup_group_size(count, 0), stream->groups[0]);
 }
 
-/* A stage of the next group for every quarter of this one: so memory has answered before the next stage. */
-const struct lookup *lookup_stream_next(struct lookup_stream *stream) {
+void lookup_stream_advance(struct lookup_stream *stream, uint32_t at) {
     enum { QUARTER = LOOKUP_GROUP / 4 };
-    uint32_t at = stream->next++;
     uint32_t in_group = at % LOOKUP_GROUP;
     uint32_t begin = at - in_group + LOOKUP_GROUP; /* of the next group */
-    unsigned number = at / LOOKUP_GROUP % 2;
-    if (in_group % QUARTER == 0 && begin < stream->count) {
-        struct lookup *lookups = stream->groups[1 - number];
-        unsigned count = lookup_group_size(stream->count, begin);
-        if (in_group == 0) {
-            for (unsigned i = 0; i < count; i++) {
-                lookup_begin(&lookups[i], stream->board, stream->names[begin + i], false);
-            }
-        } else if (stream->is_staged) {
-            lookup_run(lookups, count,
-                       in_group == QUARTER       ? LOOKUP_NODE
-                       : in_group == 2 * QUARTER ? LOOKUP_LEAF
-                                                 : LOOKUP_ENTRY);
-        }
+    if (begin >= stream->count) {
+        return;
     }
-    return &stream->groups[number][in_group];
+    struct lookup *lookups = stream->groups[1 - at / LOOKUP_GROUP % 2];
+    unsigned count = lookup_group_size(stream->count, begin);
+    if (in_group == 0) {
+        for (unsigned i = 0; i < count; i++) {
+            lookup_begin(&lookups[i], stream->board, stream->names[begin + i], false);
+        }
+    } else if (stream->is_staged) {
+        lookup_run(lookups, count,
+                   in_group == QUARTER       ? LOOKUP_NODE
+                   : in_group == 2 * QUARTER ? LOOKUP_LEAF
+                                             : LOOKUP_ENTRY);
+    }
 }
 
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {

@@ -122,7 +122,15 @@ struct lookup_stream {
 };
 void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
                          const struct bytes *names, uint32_t count);
-const struct lookup *lookup_stream_next(struct lookup_stream *stream);
+/* A stage of the next group for every quarter of this one: so memory has answered before the next stage. */
+void lookup_stream_advance(struct lookup_stream *stream, uint32_t at);
+static inline const struct lookup *lookup_stream_next(struct lookup_stream *stream) {
+    uint32_t at = stream->next++;
+    if (at % (LOOKUP_GROUP / 4) == 0) {
+        lookup_stream_advance(stream, at);
+    }
+    return &stream->groups[at / LOOKUP_GROUP % 2][at % LOOKUP_GROUP];
+}
 /* Prefetch for board_count_above and board_count_from of at most LOOKUP_GROUP keys. */
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count);
 

@@ -17,19 +17,12 @@ static uint32_t lookahead_member_position(const struct command *command,
     return position > 0 && position < request->count ? (uint32_t)position : 0;
 }
 
-/* How many keys have the request's members, and the first one's position. 0: too many for a group, or
- * malformed. */
-static inline uint32_t lookahead_count_keys(const struct command *command,
-                                            const struct request *request, uint32_t *first) {
-    if ((command->flags & COMMAND_MOVABLE_KEYS) == 0) {
-        *first = (uint32_t)command->first_key;
-        return 1;
-    }
+/* How many keys a request says it has, behind their number. 0: too many for a group, or malformed. */
+static uint32_t lookahead_count_keys(const struct command *command, const struct request *request) {
     uint32_t count_at = (uint32_t)command->key_count_arg;
     int64_t count;
-    *first = count_at + 1;
     return bytes_parse_i64(request->args[count_at], &count) && count >= 1 &&
-                   count < LOOKUP_OWN_MIN && *first + count < request->count
+                   count < LOOKUP_OWN_MIN && count_at + 1 + count < request->count
                ? (uint32_t)count
                : 0;
 }
@@ -94,32 +87,46 @@ static void lookahead_finish_keys(const struct server *server, unsigned begin,
     }
 }
 
+/* The keys that were looked up last, if they are these; otherwise these. Returns the first one's index. Apart from the path
+ * of requests with one key. */
+__attribute__((noinline)) static unsigned
+lookahead_begin_keys(const struct server *server, uint32_t database, const struct bytes *names,
+                     uint32_t count, unsigned last, struct lookahead_group *group) {
+    uint32_t same = 0;
+    while (same < count && last + same < group->key_count &&
+           lookahead_is_key(&group->keys[last + same], database, names[same])) {
+        same++;
+    }
+    if (same == count) {
+        return last;
+    }
+    last = group->key_count;
+    for (uint32_t at = 0; at < count; at++) {
+        (void)lookahead_begin_key(server, database, names[at], group);
+    }
+    return last;
+}
+
 /* Adjacent requests often name the same keys; they share one look-up. */
 static void lookahead_look_up_keys(const struct server *server, const struct queue_entry *entries,
                                    unsigned count, struct lookahead_group *group) {
-    unsigned last = 0, last_count = 0;
+    unsigned last = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct queue_entry *entry = &entries[i];
         const struct command *command = lookahead_command_of(entry);
-        uint32_t first, key_count, same = 0;
+        uint32_t key_count = command != NULL;
         group->commands[i] = command;
-        group->key_numbers[i] = 0;
-        group->key_counts[i] = 0;
-        if (command == NULL ||
-            (key_count = lookahead_count_keys(command, &entry->request, &first)) == 0) {
-            continue;
-        }
-        const struct bytes *names = &entry->request.args[first];
-        uint32_t database = entry->session->database;
-        while (same < key_count && same < last_count &&
-               lookahead_is_key(&group->keys[last + same], database, names[same])) {
-            same++;
-        }
-        if (same < key_count) {
-            last = group->key_count;
-            last_count = key_count;
-            for (uint32_t at = 0; at < key_count; at++) {
-                (void)lookahead_begin_key(server, database, names[at], group);
+        if (command != NULL) {
+            const struct bytes *args = entry->request.args;
+            uint32_t database = entry->session->database;
+            if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
+                key_count = lookahead_count_keys(command, &entry->request);
+                last = lookahead_begin_keys(server, database, &args[command->key_count_arg + 1],
+                                            key_count, last, group);
+            } else if (group->key_count == 0 ||
+                       !lookahead_is_key(&group->keys[last], database, args[command->first_key])) {
+                last = group->key_count;
+                (void)lookahead_begin_key(server, database, args[command->first_key], group);
             }
         }
         group->key_numbers[i] = (uint8_t)last;
@@ -266,7 +273,7 @@ static void lookahead_begin_group(const struct queue_entry *entries, unsigned co
             }
             members->more = group->ahead[i];
             group->ahead[i] = members;
-            if (is_change && key->share != LOOKAHEAD_NO_KEY &&
+            if (group->window_count > 0 && is_change && key->share != LOOKAHEAD_NO_KEY &&
                 group->keys[key->share].board != NULL) {
                 lookahead_begin_more(group, i, group->keys[key->share].board, request->args[at],
                                      true);
@@ -364,9 +371,11 @@ void lookahead_recall(const struct server *server, const struct lookahead_group 
     if (group->key_count <= 1) {
         return;
     }
-    for (unsigned k = 0; k < group->key_counts[i]; k++) {
-        lookahead_recall_key(server, group, (uint8_t)(group->key_numbers[i] + k));
-        lookahead_recall_key(server, group, group->keys[group->key_numbers[i] + k].share);
+    const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
+    const struct lookahead_key *end = key + group->key_counts[i];
+    for (; key < end; key++) {
+        registry_prefetch_recall(server->registry, &key->found);
+        lookahead_recall_key(server, group, key->share);
     }
     if (group->league_count > 0) {
         lookahead_recall_key(server, group, group->rooms[i]);
