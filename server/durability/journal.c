@@ -238,7 +238,11 @@ static void journal_run_rotate(void *context) {
     struct store_state *state = &journal->rotated;
     struct journal_file file;
     journal->result = (struct journal_result){.status = JOURNAL_RESULT_OK};
-    if (!journal_file_finish(&journal->file)) {
+    if (!journal_file_cut_room(&journal->file)) {
+        journal_fail_job(journal, JOURNAL_RESULT_FULL, "cannot cut it");
+        return;
+    }
+    if (!disk_sync_contents(journal->file.fd)) {
         journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         return;
     }

@@ -25,6 +25,7 @@ enum {
     GROUP_TIME = 24
 };
 #define GROUP_IS_LINKED (UINT32_C(1) << 31)
+enum { OWN_ZEROES = 16 };
 
 /* ---- writing ---- */
 
@@ -107,7 +108,8 @@ bool journal_file_open_group(const char *group, size_t size, uint64_t id,
 /* If there is none, the groups are appended as to any file. */
 static void journal_file_extend_room(struct journal_file *file, size_t size) {
     static const char zeroes[1 << 15];
-    if (!file->makes_room || size > JOURNAL_ROOM_BATCH_MAX || file->size + size <= file->room_end) {
+    if (!file->makes_room || file->is_cramped || size > JOURNAL_ROOM_BATCH_MAX ||
+        file->size + size <= file->room_end) {
         return;
     }
     uint64_t begin = file->room_end > file->size ? file->room_end : file->size;
@@ -116,7 +118,8 @@ static void journal_file_extend_room(struct journal_file *file, size_t size) {
     for (uint64_t at = begin; at < end;) {
         size_t part = end - at < sizeof zeroes ? (size_t)(end - at) : sizeof zeroes;
         if (!disk_write_all_at(file->fd, zeroes, part, at)) {
-            /* The disk is full, perhaps: leave what there is to the groups. */
+            /* The disk is full, perhaps: what is left is for groups. */
+            file->is_cramped = true;
             file->room_end = disk_truncate(file->fd, begin) ? begin : end;
             return;
         }
@@ -149,15 +152,10 @@ void journal_file_cut_unanswered(struct journal_file *file) {
     errno = error;
 }
 
-/* false: errno says why. */
-static bool journal_file_cut_room(struct journal_file *file) {
+bool journal_file_cut_room(struct journal_file *file) {
     bool is_cut = file->room_end <= file->size || disk_truncate(file->fd, file->size);
     file->room_end = is_cut ? 0 : file->room_end;
     return is_cut;
-}
-
-bool journal_file_finish(struct journal_file *file) {
-    return journal_file_cut_room(file) && disk_sync_contents(file->fd);
 }
 
 void journal_file_close(struct journal_file *file) {
@@ -403,7 +401,9 @@ static enum journal_status journal_file_judge_group(struct journal_reader *reade
                                                     uint64_t end, const char *description) {
     uint64_t filled_end;
     enum journal_status status = journal_file_look_for_room(reader, offset, &filled_end);
-    bool has_room = filled_end < end && end < reader->window.file_size;
+    /* Its own last bytes may be zeroes; what was copied ends with a block, or anywhere. */
+    bool has_zeroes = filled_end < end && (filled_end % 512 == 0 || end - filled_end > OWN_ZEROES);
+    bool has_room = has_zeroes && end < reader->window.file_size;
     return status == JOURNAL_TORN ? journal_file_judge(reader, has_room ? offset : 0, description)
                                   : status;
 }

@@ -29,7 +29,7 @@
  *     group group group 000000000000        a sync then writes the groups' pages and nothing else,
  *                       ^ size      ^ room  since neither the file's size nor its blocks change
  *
- * Such a file's size is a multiple of JOURNAL_ROOM_SIZE, and its zeroes are its end, not torn. A file is cut to its groups when
+ * Such a file's size is a multiple of JOURNAL_ROOM_SIZE, and its zeroes are its end: nothing is said of them. A file is cut to its groups when
  * it is closed, and before the next one begins. */
 #ifndef SERVER_JOURNAL_FILE_H
 #define SERVER_JOURNAL_FILE_H
@@ -56,9 +56,10 @@ struct journal_file {
     uint64_t kept_size; /* up to the end of the last one not linked to the next */
     /* As far as replies may show: it is written or, with appendfsync always, synced. The writer sets it. */
     uint64_t answered_size;
-    uint64_t
-        room_end; /* the file has zeroes from size up to here; at most size: it ends with its groups */
-    bool makes_room; /* set by the writer: small batches get room for more */
+    /* The file has zeroes from size up to here; at most size: it ends with its groups. */
+    uint64_t room_end;
+    bool makes_room; /* set by the writer: small batches get room for more, */
+    bool is_cramped; /* unless the disk has had none */
 };
 
 /* Create the file and sync it, but not its directory: store_set does that. false: errno says why,
@@ -100,8 +101,8 @@ MUST_CHECK bool journal_file_append(struct journal_file *file, const char *group
  * what it could not write for written: a restart would read it and go on behind it, until the machine
  * fails. Nothing may be appended any more. */
 void journal_file_cut_unanswered(struct journal_file *file);
-/* Cut off the room, and sync: another file follows. false: errno says why; the file can go on. */
-MUST_CHECK bool journal_file_finish(struct journal_file *file);
+/* Cut off the room, before another file follows. false: errno says why; the file can go on. */
+MUST_CHECK bool journal_file_cut_room(struct journal_file *file);
 void journal_file_close(struct journal_file *file);
 
 /* ---- reading ---- */

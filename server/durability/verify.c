@@ -179,7 +179,8 @@ static enum check_result verify_check_tail(const struct checking *checking, uint
                  "when it starts";
     } else if (reader->torn.size > 0) {
         advice = "this had been synced, so the disk or something else has changed it: restore the "
-                 "directory from a backup, or give up all from this offset on with --fix";
+                 "directory from a backup, or give up all from this offset on with --fix. If it is "
+                 "a copy of a running server's directory, copy it again";
     }
     fprintf(checking->out, "    %s\n", advice);
     return status == JOURNAL_FAILED ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;

@@ -300,10 +300,10 @@ class KeysApart(Two):
                            ["LB.RANGE", "{a}b", 0, -1, "DATA", "{a}h:*", "FIELDS", 1, "f"]])
 
     def test_archives(self):
-        hour = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() - 3 * 3600))
-        self.assert_apart([["LB.CREATE", "{a}b", "FIELD", "n", 32, "PERIOD", "HOUR"], ["LB.ADD", "{a}b", 5, "ann"],
-                           ["LB.ROLL", "{a}b", f"{{a}}b@{hour}"], ["LB.ADD", "{a}b", 5, "ann"]],
-                          "{a}b", [f"{{a}}b@{hour}"],
+        year = time.gmtime().tm_year - 2
+        self.assert_apart([["LB.CREATE", "{a}b", "FIELD", "n", 32, "PERIOD", "YEAR"], ["LB.ADD", "{a}b", 5, "ann"],
+                           ["LB.ROLL", "{a}b", f"{{a}}b@{year}"], ["LB.ADD", "{a}b", 5, "ann"]],
+                          "{a}b", [f"{{a}}b@{year}"],
                           [["LB.GET", "{a}b", 1, "ann", "SINCE", "LAST"], ["LB.INFO", "{a}b"]])
 
     def test_leagues(self):
@@ -359,16 +359,16 @@ class Reshard(Two):
 
     def fill(self):
         pipe = self.clients[0].pipeline(transaction=False)
-        hour = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() - 2 * 3600))
+        year = time.gmtime().tm_year - 2  # no period ends while it runs
         for tag in self.tags:
             pipe.execute_command("LB.LEAGUE", "CREATE", f"{tag}weekly", *(
                 "FIELD points 20 PERIOD YEAR ROOM 5 TIERS 3 UP 1 DOWN 1".split()))
             for name in "points", "other", "best":
                 pipe.execute_command("LB.CREATE", f"{tag}{name}", "FIELD", "n", 32)
                 pipe.execute_command("LB.ADD", f"{tag}{name}", 0, "nobody")
-            pipe.execute_command("LB.CREATE", f"{tag}day", "FIELD", "n", 32, "PERIOD", "HOUR")
+            pipe.execute_command("LB.CREATE", f"{tag}day", "FIELD", "n", 32, "PERIOD", "YEAR")
             pipe.execute_command("LB.ADD", f"{tag}day", 5, "ann")
-            pipe.execute_command("LB.ROLL", f"{tag}day", f"{tag}day@{hour}")
+            pipe.execute_command("LB.ROLL", f"{tag}day", f"{tag}day@{year}")
             pipe.execute_command("LB.ADD", f"{tag}day", 5, "ann")
             for i in range(FILLERS):
                 pipe.execute_command("SET", f"{tag}filler:{i}", "x" * 50)

@@ -51,7 +51,7 @@ FAULTS = [
           [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
     Fault('old-journal-not-synced', 'everysec', False, 'a journal is begun before the old one is on disk',
-          [(JOURNAL, '    if (!journal_file_finish(&journal->file)) {\n'
+          [(JOURNAL, '    if (!disk_sync_contents(journal->file.fd)) {\n'
             '        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");\n        return;\n    }\n', '')]),
     Fault('directory-not-synced', 'always', False, 'the names of new files are not synced',
           [('server/system/disk.c', 'return disk_sync(fd) || errno == EINVAL || errno == EBADF;', 'return fd >= 0;')]),

@@ -722,7 +722,7 @@ IN_FIXTURE(groups_in_room_are_read_and_zeroes_behind_them_are_the_end) {
     assert_int_equal(result.size, made.size);
     /* What follows began behind a whole file. */
     assert_int_equal(read_all(false).status, JOURNAL_DAMAGED);
-    assert_true(journal_file_finish(&file));
+    assert_true(journal_file_cut_room(&file));
     assert_int_equal(size_on_disk(), made.size);
     assert_int_equal(read_all(false).status, JOURNAL_END);
     journal_file_close(&file);
@@ -772,7 +772,7 @@ IN_FIXTURE(a_full_disk_has_no_room_and_takes_groups_as_long_as_it_can) {
         struct result result = read_all(true);
         assert_int_equal(result.group_count, GROUPS);
         assert_true(result.status == JOURNAL_END);
-        assert_true(journal_file_finish(&file));
+        assert_true(journal_file_cut_room(&file));
         assert_int_equal(size_on_disk(), made.size);
         journal_file_close(&file);
     }
@@ -792,7 +792,8 @@ IN_FIXTURE(a_group_whose_end_is_still_room_is_cut_short) {
         struct result result = read_bytes(bytes, size, true);
         assert_int_equal(result.group_count, GROUPS - 1);
         assert_int_equal(result.status, JOURNAL_TORN);
-        assert_true(result.torn.is_cut_short);
+        /* A few zeroes may be a damaged group's own. */
+        assert_int_equal(result.torn.is_cut_short, made.size - filled > 16);
     }
     /* Not so where it is whole and wrong. */
     memcpy(bytes, made.bytes, made.size);
