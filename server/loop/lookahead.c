@@ -9,12 +9,12 @@
 #include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
 
-/* Position of the request's first member; 0: none. */
+/* Position of the request's first member; 0: none, or the request is too short: nobody has checked it yet. */
 static uint32_t lookahead_member_position(const struct command *command,
                                           const struct request *request) {
     int64_t position = command->member_arg;
     position += position < 0 ? request->count : 0;
-    return position > 0 && position < request->count ? (uint32_t)position : 0;
+    return position > command->first_key && position < request->count ? (uint32_t)position : 0;
 }
 
 /* How many keys a request says it has, behind their number. 0: too many for a group, or malformed. */

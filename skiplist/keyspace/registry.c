@@ -1140,8 +1140,10 @@ enum registry_status registry_copy_value(struct registry *registry, const struct
     if (!registry_hold_copied(registry, key, &held)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
+    /* A hash that was large when its copy began may be so still, and the copy not. */
+    const struct registry_key *moved = *copy != NULL && key->kind == REGISTRY_HASH ? *copy : key;
     struct registry_key *successor = registry_rename_reserve_successor(
-        registry, key, to_database, to_name, registry_rename_tail(key, held), now_ms);
+        registry, key, to_database, to_name, registry_rename_tail(moved, held), now_ms);
     const struct key_kind *kind = registry->kinds[key->kind];
     if (successor == NULL || (*copy == NULL && !kind->copy(registry, key, successor))) {
         registry_free_key(successor);

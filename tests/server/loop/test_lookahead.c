@@ -249,6 +249,16 @@ static void make_any_request(struct queue_entry *entry, struct random *random, u
     }
 }
 
+/* Words are missing, and what stands behind the last one is no word. */
+static void cut_short(struct queue_entry *entry, struct random *random) {
+    uint32_t full = entry->request.count;
+    uint32_t count = 1 + (uint32_t)random_below(random, full);
+    for (uint32_t i = count; i < full; i++) {
+        batch.args[entry - batch.entries][i] = (struct bytes){.at = (const char *)1, .size = 99};
+    }
+    entry->request.count = count;
+}
+
 static void make_batch(struct random *random, struct connection *connection, bool is_small) {
     uint32_t hot = (uint32_t)random_below(random, MEMBERS);
     batch.count = 2 + (unsigned)random_below(random, LOOKAHEAD_GROUP - 1);
@@ -258,6 +268,9 @@ static void make_batch(struct random *random, struct connection *connection, boo
             make_small_request(entry, random);
         } else {
             make_any_request(entry, random, hot);
+        }
+        if (random_below(random, 40) == 0) {
+            cut_short(entry, random);
         }
         entry->session = &connection->session;
         entry->command = command_find_request(&entry->request);

@@ -187,6 +187,44 @@ TEST(a_full_tag_whose_members_are_cut_does_not_end_a_copy) {
     workload_end(&workload);
 }
 
+/* The original is large until nothing is left of it, whatever its copy is; with names and fields of any size. */
+TEST(a_large_hash_of_which_one_field_is_left_is_copied_as_that) {
+    struct registry *registry = create_usual_registry();
+    char text[2][32];
+    for (unsigned round = 0; round < 3 * 16; round++) {
+        unsigned size = 8 + round / 16;
+        struct registry_mirror mirror;
+        struct bytes name = BYTES("copied in steps--------");
+        const struct bytes big = BYTES("big");
+        uint32_t added_count;
+        bool is_new;
+        struct registry_key *key = registry_hash_find_or_create(registry, 0, big, 0, &is_new);
+        for (unsigned i = 0; i < 600; i++) {
+            int width = i == 0 ? (int)size : 6;
+            snprintf(text[0], sizeof text[0], "%0*u", width, i);
+            snprintf(text[1], sizeof text[1], "%0*u", width, i);
+            struct bytes args[] = {bytes_from_text(text[0]), bytes_from_text(text[1])};
+            assert_int_equal(registry_hash_put(registry, &key, args, 1, &added_count), HASH_OK);
+        }
+        assert_true(registry_mirror_begin(&mirror, registry, key));
+        for (unsigned i = 1; i < 600; i++) {
+            snprintf(text[0], sizeof text[0], "%06u", i);
+            assert_true(registry_hash_remove(registry, key, bytes_from_text(text[0])));
+        }
+        registry_tell_members(registry, key);
+        while (registry_mirror_step(&mirror, 100) == REGISTRY_MIRROR_MORE) {}
+        name.size = 1 + round % 16;
+        assert_int_equal(registry_mirror_copy_to(&mirror, 0, name, 0), REGISTRY_OK);
+        registry_mirror_end(&mirror);
+        struct registry_key *copy = registry_find(registry, 0, name, 0);
+        assert_int_equal(hash_count(registry_hash(copy)), 1);
+        registry_remove(registry, copy);
+        registry_remove(registry, key);
+        assert_registry_valid(registry);
+    }
+    registry_destroy(registry);
+}
+
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     struct workload workload;
     struct registry_mirror mirror;
