@@ -281,14 +281,15 @@ static void run_batch(struct side *side) {
     struct server *server = &side->harness->server;
     struct lookahead_group group;
     struct reply reply;
+    const bool is_grouped = side->is_grouped;
     buffer_clear(&side->output);
     reply_init(&reply, &side->output, 2);
     server_update_time(server);
-    if (side->is_grouped) {
+    if (is_grouped) {
         lookahead_entries(server, batch.entries, batch.count, &group);
     }
     for (unsigned i = 0; i < batch.count; i++) {
-        if (side->is_grouped) {
+        if (is_grouped) {
             lookahead_recall(server, &group, i);
             server->ahead = group.ahead[i];
         }
