@@ -300,7 +300,7 @@ class KeysApart(Two):
                            ["LB.RANGE", "{a}b", 0, -1, "DATA", "{a}h:*", "FIELDS", 1, "f"]])
 
     def test_archives(self):
-        year = time.gmtime().tm_year - 2
+        year = f"{time.gmtime().tm_year - 2}-01-01"
         self.assert_apart([["LB.CREATE", "{a}b", "FIELD", "n", 32, "PERIOD", "YEAR"], ["LB.ADD", "{a}b", 5, "ann"],
                            ["LB.ROLL", "{a}b", f"{{a}}b@{year}"], ["LB.ADD", "{a}b", 5, "ann"]],
                           "{a}b", [f"{{a}}b@{year}"],
@@ -359,7 +359,7 @@ class Reshard(Two):
 
     def fill(self):
         pipe = self.clients[0].pipeline(transaction=False)
-        year = time.gmtime().tm_year - 2  # no period ends while it runs
+        year = f"{time.gmtime().tm_year - 2}-01-01"  # no period ends while it runs
         for tag in self.tags:
             pipe.execute_command("LB.LEAGUE", "CREATE", f"{tag}weekly", *(
                 "FIELD points 20 PERIOD YEAR ROOM 5 TIERS 3 UP 1 DOWN 1".split()))
