@@ -118,7 +118,8 @@ ZSET_TEST(the_encoding_is_the_one_that_redis_names) {
 ZSET_TEST(memory_is_measured) {
     zset_run(h, "HSET k f 1");
     long small = strtol(zset_run(h, "MEMORY USAGE k") + 1, NULL, 10);
-    assert_in_range(small, 40, 200);
+    assert_in_range(small, 32,
+                    200); /* 12 bytes of key, 1 of name, 19 of hash; an allocator rounds up */
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "HSET k field:%d a:value:of:twenty", i);
     }
