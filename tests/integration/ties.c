@@ -102,10 +102,10 @@ static long long time_of(struct wire *client) {
     return strtoll(strchr(wire_ask(client, "TIME"), '[') + 1, NULL, 10);
 }
 
-/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server sets clocks back under ASan too, without a process. */
+/* libfaketime and a sanitizer both stand in for libc's functions, and may wait for each other for ever
+ * when a process begins. tests/server sets clocks back under sanitizers too, without a process. */
 TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
-    if (process_has_asan()) {
+    if (process_is_sanitized()) {
         skip();
     }
     skip_on_redis();
