@@ -61,10 +61,10 @@ static int end(void **state) {
     return 0;
 }
 
-/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
+/* libfaketime and a sanitizer both stand in for libc's functions, and may wait for each other for ever
  * when a process begins. tests/server/system/test_clock.c has the options without a process. */
 static void skip_where_it_cannot_be_tried(void) {
-    if (process_has_asan()) {
+    if (process_is_sanitized()) {
         skip();
     }
     if (strstr(process_default_program(), "redis-server") != NULL) {
