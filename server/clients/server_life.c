@@ -64,7 +64,7 @@ static void server_life_on_key_changed(void *context, uint32_t database, struct 
 /* The key will change, and not by the command that runs, even if that finds it due: clients are told of what they
  * change themselves only if they ask for it (NOLOOP), and of this always. */
 static void server_life_on_key_due(struct server *server, uint32_t database, struct bytes name) {
-    if (database < REGISTRY_DATABASES) {
+    if (tracking_is_on(&server->tracking) && database < REGISTRY_DATABASES) {
         (void)server_life_outdate(server, database, name, NULL);
     }
 }

@@ -234,7 +234,7 @@ lookahead_begin_members(const struct command *command, const struct request *req
     return count;
 }
 
-/* The only member of an entry on one more board. */
+/* The only member of an entry, which is looked up on the board of its key already, on one more board. */
 static void lookahead_begin_more(struct lookahead_group *group, unsigned i,
                                  const struct board *board, struct bytes member, bool is_change) {
     if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
@@ -242,8 +242,9 @@ static void lookahead_begin_more(struct lookahead_group *group, unsigned i,
     }
     struct lookup *lookup = &group->members[group->member_count++];
     lookup_begin(lookup, board, member, is_change);
-    lookup->more = group->ahead[i];
-    group->ahead[i] = lookup;
+    lookup->more =
+        group->ahead[i]->more; /* many handlers look at the first alone: it stays the key's own */
+    group->ahead[i]->more = lookup;
 }
 
 static void lookahead_begin_group(const struct queue_entry *entries, unsigned count,

@@ -89,22 +89,26 @@ static size_t written_part(size_t size, bool *is_done) {
     return state->failure == FAILURE_CRASH && call == state->nth ? size / 2 : 0;
 }
 
-static ssize_t failing_write(int fd, const void *bytes, size_t size) {
+/* offset: NULL: where the last write ended. */
+static ssize_t write_part(int fd, const void *bytes, size_t size, const off_t *offset) {
     bool is_done;
     size_t part = written_part(size, &is_done);
     int error = errno;
-    ssize_t written = part > 0 || is_done ? below->write(fd, bytes, part) : -1;
+    ssize_t written = -1;
+    if (part > 0 || is_done) {
+        written = offset != NULL ? below->write_at(fd, bytes, part, *offset)
+                                 : below->write(fd, bytes, part);
+    }
     errno = is_done ? errno : error;
     return is_done ? written : -1;
 }
 
+static ssize_t failing_write(int fd, const void *bytes, size_t size) {
+    return write_part(fd, bytes, size, NULL);
+}
+
 static ssize_t failing_write_at(int fd, const void *bytes, size_t size, off_t offset) {
-    bool is_done;
-    size_t part = written_part(size, &is_done);
-    int error = errno;
-    ssize_t written = part > 0 || is_done ? below->write_at(fd, bytes, part, offset) : -1;
-    errno = is_done ? errno : error;
-    return is_done ? written : -1;
+    return write_part(fd, bytes, size, &offset);
 }
 
 static ssize_t failing_read_at(int fd, void *bytes, size_t size, off_t offset) {

@@ -77,20 +77,13 @@ const char *process_redis_program(void) {
 #define __has_feature(name) 0
 #endif
 
-bool process_has_asan(void) {
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-    return true;
-#else
-    return false;
-#endif
-}
-
 bool process_is_sanitized(void) {
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer) ||                             \
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
     __has_feature(undefined_behavior_sanitizer)
     return true;
 #else
-    return process_has_asan();
+    return false;
 #endif
 }
 

@@ -101,8 +101,7 @@ int process_wait_descriptors(const struct process *process, int wanted, int limi
  * (BUILD/peers/redis-server, else the one in PATH). Static memory. */
 const char *process_default_program(void);
 const char *process_redis_program(void);
-/* Was the test built with ASan, or with any sanitizer? So was the server. */
-bool process_has_asan(void);
+/* Was the test built with a sanitizer? So was the server. */
 bool process_is_sanitized(void);
 /* Milliseconds of a monotonic clock. */
 int64_t process_now_ms(void);
