@@ -221,9 +221,7 @@ void server_deinit(struct server *server);
 /* Keys that change from here on, until it is said again, change by a command of this client; NULL: of none. Those who
  * track keys are told of it (tracking.h). */
 static inline void server_set_writer(struct server *server, const struct session *writer) {
-    if (__builtin_expect(server->tracking.client_count > 0, 0)) {
-        server->tracking.writer = writer;
-    }
+    server->tracking.writer = writer;
 }
 
 /* Link a session set up by session_init. It is the default user's. If that needs no password, the

@@ -342,7 +342,6 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
                                                             const struct command *command,
                                                             const struct request *request) {
     const struct session_tracking *tracking = &session->tracking;
-    server_set_writer(server, NULL);
     if (!tracking->is_on || tracking->is_broadcast ||
         (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
         return;
@@ -374,6 +373,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     call.ahead = server->ahead;
     server_set_writer(server, session);
     command->run(&call);
+    server_set_writer(server, NULL);
     if (__builtin_expect(server->tracking.client_count > 0, 0)) {
         execute_remember_keys(server, session, index, command, request);
     }

@@ -123,6 +123,17 @@ SERVER_TEST(noloop_hides_no_expiry_and_no_end_of_a_period) {
     expect_told(h, n, INVALIDATE("k", 1) INVALIDATE("daily", 5));
 }
 
+/* Who tracks no more is told of nothing, and who comes next has changed nothing. */
+SERVER_TEST(nobody_is_the_writer_behind_a_command) {
+    struct session *t = tracker(h, "NOLOOP");
+    harness_run(h, t, "ZCARD k");
+    assert_null(h->server.tracking.writer);
+    harness_expect(h, t, "CLIENT TRACKING OFF", OK);
+    assert_null(h->server.tracking.writer);
+    harness_run(h, s, "ZADD k 1 a");
+    assert_null(h->server.tracking.writer);
+}
+
 SERVER_TEST(what_falls_due_is_told) {
     struct session *t = tracker(h, "");
     harness_run(h, s, "ZADD k 1 a");
