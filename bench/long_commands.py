@@ -10,11 +10,12 @@ an error reply. --write puts the table into docs/reference/long-commands.md. The
 processor time is the kernel's figure, so that what else the machine does does not count.
 """
 import argparse
+import array
 import datetime
-import os
+import itertools
 import random
 import re
-import socket
+import shutil
 import statistics
 import sys
 import tempfile
@@ -24,15 +25,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import resp
-from long_rows import ROWS
+from long_rows import ROWS, TASKS
 from servers import Server, machine, markdown_table, say
 
 PAGE = ROOT / "docs/reference/long-commands.md"
 HEADING = "## Every command, measured"
 PARSED_MAX = 1 << 22  # larger replies are looked at only at their beginning
 TICK_CALLS = 20
-QUIET_NS = 300000
-LIMIT_S = 600
+LOOK_S, QUIET_NS = 0.02, 300000
+LIMIT_S = 1200
+SCORES = 1000000000
+FILL_LINES = 2000
 ESTIMATE_MS_MIN = 5  # the estimate is told in whole milliseconds, rounded up
 REFUSED = re.compile(rb"TOOLONG .* about (\d+) ms")
 
@@ -51,10 +54,15 @@ class LabServer(Server):
 class Lab:
     """A server with boards of so many members, and what rows are made of."""
 
-    def __init__(self, program, members, seed=1):
-        self.members, self.serial, self.random = members, 0, random.Random(seed)
-        self.program, self.directory = program, tempfile.mkdtemp(prefix="leaderboard-bench-")
+    def __init__(self, program, members, kept=None, quiet_looks=3):
+        """kept: a directory whose snapshot is used by later runs, too. quiet_looks: so often in turn the engine must be found
+        idle before a row is measured."""
+        self.quiet_looks = quiet_looks
+        self.members, self.serial, self.random = members, 0, random.Random(1)
+        self.program, self.is_kept = program, kept is not None
+        self.directory = kept or tempfile.mkdtemp(prefix="leaderboard-bench-")
         directory = Path(self.directory)
+        directory.mkdir(exist_ok=True)
         (directory / "users.acl").write_text("")
         (directory / "server.conf").write_text(f"aclfile {directory}/users.acl\n")
         self.values = {"member": lambda: [self.member()],
@@ -62,7 +70,7 @@ class Lab:
                        "new": lambda: [self.fresh("new")],
                        "newpair": lambda: [self.score(), self.fresh("new")],
                        "field": lambda: [f"field:{self.random.randrange(max(1, members // 10))}"],
-                       "fieldvalue": lambda: [f"field:{self.random.randrange(max(1, members // 10))}", self.score()],
+                       "value": lambda: [f"field:{self.random.randrange(max(1, members // 10))}", self.score()],
                        "key": lambda: [f"key:{self.random.randrange(max(1, members // 10))}"],
                        "hash": lambda: [f"hash:{self.random.randrange(max(1, members // 10))}"],
                        "channel": lambda: [self.fresh("channel")],
@@ -74,15 +82,24 @@ class Lab:
                        "dump": lambda: [self.dump]}
         self.start()
 
+    replica = None  # of some rows
+
     def start(self):
         self.server = LabServer("leaderboard", self.program, ["--busy-command-limit", "0", "--slowlog-log-slower-than", "-1"],
                              self.directory, core=None)
+
+    def stop(self):
+        self.server.stop()
+        if self.replica is not None:
+            self.replica.stop()
+        if not self.is_kept:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def member(self):
         return name_of(self.random.randrange(self.members))
 
     def score(self):
-        return str(self.random.randrange(1000000000))
+        return str(self.random.randrange(SCORES))
 
     def fresh(self, what):
         self.serial += 1
@@ -124,42 +141,51 @@ class Lab:
                     if isinstance(reply, resp.Error):
                         sys.exit(f"{text}: {reply.text}")
 
-    def fill(self, command, per_member, count, at_once=1000):
-        """count entries by requests of at_once each. command: words, per_member(i): words."""
+    def fill(self, lines):
+        """Inline requests whose replies have a line each."""
         with self.connect() as client:
-            for first in range(0, count, at_once * 20):
-                chunk = [command(begin) + [word for i in range(begin, min(count, begin + at_once)) for word in per_member(i)]
-                         for begin in range(first, min(count, first + at_once * 20), at_once)]
-                for reply in client.ask_all(chunk):
-                    if isinstance(reply, resp.Error):
-                        sys.exit(f"{chunk[0][:4]}: {reply.text}")
+            while batch := list(itertools.islice(lines, FILL_LINES)):
+                client.socket.sendall("".join(batch).encode())
+                count = 0
+                while count < len(batch):
+                    data = client.socket.recv(1 << 18)
+                    if not data or b"-" in data:
+                        sys.exit(f"{batch[0]}: {data.decode()}")
+                    count += data.count(b"\n")
 
     def load(self):
-        members, few = self.members, max(1, self.members // 10)
-        order = list(range(members))
-        self.random.shuffle(order)
-        score = self.random.randrange
-        self.fill(lambda _: ["ZADD", "board"], lambda i: [str(score(1000000000)), name_of(order[i])], members)
-        self.do("LB.CREATE tags FIELD score 33 TAG country 8 TAG device 8 TAG clan 16")
-        self.fill(lambda begin: ["LB.ADD", "tags", "TAG", "country", f"c{begin // 100 % 200}", "TAG", "device",
-                                 f"d{begin // 100 % 190}", "TAG", "clan", f"clan{begin // 100 % 30000}"],
-                  lambda i: [str(score(1000000000)), name_of(order[i])], members, 100)
-        self.fill(lambda _: ["HSET", "hash"], lambda i: [f"field:{i}", str(i)], few)
-        for form in ("ZADD key:{0} 1 a", "HSET hash:{0} name ann country DE level 7"):
-            self.fill(lambda i, form=form: form.format(i).split(), lambda _: [], few, 1)
-        self.do("COPY board other", "ZRANGESTORE half board 0 {=N/2}",
-                "LB.LEAGUE CREATE league FIELD points 33 PERIOD WEEK ROOM 50 TIERS 5 UP 5 DOWN 5",
-                "LB.CREATE window FIELD points 33 PERIOD HOUR WINDOW 24 SUM",
-                "LB.CREATE rolling FIELD points 33 PERIOD HOUR ARCHIVE 2",
-                "LB.CREATE decays FIELD points 33")
-        self.fill(lambda i: ["LB.LEAGUE", "ADD", "league", str(score(1000000)), name_of(i)], lambda _: [], max(1, members // 100), 1)
-        self.fill(lambda _: ["LB.ADD", "window"], lambda i: [str(score(1000000)), name_of(i)], max(1, members // 100))
+        """Fill, or take what an earlier run has kept."""
+        if int(self.server.ask("DBSIZE")) == 0:
+            self.fill_all()
+            if self.is_kept:
+                self.do("SAVE")
+        self.do("ZRANGESTORE s board 0 {=N/10}")
+        with self.connect() as client:
+            self.dump = client.ask("DUMP", "s")
         self.settle()
 
+    def fill_all(self):
+        members, few, some = self.members, max(1, self.members // 10), max(1, self.members // 100)
+        order = array.array("I", range(members))
+        self.random.shuffle(order)
+        draw = self.random.random
+        self.fill("ZADD board " + " ".join(f"{int(draw() * SCORES)} user:{order[i]:012}"
+                                           for i in range(begin, min(members, begin + 500))) + "\r\n"
+                  for begin in range(0, members, 500))
+        self.do("LB.CREATE tags FIELD score 33 TAG country 8 TAG device 8 TAG clan 16",
+                "LB.LEAGUE CREATE league FIELD points 33 PERIOD WEEK ROOM 50 TIERS 5 UP 5 DOWN 5",
+                "LB.CREATE window FIELD points 33 PERIOD HOUR WINDOW 24 SUM",
+                "LB.CREATE rolling FIELD points 33 PERIOD HOUR ARCHIVE 2")
+        self.fill(f"LB.ADD tags TAG country c{int(draw() * 200)} TAG device d{int(draw() * 190)} TAG clan clan{int(draw() * 30000)}"
+                  f" {int(draw() * SCORES)} user:{i:012}\r\n" for i in order)
+        self.fill(f"ZADD key:{i} 1 a\r\n" for i in range(few))
+        self.fill(f"HSET hash:{i} name ann country DE level 7\r\n" for i in range(few))
+        self.fill(f"HSET hash field:{i} {i}\r\n" for i in range(few))
+        for board in ("window", "rolling"):
+            self.fill(f"LB.ADD {board} {int(draw() * SCORES)} user:{i:012}\r\n" for i in range(some))
         with self.connect() as client:
-            client.socket.settimeout(LIMIT_S)
-            self.do("ZRANGESTORE s board 0 {=N/10}")
-            self.dump = client.ask("DUMP", "s")
+            client.ask_all([["LB.LEAGUE", "ADD", "league", self.score(), name_of(i)] for i in range(some)])
+        self.do("COPY board other", "ZRANGESTORE half board 0 {=N/2}")
 
     def prepared(self, prepare):
         """Of a task: what is not measured."""
@@ -175,9 +201,9 @@ class Lab:
     def settle(self):
         """Until the engine has nothing to do any more: what is freed afterwards is not the next command's."""
         give_up_at, quiet = time.monotonic() + LIMIT_S, 0
-        while quiet < 3:
+        while quiet < self.quiet_looks:
             before = self.engine_ns()
-            time.sleep(0.02)
+            time.sleep(LOOK_S)
             quiet = quiet + 1 if self.engine_ns() - before < QUIET_NS else 0
             if time.monotonic() > give_up_at:
                 sys.exit("the server does not come to rest")
@@ -307,15 +333,12 @@ def measure_task(lab, task, figures):
     figures.add((lab.engine_ns() - lab.begin_ns) / 1000, int(lab.stats()["tick_busiest_us"]), 1, 0)
 
 
-def check_complete(lab):
-    """Every command that runs has a row, and every row a command."""
+def incomplete(lab):
+    """Commands that run and have no row, and rows that are no command's."""
     with lab.connect() as client:
         listed = {name.decode().upper().replace("|", " ") for name in client.ask("COMMAND", "LIST")}
     containers = {name.split(" ")[0] for name in listed if " " in name} - {"COMMAND"}
-    rows = {row.command for row in ROWS} - {""}
-    for text, names in (("has no row", listed - containers - rows), ("is no command", rows - listed)):
-        if names:
-            sys.exit(f"{text} in bench/long_rows.py: {', '.join(sorted(names))}")
+    return sorted((listed - containers) ^ ({row.command for row in ROWS} - {""}))
 
 
 def measure_row(lab, row, rounds):
@@ -327,8 +350,6 @@ def measure_row(lab, row, rounds):
             measure_once(lab, row, figures)
         else:
             measure_task(lab, row, figures)
-    if row.after:
-        lab.do(*row.after)
     ratio = figures.ratio()
     say(f"  {row.command:20} {figures.cpu_us:12.1f} us  tick {figures.tick_us / 1000:8.2f} ms  {figures.entries:8} entries"
         f"  {figures.arguments:7} arguments" + (f"  estimate {figures.estimate_ms} ms" if figures.estimate_ms else "")
@@ -350,6 +371,8 @@ def measure(lab, rounds, only):
         except (SystemExit, OSError) as error:
             say(f"  {row.shown()} FAILED: {error}")
             failed.append(row)
+        if row.after:
+            lab.do(*row.after)
     return found, failed
 
 
@@ -368,23 +391,26 @@ def line_of(figures):
 
 
 def write_page(found, members, rounds):
+    """The tables anew. Rows that were not measured now (--only) stay as they are on the page."""
+    page, _, before = PAGE.read_text(encoding="utf-8").partition(f"\n{HEADING}\n")
+    lines = {line[2:].split(" | ")[0]: line[2:-2].split(" | ") for line in before.splitlines() if line.startswith("| ")}
+    lines.update({figures.row.shown(): line_of(figures) for figures in found})
+    commands = [lines[row.shown()] for row in ROWS if row.command and row.shown() in lines]
+    tasks = [lines[row.shown()] for row in TASKS if row.shown() in lines]
     head = ["Command", "Engine, µs", "An entry", "An argument", "Longest tick, ms", "Estimate, ms", "Measured / estimate"]
-    tasks = [figures for figures in found if not figures.row.command]
-    commands = [figures for figures in found if figures.row.command]
     text = f"""{HEADING}
 
 `python3 bench/long_commands.py --members {members} --write` measured these rows on {datetime.date.today().isoformat()}: {machine().split(';')[0]}, boards of
-{members:,} members, medians of {rounds} rounds, with `busy-command-limit 0`. Engine is the processor time of the thread that runs the
-commands, parsing and reply included; it is also divided by the entries of the reply and by the arguments. The longest tick is in processor
-time, of one command at a time. The estimate is what `busy-command-limit` compares with its limit.
+N = {members:,} members, medians of {rounds} rounds, with `busy-command-limit 0`, beside other work. Engine is the processor time of the thread
+that runs the commands, parsing and reply included; then the same divided by the entries of the reply and by the arguments. The longest
+tick is in processor time, of one command at a time. The estimate is what `busy-command-limit` compares with its limit.
 
-{markdown_table(head, [line_of(figures) for figures in commands])}
+{markdown_table(head, commands)}
 
 And what happens in the background:
 
-{markdown_table(["Task", "Engine, µs", "Longest tick, ms"], [[f.row.shown(), told_us(f.cpu_us), line_of(f)[4]] for f in tasks])}
+{markdown_table(["Task", *head[1:5]], [cells[:5] for cells in tasks])}
 """
-    page = PAGE.read_text(encoding="utf-8").partition(f"\n{HEADING}\n")[0]
     PAGE.write_text(f"{page.rstrip()}\n\n{text}", encoding="utf-8")
 
 
@@ -394,11 +420,13 @@ def main():
     parser.add_argument("--members", type=int, default=1000000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="commands, or tasks, separated by commas")
+    parser.add_argument("--data", help="a directory for the boards, which the next run finds there")
     parser.add_argument("--write", action="store_true", help="the page")
     options = parser.parse_args()
-    lab = Lab(options.server, options.members)
+    lab = Lab(options.server, options.members, options.data)
     try:
-        check_complete(lab)
+        if names := incomplete(lab):
+            sys.exit(f"bench/long_rows.py and COMMAND LIST differ: {', '.join(names)}")
         begin = time.monotonic()
         lab.load()
         say(f"loaded in {time.monotonic() - begin:.0f} s, {lab.server.resident_bytes() >> 20} MiB")
@@ -411,7 +439,7 @@ def main():
         if options.write:
             write_page(found, options.members, options.rounds)
     finally:
-        lab.server.stop()
+        lab.stop()
 
 
 if __name__ == "__main__":

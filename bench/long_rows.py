@@ -41,9 +41,8 @@ class Row:
     def shown(self):
         if self.run:
             return self.text
-        text = re.sub(r"\{=([\w/]+)\}", r"\1", self.text)
-        text = re.sub(r"\{(\w+):([\w/]+)\}", r"<\2 of \1>", text)
-        return "`" + re.sub(r"\{(\w+)\}", r"\1", text) + "`"
+        text = re.sub(r"\{(key|hash)\}", r"\1:1", re.sub(r"\{=([\w/]+)\}", r"\1", self.text))
+        return "`" + re.sub(r"\{(\w+)\}", r"\1", re.sub(r"\{(\w+):([\w/]+)\}", r"<\2 \1s>", text)) + "`"
 
 
 def row(text, calls=1, command=None, **how):
@@ -57,7 +56,6 @@ def row(text, calls=1, command=None, **how):
 CONTAINERS = {"ACL", "CLIENT", "COMMAND", "CONFIG", "LATENCY", "LB.LEAGUE", "MEMORY", "MODULE", "OBJECT", "PUBSUB", "SLOWLOG"}
 COPY = {"before": ("COPY board s REPLACE",)}
 COPY_TAGS = {"before": ("COPY tags s REPLACE",)}
-COPY_HASH = {"before": ("COPY hash s REPLACE",)}
 DROP = {"before": ("DEL s",)}
 
 
@@ -124,17 +122,20 @@ def received(sock):
 
 def saved(command, figure):
     """BGSAVE and its like, until the file is there."""
+    def is_done(lab):
+        return lab.server.info("persistence")[figure] == "0"
+
     def run(lab):
+        lab.prepared(lambda: wait_for(lambda: is_done(lab), "an end"))
         lab.server.ask(command)
-        wait_for(lambda: lab.server.info("persistence")[figure] == "0", command)
+        wait_for(lambda: is_done(lab), command)
     return run
 
 
 def temporary(lab, count):
     """Keys that expire at one moment, which is now."""
-    at = int(time.time() * 1000) + 2000 + count // 50
-    lab.fill(lambda i: ["ZADD", f"temporary:{i}", "1", "a"], lambda _: [], count, 1)
-    lab.fill(lambda i: ["PEXPIREAT", f"temporary:{i}", str(at)], lambda _: [], count, 1)
+    at = int(time.time() * 1000) + 5000 + count // 5
+    lab.fill(f"{what}\r\n" for i in range(count) for what in (f"ZADD temporary:{i} 1 a", f"PEXPIREAT temporary:{i} {at}"))
     time.sleep(max(0.0, at / 1000 - time.time() - 0.05))
 
 
@@ -152,17 +153,21 @@ def expire_one(lab):
 
 def end_period(lab):
     """The hour of a time zone ends with this minute, or the next one."""
+    def rolled(lab):
+        return int(lab.stats()["rolled_boards"])
+
     def begin():
         left = 60 - time.time() % 60
         if left < 3:
             time.sleep(left)
         minute = (int(time.time()) // 60 + 1) % 60
+        before.append(rolled(lab))
         lab.do(f"LB.ALTER s PERIOD HOUR TZ -00:{minute:02d} ARCHIVE 1 COPY",
                f"LB.ALTER rolling PERIOD HOUR TZ -00:{minute:02d} ARCHIVE 1")
         time.sleep(max(0, 59.8 - time.time() % 60))
+    before = []
     lab.prepared(begin)
-    before = int(lab.stats()["rolled_boards"])
-    wait_for(lambda: int(lab.stats()["rolled_boards"]) >= before + 2, "the end of the period")
+    wait_for(lambda: rolled(lab) >= before[0] + 2, "the end of the period")
     lab.settle()
     lab.do("LB.ALTER s PERIOD NONE", "LB.ALTER rolling PERIOD NONE")
 
@@ -197,8 +202,8 @@ ROWS = [
     row("RENAME s s2", after=("DEL s2",), **COPY), row("RENAMENX s s2", before=("DEL s2", "COPY board s REPLACE"), after=("DEL s2",)),
     row("SCAN 0 COUNT 1000", 10), row("WAIT 0 10", SHORT),
     # hashes
-    row("HSET {hash} level {score}", SHORT), row("HSET s {fieldvalue:N/1000}", **COPY_HASH), row("HMSET s {fieldvalue:N/1000}", **COPY_HASH),
-    row("HDEL s {field:N/1000}", **COPY_HASH), row("HEXISTS {hash} name", SHORT), row("HGET {hash} name", SHORT),
+    row("HSET {hash} level {score}", SHORT), row("HSET hash {value:N/1000}"), row("HMSET hash {value:N/1000}"),
+    row("HDEL hash {field:N/1000}"), row("HEXISTS {hash} name", SHORT), row("HGET {hash} name", SHORT),
     row("HGETALL {hash}", SHORT), row("HGETALL hash"), row("HKEYS hash"), row("HVALS hash"), row("HLEN hash", SHORT),
     row("HMGET {hash} name country level", SHORT), row("HMGET hash {field:N/1000}"), row("HINCRBY {hash} level 1", SHORT),
     row("HINCRBYFLOAT {hash} level 1.5", SHORT), row("HRANDFIELD hash -{=N/100}"), row("HRANDFIELD hash {=N/100} WITHVALUES"),
@@ -206,8 +211,8 @@ ROWS = [
     # leaderboards
     row("LB.ABOVE tags {packed:N/1000}"), row("LB.ABOVE tags {packed:100} WHERE country c1 WHERE clan clan1"),
     row("LB.ABOVE tags {packed:100} WHERE country c1 WHERE device d1"),
-    row("LB.ADD board {pair}", SHORT), row("LB.ADD s {pair:N/1000}", **COPY),
-    row("LB.ADD s TAG country c1 TAG clan clan2 {pair:1000}", **COPY_TAGS), row("LB.ADD window INCR {pair:1000}"),
+    row("LB.ADD board {pair}", SHORT), row("LB.ADD board {pair:N/1000}"),
+    row("LB.ADD tags TAG country c1 TAG clan clan2 {pair:1000}"), row("LB.ADD window INCR {pair:1000}"),
     row("LB.ALTER s CAP {=N/2}", is_followed=True, **COPY_TAGS), row("LB.ALTER s TAG clan 15", is_followed=True, **COPY_TAGS),
     row("LB.AROUND tags MEMBER {member} 5", SHORT), row("LB.AROUND tags MEMBER {member} 5 WITHIN country TAGS", SHORT),
     row("LB.AROUND tags SCORE {score} {=N/100}"), row("LB.BAN {new}"), row("LB.BANS", SHORT), row("LB.COUNT tags", SHORT),
@@ -256,9 +261,9 @@ ROWS = [
     Row("PSYNC", "`PSYNC ? -1`, a full copy for a Redis", run=dump(b"PSYNC", b"?", b"-1"), is_once=True),
     Row("SYNC", "`SYNC`, the same", run=dump(b"SYNC"), is_once=True),
     # sorted sets
-    row("BZMOVE s other2 MIN 0 COUNT {=N/1000}", after=("DEL other2",), **COPY), row("BZMPOP 0 2 none s MIN COUNT {=N/1000}", **COPY),
-    row("BZPOPMAX {ns:N/1000} s 0", **COPY), row("BZPOPMIN {ns:N/1000} s 0", **COPY),
-    row("ZADD board {pair}", SHORT), row("ZADD s {pair:N/1000}", **COPY), row("ZADD s {newpair:N/1000}", **COPY),
+    row("BZMOVE board moved MIN 0 COUNT {=N/1000}"), row("BZMPOP 0 2 none board MIN COUNT {=N/1000}"),
+    row("BZPOPMAX {ns:N/1000} board 0"), row("BZPOPMIN {ns:N/1000} board 0"),
+    row("ZADD board {pair}", SHORT), row("ZADD board {pair:N/1000}"), row("ZADD board {newpair:N/1000}"),
     row("ZCARD board", SHORT), row("ZCOUNT board {score} +inf", SHORT), row("ZINCRBY board 1 {member}", SHORT),
     row("ZDIFF 2 board half"), in_multi("ZDIFF 2 board half"), row("ZDIFFSTORE s 2 board half", **DROP), in_multi("ZDIFFSTORE s 2 board half", **DROP),
     row("ZINTER 2 board half"), in_multi("ZINTER 2 board half"), row("ZINTERCARD 2 board half"), in_multi("ZINTERCARD 2 board half"),
@@ -266,22 +271,22 @@ ROWS = [
     row("ZUNION 2 board half"), in_multi("ZUNION 2 board half"), row("ZUNIONSTORE s 2 board half", **DROP), in_multi("ZUNIONSTORE s 2 board half", **DROP),
     *(row(text, SHORT, allowed="not supported") for text in (
         "ZLEXCOUNT key:0 - +", "ZRANGEBYLEX key:0 - +", "ZREVRANGEBYLEX key:0 + -", "ZREMRANGEBYLEX key:0 - (a")),
-    row("ZMOVE s other2 MIN COUNT {=N/1000}", after=("DEL other2",), **COPY),
-    row("ZMOVEMEMBER s other2 MEMBERS {=N/1000} {member:N/1000}", after=("DEL other2",), **COPY),
-    row("ZMPOP 1 s MIN COUNT {=N/100}", **COPY), row("ZMSCORE board {member:N/1000}"), row("ZPOPMAX s {=N/100}", **COPY),
-    row("ZPOPMIN s {=N/100}", **COPY), row("ZRANDMEMBER board 100", 10), row("ZRANDMEMBER board {=N/100}"),
+    row("ZMOVE board moved MIN COUNT {=N/1000}"),
+    row("ZMOVEMEMBER board moved MEMBERS {=N/1000} {member:N/1000}", after=("DEL moved",)),
+    row("ZMPOP 1 board MIN COUNT {=N/100}"), row("ZMSCORE board {member:N/1000}"), row("ZPOPMAX board {=N/100}"),
+    row("ZPOPMIN board {=N/100}"), row("ZRANDMEMBER board 100", 10), row("ZRANDMEMBER board {=N/100}"),
     row("ZRANDMEMBER board -{=N/100}"), row("ZRANGE board 0 99", SHORT), row("ZRANGE board 0 {=N/10}"),
     row("ZRANGE board 0 {=N/10} WITHSCORES"), row("ZRANGEBYSCORE board 0 100000000"), row("ZREVRANGE board 0 {=N/10}"),
     row("ZREVRANGEBYSCORE board 100000000 0 WITHSCORES"), row("ZRANGESTORE s board 0 {=N/2}", **DROP),
     in_multi("ZRANGESTORE s board 0 {=N/2}", **DROP), row("ZRANK board {member}", SHORT), row("ZREVRANK board {member}", SHORT),
-    row("ZREM s {member:N/1000}", **COPY), row("ZREMRANGEBYRANK s 0 {=N/2}", is_followed=True, **COPY),
+    row("ZREM board {member:N/1000}"), row("ZREMRANGEBYRANK s 0 {=N/2}", is_followed=True, **COPY),
     row("ZREMRANGEBYSCORE s 0 500000000", is_followed=True, **COPY), row("ZSCAN board 0 COUNT 1000", 10), row("ZSCORE board {member}", SHORT),
     # transactions
     row("MULTI ; DISCARD", SHORT, command="DISCARD"), row("MULTI ; PING ; EXEC", SHORT, command="MULTI"),
-    row("MULTI ; N/1000 * ZREVRANK board {member} ; EXEC", command="EXEC"), row("MULTI ; N/1000 * ZADD s {pair} ; EXEC", command="EXEC", **COPY),
+    row("MULTI ; N/1000 * ZREVRANK board {member} ; EXEC", command="EXEC"), row("MULTI ; N/1000 * ZADD board {pair} ; EXEC", command="EXEC"),
     row("WATCH {key:N/1000}"),
     *TASKS,
     # nothing is left behind these
-    row("FLUSHDB", is_followed=True, is_once=True), row("FLUSHALL", is_followed=True, is_once=True),
+    row("FLUSHDB", is_followed=True, is_once=True), row("FLUSHALL", is_followed=True, is_once=True, before=("N/100 * ZADD {ns} 1 a",)),
     row("SHUTDOWN NOSAVE", ends=True, stops=True),
 ]
