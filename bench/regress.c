@@ -59,8 +59,9 @@ struct row {
 #define HUNDRED_EDGES                                                                              \
     TEN_EDGES("1")                                                                                 \
     TEN_EDGES("2")                                                                                 \
-    TEN_EDGES("3") TEN_EDGES("4") TEN_EDGES("5") TEN_EDGES("6") TEN_EDGES("7") TEN_EDGES("8")      \
-        TEN_EDGES("9") TEN_EDGES("10")
+    TEN_EDGES("3")                                                                                 \
+    TEN_EDGES("4")                                                                                 \
+    TEN_EDGES("5") TEN_EDGES("6") TEN_EDGES("7") TEN_EDGES("8") TEN_EDGES("9") TEN_EDGES("10")
 #define HUNDRED_MEMBERS                                                                            \
     TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS    \
                 " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS
