@@ -102,6 +102,7 @@ struct session {
     } line;
     size_t query_buffer_size;  /* bytes of unfinished input */
     struct session_once *once; /* NULL: ids belong to keys, as with RESP */
+    struct reads *reads;       /* where its commands note hashes; NULL: nobody keeps its answers */
     struct wait wait;
     struct session_tracking tracking;
     /* What every request needs, from here to the end, lies together (see connection_fetch). */

@@ -333,8 +333,8 @@ static bool web_boards_print_page(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_page = {.ask = web_boards_ask_page,
-                                         .print = web_boards_print_page};
+const struct web_route web_route_page = {
+    .ask = web_boards_ask_page, .print = web_boards_print_page, .is_kept = true};
 
 enum {
     AROUND = 11, /* the member and ten others */
@@ -387,8 +387,8 @@ static bool web_boards_print_member(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_member = {.ask = web_boards_ask_member,
-                                           .print = web_boards_print_member};
+const struct web_route web_route_member = {
+    .ask = web_boards_ask_member, .print = web_boards_print_member, .is_kept = true};
 
 /* ---- searching by the names that are shown ---- */
 
@@ -838,8 +838,8 @@ static bool web_boards_print_histogram(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_histogram = {.ask = web_boards_ask_histogram,
-                                              .print = web_boards_print_histogram};
+const struct web_route web_route_histogram = {
+    .ask = web_boards_ask_histogram, .print = web_boards_print_histogram, .is_kept = true};
 
 /* ---- the last periods ---- */
 
