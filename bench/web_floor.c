@@ -51,9 +51,9 @@ int main(int argument_count, char **arguments) {
     }
     int fd = http_listen("web", "127.0.0.1", atoi(arguments[1]), error);
     size_t size = argument_count > 2 ? strtoul(arguments[2], NULL, 10) : 100;
-    char *body = malloc(size + 1);
-    if (fd < 0 || body == NULL) {
-        fprintf(stderr, "%s\n", fd < 0 ? error : "out of memory");
+    static char body[1 << 20];
+    if (fd < 0 || size > sizeof body) {
+        fprintf(stderr, "%s\n", fd < 0 ? error : "at most a megabyte");
         return 1;
     }
     memset(body, 'x', size);

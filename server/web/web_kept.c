@@ -33,7 +33,7 @@ struct web_kept {
     size_t size; /* bytes that web_take_memory counts */
 };
 
-bool web_identity_is_same(const struct web_identity *a, const struct web_identity *b) {
+bool web_kept_is_same_identity(const struct web_identity *a, const struct web_identity *b) {
     return a->kind == b->kind && a->is_local == b->is_local && a->is_token == b->is_token &&
            a->is_by_header == b->is_by_header && a->is_exposed == b->is_exposed &&
            strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
@@ -57,7 +57,8 @@ static void web_kept_on_reads_ended(void *context, struct ask *ask) {
     web_kept_free((struct web_kept *)ask);
 }
 
-bool web_engine_end_reads(void *context, struct ask *ask) {
+/* On the engine's thread (asks.h). */
+static bool web_kept_end_reads(void *context, struct ask *ask) {
     const struct web_engine *engine = context;
     reads_end(engine->server, &((struct web_kept *)ask)->reads);
     return true;
@@ -80,7 +81,7 @@ static void web_kept_forget(struct web *web, struct web_kept *kept) {
     all->count--;
     all->size -= kept->size;
     web_give_memory(web, kept->size);
-    kept->ask = (struct ask){.answer = web_engine_end_reads, .done = web_kept_on_reads_ended};
+    kept->ask = (struct ask){.answer = web_kept_end_reads, .done = web_kept_on_reads_ended};
     http_server_ask(web->http, &kept->ask);
 }
 
@@ -110,10 +111,10 @@ void web_kept_step(struct web *web, int64_t now_ms) {
 }
 
 bool web_kept_drop(struct web *web, struct ask *ask) {
-    if (ask->answer != web_engine_end_reads) {
+    if (ask->answer != web_kept_end_reads) {
         return false;
     }
-    (void)web_engine_end_reads(&web->engine, ask);
+    (void)web_kept_end_reads(&web->engine, ask);
     web_kept_free((struct web_kept *)ask);
     return true;
 }
@@ -150,7 +151,7 @@ bool web_kept_answer(struct web_request *request, const struct web_identity *ide
     uint64_t hash = web_kept_hash(web, identity, target);
     struct web_kept *kept = *web_kept_slot(web, hash);
     while (kept != NULL && !(kept->hash == hash && strcmp(kept->target, target) == 0 &&
-                             web_identity_is_same(&kept->identity, identity))) {
+                             web_kept_is_same_identity(&kept->identity, identity))) {
         kept = kept->same_slot;
     }
     if (kept == NULL) {

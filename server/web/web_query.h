@@ -417,8 +417,6 @@ MUST_CHECK bool web_engine_init(struct web_engine *engine, struct server *server
 void web_engine_deinit(struct web_engine *engine);
 /* Answer a struct web_query (asks.h). */
 bool web_engine_answer(void *engine, struct ask *ask);
-/* Watch nothing any more of an answer that was kept (asks.h). */
-bool web_engine_end_reads(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);
 /* A password or token. */
@@ -440,7 +438,7 @@ struct web_kept_answers {
     size_t size;
 };
 /* Do both have the same rights? */
-bool web_identity_is_same(const struct web_identity *a, const struct web_identity *b);
+bool web_kept_is_same_identity(const struct web_identity *a, const struct web_identity *b);
 /* Answer as before, or wait for the answer that another one waits for. false: there is none. */
 MUST_CHECK bool web_kept_answer(struct web_request *request, const struct web_identity *identity);
 /* Run the query for this request and those that come meanwhile, and keep the answer; it is taken. */

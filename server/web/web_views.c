@@ -31,7 +31,7 @@ struct web_view {
 static bool web_views_is_same(const struct web_view *view, const struct web_query *query,
                               const char *target) {
     return !view->is_over && strcmp(view->target, target) == 0 &&
-           web_identity_is_same(&view->query->identity, &query->identity);
+           web_kept_is_same_identity(&view->query->identity, &query->identity);
 }
 
 /* Those who wait for the first text get the query's error in its place, with its status: a browser then does not
