@@ -304,6 +304,7 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     session.database = query->database;
     session.is_no_touch = !query->route->writes;
     session.reads = query->reads;
+    session.names = query->names.field.at != NULL ? &query->names : NULL;
     snprintf(session.address, sizeof session.address,
              strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
     server_set_user(engine->server, &session, user, true);

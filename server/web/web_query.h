@@ -184,7 +184,8 @@ struct web_query {
     struct web_data data;
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
-    bool has_tags; /* records have the members' tags */
+    bool has_tags;              /* records have the members' tags */
+    struct session_names names; /* whose records are wanted; field at NULL: everybody's */
     struct bytes
         since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */
     /* a round */
