@@ -248,8 +248,8 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
     reply_integer(call->reply, left);
 }
 
-static void lb_hist_reply(const struct call *call, const struct edges *edges,
-                          const struct board *board) {
+static void lb_quantile_reply_hist(const struct call *call, const struct edges *edges,
+                                   const struct board *board) {
     struct lb_filter filter;
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
     if (!lb_quantile_read_edges(call, edges, lead)) {
@@ -278,7 +278,7 @@ static void lb_hist_run(struct call *call) {
         call_out_of_memory(call);
         return;
     }
-    lb_hist_reply(call, &edges, board);
+    lb_quantile_reply_hist(call, &edges, board);
     if (edges.values != edges.own) {
         memory_free(edges.values);
     }
