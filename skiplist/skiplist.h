@@ -72,8 +72,20 @@ struct skiplist {
     uint32_t detached; /* first of the detached subtrees; SKIPLIST_NONE: none */
     bool is_latest;    /* a new entry is placed before equal keys, not behind */
     bool is_small;     /* its only leaf is alone (block_is_full_alone) */
+    /* skiplist/dense.h: are the entries that are the first of their score counted, and how many are there? A score is
+     * the key without so many bits. */
+    bool is_dense : 1;
+    bool has_more : 1; /* is_dense, or tags */
+    uint8_t score_shift;
+    uint32_t firsts;
     struct tags *tags; /* skiplist/sheet.h; NULL: no entry has ever had a value */
 };
+
+/* tags may be NULL. */
+static inline void skiplist_set_tags(struct skiplist *list, struct tags *tags) {
+    list->tags = tags;
+    list->has_more = list->is_dense || tags != NULL;
+}
 
 /* A position between entries, or the entry behind it. */
 struct skiplist_place {
@@ -123,7 +135,7 @@ void skiplist_deinit(struct skiplist *list);
 /* The same in steps of about work_max entries; true when done. In between the list may not be used
  * otherwise. */
 MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
-/* Make `to` (just initialised) a copy with the same ids, without detached leaves. false: no memory;
+/* Make `to` (just initialised, and given tags) a copy with the same ids, without detached leaves. false: no memory;
  * to is then empty. */
 MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
 
