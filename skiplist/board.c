@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/dense.h"
 #include "skiplist/large_board.h"
 #include "skiplist/lookup.h"
 #include "skiplist/nodes.h"

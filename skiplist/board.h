@@ -108,7 +108,7 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
 /* The rank of a member that is on the board. */
 uint32_t board_rank_of(const struct board *board, const struct board_member *member);
 
-/* Does it count different scores (skiplist/dense.h)? Then the dense rank of each member is found in O(log n). */
+/* Does it count different scores (skiplist/dense.c)? Then the dense rank of each member is found in O(log n). */
 static inline bool board_is_dense(const struct board *board) {
     return board->is_dense;
 }

@@ -1,5 +1,16 @@
-/* See the header. */
-#include "skiplist/dense.h"
+/* Dense ranks: how many different scores are above an entry's.
+ *
+ *     key       900    700    700    120        a score is the key without its time: key >> score_shift
+ *     first      *      *             *         another score than the entry before it
+ *     dense      0      1      1      2         first entries up to it, less one
+ *
+ * Two keys side by side tell whether an entry is first, so leaves store nothing. The index blocks of a list with
+ * is_dense have a row of firsts beside their spans: of each child, how many entries below it are first. A list of one
+ * leaf has no row, and counts its keys.
+ *
+ * skiplist.c and detach.c call this where entries come and go; they move firsts with spans themselves. */
+#include "skiplist/nodes.h"
+#include "skiplist/prefetch.h"
 
 static inline bool dense_differ(const struct skiplist *list, uint64_t a, uint64_t b) {
     return (a ^ b) >> list->score_shift != 0;
@@ -116,12 +127,17 @@ static bool dense_make_row(struct skiplist *list, struct skiplist_node *node) {
 
 /* Set all rows below a block; returns what its own count is. */
 static uint32_t dense_count_below(struct skiplist *list, uint32_t id) {
+    enum { AHEAD = 4, AHEAD_BYTES = sizeof(struct block) + 10 * BLOCK_ENTRIES_MAX };
     uint32_t firsts = 0;
     if (skiplist_node(list, id)->level == 0) {
         return dense_count_leaf(list, id);
     }
     struct index_block *index = nodes_index(list, id);
     for (uint32_t i = 0; i < index->count; i++) {
+        if (index->is_lowest && i + AHEAD < index->count) {
+            uint32_t ahead = index_children(index)[i + AHEAD];
+            prefetch_lines(nodes_leaf(list, ahead), AHEAD_BYTES);
+        }
         uint32_t below = dense_count_below(list, index_children(index)[i]);
         index_set_firsts(index, i, below);
         firsts += below;

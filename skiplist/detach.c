@@ -13,7 +13,6 @@
  * parent ids remain valid. The roots form a linked list from list->detached through links.next. So
  * a block is in the list if following its parents ends at the list's root. Spans, separators and
  * links of detached index blocks are meaningless. */
-#include "skiplist/dense.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"

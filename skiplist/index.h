@@ -5,7 +5,7 @@
  *     |  16 B  | key once more        |       |  4 B     | 8 B  |
  *     +--------+----------------------+-------+----------+------+
  *
- * In a list with dense ranks (skiplist/dense.h) a row of firsts, as wide as the spans, is behind these.
+ * In a list with dense ranks (skiplist/dense.c) a row of firsts, as wide as the spans, is behind these.
  *
  * keys[i] is the separator between children i-1 and i. keys[0] is unused: the separator of the
  * first child is the key that leads to this block. A search reads the fences, about one cache line,
@@ -41,9 +41,9 @@ struct tag_counts;
 struct index_block {
     struct block_links links; /* used by skiplist.c */
     uint16_t count;
-    uint16_t capacity; /* a multiple of INDEX_STRIDE */
+    uint16_t capacity;   /* a multiple of INDEX_STRIDE */
     uint16_t spans_size; /* with firsts, of both rows */
-    bool is_lowest; /* level 1 */
+    bool is_lowest;      /* level 1 */
     bool has_firsts;
     uint64_t fences[INDEX_FENCES];
     /* Used by skiplist/sheet.c, of lists with tags; NULL: none. */

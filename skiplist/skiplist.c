@@ -7,7 +7,6 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
-#include "skiplist/dense.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
@@ -149,8 +148,7 @@ static bool skiplist_copy_leaf(struct skiplist *to, struct skiplist_node *node,
 
 static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
                                 const struct index_block *from) {
-    struct index_block *index =
-        index_create(from->capacity, from->is_lowest, from->has_firsts);
+    struct index_block *index = index_create(from->capacity, from->is_lowest, from->has_firsts);
     if (index == NULL) {
         return false;
     }
@@ -528,7 +526,8 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
     skiplist_links_insert(list, right_id, *id, false);
     if (list->tags != NULL) {
         if (left->is_lowest) {
-            sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : share.span));
+            sheet_split(list, left, right,
+                        index_span_sum(left, at) + (goes_right ? 0 : share.span));
         } else {
             tag_counts_split(list, *id, right, at, goes_right);
         }

@@ -93,9 +93,9 @@ struct board_options {
     bool is_archive; /* of a period that has ended: it is to be settled */
     uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
     bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
-    bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.h) */
+    bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
     uint8_t unused[3];
-    uint32_t index;  /* in the set; this and the following fields are private to the set */
+    uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */

@@ -167,8 +167,9 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
     assert_int_equal(found.key, pair->twin.entries[twin_rank].key);
     assert_int_equal(found_key, found.key);
     if (board_is_dense(pair->board)) {
-        assert_int_equal(board_dense_rank_of(pair->board, &found),
-                         twin_board_dense_rank(&pair->twin, twin_rank, board_layout(pair->board)->time.bits));
+        assert_int_equal(
+            board_dense_rank_of(pair->board, &found),
+            twin_board_dense_rank(&pair->twin, twin_rank, board_layout(pair->board)->time.bits));
     }
     struct board_stored entry = board_at(pair->board, twin_rank);
     assert_true(bytes_equal(stored_text(entry.member), member));
