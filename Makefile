@@ -145,7 +145,7 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/torture/run tests/simulation/run tests/clients/run.sh tests/clients/node_package/run \
                tests/clients/python_package/run tests/deploy/run:-test_chart:-test_compose:-test_tarball \
                tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/split/run \
-               tests/runner/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
+               tests/runner/run tests/costs/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
                tests/clients/tracking/run:-test_redis_py
 # Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
 CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/conforms

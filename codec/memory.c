@@ -126,6 +126,10 @@ static void *memory_get_lasting(size_t size) {
     return at != NULL ? at : memory.host->allocate(size);
 }
 
+static void *memory_get_apart(size_t size) {
+    return memory.host->allocate(size);
+}
+
 static void *memory_get_zeroed(size_t size) {
     void *at = memory_fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
     return at != NULL ? memset(at, 0, size) : memory.host->allocate_zeroed(size);
@@ -192,6 +196,10 @@ void *memory_allocate(size_t size) {
 
 void *memory_allocate_lasting(size_t size) {
     return memory_allocate_by(size, memory_get_lasting);
+}
+
+void *memory_allocate_apart(size_t size) {
+    return memory_allocate_by(size, memory_get_apart);
 }
 
 void *memory_allocate_zeroed(size_t size) {

@@ -24,6 +24,9 @@ MUST_CHECK void *memory_allocate(size_t size);
 /* The same for small, numerous, long-lived objects. They are placed apart from short-lived ones,
  * which reduces fragmentation. */
 MUST_CHECK void *memory_allocate_lasting(size_t size);
+/* The same for texts that outlive the boards among which they were allocated, as a log's: never from the pool, where
+ * each would keep a chunk of 2 MiB from being given back. */
+MUST_CHECK void *memory_allocate_apart(size_t size);
 /* memory_allocate, zeroed. Large sizes come from fresh pages, so nothing is touched up front. */
 MUST_CHECK void *memory_allocate_zeroed(size_t size);
 /* A copy of a text, with a terminator behind it. */

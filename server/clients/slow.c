@@ -29,7 +29,7 @@ static bool slow_reserve_entry(struct slowlog *slowlog) {
         return true;
     }
     uint32_t capacity = slowlog->capacity < 16 ? 16 : slowlog->capacity * 2;
-    struct slowlog_entry *entries = memory_allocate((size_t)capacity * sizeof *entries);
+    struct slowlog_entry *entries = memory_allocate_apart((size_t)capacity * sizeof *entries);
     if (entries == NULL) {
         return false;
     }
@@ -83,7 +83,7 @@ static bool slow_fill_texts(struct slowlog_entry *entry, const struct request *r
         entry->arg_sizes[i] = slow_print_arg(request, is_secret, i, args[i]);
         size += entry->arg_sizes[i] + 1;
     }
-    entry->texts = memory_allocate(size);
+    entry->texts = memory_allocate_apart(size);
     if (entry->texts == NULL) {
         return false;
     }

@@ -27,13 +27,15 @@ static uint32_t lookahead_count_keys(const struct command *command, const struct
                : 0;
 }
 
-/* The entry's command if it has a member or a hash to prefetch, else NULL. */
-static const struct command *lookahead_command_of(const struct queue_entry *entry) {
+/* The entry's command if it has a member or a hash to prefetch, else NULL. position: lookahead_member_position */
+static const struct command *lookahead_command_of(const struct queue_entry *entry,
+                                                  uint32_t *position) {
     if (entry->command >= QUEUE_CLOSE || session_is_void(entry->session)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
-    if (lookahead_member_position(command, &entry->request) > 0) {
+    *position = lookahead_member_position(command, &entry->request);
+    if (*position > 0) {
         return command;
     }
     bool has_hash = command->reads_hash && (uint32_t)command->first_key < entry->request.count;
@@ -113,7 +115,7 @@ static void lookahead_look_up_keys(const struct server *server, const struct que
     unsigned last = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct queue_entry *entry = &entries[i];
-        const struct command *command = lookahead_command_of(entry);
+        const struct command *command = lookahead_command_of(entry, &group->positions[i]);
         uint32_t key_count = command != NULL;
         group->commands[i] = command;
         if (command != NULL) {
@@ -123,6 +125,7 @@ static void lookahead_look_up_keys(const struct server *server, const struct que
                 key_count = lookahead_count_keys(command, &entry->request);
                 last = lookahead_begin_keys(server, database, &args[command->key_count_arg + 1],
                                             key_count, last, group);
+                group->has_others |= key_count > 1;
             } else if (group->key_count == 0 ||
                        !lookahead_is_key(&group->keys[last], database, args[command->first_key])) {
                 last = group->key_count;
@@ -214,77 +217,116 @@ static inline bool lookahead_has_one_member(const struct command *command,
     return command->member_step == 0 || at + 1 == request->count;
 }
 
-/* Those of a request that does no staged look-up of its own, at most room. at: of the first; is_only:
- * it is the only one. Inlined: this is on the path of every request. */
-__attribute__((always_inline)) static inline unsigned
-lookahead_begin_members(const struct command *command, const struct request *request, uint32_t at,
-                        bool is_only, const struct board *board, bool is_change,
-                        struct lookup *members, unsigned room) {
+/* Those of a request with several, unless it does a staged look-up of its own. Returns their number, less than
+ * LOOKUP_OWN_MIN. at: of the first. */
+static unsigned lookahead_begin_members(const struct command *command,
+                                        const struct request *request, uint32_t at,
+                                        const struct board *board, struct lookup *members) {
     unsigned count = 0;
-    if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
+    if ((request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
         return 0;
     }
-    while (count < room && at < request->count) {
-        lookup_begin(&members[count++], board, request->args[at], is_change);
-        if (is_only) {
-            break;
-        }
-        at += (uint32_t)command->member_step;
+    for (; at < request->count; at += (uint32_t)command->member_step) {
+        lookup_begin(&members[count++], board, request->args[at],
+                     (command->flags & COMMAND_WRITE) != 0);
     }
     return count;
 }
 
-/* The only member of an entry, which is looked up on the board of its key already, on one more board. */
-static void lookahead_begin_more(struct lookahead_group *group, unsigned i,
-                                 const struct board *board, struct bytes member, bool is_change) {
+/* The only member of an entry on a board, and where it will be put. NULL: there is no room for a look-up. Inlined: this is
+ * on the path of every request. */
+__attribute__((always_inline)) static inline struct lookup *
+lookahead_begin_member(const struct server *server, const struct queue_entry *entries, unsigned i,
+                       const struct board *board, bool is_change, struct lookahead_group *group) {
+    const struct request *request = &entries[i].request;
     if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
-        return;
+        return NULL;
     }
     struct lookup *lookup = &group->members[group->member_count++];
-    lookup_begin(lookup, board, member, is_change);
-    lookup->more =
-        group->ahead[i]->more; /* many handlers look at the first alone: it stays the key's own */
-    group->ahead[i]->more = lookup;
+    lookup_begin(lookup, board, request->args[group->positions[i]], is_change);
+    lookahead_begin_place(server, group->commands[i], request, lookup);
+    return lookup;
 }
 
-static void lookahead_begin_group(const struct queue_entry *entries, unsigned count,
-                                  struct lookahead_group *group) {
+/* That of an entry, which is looked up on the board of its key, on one more board. Many handlers look at the first alone:
+ * it stays the key's own. */
+__attribute__((noinline)) static void
+lookahead_begin_more(const struct server *server, const struct queue_entry *entries, unsigned i,
+                     const struct board *board, bool is_change, struct lookahead_group *group) {
+    struct lookup *first = group->ahead[i];
+    struct lookup *more =
+        board != NULL ? lookahead_begin_member(server, entries, i, board, is_change, group) : NULL;
+    if (more != NULL && first != NULL) {
+        more->more = first->more;
+        first->more = more;
+    } else if (more != NULL) {
+        group->ahead[i] = more;
+    }
+}
+
+/* The several members of an entry. */
+__attribute__((noinline)) static void lookahead_begin_several(const struct queue_entry *entry,
+                                                              unsigned i,
+                                                              struct lookahead_group *group) {
+    const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
+    const struct lookahead_key *end = key + group->key_counts[i];
+    for (; key < end; key++) {
+        if (key->board != NULL && group->member_count + LOOKUP_OWN_MIN <= LOOKAHEAD_MEMBERS_MAX) {
+            group->member_count +=
+                lookahead_begin_members(group->commands[i], &entry->request, group->positions[i],
+                                        key->board, &group->members[group->member_count]);
+        }
+    }
+}
+
+/* An entry's only member on the boards that are not its first key's. */
+__attribute__((noinline)) static void lookahead_begin_others(const struct server *server,
+                                                             const struct queue_entry *entries,
+                                                             unsigned i,
+                                                             struct lookahead_group *group) {
+    bool is_write = (group->commands[i]->flags & COMMAND_WRITE) != 0;
+    for (unsigned at = 0; at < group->key_counts[i]; at++) {
+        const struct lookahead_key *key = &group->keys[group->key_numbers[i] + at];
+        bool is_change = is_write && !key->is_league;
+        if (at > 0) {
+            lookahead_begin_more(server, entries, i, key->board, is_change, group);
+        }
+        if (is_change && key->board != NULL && key->share != LOOKAHEAD_NO_KEY) {
+            lookahead_begin_more(server, entries, i, group->keys[key->share].board, true, group);
+        }
+    }
+}
+
+static void lookahead_begin_group(const struct server *server, const struct queue_entry *entries,
+                                  unsigned count, struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct command *command = group->commands[i];
         const struct lookahead_key *key = &group->keys[group->key_numbers[i]];
-        const struct lookahead_key *end = key + group->key_counts[i];
+        uint32_t at = group->positions[i];
         group->ahead[i] = NULL;
-        for (; key < end; key++) {
-            if (key->board == NULL) {
-                continue;
-            }
-            const struct request *request = &entries[i].request;
-            uint32_t at = lookahead_member_position(command, request);
-            bool is_only = lookahead_has_one_member(command, request, at);
+        if (group->key_counts[i] == 0 || at == 0) {
+            continue;
+        }
+        if (!lookahead_has_one_member(command, &entries[i].request, at)) {
+            lookahead_begin_several(&entries[i], i, group);
+            continue;
+        }
+        if (key->board != NULL) {
             /* Of most results the league's own board changes nothing. */
             bool is_change = (command->flags & COMMAND_WRITE) != 0 && !key->is_league;
-            struct lookup *members = &group->members[group->member_count];
-            unsigned begun =
-                lookahead_begin_members(command, request, at, is_only, key->board, is_change,
-                                        members, LOOKAHEAD_MEMBERS_MAX - group->member_count);
-            group->member_count += begun;
-            if (begun == 0 || !is_only) {
-                continue;
-            }
-            members->more = group->ahead[i];
-            group->ahead[i] = members;
-            if (group->window_count > 0 && is_change && key->share != LOOKAHEAD_NO_KEY &&
-                group->keys[key->share].board != NULL) {
-                lookahead_begin_more(group, i, group->keys[key->share].board, request->args[at],
-                                     true);
-            }
+            group->ahead[i] =
+                lookahead_begin_member(server, entries, i, key->board, is_change, group);
+        }
+        if (group->has_others) {
+            lookahead_begin_others(server, entries, i, group);
         }
     }
 }
 
 /* The rooms of the leagues' members, which have been looked up. Apart for the same reason as shares. */
 __attribute__((noinline)) static void lookahead_look_up_rooms(const struct server *server,
+                                                              const struct queue_entry *entries,
                                                               unsigned count,
                                                               struct lookahead_group *group) {
     struct league_names names;
@@ -312,8 +354,7 @@ __attribute__((noinline)) static void lookahead_look_up_rooms(const struct serve
         uint8_t room = group->rooms[i];
         if (room != LOOKAHEAD_NO_KEY && group->keys[room].board != NULL) {
             bool is_change = (group->commands[i]->flags & COMMAND_WRITE) != 0;
-            lookahead_begin_more(group, i, group->keys[room].board, group->ahead[i]->member,
-                                 is_change);
+            lookahead_begin_more(server, entries, i, group->keys[room].board, is_change, group);
         }
     }
     lookup_finish(&group->members[begun], group->member_count - begun);
@@ -325,30 +366,27 @@ void lookahead_entries(const struct server *server, const struct queue_entry *en
     group->name_count = 0;
     group->window_count = 0;
     group->league_count = 0;
+    group->has_others = false;
     lookahead_look_up_keys(server, entries, count, group);
     if (group->window_count > 0) {
+        group->has_others = true;
         lookahead_look_up_shares(server, group);
     }
-    lookahead_begin_group(entries, count, group);
-    for (unsigned i = 0; i < count; i++) {
-        for (struct lookup *ahead = group->ahead[i]; ahead != NULL; ahead = ahead->more) {
-            lookahead_begin_place(server, group->commands[i], &entries[i].request, ahead);
-        }
-    }
+    lookahead_begin_group(server, entries, count, group);
     lookup_finish(group->members, group->member_count);
     if (group->league_count > 0) {
-        lookahead_look_up_rooms(server, count, group);
+        lookahead_look_up_rooms(server, entries, count, group);
     }
 }
 
 unsigned lookahead_begin(const struct command *command, const struct request *request,
                          const struct board *board, struct lookup *members) {
     uint32_t at = lookahead_member_position(command, request);
-    bool is_only = lookahead_has_one_member(command, request, at);
-    bool is_change = (command->flags & COMMAND_WRITE) != 0;
-    return at > 0 ? lookahead_begin_members(command, request, at, is_only, board, is_change,
-                                            members, LOOKUP_OWN_MIN)
-                  : 0;
+    if (at == 0 || !lookahead_has_one_member(command, request, at)) {
+        return at > 0 ? lookahead_begin_members(command, request, at, board, members) : 0;
+    }
+    lookup_begin(members, board, request->args[at], (command->flags & COMMAND_WRITE) != 0);
+    return 1;
 }
 
 void lookahead_finish(const struct server *server, const struct command *command,

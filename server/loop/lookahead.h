@@ -46,10 +46,12 @@ struct lookahead_group {
     /* By entry: its keys are some neighbouring ones of keys. Of a league there is that of the member's room. */
     uint8_t key_numbers[LOOKAHEAD_GROUP], key_counts[LOOKAHEAD_GROUP], rooms[LOOKAHEAD_GROUP];
     const struct command *commands[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
+    uint32_t positions[LOOKAHEAD_GROUP];             /* by entry: of its first member; or 0 */
     struct lookup *ahead[LOOKAHEAD_GROUP];           /* by entry: of its only member; or NULL */
     struct lookup members[LOOKAHEAD_MEMBERS_MAX];
     unsigned member_count;
     unsigned window_count, league_count; /* of keys */
+    bool has_others; /* boards of entries beside the first key's: of further keys, or shares */
     unsigned name_count;
     char names[LOOKAHEAD_NAMES_MAX][LOOKAHEAD_NAME_SIZE];
 };

@@ -120,6 +120,10 @@ TEST(each_way_to_allocate_can_fail) {
     memory_fail_at(1);
     assert_null(memory_allocate_zeroed(8));
     memory_fail_at(1);
+    assert_null(memory_allocate_lasting(8));
+    memory_fail_at(1);
+    assert_null(memory_allocate_apart(8));
+    memory_fail_at(1);
     assert_null(memory_resize(NULL, 8));
     memory_fail_at(1);
     assert_false(memory_reserve_begin(8));

@@ -61,8 +61,8 @@ static int end(void **state) {
     return 0;
 }
 
-/* libfaketime and a sanitizer both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server/system/test_clock.c has the options without a process. */
+/* A sanitizer's allocator asks for the time while it takes memory; libfaketime, asked before its beginning, looks up a
+ * function that libc lacks, whose message takes memory of the same class: they wait for each other for ever. tests/server/system/test_clock.c has the options without a process. */
 static void skip_where_it_cannot_be_tried(void) {
     if (process_is_sanitized()) {
         skip();

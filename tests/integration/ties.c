@@ -102,8 +102,7 @@ static long long time_of(struct wire *client) {
     return strtoll(strchr(wire_ask(client, "TIME"), '[') + 1, NULL, 10);
 }
 
-/* libfaketime and a sanitizer both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server sets clocks back under sanitizers too, without a process. */
+/* libfaketime and a sanitizer's allocator may wait for each other for ever (tests/integration/clock.c). tests/server sets clocks back under sanitizers too, without a process. */
 TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
     if (process_is_sanitized()) {
         skip();

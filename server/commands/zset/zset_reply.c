@@ -160,20 +160,30 @@ static struct name zset_reply_next_name(const struct board_run *run) {
     return (struct name){run->members - (run->is_best_first ? 0 : size), size, code};
 }
 
+static uint64_t zset_reply_four_marks(const uint16_t *at) {
+    uint64_t four;
+    memcpy(&four, at, sizeof four);
+    return four;
+}
+
 /* How many of the next count entries, at least one, have names of the first one's code. */
 static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t count) {
     const uint64_t codes = UINT64_C(0xff00ff00ff00ff00);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const uint16_t *mark = run->marks - !run->is_best_first;
     const uint16_t code = *mark >> 8;
+    const uint64_t same = code * UINT64_C(0x0100010001000100);
+    const uint16_t *four_at = run->is_best_first ? mark : mark - 3;
     uint32_t left = count;
-    for (const uint16_t *four_at = run->is_best_first ? mark : mark - 3; left >= 4; left -= 4) {
-        uint64_t four;
-        memcpy(&four, four_at, sizeof four);
-        if ((four & codes) != code * UINT64_C(0x0100010001000100)) {
+    for (; left >= 8; left -= 8, four_at += 8 * forward) {
+        uint64_t four = zset_reply_four_marks(four_at);
+        uint64_t next_four = zset_reply_four_marks(four_at + 4 * forward);
+        if ((((four ^ same) | (next_four ^ same)) & codes) != 0) {
             break;
         }
-        four_at += 4 * forward;
+    }
+    if (left >= 4 && (zset_reply_four_marks(four_at) & codes) == same) {
+        left -= 4;
     }
     for (mark += (ptrdiff_t)(count - left) * forward; left > 0 && *mark >> 8 == code; left--) {
         mark += forward;
@@ -182,21 +192,19 @@ static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t coun
 }
 
 /* How many of the next count entries, at least one, have names of this one's code, which is that of the next. If
- * they are fewer than ALIKE_MIN, or the first so many have not all its prefix: how many of those have both. */
+ * the first ALIKE_MIN of them have not all its prefix: how many of those have. */
 static uint32_t zset_reply_count_alike(const struct board_run *run, struct name name,
                                        uint32_t count) {
-    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
-    const ptrdiff_t at_step = forward * (ptrdiff_t)name.size;
-    const uint16_t *mark = run->marks - !run->is_best_first;
-    const char *at = name.at;
-    for (uint32_t i = 1; i < count && i < ALIKE_MIN; i++) {
-        mark += forward;
-        at += at_step;
-        if (*mark >> 8 != name.code || (name.code >= NAME_PREFIX_CODE && *at != name.at[0])) {
-            return i;
+    const ptrdiff_t at_step = run->is_best_first ? (ptrdiff_t)name.size : -(ptrdiff_t)name.size;
+    count = zset_reply_count_code(run, count);
+    if (name.code >= NAME_PREFIX_CODE) {
+        for (uint32_t i = 1; i < count && i < ALIKE_MIN; i++) {
+            if (name.at[at_step * (ptrdiff_t)i] != name.at[0]) {
+                return i;
+            }
         }
     }
-    return zset_reply_count_code(run, count);
+    return count;
 }
 
 /* ---- entries that are alike ---- */

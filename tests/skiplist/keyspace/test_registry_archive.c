@@ -481,9 +481,11 @@ TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
     pair_begin(&pair, workload.registry);
     memcpy(workload.favourite, "busy", 4);
     workload.favourite_size = 4;
-    for (uint32_t round = 0; round < rounds; round++) {
+    /* Until enough of them were large: how many of them are is drawn. */
+    for (uint32_t round = 0; round < rounds || pair.in_steps <= 10; round++) {
         bool is_new;
         struct board_options options = copying_options();
+        assert_true(round < 20 * rounds);
         options.period.unit = PERIOD_HOUR;
         options.archives_max = 3;
         options.is_created = random_below(&workload.random, 2) == 0;
@@ -499,7 +501,7 @@ TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
         }
     }
     print_message("archives %u, large %u\n", pair.archives, pair.in_steps);
-    assert_true(pair.archives > rounds / 100 && pair.in_steps > 10);
+    assert_true(pair.archives > rounds / 100);
     pair_end(&pair);
     workload_end(&workload);
 }
