@@ -53,6 +53,15 @@ struct row {
 
 #define TEN_MEMBERS                                                                                \
     "$member $member $member $member $member $member $member $member $member $member"
+#define TEN_EDGES(tens)                                                                            \
+    tens "05000 " tens "15000 " tens "25000 " tens "35000 " tens "45000 " tens "55000 " tens       \
+         "65000 " tens "75000 " tens "85000 " tens "95000 "
+#define HUNDRED_EDGES                                                                              \
+    TEN_EDGES("1")                                                                                 \
+    TEN_EDGES("2")                                                                                 \
+    TEN_EDGES("3")                                                                                 \
+    TEN_EDGES("4")                                                                                 \
+    TEN_EDGES("5") TEN_EDGES("6") TEN_EDGES("7") TEN_EDGES("8") TEN_EDGES("9") TEN_EDGES("10")
 #define HUNDRED_MEMBERS                                                                            \
     TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS    \
                 " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS
@@ -118,6 +127,12 @@ static const struct row more_rows[] = {
      MEMBER_RANDOM, false, false},
     {"LB.GET of a hundred, SINCE", "LB.GET one 100 " HUNDRED_MEMBERS " SINCE two", LISTS,
      MEMBER_RANDOM, false, false},
+    {"LB.HIST of a hundred", "LB.HIST one " HUNDRED_EDGES "2000000", LISTS, MEMBER_RANDOM, false,
+     false},
+    {"LB.HIST of a hundred, WHERE half",
+     "LB.HIST tagged " HUNDRED_EDGES
+     "2000000 WHERE country c0 WHERE country c1 WHERE country c2 WHERE country c3",
+     LISTS, MEMBER_RANDOM, false, false},
 };
 
 struct driver {

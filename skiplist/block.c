@@ -1,5 +1,5 @@
 /* Invariants: count <= capacity; heap_used is the sum of the entries' heap sizes and at most
- * heap_size; keys are in descending order.
+ * heap_size; only_code is 0 or every entry's; keys are in descending order.
  *
  * Every change moves the tails of the four arrays. They are a few hundred contiguous bytes, which a
  * memmove handles faster than a single cache miss; so nothing here is linked or indirect. */
@@ -169,7 +169,26 @@ static uint32_t block_count_long(const struct block *block, uint32_t index, uint
     return long_count;
 }
 
+/* The code of all of count entries, at least one; 0: they differ. */
+static uint8_t block_code_of_all(const struct block *block, uint32_t index, uint32_t count) {
+    uint8_t code = block_code(block, index);
+    for (uint32_t i = 1; i < count && block->only_code == 0; i++) {
+        if (block_code(block, index + i) != code) {
+            return 0;
+        }
+    }
+    return code;
+}
+
+/* Entries of this code (0: of several) come to it. */
+static void block_note_code(struct block *block, uint8_t code) {
+    block->only_code = block->count == 0 || block->only_code == code ? code : 0;
+}
+
 uint32_t block_offset(const struct block *block, uint32_t index) {
+    if (block->only_code != 0) {
+        return index * block_heap_size(block->only_code);
+    }
     uint32_t long_count = block_count_long(block, 0, index);
     return block_sum_sizes(block, index) - long_count * (LONG_SUM - BLOCK_LONG_SIZE);
 }
@@ -411,6 +430,7 @@ void block_insert(struct block *block, uint32_t index, const struct block_entry 
     block_marks_of(block)[index] = (uint16_t)(entry->tag | entry->code << 8);
     block_keys_of(block)[index] = entry->key;
     memcpy(block_heap_of(block) + offset, entry->at, size);
+    block_note_code(block, entry->code);
     block->count++;
     block->heap_used = (uint16_t)(block->heap_used + size);
     block->long_count = (uint8_t)(block->long_count + (entry->code == NAME_LONG));
@@ -489,6 +509,9 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
     memcpy(block_marks_of(block) + index, block_marks(from) + from_index, count * sizeof(uint16_t));
     memcpy(block_keys_of(block) + index, block_keys(from) + from_index, count * sizeof(uint64_t));
     memcpy(block_heap_of(block) + offset, block_heap(from) + from_offset, size);
+    if (count > 0) {
+        block_note_code(block, block_code_of_all(from, from_index, count));
+    }
     block->count = (uint8_t)(block->count + count);
     block->heap_used = (uint16_t)(block->heap_used + size);
     block->long_count = (uint8_t)(block->long_count + block_count_long(from, from_index, count));
@@ -517,6 +540,9 @@ static const char *block_check(const struct block *block) {
     uint32_t heap_used = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         uint8_t code = block_code(block, i);
+        if (block->only_code != 0 && code != block->only_code) {
+            return "block: an entry has not the code of all";
+        }
         if (heap_used != block_offset(block, i)) {
             return "block: an offset is not the sum of the sizes";
         }

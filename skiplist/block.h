@@ -8,7 +8,7 @@
  * All three arrays are in the same order, best first. A member is its name's form (codec/name.h). A
  * mark is one byte of the member's hash (the tag) and the form's code, which says how many bytes are
  * stored. A lookup compares all tags at once and then, nearly always, a single member. The offset of
- * a member is the sum of the sizes before it. A member longer than NAME_TEXT_MAX bytes has its own
+ * a member is the sum of the sizes before it; a block knows if all have one size. A member longer than NAME_TEXT_MAX bytes has its own
  * allocation; its code is NAME_LONG and its heap bytes are a pointer and a size.
  *
  * A block is allocated for its entries and one or two more. So a half-full block costs half, and
@@ -57,7 +57,7 @@ struct block {
     uint8_t count;
     uint8_t capacity;   /* entries */
     uint8_t long_count; /* entries with NAME_LONG */
-    uint8_t unused;
+    uint8_t only_code;  /* of all entries, whose offsets need no sum then; 0: they differ, or may */
 };
 
 /* One entry as stored in a block. at: block_heap_size(code) bytes. */

@@ -442,20 +442,21 @@ static void board_note_found(struct board_member *member, const struct found *fo
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
-    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
     bool is_for_it = ahead != NULL && ahead->board == board &&
                      ahead->hash_seed == board->hash_seed && ahead->member.at == name.at &&
                      ahead->member.size == name.size;
     if (is_for_it) {
-        member->hash = ahead->hash;
-        member->target = ahead->target;
-        member->place = ahead->place;
+        *member = (struct board_member){
+            .name = name, .hash = ahead->hash, .target = ahead->target, .place = ahead->place};
         if (board_find_ahead(board, ahead, &found)) {
             board_note_found(member, &found);
             return;
         }
     } else {
-        member->hash = board_hash(board, name);
+        *member = (struct board_member){.name = name,
+                                        .hash = board_hash(board, name),
+                                        .target = SKIPLIST_NONE,
+                                        .place = SKIPLIST_NONE};
     }
     if (board_locate(board, name, member->hash, &found)) {
         board_note_found(member, &found);

@@ -156,6 +156,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
         .members = block_heap(block) + cursor->member_offset + last_size,
         .count = count,
         .is_best_first = is_best_first,
+        .is_of_one_code = block->only_code != 0,
     };
     if (count == here) {
         board_cursor_leave_block(cursor, ahead);

@@ -45,7 +45,8 @@ static void lookup_fetch_leaf(const struct lookup *lookup) {
 
 /* About the offset of the member at index, as if all took the same room. An exact one is not worth the time. */
 static uint32_t lookup_offset_near(const struct block *block, uint32_t index) {
-    return block->heap_used * index / (block->count + 1U);
+    return block->only_code != 0 ? index * block_heap_size(block->only_code)
+                                 : block->heap_used * index / (block->count + 1U);
 }
 
 /* What a change of the block moves from there on. */

@@ -22,6 +22,7 @@ struct board_run {
     const char *members;
     uint32_t count; /* entries left */
     bool is_best_first;
+    bool is_of_one_code; /* all of them; else they may be of several */
 };
 
 /* The entries of the cursor's block from the cursor on, at most count_max (at least 1). The cursor

@@ -288,10 +288,11 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
         return rank;
     }
     /* Of the lowest index block, only the line of spans is read. */
-    rank += index_narrow_sum(nodes_index(list, node->parent), node->position);
-    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
-         node = skiplist_node(list, node->parent)) {
-        rank += index_wide_sum(nodes_index(list, node->parent), node->position);
+    const struct skiplist_node *parent = skiplist_node(list, node->parent);
+    rank += index_narrow_sum(parent->block, node->position);
+    for (node = parent; node->parent != SKIPLIST_NONE; node = parent) {
+        parent = skiplist_node(list, node->parent);
+        rank += index_wide_sum(parent->block, node->position);
     }
     return rank;
 }

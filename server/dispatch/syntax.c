@@ -552,7 +552,8 @@ size_t syntax_print_short(const struct command *command, const struct argument *
 /* NULL: it is none. */
 static inline const struct syntax_item *syntax_find_option(const struct syntax_form *form,
                                                            struct bytes word) {
-    if (word.size == 0 || word.size > COMMAND_NAME_MAX) {
+    /* Numbers, of which there may be many, are told at once. */
+    if (word.size == 0 || word.size > COMMAND_NAME_MAX || word.at[0] < 'A') {
         return NULL;
     }
     struct command_name_words name = command_words_of_name(word.at, word.size);
@@ -565,9 +566,8 @@ static inline const struct syntax_item *syntax_find_option(const struct syntax_f
     return NULL;
 }
 
-/* Numbers, of which there may be many, are told at once. */
 static bool syntax_is_token(const struct syntax_form *form, struct bytes word) {
-    return word.size > 0 && word.at[0] >= 'A' && syntax_find_option(form, word) != NULL;
+    return syntax_find_option(form, word) != NULL;
 }
 
 bool syntax_is_option(const struct call *call, uint32_t index) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <stdatomic.h>
 #include <sys/random.h>
 
 static void digest_print_hex(const unsigned char *bytes, size_t size, char *out) {
@@ -14,10 +15,25 @@ static void digest_print_hex(const unsigned char *bytes, size_t size, char *out)
     }
 }
 
+/* EVP_sha256() is looked up under a lock in each use, what has been fetched is not. */
+static const EVP_MD *digest_sha256(void) {
+    static _Atomic(EVP_MD *) sha256;
+    EVP_MD *known = atomic_load(&sha256);
+    if (known == NULL) {
+        EVP_MD *fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+        if (atomic_compare_exchange_strong(&sha256, &known, fetched)) {
+            known = fetched;
+        } else {
+            EVP_MD_free(fetched); /* another thread's came first */
+        }
+    }
+    return known != NULL ? known : EVP_sha256();
+}
+
 void digest_make(struct bytes text, unsigned char out[DIGEST_SIZE]) {
     unsigned size = 0;
     int status =
-        EVP_Digest(text.size > 0 ? text.at : "", text.size, out, &size, EVP_sha256(), NULL);
+        EVP_Digest(text.size > 0 ? text.at : "", text.size, out, &size, digest_sha256(), NULL);
     CHECK(status == 1);
     CHECK(size == DIGEST_SIZE);
 }

@@ -110,6 +110,24 @@ static void lb_get_find_group(const struct call *call, const struct get *get,
 
 /* ---- writing ---- */
 
+/* Records of nothing but what a look-up finds are written as members are found. */
+static void lb_get_reply_each(const struct call *call, const struct get *get,
+                              const struct board *board, const struct lb_writer *writer) {
+    const struct bytes *names = &call->request->args[FIRST_MEMBER];
+    struct lookup_stream stream;
+    lb_get_begin_stream(call, get, board, &stream);
+    for (uint32_t i = 0; i < get->members.count && !reply_is_lost(call->reply); i++) {
+        struct board_member member;
+        const struct lookup *ahead =
+            get->members.count > 1 ? lookup_stream_next(&stream) : call->ahead;
+        if (zset_look_up_ahead(board, names[i], ahead, &member)) {
+            lb_write_record_as(writer, names[i], member.key, board_rank_of(board, &member));
+        } else {
+            reply_null_array(call->reply);
+        }
+    }
+}
+
 /* Missing members end a group, so that the order stays. */
 static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
                                 const struct place *places, uint32_t count) {
@@ -131,8 +149,12 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     struct lookup_stream stream;
-    lb_get_begin_stream(call, get, board, &stream);
     reply_array(call->reply, get->members.count);
+    if (!writer->is_grouped && !get->shape.is_competition) {
+        lb_get_reply_each(call, get, board, writer);
+        return;
+    }
+    lb_get_begin_stream(call, get, board, &stream);
     for (uint32_t begin = 0; begin < get->members.count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->members.count, begin);
         lb_get_find_group(call, get, board, &stream, begin, count, places);

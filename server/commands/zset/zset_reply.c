@@ -174,7 +174,7 @@ static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t coun
     const uint16_t code = *mark >> 8;
     const uint64_t same = code * UINT64_C(0x0100010001000100);
     const uint16_t *four_at = run->is_best_first ? mark : mark - 3;
-    uint32_t left = count;
+    uint32_t left = run->is_of_one_code ? 0 : count;
     for (; left >= 8; left -= 8, four_at += 8 * forward) {
         uint64_t four = zset_reply_four_marks(four_at);
         uint64_t next_four = zset_reply_four_marks(four_at + 4 * forward);
