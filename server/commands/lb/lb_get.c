@@ -150,7 +150,7 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     struct place places[LOOKUP_GROUP];
     struct lookup_stream stream;
     reply_array(call->reply, get->members.count);
-    if (!writer->is_grouped && !get->shape.is_competition) {
+    if (!writer->is_grouped && !writer->shares_ranks) {
         lb_get_reply_each(call, get, board, writer);
         return;
     }
