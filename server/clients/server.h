@@ -185,6 +185,7 @@ struct server {
     /* Clients, and what they wait for: */
     struct server_sessions sessions;
     struct watches watches; /* watched keys */
+    struct watches reads;   /* keys of answers that are kept: reads.h */
     struct tracking tracking;
     struct subscriptions subscriptions;
     struct waits waits;

@@ -5,6 +5,7 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
+#include "server/clients/reads.h"
 #include "server/clients/tracking.h"
 #include "server/replication/replication.h"
 #include "server/system/disk.h"
@@ -36,6 +37,7 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
     }
     if (name.at == NULL) {
         watch_touch_all(&server->watches, database);
+        watch_touch_all(&server->reads, database);
         if (tracking_is_on(&server->tracking)) {
             tracking_touch_all(&server->tracking);
         }
@@ -43,8 +45,10 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
     }
     struct bytes league = server_life_outdate(server, database, name, server->tracking.writer);
     watch_touch(&server->watches, database, name);
+    watch_touch(&server->reads, database, name);
     if (league.at != NULL) {
         watch_touch(&server->watches, database, league);
+        watch_touch(&server->reads, database, league);
     }
     server->has_news |= wait_touch(&server->waits, database, name);
 }
@@ -55,8 +59,9 @@ static void server_life_on_key_changed(void *context, uint32_t database, struct 
     struct server *server = context;
     server->durability.change_count++;
     if (database < REGISTRY_DATABASES &&
-        (server->watches.client_count | server->waits.client_count | server->follows.boards.count |
-         server->tracking.client_count | server->tracking.keys.client_count) != 0) {
+        (server->watches.client_count | server->reads.client_count | server->waits.client_count |
+         server->follows.boards.count | server->tracking.client_count |
+         server->tracking.keys.client_count) != 0) {
         server_life_tell_clients(server, database, name);
     }
 }
@@ -124,6 +129,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_window_set_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
+    reads_begin(server);
     server->subscriptions.hash_seed = server->hash_seed;
     server->tracking.keys.hash_seed = server->hash_seed;
     server->tracking.prefixes.hash_seed = server->hash_seed;
@@ -151,6 +157,7 @@ void server_deinit(struct server *server) {
     jobs_end(server);
     session_table_deinit(&server->sessions.by_id);
     watch_deinit(&server->watches);
+    watch_deinit(&server->reads);
     tracking_deinit(&server->tracking);
     subscription_deinit(&server->subscriptions);
     follow_deinit(&server->follows);

@@ -82,6 +82,13 @@ struct session_once {
     uint32_t retry_s; /* how long the refusal holds; 0: not said */
 };
 
+/* Records with DATA of whose field the value, or a word of it, begins so, are wanted, and so many at the most: those of
+ * others are nil, as of members who are not there. */
+struct session_names {
+    struct bytes field, prefix; /* letters of ASCII in either case */
+    uint32_t left;
+};
+
 struct session {
     struct session *next; /* all sessions, oldest first; maintained by server_add_session */
     struct session *previous;
@@ -100,8 +107,10 @@ struct session {
         uint64_t list;
         size_t begin, size;
     } line;
-    size_t query_buffer_size;  /* bytes of unfinished input */
-    struct session_once *once; /* NULL: ids belong to keys, as with RESP */
+    size_t query_buffer_size;    /* bytes of unfinished input */
+    struct session_once *once;   /* NULL: ids belong to keys, as with RESP */
+    struct session_names *names; /* NULL: records of all */
+    struct reads *reads; /* where its commands note hashes; NULL: nobody keeps its answers */
     struct wait wait;
     struct session_tracking tracking;
     /* What every request needs, from here to the end, lies together (see connection_fetch). */

@@ -64,8 +64,12 @@ void watch_clear(struct watches *watches, struct watch_list *list) {
 
 static void watch_outdate(void *context, void *owner) {
     struct watch_list *list = owner;
+    const struct watches *watches = context;
     watch_detach(context, list);
     list->is_stale = true;
+    if (watches->on_stale != NULL) {
+        watches->on_stale(list);
+    }
 }
 
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name) {
@@ -83,6 +87,13 @@ void watch_touch_all(struct watches *watches, uint32_t database) {
         if ((list->held_databases >> database & 1) != 0) {
             watch_outdate(watches, list);
         }
+    }
+    (void)watch_free_step(watches, ENDED_AT_ONCE);
+}
+
+void watch_outdate_all(struct watches *watches) {
+    while (watches->first != NULL) {
+        watch_outdate(watches, watches->first);
     }
     (void)watch_free_step(watches, ENDED_AT_ONCE);
 }

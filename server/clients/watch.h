@@ -21,6 +21,8 @@ struct watches {
     struct subscriptions keys;
     struct watch_list *first; /* non-empty lists, unordered */
     uint32_t client_count;    /* length of that list */
+    /* A list has become stale, which is the last that is done to it. NULL: nobody is told. */
+    void (*on_stale)(struct watch_list *list);
 };
 
 /* What one client watches. Zero-initialised: nothing. */
@@ -75,6 +77,8 @@ void watch_touch(struct watches *watches, uint32_t database, struct bytes name);
 /* Report that a database is flushed, which changes its watched keys that existed. Costs one step
  * per list, whatever the number of watched keys. */
 void watch_touch_all(struct watches *watches, uint32_t database);
+/* Make every list stale. */
+void watch_outdate_all(struct watches *watches);
 /* Expire the list's keys: have the registry remove those past their expiry, roll over those
  * whose period is over, and notify its listener. */
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms);

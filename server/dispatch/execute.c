@@ -6,6 +6,7 @@
 #include "server/acl/acl_check.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/job.h"
+#include "server/clients/reads.h"
 #include "server/clients/tracking.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
@@ -334,6 +335,8 @@ execute_audit_command(struct server *server, const struct session *session, uint
     } else {
         audit_write(server, audit_session(session), event, details);
     }
+    /* Users, settings, the role: all that an answer depends on besides keys. */
+    reads_outdate_all(server);
 }
 
 /* What a client with CLIENT TRACKING has read. Not inlined: mostly nobody tracks. */

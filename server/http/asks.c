@@ -8,11 +8,16 @@
 
 /* ---- one way ---- */
 
+/* Who finds nothing there wakes the other side, which takes all that comes until it wakes. */
 static void asks_push(struct ask_way *way, struct ask *ask) {
-    ask->next = atomic_load_explicit(&way->newest, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&way->newest, &ask->next, ask,
-                                                  memory_order_release, memory_order_relaxed)) {}
-    wakeup_write(&way->wakeup);
+    struct ask *newest = atomic_load_explicit(&way->newest, memory_order_relaxed);
+    do {
+        ask->next = newest;
+    } while (!atomic_compare_exchange_weak_explicit(&way->newest, &newest, ask,
+                                                    memory_order_release, memory_order_relaxed));
+    if (newest == NULL) { /* the other side may have the question already */
+        wakeup_write(&way->wakeup);
+    }
 }
 
 /* All that is there, the oldest first. */

@@ -720,6 +720,7 @@ static bool tick_free_some(struct tick *tick, uint64_t elapsed_ns) {
     budget_ns = budget_ns > CHORE_BUDGET_NS ? budget_ns : CHORE_BUDGET_NS;
     while (registry_free_step(server->registry, FREE_WORK_MAX) ||
            watch_free_step(&server->watches, FREE_WORK_MAX) ||
+           watch_free_step(&server->reads, FREE_WORK_MAX) ||
            tracking_free_step(&server->tracking, FREE_WORK_MAX) ||
            subscription_free_step(&server->subscriptions, FREE_WORK_MAX) ||
            subscription_free_step(&server->waits.keys, FREE_WORK_MAX)) {

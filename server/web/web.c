@@ -86,23 +86,23 @@ static bool web_gzip_is_taken(const struct http_exchange *exchange) {
     return accepted != NULL && http_header_quality(accepted, "gzip") > 0;
 }
 
-static void web_gzip_answer(struct web *web, struct http_exchange *exchange) {
-    struct http_reply *reply = &exchange->reply;
-    struct buffer out;
-    if (reply->body.size < SIZE_MIN || reply->body.size > SIZE_MAX_AT_ONCE ||
-        reply->body.is_broken || !web_gzip_is_taken(exchange)) {
-        return;
+/* The text compressed, which stays there for the next one; empty: it is not compressed. */
+static struct bytes web_gzip_text(struct web *web, const struct http_exchange *exchange,
+                                  struct web_text *text) {
+    struct bytes none = {.at = NULL};
+    if (text->body.size < SIZE_MIN || text->body.size > SIZE_MAX_AT_ONCE || text->body.is_broken ||
+        !web_gzip_is_taken(exchange)) {
+        return none;
     }
-    web->gzip = web->gzip != NULL ? web->gzip : web_gzip_create(LEVEL_AT_ONCE);
-    if (web->gzip != NULL && web_gzip_put(web->gzip, buffer_bytes(&reply->body), &out)) {
-        struct buffer body = reply->body;
-        reply->body = out;
-        out = body;
-        http_reply_header(reply, "Content-Encoding", "gzip");
+    if (!text->was_packed) {
+        web->gzip = web->gzip != NULL ? web->gzip : web_gzip_create(LEVEL_AT_ONCE);
+        text->was_packed = true;
+        if (web->gzip != NULL &&
+            !web_gzip_put(web->gzip, buffer_bytes(&text->body), &text->packed)) {
+            buffer_deinit(&text->packed);
+        }
     }
-    if (web->gzip != NULL) {
-        buffer_deinit(&out);
-    }
+    return buffer_bytes(&text->packed);
 }
 
 static void web_gzip_file(struct bytes file, struct buffer *out) {
@@ -182,15 +182,12 @@ void web_answer_error(struct http_exchange *exchange, struct bytes problem) {
 }
 
 /* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
-static void web_let_keep(struct http_exchange *exchange, const struct web_query *query) {
+static void web_let_keep(struct http_exchange *exchange, struct bytes body) {
     struct http_reply *reply = &exchange->reply;
     struct web_request *request = exchange->own;
     const char *known = http_exchange_header(exchange, "If-None-Match");
-    if (query->status != 200 || query->route->is_for_all || !query->user.is_public) {
-        return;
-    }
     snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
-             (unsigned long long)XXH3_64bits(reply->body.at, reply->body.size));
+             (unsigned long long)XXH3_64bits(body.at, body.size));
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "public, max-age=1");
     http_reply_header(reply, "Vary", "Authorization, Cookie, Accept-Encoding");
@@ -201,18 +198,54 @@ static void web_let_keep(struct http_exchange *exchange, const struct web_query 
     }
 }
 
-/* Reply what the query has written. */
-static void web_answer(struct http_exchange *exchange, struct web_query *query) {
+static void web_begin_answer(struct http_exchange *exchange, unsigned status) {
     struct http_reply *reply = &exchange->reply;
-    struct buffer body = reply->body;
-    reply->status = query->status;
-    reply->content_type = query->status < 400 ? JSON_TYPE : PROBLEM_TYPE;
+    const struct web_request *request = exchange->own;
+    reply->status = status;
+    reply->content_type = status < 400 ? JSON_TYPE : PROBLEM_TYPE;
     reply->header_count = 0;
     web_add_headers(exchange);
-    const struct web_request *request = exchange->own;
     if (request->cookie[0] != '\0') {
         http_reply_header(reply, "Set-Cookie", request->cookie);
     }
+}
+
+void web_answer_text(struct web_request *request, struct web_text *text) {
+    struct http_exchange *exchange = request->exchange;
+    struct http_reply *reply = &exchange->reply;
+    web_begin_answer(exchange, 200);
+    if (text->is_public) {
+        web_let_keep(exchange, buffer_bytes(&text->body));
+    }
+    struct bytes packed = web_gzip_text(request->web, exchange, text);
+    struct bytes body = packed.size > 0 ? packed : buffer_bytes(&text->body);
+    if (packed.size > 0) {
+        http_reply_header(reply, "Content-Encoding", "gzip");
+    }
+    if (text->is_for_one && packed.size == 0) {
+        struct buffer empty = reply->body;
+        reply->body = text->body;
+        text->body = empty;
+    } else if (reply->fixed.at == NULL) {
+        buffer_append(&reply->body, body.at, body.size);
+    }
+    http_exchange_ready(exchange);
+}
+
+void web_answer(struct http_exchange *exchange, struct web_query *query) {
+    struct http_reply *reply = &exchange->reply;
+    struct web_request *request = exchange->own;
+    bool is_read = query->route != NULL && !query->route->writes;
+    if (is_read && query->status == 200 && !query->out.is_broken) {
+        struct web_text text = {.body = query->out, .is_for_one = true};
+        text.is_public = query->user.is_public && !query->route->is_for_all;
+        web_answer_text(request, &text);
+        query->out = text.body;
+        buffer_deinit(&text.packed);
+        return;
+    }
+    struct buffer body = reply->body;
+    web_begin_answer(exchange, query->status);
     unsigned repeated = query->write.has_ids ? web_write_count_repeated(query) : 0;
     if (repeated > 0 && repeated == query->write.result_count) {
         http_reply_header(reply, "Idempotent-Replayed", "true");
@@ -220,10 +253,6 @@ static void web_answer(struct http_exchange *exchange, struct web_query *query) 
     reply->retry_s = query->status == 503 && query->retry_s > 0 ? query->retry_s : reply->retry_s;
     reply->body = query->out;
     query->out = body;
-    if (query->route != NULL && !query->route->writes) {
-        web_let_keep(exchange, query);
-        web_gzip_answer(query->web, exchange);
-    }
     http_exchange_ready(exchange);
 }
 
@@ -313,6 +342,7 @@ static void web_pace_refill(struct web *web) {
 static void web_pace_ask(struct web *web, struct web_query *query) {
     web->budgets_ns[query->is_view] -= EXPECTED_NS;
     query->state = WEB_QUERY_ASKED;
+    query->was_asked = true;
     http_server_ask(web->http, &query->ask);
 }
 
@@ -443,16 +473,28 @@ void web_take_back(struct web *web, struct web_query *query) {
 
 /* ---- requests ---- */
 
+void web_note_verdict(const struct web_query *query) {
+    if (query->verdict == WEB_LOGIN_NEEDED && query->identity.kind == WEB_USER) {
+        web_login_forget_known(query->web, query->address);
+    }
+}
+
 static void web_request_is_answered(struct web_query *query) {
     struct web_request *request = query->owner;
     request->query = NULL;
-    if (query->verdict == WEB_LOGIN_NEEDED && query->identity.kind == WEB_USER) {
-        web_login_forget_known(request->web, query->address);
-    }
+    web_note_verdict(query);
     if (request->exchange->stage == HTTP_WAITS) {
         web_answer(request->exchange, query);
     }
     web_query_leave(query);
+}
+
+bool web_may_put(struct web_request *request) {
+    if (request->web->pending_count >= WEB_PENDING_MAX) {
+        http_exchange_refuse(request->exchange, 503, "too many requests wait for the server\n");
+        return false;
+    }
+    return true;
 }
 
 void web_run(struct web_request *request, struct web_query *query) {
@@ -466,9 +508,8 @@ void web_run(struct web_request *request, struct web_query *query) {
             return;
         }
     }
-    if (web->pending_count >= WEB_PENDING_MAX) {
+    if (!web_may_put(request)) {
         web_query_leave(query);
-        http_exchange_refuse(request->exchange, 503, "too many requests wait for the server\n");
         return;
     }
     request->query = query;
@@ -525,20 +566,29 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
 void web_run_as(struct web_request *request, const struct web_identity *identity) {
     struct web *web = request->web;
     struct http_exchange *exchange = request->exchange;
+    char address[HTTP_ADDRESS_MAX];
+    struct web_identity who = *identity;
+    who.is_exposed = !http_exchange_peer(exchange, address) && !http_server_is_secure(web->http);
+    bool may_be_kept =
+        !request->is_alone && !request->wants_stream && exchange->method <= HTTP_HEAD;
+    if (may_be_kept && web_kept_answer(request, &who)) {
+        return;
+    }
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
         http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
-    query->identity = *identity;
-    query->identity.is_exposed =
-        !http_exchange_peer(exchange, query->address) && !http_server_is_secure(web->http);
+    query->identity = who;
+    memcpy(query->address, address, sizeof address);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
         web_answer(exchange, query);
         web_query_leave(query);
     } else if (request->wants_stream) {
         web_views_add(web, request, query);
+    } else if (may_be_kept && query->route->is_kept && query->since.at == NULL) {
+        web_kept_run(request, query);
     } else {
         web_run(request, query);
     }
@@ -778,6 +828,7 @@ static void web_leave(void *context, struct http_exchange *exchange) {
         web_query_leave(request->query);
     }
     web_views_leave(web, request);
+    web_kept_leave(request);
     memory_free(request);
 }
 
@@ -793,6 +844,7 @@ static void web_step(void *context, int64_t now_ms) {
         }
     }
     web_views_step(web, now_ms);
+    web_kept_step(web, now_ms);
     web_figures_step_history(web, now_ms);
 }
 
@@ -800,7 +852,7 @@ static void web_step(void *context, int64_t now_ms) {
 
 static void web_drop(void *context, struct ask *ask) {
     struct web *web = context;
-    if (http_login_drop(ask)) {
+    if (http_login_drop(ask) || web_kept_drop(web, ask)) {
         return;
     }
     struct web_query *query = (struct web_query *)ask;
@@ -1049,6 +1101,7 @@ void web_stop(struct web *web) {
         held = next;
     }
     web->engine.held_first = NULL;
+    web_kept_end(web);
 }
 
 void web_destroy(struct web *web) {

@@ -333,8 +333,8 @@ static bool web_boards_print_page(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_page = {.ask = web_boards_ask_page,
-                                         .print = web_boards_print_page};
+const struct web_route web_route_page = {
+    .ask = web_boards_ask_page, .print = web_boards_print_page, .is_kept = true};
 
 enum {
     AROUND = 11, /* the member and ten others */
@@ -387,44 +387,25 @@ static bool web_boards_print_member(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_member = {.ask = web_boards_ask_member,
-                                           .print = web_boards_print_member};
+const struct web_route web_route_member = {
+    .ask = web_boards_ask_member, .print = web_boards_print_member, .is_kept = true};
 
 /* ---- searching by the names that are shown ---- */
 
-/* The name in a record: the first of its data that is no picture. */
-static struct bytes web_boards_name_in(const struct web_query *query, struct value_reader record,
-                                       uint64_t field_count) {
+/* The first field of the data that is no picture; NULL: there is none. */
+static struct bytes web_boards_name_field(const struct web_query *query) {
     struct bytes picture = query->web->avatars.field;
-    (void)value_next(&record);
-    for (uint64_t i = 0; i < 3 + field_count + query->has_tags; i++) {
-        value_skip(&record);
-    }
-    struct value list = value_next(&record);
-    for (unsigned i = 0; i < query->data.count && i < list.count; i++) {
-        struct value value = value_next(&record);
+    for (unsigned i = 0; i < query->data.count; i++) {
         if (picture.at == NULL || !bytes_equal(query->data.fields[i], picture)) {
-            return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
+            return query->data.fields[i];
         }
     }
     return (struct bytes){.at = NULL};
 }
 
-/* Does the name, or a word of it, begin so? Letters of ASCII in either case. */
-static bool web_boards_is_called(struct bytes name, struct bytes prefix) {
-    for (size_t i = 0; i + prefix.size <= name.size; i++) {
-        struct bytes begin = {.at = name.at + i, .size = prefix.size};
-        if ((i == 0 || name.at[i - 1] == ' ') && bytes_equal_ignoring_case(begin, prefix)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
- * printed at once, so that a board that gets another layout meanwhile does no harm. */
+/* No index has the names: places are gone through from the best on, a round's worth at a time, and the engine replies nil
+ * for those who are called otherwise (struct session_names). What is found is printed at once, so that a board that gets another layout meanwhile does no harm. */
 static bool web_boards_print_names(struct web_query *query) {
-    struct bytes prefix = http_target_find(&query->target, "q");
     if (web_query_replies_have_error(query)) {
         return false;
     }
@@ -438,17 +419,18 @@ static bool web_boards_print_names(struct web_query *query) {
         web_reply_put_data_names(&query->json, query);
         json_open(&query->json, "rows", '[');
     }
-    uint64_t seen = query->data.pattern.at != NULL ? 0 : list.count;
+    uint64_t seen = query->names.field.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
-        if (web_boards_is_called(web_boards_name_in(query, rows, field_count), prefix)) {
+        struct value_reader row = rows;
+        if (value_next(&row).kind == VALUE_NULL) {
+            rows = row;
+        } else {
             web_reply_put_record(&query->json, query, NULL, field_count, &rows, NULL);
             query->more++;
-        } else {
-            value_skip(&rows);
         }
     }
     query->scan.cursor += seen;
-    bool is_over = query->data.pattern.at == NULL || (seen == list.count && seen < NAMES_STEP);
+    bool is_over = query->names.field.at == NULL || (seen == list.count && seen < NAMES_STEP);
     if (!is_over && query->more < query->count && query->round + 1 < NAMES_ROUNDS_MAX) {
         return true;
     }
@@ -508,6 +490,9 @@ static bool web_boards_ask_search(struct web_query *query) {
     query->scan.cursor_word = 0;
     if (is_by_name) {
         int64_t from = (int64_t)query->scan.cursor;
+        query->names = (struct session_names){.field = web_boards_name_field(query),
+                                              .prefix = prefix,
+                                              .left = (uint32_t)query->count - query->more};
         web_query_command(query, "LB.INFO $board");
         web_query_command(query, "LB.RANGE $board # # $where $tags $data", from,
                           from + NAMES_STEP - 1);
@@ -838,8 +823,8 @@ static bool web_boards_print_histogram(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_histogram = {.ask = web_boards_ask_histogram,
-                                              .print = web_boards_print_histogram};
+const struct web_route web_route_histogram = {
+    .ask = web_boards_ask_histogram, .print = web_boards_print_histogram, .is_kept = true};
 
 /* ---- the last periods ---- */
 

@@ -8,6 +8,7 @@
 #include "server/acl/acl_rules.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
+#include "server/dispatch/key_spec.h"
 #include "server/dispatch/login.h"
 #include "server/durability/persistence.h"
 #include "server/web/web_query.h"
@@ -181,6 +182,34 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
     }
 }
 
+/* What the command has read, but for hashes (lb_data.h). */
+static void web_engine_note_reads(struct server *server, const struct web_query *query,
+                                  uint32_t number, const struct request *request) {
+    const struct key_spec *specs;
+    uint32_t spec_count = key_specs_of(number, &specs);
+    for (uint32_t i = 0; i < spec_count; i++) {
+        struct key_walk walk = key_spec_walk(command_by_index(number), &specs[i], request);
+        for (; walk.next < walk.end; walk.next += walk.step) {
+            reads_note(server, query->reads, query->database, request->args[walk.next]);
+        }
+    }
+}
+
+/* How long the answer is the same if nothing is told to change, and nothing but a key's change can outdate it. */
+static int64_t web_engine_fresh_ms(const struct server *server, const struct web_query *query) {
+    const struct reads *reads = query->reads;
+    const struct replication *replication = &server->replication;
+    int64_t now_ms = server->clock.now_ms;
+    bool waits_for_lease = server->persistence != NULL && sync_holds_answers(&replication->sync);
+    bool may_refuse =
+        replication_is_replica(replication) && !server->settings.replica_serve_stale_data;
+    if (waits_for_lease || may_refuse || watch_count(&reads->list) == 0) {
+        return 0;
+    }
+    int64_t left_ms = reads->due_ms == REGISTRY_NO_EXPIRY ? WEB_KEPT_MS : reads->due_ms - now_ms;
+    return left_ms < 0 ? 0 : left_ms < WEB_KEPT_MS ? left_ms : WEB_KEPT_MS;
+}
+
 static void web_engine_run_command(struct server *server, struct web_query *query, unsigned nth,
                                    struct session *session) {
     struct reply reply;
@@ -196,6 +225,9 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     session->value_count = query->commands[nth].value_count;
     execute_request(server, session, query->commands[nth].number, &request, &reply);
     CHECK(session->job == NULL);
+    if (query->reads != NULL) {
+        web_engine_note_reads(server, query, query->commands[nth].number, &request);
+    }
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }
 
@@ -271,6 +303,8 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     session.has_strings = true;
     session.database = query->database;
     session.is_no_touch = !query->route->writes;
+    session.reads = query->reads;
+    session.names = query->names.field.at != NULL ? &query->names : NULL;
     snprintf(session.address, sizeof session.address,
              strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
     server_set_user(engine->server, &session, user, true);
@@ -280,6 +314,10 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     uint64_t effects_before = engine->server->durability.effect_count;
     web_engine_run_commands(engine, query, &session);
     query->has_changed = engine->server->durability.effect_count != effects_before;
+    if (query->reads != NULL) {
+        query->fresh_ms = web_engine_fresh_ms(engine->server, query);
+        query->reads_size = query->reads->list.keys.memory_size;
+    }
     session_deinit(&session);
     if (query->figures != NULL && query->user.may_see_server) {
         figures_take(engine->server, query->figures);

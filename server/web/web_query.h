@@ -21,6 +21,7 @@
 #include "codec/json.h"
 #include "server/acl/acl.h"
 #include "server/acl/auth_guard.h"
+#include "server/clients/reads.h"
 #include "server/dispatch/shape.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
@@ -87,6 +88,8 @@ struct web_route {
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */
+    bool
+        is_kept; /* its answer follows from the keys of its commands, and is given again: web_kept.c */
 };
 
 /* A row of the table of routes (web_openapi.c), which is also what /api/openapi.json is written from. */
@@ -181,7 +184,8 @@ struct web_query {
     struct web_data data;
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
-    bool has_tags; /* records have the members' tags */
+    bool has_tags;              /* records have the members' tags */
+    struct session_names names; /* whose records are wanted; field at NULL: everybody's */
     struct bytes
         since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */
     /* a round */
@@ -208,8 +212,12 @@ struct web_query {
     uint64_t change_count;       /* of the engine, when the first round began */
     bool has_seen, is_unchanged; /* nothing has changed since seen_change_count: nothing was run */
     uint64_t seen_change_count;
-    bool has_changed; /* a write has */
-    uint32_t retry_s; /* how long its refusal holds; 0: not said */
+    struct reads *reads; /* what it was read from; NULL: it is not given again */
+    size_t reads_size;   /* bytes of that */
+    int64_t fresh_ms;    /* how long it may be given again; 0: not at all */
+    bool was_asked;      /* the engine may have begun */
+    bool has_changed;    /* a write has */
+    uint32_t retry_s;    /* how long its refusal holds; 0: not said */
     /* the reply */
     unsigned status;
     struct buffer out;
@@ -358,6 +366,11 @@ enum {
     WEB_VIEW_MS = 250,           /* between two looks at a page that somebody views */
     WEB_VIEW_CHECK_MS = 5000,    /* between two that run the commands in any case */
     WEB_SERVER_VIEW_MS = 1000,
+    WEB_KEPT_MS = 1000, /* answers are asked for anew behind it, whatever has changed */
+    WEB_KEPT_MAX = 1000,
+    WEB_KEPT_SLOTS = 512,
+    WEB_KEPT_TEXT_MAX = 64 * 1024, /* bytes of one */
+    WEB_KEPT_SIZE_MAX = 8 << 20,   /* bytes of all */
     WEB_PING_MS = 15000,
     WEB_SAMPLE_MS = 10000,
     WEB_SAMPLES_MAX = 360, /* an hour */
@@ -365,6 +378,7 @@ enum {
 };
 
 struct web_view;
+struct web_kept;
 struct web_gzip;
 
 /* An exchange's own part. */
@@ -377,9 +391,12 @@ struct web_request {
     const char *origin; /* of another site that may ask (web-allow-origin), or "*"; NULL: of none */
     struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
     char token_digest[DIGEST_TEXT_SIZE]; /* of that session: another one may take its place */
+    struct web_kept *kept;               /* that it waits for, with others; NULL: none */
+    bool is_late;                        /* it came when the engine may have begun with that */
+    bool is_alone;                       /* it has a query of its own */
     /* a viewer */
     struct web_view *view;
-    struct web_request *next, *previous; /* of the same view */
+    struct web_request *next, *previous; /* of the same view, or who wait for the same answer */
     int64_t due_ms;                      /* a viewer gets nothing before */
     uint64_t version;                    /* of what it was sent last */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
@@ -405,6 +422,34 @@ bool web_engine_answer(void *engine, struct ask *ask);
 void web_engine_release_answers(struct web_engine *engine);
 /* A password or token. */
 enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
+
+/* ---- answers that are kept: web_kept.c ---- */
+
+/* The JSON of an answer, for many. */
+struct web_text {
+    struct buffer body, packed; /* packed: empty until somebody takes gzip, or if that is longer */
+    bool is_public;             /* query->user.is_public */
+    bool was_packed;
+    bool is_for_one; /* its body may be taken away */
+};
+struct web_kept_answers {
+    struct web_kept *slots[WEB_KEPT_SLOTS];
+    struct web_kept *first, *last; /* those that are there, the oldest first */
+    unsigned count;                /* with those that are asked for */
+    size_t size;
+};
+/* Do both have the same rights? */
+bool web_kept_is_same_identity(const struct web_identity *a, const struct web_identity *b);
+/* Answer as before, or wait for the answer that another one waits for. false: there is none. */
+MUST_CHECK bool web_kept_answer(struct web_request *request, const struct web_identity *identity);
+/* Run the query for this request and those that come meanwhile, and keep the answer; it is taken. */
+void web_kept_run(struct web_request *request, struct web_query *query);
+void web_kept_leave(struct web_request *request);
+/* Forget those whose time is over. */
+void web_kept_step(struct web *web, int64_t now_ms);
+/* Is it a question of web_kept.c? Then it is over. The engine's thread, behind the end of the other one. */
+MUST_CHECK bool web_kept_drop(struct web *web, struct ask *ask);
+void web_kept_end(struct web *web);
 
 /* ---- logins: web_login.c ---- */
 
@@ -551,6 +596,7 @@ struct web {
     int64_t budgets_at_ms;
     struct web_sessions sessions, stream_keys;
     struct web_views views;
+    struct web_kept_answers kept;
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
     size_t memory_size;   /* see WEB_MEMORY_MAX */
@@ -594,5 +640,13 @@ void web_answer_error(struct http_exchange *exchange, struct bytes problem);
 void web_run_as(struct web_request *request, const struct web_identity *identity);
 /* Run the query for this request, and reply; it is taken. */
 void web_run(struct web_request *request, struct web_query *query);
+/* Reply what the query has written. */
+void web_answer(struct http_exchange *exchange, struct web_query *query);
+/* Reply a text of status 200. */
+void web_answer_text(struct web_request *request, struct web_text *text);
+/* The identity's rights are void; its logins by header are looked at anew. */
+void web_note_verdict(const struct web_query *query);
+/* false: too many wait, which was replied. */
+MUST_CHECK bool web_may_put(struct web_request *request);
 
 #endif

@@ -30,11 +30,8 @@ struct web_view {
 
 static bool web_views_is_same(const struct web_view *view, const struct web_query *query,
                               const char *target) {
-    const struct web_identity *a = &view->query->identity;
-    const struct web_identity *b = &query->identity;
-    return !view->is_over && strcmp(view->target, target) == 0 && a->kind == b->kind &&
-           a->is_local == b->is_local && a->is_exposed == b->is_exposed &&
-           strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+    return !view->is_over && strcmp(view->target, target) == 0 &&
+           web_kept_is_same_identity(&view->query->identity, &query->identity);
 }
 
 /* Those who wait for the first text get the query's error in its place, with its status: a browser then does not

@@ -116,6 +116,22 @@ uint64_t lb_data_work(const struct cost_view *view, const struct lb_data *data, 
     return count * (1 + LB_DATA_RECORDS + period_count / 2);
 }
 
+bool lb_data_is_named(struct session_names *names, const struct hash *hash) {
+    struct bytes name;
+    struct bytes prefix = names->prefix;
+    if (names->left == 0 || hash == NULL || !hash_find(hash, names->field, &name)) {
+        return false;
+    }
+    for (size_t i = 0; i + prefix.size <= name.size; i++) {
+        struct bytes begin = {.at = name.at + i, .size = prefix.size};
+        if ((i == 0 || name.at[i - 1] == ' ') && bytes_equal_ignoring_case(begin, prefix)) {
+            names->left--;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- replies ---- */
 
 static void lb_data_reply_fields(struct reply *reply, const struct option_values *fields,

@@ -65,6 +65,8 @@ char *lb_data_print_key(struct bytes pattern, struct bytes member, struct bytes 
 MUST_CHECK bool lb_data_find(const struct call *call, const struct lb_data *data,
                              const struct lb_data_periods *periods, const struct bytes *members,
                              unsigned count, const struct hash **hashes);
+/* Is it a member whose record is wanted? One less is, then. hash may be NULL. */
+MUST_CHECK bool lb_data_is_named(struct session_names *names, const struct hash *hash);
 /* The element of a record. hash may be NULL. */
 void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct hash *hash);
 

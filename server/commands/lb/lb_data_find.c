@@ -1,6 +1,7 @@
 /* The hashes of members, by their keys. See lb_data.h.
  *
  * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes this file's place. */
+#include "server/clients/reads.h"
 #include "server/commands/lb/lb_data.h"
 #include "skiplist/keyspace/registry.h"
 
@@ -59,6 +60,14 @@ bool lb_data_find(const struct call *call, const struct lb_data *data,
     }
     for (unsigned i = 0; i < count; i++) {
         hashes[i] = lb_data_find_hash(call, &states[i]);
+    }
+    struct reads *reads = call->session->reads;
+    for (unsigned i = 0; reads != NULL && i < count; i++) {
+        reads_note(call->server, reads, call->session->database, names[i]);
+    }
+    if (reads != NULL && lb_data_names_period(data->pattern)) {
+        reads_outdate(
+            reads); /* whose periods these are follows from boards that are not looked at here */
     }
     if (out != on_stack) {
         memory_free(out);

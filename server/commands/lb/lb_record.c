@@ -231,9 +231,11 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     struct tag_values values[LB_DATA_GROUP];
     bool has_data = lb_data_is_asked(data);
     bool has_since = lb_since_is_asked(since);
+    struct session_names *names = writer->call->session->names;
     if (group->count == 0) {
         return;
     }
+    has_data &= names == NULL || names->left > 0;
     if (has_data && lb_data_names_period(data->pattern)) {
         lb_data_find_periods(writer->call, group->members, group->keys, group->count, &periods);
     } else {
@@ -251,6 +253,10 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         tags_at_many(writer->board, group->ranks, group->count, values);
     }
     for (unsigned i = 0; i < group->count; i++) {
+        if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
+            reply_null_array(writer->reply);
+            continue;
+        }
         lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
         if (writer->shape.with_tags) {
             lb_tags_reply(writer->reply, &writer->layout->tags, &values[i]);
