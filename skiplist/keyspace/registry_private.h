@@ -32,7 +32,7 @@ enum {
     HEAPS,
 };
 
-enum { RECENT_MAX = 8 };
+enum { RECENT_MAX = 32 };
 
 struct database {
     struct map map;
@@ -183,7 +183,8 @@ struct registry_key *registry_find_name(const struct database *database, struct 
 /* The key of this name, if it is one of those found last; NULL: it is not. There are several, for commands that need
  * some keys, and the next that need the same. */
 static inline size_t registry_recent_slot(struct bytes name) {
-    return (name.size + (name.size > 0 ? (unsigned char)name.at[name.size - 1] : 0)) % RECENT_MAX;
+    const unsigned char *at = (const unsigned char *)name.at;
+    return name.size > 0 ? (name.size + 3U * at[0] + at[name.size - 1]) % RECENT_MAX : 0;
 }
 static inline struct registry_key *registry_recall(const struct database *database,
                                                    struct bytes name) {

@@ -5,6 +5,9 @@
  *     q             0..0.2 ..0.4 ..0.6 ..0.8  ..1
  *
  * q is an exact decimal, so that 0.2 of five members is exactly one member, not two. */
+#include <stddef.h>
+
+#include "codec/memory.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
 
@@ -157,11 +160,13 @@ const struct command command_lb_quantile = {
  *                   e1            e2            e3                 n edges, n + 1 counts
  *
  * A count is the difference of two ranks: no member is visited. */
-enum { EDGES_MAX = 10000 };
+enum { EDGES_MAX = 10000, EDGES_OWN = 128 };
 
 struct edges {
     struct option_values at;
     struct option_uses filter; /* WHERE and WHERENOT */
+    struct decimal *values;    /* of the edges: own, or on the heap */
+    struct decimal own[EDGES_OWN];
 };
 
 static bool lb_quantile_check_edge_count(const struct call *call, uint32_t index, void *target) {
@@ -177,18 +182,16 @@ static const struct binding lb_hist_bindings[] = {
 
 /* They are scores with the field's decimals, in ascending order. They may lie outside the field's
  * range. */
-static bool lb_quantile_check_edges(const struct call *call, const struct edges *edges,
-                                    const struct layout_field *lead) {
-    struct decimal last = {.magnitude = 0};
+static bool lb_quantile_read_edges(const struct call *call, const struct edges *edges,
+                                   const struct layout_field *lead) {
     for (uint32_t i = 0; i < edges->at.count; i++) {
-        struct decimal edge;
-        if (!lb_parse_decimal(call, lead, edges->at.at[i], &edge)) {
+        struct decimal *edge = &edges->values[i];
+        if (!lb_parse_decimal(call, lead, edges->at.at[i], edge)) {
             return false;
         }
-        if (i > 0 && decimal_compare(last, edge) >= 0) {
+        if (i > 0 && decimal_compare(edge[-1], *edge) >= 0) {
             return call_refuse(call, "ERR edges must be strictly ascending");
         }
-        last = edge;
     }
     return true;
 }
@@ -229,47 +232,61 @@ static uint32_t lb_quantile_count_at_or_above(const struct call *call, const str
 
 /* board may be NULL, and so may filter: without WHERE. */
 static void lb_quantile_reply_edges(const struct call *call, const struct edges *edges,
-                                    const struct layout_field *lead, const struct board *board,
-                                    const struct lb_filter *filter) {
+                                    const struct board *board, const struct lb_filter *filter) {
     uint32_t left = filter != NULL  ? lb_filter_count(filter)
                     : board != NULL ? board_count(board)
                                     : 0;
     struct edge_end ends[2] = {{.is_known = false}};
     reply_array(call->reply, edges->at.count + 1);
     for (uint32_t i = 0; i < edges->at.count && !reply_is_lost(call->reply); i++) {
-        struct decimal edge = {.magnitude = 0};
-        bool is_parsed = lb_parse_decimal(call, lead, edges->at.at[i], &edge);
-        CHECK(is_parsed);
-        uint32_t above =
-            board != NULL ? lb_quantile_count_at_or_above(call, board, filter, edge, ends) : 0;
+        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(call, board, filter,
+                                                                       edges->values[i], ends)
+                                       : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }
     reply_integer(call->reply, left);
 }
 
-static void lb_hist_run(struct call *call) {
-    struct edges edges = {.at = {0}};
+static void lb_quantile_reply_hist(const struct call *call, const struct edges *edges,
+                                   const struct board *board) {
     struct lb_filter filter;
-    const struct board *board;
-    if (!syntax_read(call, &edges) || !call_find_board(call, call_arg(call, 1), &board)) {
-        return;
-    }
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
-    if (!lb_quantile_check_edges(call, &edges, lead)) {
+    if (!lb_quantile_read_edges(call, edges, lead)) {
         return;
     }
-    if (edges.filter.count == 0 || board == NULL) {
-        lb_quantile_reply_edges(call, &edges, lead, board, NULL);
-    } else if (lb_filter_begin(call, board, &edges.filter, &filter)) {
-        tag_filter_expect(filter.group, edges.at.count);
-        lb_quantile_reply_edges(call, &edges, lead, board, &filter);
+    if (edges->filter.count == 0 || board == NULL) {
+        lb_quantile_reply_edges(call, edges, board, NULL);
+    } else if (lb_filter_begin(call, board, &edges->filter, &filter)) {
+        tag_filter_expect(filter.group, edges->at.count);
+        lb_quantile_reply_edges(call, edges, board, &filter);
         lb_filter_end(&filter);
     }
 }
 
+static void lb_hist_run(struct call *call) {
+    struct edges edges;
+    const struct board *board;
+    memset(&edges, 0, offsetof(struct edges, own));
+    if (!syntax_read(call, &edges) || !call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    edges.values = edges.at.count <= EDGES_OWN
+                       ? edges.own
+                       : memory_allocate(edges.at.count * sizeof edges.values[0]);
+    if (edges.values == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    lb_quantile_reply_hist(call, &edges, board);
+    if (edges.values != edges.own) {
+        memory_free(edges.values);
+    }
+}
+
 static uint64_t lb_quantile_count_edges(const struct cost_view *view) {
-    struct edges edges = {.at = {0}};
+    struct edges edges;
+    memset(&edges, 0, offsetof(struct edges, own));
     if (!syntax_read(view->call, &edges)) {
         return 0;
     }
