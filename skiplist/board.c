@@ -90,6 +90,13 @@ void board_init(struct board *board, const struct layout *layout, uint64_t hash_
     *board = (struct board){.layout = layout, .hash_seed = hash_seed & BOARD_SEED_MASK};
 }
 
+/* As new, but for what it is. */
+static void board_empty(struct board *board) {
+    bool is_dense = board->is_dense;
+    board_init(board, board->layout, board->hash_seed);
+    board->is_dense = is_dense;
+}
+
 static struct large_board *board_create_large(struct board *board) {
     struct large_board *large = memory_allocate_zeroed(sizeof *large);
     if (large != NULL) {
@@ -135,7 +142,9 @@ static bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_in
     skiplist_init_leaf(&large->list, board_is_latest(board), is_divided ? NULL : leaf);
     board->large = large;
     board->is_large = true;
-    if ((!is_divided || board_divide_leaf(leaf, leaf_entries, &large->list)) &&
+    /* A list of one leaf needs no memory for it. */
+    if ((!board->is_dense || dense_begin(&large->list, board->layout->time.bits)) &&
+        (!is_divided || board_divide_leaf(leaf, leaf_entries, &large->list)) &&
         (!is_indexed || board_fill_map(board))) {
         if (is_divided) {
             memory_free(leaf);
@@ -239,7 +248,7 @@ bool board_deinit_step(struct board *board, uint32_t work_max) {
         }
         memory_free(board->large);
     }
-    board_init(board, board->layout, board->hash_seed);
+    board_empty(board);
     return true;
 }
 
@@ -251,7 +260,7 @@ void board_move_to(struct board *board, struct board *to) {
             *to->large->link = to;
         }
     }
-    board_init(board, board->layout, board->hash_seed);
+    board_empty(board);
 }
 
 uint32_t board_index_leaf(struct board *board, uint32_t *id) {
@@ -287,7 +296,7 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
     copy->is_large = true;
     skiplist_init(&copy->large->list, board_is_latest(board));
     if (board->large->list.tags != NULL) {
-        copy->large->list.tags = tags_copy(board->large->list.tags);
+        skiplist_set_tags(&copy->large->list, tags_copy(board->large->list.tags));
         if (copy->large->list.tags == NULL) {
             return false;
         }
@@ -306,6 +315,7 @@ static bool board_copy_large(const struct board *board, struct board *copy) {
 bool board_copy(const struct board *board, struct board *copy) {
     struct skiplist from, to;
     board_init(copy, board->layout, board->hash_seed);
+    copy->is_dense = board->is_dense;
     if (board->is_large) {
         if (board_copy_large(board, copy)) {
             return true;
@@ -652,6 +662,22 @@ static struct skiplist_place board_place_near(const struct skiplist *list,
     return board_place_for(list, target, key);
 }
 
+/* Move an entry within its leaf, before the one at `to`. */
+static void board_shift_more(struct skiplist *list, struct skiplist_place from, uint32_t to,
+                             uint64_t key) {
+    struct skiplist_place place = {.leaf = from.leaf, .index = to > from.index ? to - 1 : to};
+    if (list->is_dense) {
+        dense_note(list, from, 1, 0U - 1);
+    }
+    block_shift(nodes_leaf(list, from.leaf), from.index, to, key);
+    if (list->tags != NULL) {
+        sheet_shift(list, from.leaf, from.index, to);
+    }
+    if (list->is_dense) {
+        dense_note(list, place, 1, 1);
+    }
+}
+
 static enum board_status board_move(struct board *board, const struct found *found,
                                     const struct board_member *member, uint64_t key) {
     struct skiplist own;
@@ -659,9 +685,10 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist_place from = found->place;
     struct skiplist_place to = board_place_near(list, found, board_target_of(member), key);
     if (to.leaf == from.leaf) {
-        block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
-        if (list->tags != NULL) {
-            sheet_shift(list, from.leaf, from.index, to.index);
+        if (list->has_more) {
+            board_shift_more(list, from, to.index, key);
+        } else {
+            block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
         }
         return BOARD_OK;
     }
@@ -1080,6 +1107,44 @@ void board_relocated(struct board *board) {
 
 /* ---- ranks ---- */
 
+bool board_set_dense(struct board *board, bool is_dense) {
+    if (board->is_large && board->large->list.is_dense != is_dense) {
+        if (!is_dense) {
+            dense_end(&board->large->list);
+        } else if (!dense_begin(&board->large->list, board->layout->time.bits)) {
+            return false;
+        }
+    }
+    board->is_dense = is_dense;
+    return true;
+}
+
+static uint32_t board_dense_rank_at(const struct board *board, struct skiplist_place place) {
+    struct skiplist own;
+    CHECK(board->is_dense);
+    const struct skiplist *list = board_list(board, &own);
+    own.score_shift = (uint8_t)board->layout->time.bits; /* read only of a small board */
+    return dense_rank(list, place);
+}
+
+uint32_t board_dense_rank(const struct board *board, uint32_t rank) {
+    return board_dense_rank_at(board, board_place_at(board, rank));
+}
+
+uint32_t board_dense_rank_of(const struct board *board, const struct board_member *member) {
+    return board_dense_rank_at(
+        board, (struct skiplist_place){.leaf = member->leaf, .index = member->index});
+}
+
+uint32_t board_dense_count(const struct board *board) {
+    uint32_t count = board_count(board);
+    CHECK(board->is_dense);
+    if (board->is_large) {
+        return board->large->list.firsts;
+    }
+    return count > 0 ? board_dense_rank(board, count - 1) + 1 : 0;
+}
+
 static uint32_t board_count_limited(const struct board *board, uint64_t key, bool or_equal) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
@@ -1311,7 +1376,11 @@ bool board_validate(const struct board *board, const char **reason) {
     }
     const struct large_board *large = board->large;
     const char *wrong = NULL;
-    if (board->is_large && large->board != board) {
+    if (board->is_large &&
+        (large->list.is_dense != board->is_dense ||
+         (board->is_dense && large->list.score_shift != board->layout->time.bits))) {
+        wrong = "board: its list does not count scores as it should";
+    } else if (board->is_large && large->board != board) {
         wrong = "board: its large part belongs to another one";
     } else if (board->is_large &&
                map_count(&large->map) != large->list.count + detach_count(&large->list)) {

@@ -29,14 +29,15 @@ enum {
  * only overhead of a small board. The fields are private (skiplist/large_board.h). */
 struct board {
     const struct layout *layout;
-    uint64_t hash_seed : 63;
+    uint64_t hash_seed : 62;
+    uint64_t is_dense : 1;
     uint64_t is_large : 1;
     union {
         struct block *leaf;        /* small: the only leaf; NULL: no members */
         struct large_board *large; /* large: the skiplist and the index */
     };
 };
-#define BOARD_SEED_MASK (UINT64_MAX >> 1)
+#define BOARD_SEED_MASK (UINT64_MAX >> 2)
 
 enum board_status {
     BOARD_OK = 0,
@@ -56,10 +57,10 @@ struct board_stored {
     struct name member; /* borrowed until the next change; name_text is its text */
 };
 
-/* An empty board, which holds no memory. layout is borrowed and must outlive the board. hash_seed:
+/* An empty board, which holds no memory and is not dense. layout is borrowed and must outlive the board. hash_seed:
  * random, secret. */
 void board_init(struct board *board, const struct layout *layout, uint64_t hash_seed);
-/* Free everything; the board is then in the state after board_init. */
+/* Free everything; the board is then empty. */
 void board_deinit(struct board *board);
 /* The same for about work_max members at a time; true when done. Between calls the board may not be
  * used for anything else. */
@@ -68,7 +69,7 @@ MUST_CHECK bool board_deinit_step(struct board *board, uint32_t work_max);
 /* Move the board to `to`, which is overwritten without being freed; board is then empty. */
 void board_move_to(struct board *board, struct board *to);
 /* Overwrite copy (without freeing it) with a board of the same layout, members, keys and arrival
- * order. false: no memory; copy is then empty. */
+ * order, dense or not as this one. false: no memory; copy is then empty. */
 MUST_CHECK bool board_copy(const struct board *board, struct board *copy);
 
 const struct layout *board_layout(const struct board *board);
@@ -106,6 +107,17 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
                    struct board_member *member);
 /* The rank of a member that is on the board. */
 uint32_t board_rank_of(const struct board *board, const struct board_member *member);
+
+/* Does it count different scores (skiplist/dense.c)? Then the dense rank of each member is found in O(log n). */
+static inline bool board_is_dense(const struct board *board) {
+    return board->is_dense;
+}
+/* Begin or end to. It takes a look at every leaf to begin. false: no memory, nothing changed. */
+MUST_CHECK bool board_set_dense(struct board *board, bool is_dense);
+/* Of a dense board: how many scores are better than that of the entry at a rank, or of a member; and all of them. */
+uint32_t board_dense_rank(const struct board *board, uint32_t rank);
+uint32_t board_dense_rank_of(const struct board *board, const struct board_member *member);
+uint32_t board_dense_count(const struct board *board);
 
 /* Add member with key, or move it there if it is already on the board (even if its key is the
  * same). It is placed behind all members with an equal key (LATEST layouts: before them).

@@ -42,6 +42,10 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
     if (list->tags != NULL) {
         sheet_detach(list, id, from, to);
     }
+    if (list->is_dense) {
+        uint32_t firsts = index_first_sum(index, to) - index_first_sum(index, from);
+        dense_add_above(list, id, 0U - firsts);
+    }
     index_remove(index, from, to - from);
     nodes_renumber(list, id, from);
     nodes_add_to_spans(list, id, 0U - span);
@@ -92,6 +96,9 @@ void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count) {
     CHECK(begin.index == 0);
     CHECK(end.index + 1U == nodes_leaf(list, end.leaf)->count);
     struct run run = {.first = begin.leaf, .last = end.leaf};
+    uint32_t behind = nodes_links(list, run.last)->next;
+    bool may_begin = list->is_dense && behind != SKIPLIST_NONE;
+    bool has_begun = may_begin && dense_begins(list, behind);
     if (list->first == run.first) {
         list->first = nodes_links(list, run.last)->next;
     }
@@ -107,17 +114,21 @@ void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count) {
             detach_add_detached(list, list->root);
             list->root = list->first = list->last = SKIPLIST_NONE;
             list->count = 0;
+            list->firsts = 0;
             return;
         }
     } while (detach_cut_off(list, &run));
+    if (may_begin) {
+        dense_add_above(list, behind, (uint32_t)dense_begins(list, behind) - (uint32_t)has_begun);
+    }
 }
 
 void detach_cut(struct skiplist *list, struct skiplist_place place, uint32_t count) {
     struct block *block = nodes_leaf(list, place.leaf);
     CHECK(count < block->count);
     nodes_free_long(list, block, place.index, count);
-    if (list->tags != NULL) {
-        sheet_remove(list, place, count);
+    if (list->has_more) {
+        skiplist_note_go(list, place, count);
     }
     block_remove(block, place.index, count);
     nodes_add_to_spans(list, place.leaf, 0U - count);

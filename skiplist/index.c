@@ -14,10 +14,11 @@ static size_t index_size_of(uint32_t capacity, uint32_t spans_size) {
     return sizeof(struct index_block) + spans_size + 12 * (size_t)capacity;
 }
 
-struct index_block *index_create(uint32_t capacity, bool is_lowest) {
+struct index_block *index_create(uint32_t capacity, bool is_lowest, bool has_firsts) {
     CHECK(capacity % INDEX_STRIDE == 0);
     CHECK(capacity <= INDEX_FANOUT);
-    uint32_t spans_size = is_lowest ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
+    uint32_t spans_size = (is_lowest ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity)
+                          << has_firsts;
     struct index_block *index = memory_allocate_zeroed(index_size_of(capacity, spans_size));
     if (index == NULL) {
         return NULL;
@@ -26,6 +27,7 @@ struct index_block *index_create(uint32_t capacity, bool is_lowest) {
         .capacity = (uint16_t)capacity,
         .spans_size = (uint16_t)spans_size,
         .is_lowest = is_lowest,
+        .has_firsts = has_firsts,
     };
     return index;
 }
@@ -53,8 +55,7 @@ static __m128i index_sum_vector(const uint8_t *spans, int vector, __m128i count)
     return _mm_sad_epu8(sixteen, _mm_setzero_si128());
 }
 
-uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
-    const uint8_t *spans = index_narrow_spans(index);
+static inline uint32_t index_narrow_row_sum(const uint8_t *spans, uint32_t count) {
     __m128i count16 = _mm_set1_epi8((char)count);
     __m128i sum = index_sum_vector(spans, 0, count16);
     if (SPAN_VECTORS > 1) {
@@ -78,8 +79,7 @@ static uint16x8_t index_add_vector(uint16x8_t sum, const uint8_t *spans, int vec
     return vpadalq_u8(sum, sixteen);
 }
 
-uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
-    const uint8_t *spans = index_narrow_spans(index);
+static inline uint32_t index_narrow_row_sum(const uint8_t *spans, uint32_t count) {
     uint8x16_t count16 = vdupq_n_u8((uint8_t)count);
     uint16x8_t sum = index_add_vector(vdupq_n_u16(0), spans, 0, count16);
     if (SPAN_VECTORS > 1) {
@@ -94,8 +94,7 @@ uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     return vaddlvq_u16(sum);
 }
 #else
-uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
-    const uint8_t *spans = index_narrow_spans(index);
+static inline uint32_t index_narrow_row_sum(const uint8_t *spans, uint32_t count) {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         sum += spans[i];
@@ -104,8 +103,11 @@ uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
 }
 #endif
 
-uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
-    const uint32_t *spans = index_wide_spans(index);
+uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
+    return index_narrow_row_sum(index_narrow_spans(index), count);
+}
+
+static inline uint32_t index_wide_row_sum(const uint32_t *spans, uint32_t count) {
     uint32_t sum = 0;
     uint32_t i = 0;
 #if defined(__SSE2__)
@@ -127,6 +129,15 @@ uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
         sum += spans[i];
     }
     return sum;
+}
+
+uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
+    return index_wide_row_sum(index_wide_spans(index), count);
+}
+
+uint32_t index_first_sum(struct index_block *index, uint32_t count) {
+    return index->is_lowest ? index_narrow_row_sum(index_firsts(index), count)
+                            : index_wide_row_sum(index_firsts(index), count);
 }
 
 uint32_t index_span_sum(struct index_block *index, uint32_t count) {
@@ -185,6 +196,10 @@ static void index_copy_children(struct index_block *to, uint32_t to_at, struct i
     size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);
     uint8_t *to_spans = index_narrow_spans(to);
     memmove(to_spans + to_at * width, index_narrow_spans(from) + from_at * width, count * width);
+    if (to->has_firsts && from->has_firsts) {
+        memmove((uint8_t *)index_firsts(to) + to_at * width,
+                (uint8_t *)index_firsts(from) + from_at * width, count * width);
+    }
     memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
     memmove(index_keys(to) + to_at, index_keys(from) + from_at, count * sizeof(uint64_t));
 }
@@ -196,6 +211,9 @@ void index_insert(struct index_block *index, uint32_t position, uint64_t key, ui
     index_keys(index)[position] = key;
     index_children(index)[position] = child;
     index_set_span(index, position, span);
+    if (index->has_firsts) {
+        index_set_firsts(index, position, 0);
+    }
     index->count++;
     index_refresh(index);
 }

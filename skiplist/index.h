@@ -5,6 +5,8 @@
  *     |  16 B  | key once more        |       |  4 B     | 8 B  |
  *     +--------+----------------------+-------+----------+------+
  *
+ * In a list with dense ranks (skiplist/dense.c) a row of firsts, as wide as the spans, is behind these.
+ *
  * keys[i] is the separator between children i-1 and i. keys[0] is unused: the separator of the
  * first child is the key that leads to this block. A search reads the fences, about one cache line,
  * and then the eight keys between two of them; a binary search over all keys would read four lines
@@ -39,9 +41,10 @@ struct tag_counts;
 struct index_block {
     struct block_links links; /* used by skiplist.c */
     uint16_t count;
-    uint16_t capacity; /* a multiple of INDEX_STRIDE */
-    uint16_t spans_size;
-    bool is_lowest; /* level 1 */
+    uint16_t capacity;   /* a multiple of INDEX_STRIDE */
+    uint16_t spans_size; /* with firsts, of both rows */
+    bool is_lowest;      /* level 1 */
+    bool has_firsts;
     uint64_t fences[INDEX_FENCES];
     /* Used by skiplist/sheet.c, of lists with tags; NULL: none. */
     union {
@@ -53,7 +56,7 @@ struct index_block {
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");
 
 /* An empty index block. NULL: no memory. */
-MUST_CHECK struct index_block *index_create(uint32_t capacity, bool is_lowest);
+MUST_CHECK struct index_block *index_create(uint32_t capacity, bool is_lowest, bool has_firsts);
 
 static inline uint8_t *index_narrow_spans(struct index_block *index) {
     return (uint8_t *)(index + 1);
@@ -87,6 +90,31 @@ static inline void index_set_span(struct index_block *index, uint32_t position, 
 static inline void index_add_span(struct index_block *index, uint32_t position, uint32_t delta) {
     index_set_span(index, position, index_span(index, position) + delta);
 }
+
+/* How many entries below a child are the first of their score. */
+static inline void *index_firsts(struct index_block *index) {
+    return index_narrow_spans(index) + index->spans_size / 2;
+}
+
+static inline uint32_t index_first_count(struct index_block *index, uint32_t position) {
+    return index->is_lowest ? ((const uint8_t *)index_firsts(index))[position]
+                            : ((const uint32_t *)index_firsts(index))[position];
+}
+
+static inline void index_set_firsts(struct index_block *index, uint32_t position, uint32_t firsts) {
+    if (index->is_lowest) {
+        ((uint8_t *)index_firsts(index))[position] = (uint8_t)firsts;
+    } else {
+        ((uint32_t *)index_firsts(index))[position] = firsts;
+    }
+}
+
+static inline void index_add_firsts(struct index_block *index, uint32_t position, uint32_t delta) {
+    index_set_firsts(index, position, index_first_count(index, position) + delta);
+}
+
+/* Those under the first count children. */
+uint32_t index_first_sum(struct index_block *index, uint32_t count);
 
 /* Entries under the first count children: on level 1, on higher levels, and on any level. */
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count);
@@ -126,10 +154,10 @@ static inline uint32_t index_child_for(struct index_block *index, uint64_t key, 
 /* The child that contains the entry at *rank; *rank is then relative to that child. */
 uint32_t index_child_at(struct index_block *index, uint32_t *rank);
 
-/* Copy from into index, which is empty and has the same capacity and level. */
+/* Copy from into index, which is empty and has the same capacity, level and rows. */
 void index_copy(struct index_block *index, const struct index_block *from);
 
-/* Insert a child at position, 0 .. count. There must be room. */
+/* Insert a child at position, 0 .. count, without firsts. There must be room. */
 void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
                   uint32_t child);
 /* Remove count children from position on. */

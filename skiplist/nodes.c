@@ -13,7 +13,7 @@ enum {
 /* ---- memory ---- */
 
 struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity, unsigned level) {
-    struct index_block *index = index_create(capacity, level == 1);
+    struct index_block *index = index_create(capacity, level == 1, list->is_dense);
     if (index != NULL) {
         list->memory_size += memory_size(index);
     }

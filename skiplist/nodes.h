@@ -21,7 +21,7 @@ static inline struct block_links *nodes_links(const struct skiplist *list, uint3
     return skiplist_node(list, id)->block;
 }
 
-/* An empty index block for this level. NULL: no memory. */
+/* An empty index block for this level, with the rows of the list. NULL: no memory. */
 MUST_CHECK struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity,
                                                   unsigned level);
 /* Add an existing leaf, which may be NULL, to memory_size; returns it. */
@@ -73,6 +73,19 @@ static inline void nodes_add_to_spans(struct skiplist *list, uint32_t id, uint32
     }
     list->count += delta;
 }
+
+/* ---- dense ranks: dense.c, of lists with is_dense ---- */
+
+/* How many entries of a leaf are the first of their score? Is its first one? */
+uint32_t dense_count_leaf(const struct skiplist *list, uint32_t leaf);
+bool dense_begins(const struct skiplist *list, uint32_t leaf);
+/* count entries of a leaf, which are there, have come (by 1), or are about to go (by 0U - 1). */
+void dense_note(struct skiplist *list, struct skiplist_place place, uint32_t count, uint32_t by);
+/* Add delta to the firsts on all levels above a block. */
+void dense_add_above(struct skiplist *list, uint32_t id, uint32_t delta);
+
+/* count entries of a leaf, which are there, are about to go: of a list with has_more. */
+void skiplist_note_go(struct skiplist *list, struct skiplist_place place, uint32_t count);
 
 /* ---- rebalancing, of skiplist.c for detach.c ---- */
 

@@ -105,7 +105,7 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
     CHECK(list->memory_size == 0);
     struct tags *tags = list->tags;
     skiplist_init(list, list->is_latest);
-    list->tags = tags;
+    skiplist_set_tags(list, tags);
     return true;
 }
 
@@ -148,10 +148,11 @@ static bool skiplist_copy_leaf(struct skiplist *to, struct skiplist_node *node,
 
 static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
                                 const struct index_block *from) {
-    struct index_block *index = nodes_create_index(to, from->capacity, node->level);
+    struct index_block *index = index_create(from->capacity, from->is_lowest, from->has_firsts);
     if (index == NULL) {
         return false;
     }
+    to->memory_size += memory_size(index);
     index_copy(index, from);
     node->block = index;
     if (to->tags == NULL) {
@@ -189,6 +190,10 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
     to->first = list->first;
     to->last = list->last;
     to->count = list->count;
+    to->is_dense = list->is_dense;
+    to->score_shift = list->score_shift;
+    to->firsts = list->firsts;
+    skiplist_set_tags(to, to->tags);
     return true;
 }
 
@@ -438,9 +443,17 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
 
 /* ---- inserting: splitting ---- */
 
+/* Entries below a child, and how many of them are the first of their score: 0 unless the list is dense. */
+struct skiplist_share {
+    uint32_t span, firsts;
+};
+
 static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
-                               uint32_t span, uint32_t child) {
-    index_insert(nodes_index(list, id), position, key, span, child);
+                               struct skiplist_share share, uint32_t child) {
+    index_insert(nodes_index(list, id), position, key, share.span, child);
+    if (list->is_dense) {
+        index_set_firsts(nodes_index(list, id), position, share.firsts);
+    }
     nodes_renumber(list, id, position);
     if (list->tags != NULL) {
         tag_counts_put_child(list, id, position);
@@ -472,14 +485,15 @@ static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan)
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
-    skiplist_put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
+    skiplist_put_child(list, list->root, 0, UINT64_MAX,
+                       (struct skiplist_share){list->count, list->firsts}, old_root);
     if (list->tags != NULL) {
         sheet_rise(list, index);
     }
 }
 
 static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                               uint32_t span, struct skiplist_plan *plan);
+                               struct skiplist_share share, struct skiplist_plan *plan);
 
 /* Where to split a full index block. At the ends of the list, where (nearly) sequential loads
  * insert, most of it stays together, because it may never get another child. */
@@ -494,29 +508,34 @@ static uint32_t skiplist_index_split_at(const struct index_block *index, uint32_
 }
 
 /* Split a full index block for a new child at position. *id and *position are then the child's
- * place. span is the child's, key its separator. */
+ * place. share is the child's, key its separator. */
 static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
-                                 uint64_t key, uint32_t span, struct skiplist_plan *plan) {
+                                 uint64_t key, struct skiplist_share share,
+                                 struct skiplist_plan *plan) {
     struct index_block *left = nodes_index(list, *id);
     struct index_block *right = skiplist_take_spare(plan);
     uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
     uint32_t at = skiplist_index_split_at(left, *position);
     bool is_at_end = at == left->count;
     bool goes_right = is_at_end || *position > at;
-    /* The child's span is no longer part of its neighbour's, but still part of the parent's. */
-    uint32_t right_span =
-        index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
+    /* The child's share is no longer part of its neighbour's, but still part of the parent's. */
+    struct skiplist_share right_share = goes_right ? share : (struct skiplist_share){0, 0};
+    right_share.span += index_span_sum(left, left->count) - index_span_sum(left, at);
+    if (list->is_dense) {
+        right_share.firsts += index_first_sum(left, left->count) - index_first_sum(left, at);
+    }
     skiplist_links_insert(list, right_id, *id, false);
     if (list->tags != NULL) {
         if (left->is_lowest) {
-            sheet_split(list, left, right, index_span_sum(left, at) + (goes_right ? 0 : span));
+            sheet_split(list, left, right,
+                        index_span_sum(left, at) + (goes_right ? 0 : share.span));
         } else {
             tag_counts_split(list, *id, right, at, goes_right);
         }
     }
     index_move(right, left, at);
     nodes_renumber(list, right_id, 0);
-    skiplist_add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span,
+    skiplist_add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_share,
                        plan);
     if (goes_right) {
         *id = right_id;
@@ -524,19 +543,22 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
     }
 }
 
-/* Add child to the index behind `beside`, from which it has taken over span entries. */
+/* Add child to the index behind `beside`, from which it has taken over its share. */
 static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                               uint32_t span, struct skiplist_plan *plan) {
+                               struct skiplist_share share, struct skiplist_plan *plan) {
     if (skiplist_node(list, beside)->parent == SKIPLIST_NONE) {
         skiplist_add_root(list, plan);
     }
     uint32_t parent = skiplist_node(list, beside)->parent;
     struct index_block *index = nodes_index(list, parent);
     uint32_t position = skiplist_node(list, beside)->position;
-    index_add_span(index, position, 0U - span);
+    index_add_span(index, position, 0U - share.span);
+    if (list->is_dense) {
+        index_add_firsts(index, position, 0U - share.firsts);
+    }
     position++;
     if (index->count == INDEX_FANOUT) {
-        skiplist_split_index(list, &parent, &position, key, span, plan);
+        skiplist_split_index(list, &parent, &position, key, share, plan);
     } else if (index->count == index->capacity) {
         struct index_block *larger = skiplist_take_spare(plan);
         larger->links = index->links;
@@ -545,7 +567,7 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
         skiplist_node(list, parent)->block = larger;
         nodes_destroy(list, index);
     }
-    skiplist_put_child(list, parent, position, key, span, child);
+    skiplist_put_child(list, parent, position, key, share, child);
 }
 
 /* Add child to the index before the list's first leaf, which keeps its entries. */
@@ -562,7 +584,9 @@ static void skiplist_add_child_before(struct skiplist *list, uint32_t first, uin
     index_children(index)[position] = child;
     skiplist_node(list, child)->parent = parent;
     skiplist_node(list, child)->position = (uint16_t)position;
-    skiplist_add_child(list, child, first, block_keys(block)[0], block->count, plan);
+    struct skiplist_share share = {block->count,
+                                   list->is_dense ? dense_count_leaf(list, first) : 0};
+    skiplist_add_child(list, child, first, block_keys(block)[0], share, plan);
 }
 
 static uint32_t skiplist_add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
@@ -588,7 +612,8 @@ static uint32_t skiplist_split_leaf(struct skiplist *list, struct skiplist_plan 
     if (list->last == left_id) {
         list->last = right_id;
     }
-    skiplist_add_child(list, left_id, right_id, block_keys(right)[0], count, plan);
+    struct skiplist_share share = {count, list->is_dense ? dense_count_leaf(list, right_id) : 0};
+    skiplist_add_child(list, left_id, right_id, block_keys(right)[0], share, plan);
     owner.moved(owner.owner, right, 0, count, left_id, right_id);
     return right_id;
 }
@@ -617,7 +642,8 @@ static struct skiplist_place skiplist_make_room(struct skiplist *list, struct sk
         list->last = id;
         /* The separator may be anything between the neighbouring keys. */
         const struct block *left = nodes_leaf(list, place.leaf);
-        skiplist_add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, plan);
+        skiplist_add_child(list, place.leaf, id, block_keys(left)[left->count - 1],
+                           (struct skiplist_share){0, 0}, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
     }
     case PLAN_BEFORE: {
@@ -635,6 +661,16 @@ static struct skiplist_place skiplist_make_room(struct skiplist *list, struct sk
     return place;
 }
 
+/* count entries have come. */
+static void skiplist_note_come(struct skiplist *list, struct skiplist_place place, uint32_t count) {
+    if (list->tags != NULL) {
+        sheet_insert(list, place, count);
+    }
+    if (list->is_dense) {
+        dense_note(list, place, count, 1);
+    }
+}
+
 uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner) {
     struct skiplist_place place = skiplist_make_room(list, plan, owner);
@@ -642,8 +678,8 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     if (entry->code == NAME_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
     }
-    if (list->tags != NULL) {
-        sheet_insert(list, place, 1);
+    if (list->has_more) {
+        skiplist_note_come(list, place, 1);
     }
     nodes_add_to_spans(list, place.leaf, 1);
     return place.leaf;
@@ -687,8 +723,8 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
             list->memory_size += block_long_memory_size(entries[i].at);
         }
     }
-    if (list->tags != NULL) {
-        sheet_insert(list, (struct skiplist_place){.leaf = id}, count);
+    if (list->has_more) {
+        skiplist_note_come(list, (struct skiplist_place){.leaf = id}, count);
     }
     nodes_add_to_spans(list, id, count);
     return true;
@@ -715,6 +751,21 @@ void skiplist_shrink_root(struct skiplist *list) {
 
 static void skiplist_remove_child(struct skiplist *list, uint32_t id);
 
+/* A child gets the share of the one to its right; is_either: and the other way round. */
+static void skiplist_join_shares(const struct skiplist *list, struct index_block *parent,
+                                 uint32_t left_at, bool is_either) {
+    index_add_span(parent, left_at, index_span(parent, left_at + 1));
+    if (list->is_dense) {
+        index_add_firsts(parent, left_at, index_first_count(parent, left_at + 1));
+    }
+    if (is_either) {
+        index_set_span(parent, left_at + 1, index_span(parent, left_at));
+        if (list->is_dense) {
+            index_set_firsts(parent, left_at + 1, index_first_count(parent, left_at));
+        }
+    }
+}
+
 void skiplist_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
     struct index_block *parent = nodes_index(list, parent_id);
@@ -738,7 +789,7 @@ void skiplist_merge_index(struct skiplist *list, uint32_t id) {
     index_move(left, right, 0);
     index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
     nodes_renumber(list, left_id, left_count);
-    index_add_span(parent, left_at, index_span(parent, left_at + 1));
+    skiplist_join_shares(list, parent, left_at, false);
     skiplist_remove_child(list, right_id);
 }
 
@@ -808,8 +859,7 @@ static void skiplist_merge_leaves(struct skiplist *list, struct index_block *par
     uint32_t index = is_left_kept ? kept->count : 0;
     block_copy(kept, index, gone, 0, count);
     /* One of the two is removed, no matter which. */
-    index_add_span(parent, left_at, index_span(parent, left_at + 1));
-    index_set_span(parent, left_at + 1, index_span(parent, left_at));
+    skiplist_join_shares(list, parent, left_at, true);
     if (!is_left_kept) {
         index_set_key(parent, left_at + 1, index_keys(parent)[left_at]);
     }
@@ -848,6 +898,15 @@ void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_ow
     }
 }
 
+void skiplist_note_go(struct skiplist *list, struct skiplist_place place, uint32_t count) {
+    if (list->tags != NULL) {
+        sheet_remove(list, place, count);
+    }
+    if (list->is_dense) {
+        dense_note(list, place, count, 0U - 1);
+    }
+}
+
 /* count entries have been removed from the block of this leaf. */
 static void skiplist_finish(struct skiplist *list, const struct block *block, uint32_t leaf,
                             uint32_t count, struct skiplist_owner owner) {
@@ -863,8 +922,8 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
                      struct skiplist_owner owner) {
     struct block *block = nodes_leaf(list, place.leaf);
     nodes_free_long(list, block, place.index, count);
-    if (list->tags != NULL) {
-        sheet_remove(list, place, count);
+    if (list->has_more) {
+        skiplist_note_go(list, place, count);
     }
     block_remove(block, place.index, count);
     skiplist_finish(list, block, place.leaf, count, owner);
@@ -876,8 +935,8 @@ void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, u
     if (block_code(block, place.index) == NAME_LONG) {
         list->memory_size -= block_long_memory_size(block_heap(block) + offset);
     }
-    if (list->tags != NULL) {
-        sheet_remove(list, place, 1);
+    if (list->has_more) {
+        skiplist_note_go(list, place, 1);
     }
     block_remove_one(block, place.index, offset);
     skiplist_finish(list, block, place.leaf, 1, owner);
@@ -900,6 +959,7 @@ struct skiplist_check {
     size_t memory_size;
     uint32_t last_at[SKIPLIST_LEVELS_MAX]; /* the last block seen on each level */
     uint64_t last_key;
+    uint32_t firsts; /* of the entries seen */
 };
 
 static bool skiplist_claim(struct skiplist_check *check, bool holds, const char *wrong) {
@@ -945,7 +1005,13 @@ static uint32_t skiplist_check_leaf(struct skiplist_check *check, uint32_t id, u
                    "skiplist: a separator is above the last key");
     skiplist_claim(check, separator >= block_keys(block)[0],
                    "skiplist: a separator is below the first key");
-    check->last_key = block_keys(block)[block->count - 1];
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint64_t key = block_keys(block)[i];
+        check->firsts += check->list->first == id && i == 0
+                             ? 1U
+                             : (key ^ check->last_key) >> check->list->score_shift != 0;
+        check->last_key = key;
+    }
     return block->count;
 }
 
@@ -986,8 +1052,13 @@ static uint32_t skiplist_check_subtree(struct skiplist_check *check, uint32_t id
     for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
         uint32_t child = index_children(index)[i];
         uint64_t key = i == 0 ? separator : index_keys(index)[i];
+        uint32_t firsts_before = check->firsts;
         uint32_t span = skiplist_check_subtree(check, child, id, level - 1, key);
         skiplist_claim(check, span == index_span(index, i), "skiplist: a span is wrong");
+        skiplist_claim(check,
+                       !list->is_dense || (index->has_firsts && index_first_count(index, i) ==
+                                                                    check->firsts - firsts_before),
+                       "skiplist: first entries are not counted right");
         count += span;
     }
     return count;
@@ -1066,6 +1137,10 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
         }
     }
     skiplist_claim(&check, count == list->count, "skiplist: entries are not counted right");
+    skiplist_claim(&check, list->firsts == (list->is_dense ? check.firsts : 0),
+                   "skiplist: all first entries are not counted right");
+    skiplist_claim(&check, list->has_more == (list->is_dense || list->tags != NULL),
+                   "skiplist: it does not know what it has");
     if (check.wrong == NULL) {
         for (uint32_t id = list->detached; id != SKIPLIST_NONE && check.wrong == NULL;
              id = nodes_links(list, id)->next) {

@@ -72,8 +72,20 @@ struct skiplist {
     uint32_t detached; /* first of the detached subtrees; SKIPLIST_NONE: none */
     bool is_latest;    /* a new entry is placed before equal keys, not behind */
     bool is_small;     /* its only leaf is alone (block_is_full_alone) */
+    /* skiplist/dense.c: are the entries that are the first of their score counted, and how many are there? A score is
+     * the key without so many bits. */
+    bool is_dense : 1;
+    bool has_more : 1; /* is_dense, or tags */
+    uint8_t score_shift;
+    uint32_t firsts;
     struct tags *tags; /* skiplist/sheet.h; NULL: no entry has ever had a value */
 };
+
+/* tags may be NULL. */
+static inline void skiplist_set_tags(struct skiplist *list, struct tags *tags) {
+    list->tags = tags;
+    list->has_more = list->is_dense || tags != NULL;
+}
 
 /* A position between entries, or the entry behind it. */
 struct skiplist_place {
@@ -123,7 +135,7 @@ void skiplist_deinit(struct skiplist *list);
 /* The same in steps of about work_max entries; true when done. In between the list may not be used
  * otherwise. */
 MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
-/* Make `to` (just initialised) a copy with the same ids, without detached leaves. false: no memory;
+/* Make `to` (just initialised, and given tags) a copy with the same ids, without detached leaves. false: no memory;
  * to is then empty. */
 MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
 
@@ -156,6 +168,13 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
                       struct skiplist_place *places);
 /* Number of entries before place. */
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place);
+
+/* Count entries that are the first of their score from now on, which takes a look at all leaves; false: no memory, and
+ * it is as before. dense_end: count no longer; rows go with the blocks that they are in. */
+MUST_CHECK bool dense_begin(struct skiplist *list, unsigned score_shift);
+void dense_end(struct skiplist *list);
+/* How many scores are better than that of an entry that is there? Of a list that counts, or of one leaf. */
+uint32_t dense_rank(const struct skiplist *list, struct skiplist_place place);
 
 /* Allocate all the memory needed to insert an entry of this code at place. false: no memory, nothing
  * changed. */

@@ -115,7 +115,7 @@ static void tags_free_sheets(struct skiplist *list, uint32_t *work_left) {
     tags->gap_id = 0; /* blocks may have got other ids on the way: once more then */
     if (tags->memory_size == 0) {
         memory_free(tags);
-        list->tags = NULL;
+        skiplist_set_tags(list, NULL);
     }
 }
 
@@ -179,7 +179,7 @@ bool tags_free_step(struct skiplist *list, uint32_t work_max) {
         sheet_free_leaf(list);
     }
     memory_free(tags);
-    list->tags = NULL;
+    skiplist_set_tags(list, NULL);
     return true;
 }
 
@@ -313,7 +313,7 @@ static bool tags_make(struct board *board) {
     if (!was_large && !board_make_itself_large(board)) {
         return false;
     }
-    board->large->list.tags = tags_begin(board);
+    skiplist_set_tags(&board->large->list, tags_begin(board));
     if (board->large->list.tags == NULL && !was_large) {
         (void)board_make_small(board);
     }

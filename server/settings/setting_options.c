@@ -312,6 +312,11 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         board_options_set(option, options, parsing->state, BOARD_FRACTION_IS_NOTHING);
         return true;
     }
+    if (option->may_be_alone && setting_options_end(parsing, words, word_count, 1)) {
+        *size = 1;
+        board_options_set(option, options, parsing->state, 1);
+        return true;
+    }
     *size = 2;
     if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
         return setting_options_fail_value(option, word_count == 1 ? NULL : &words[1], reason);

@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 104,
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 108,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */

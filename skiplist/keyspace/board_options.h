@@ -93,7 +93,9 @@ struct board_options {
     bool is_archive; /* of a period that has ended: it is to be settled */
     uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
     bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
-    uint32_t index;  /* in the set; this and the following fields are private to the set */
+    bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
+    uint8_t unused[3];
+    uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
@@ -306,6 +308,7 @@ struct board_option {
     bool is_of_line;   /* a word of `board` lines alone: what the values of a Redis mean */
     bool is_kept;      /* by an archive, from its board */
     bool is_more;      /* another value of the option before, and given behind it */
+    bool may_be_alone; /* of YES and NO: without either it is YES */
     bool is_other;     /* another word for another value of the row before */
     bool restarts;     /* a new PERIOD begins with the usual value */
 };
@@ -342,6 +345,9 @@ struct board_option {
     ROW(SETTLE, settles, "[SETTLE YES|NO] ", "[SETTLE <YES | NO>] ", "[SETTLE <YES | NO>] ",       \
         .code = 8, .word = "SETTLE", .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},            \
         .wanted = "YES or NO")                                                                     \
+    ROW(DENSE, is_dense, "[DENSE] ", "[DENSE] ", "[DENSE <YES | NO>] ", .code = 39,                \
+        .word = "DENSE", .is_kept = true, .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},       \
+        .wanted = "YES or NO", .may_be_alone = true)                                               \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
@@ -458,7 +464,8 @@ struct board_option {
     ROW(CLOSES, "closes", "d?")                                                                    \
     ROW(STALE, "stale", "i?'milliseconds'")                                                        \
     ROW(SETTLE, "settle", "b")                                                                     \
-    ROW(SETTLED, "settled", "b?'null: no archive'") ROW(ENDED, "ended", "d?")
+    ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
+    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \

@@ -500,7 +500,8 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
     if (!effect_may_put(registry, effect->to_database, effect->to_name, key->kind,
                         effect->options) ||
         (effect->options != NULL &&
-         !board_options_are_akin(registry_options(key), effect->options))) {
+         (!board_options_are_akin(registry_options(key), effect->options) ||
+          effect->options->is_dense != registry_options(key)->is_dense))) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->options != NULL) {

@@ -589,13 +589,20 @@ uint64_t registry_next_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
+void registry_init_board(struct registry *registry, const struct board_options *options,
+                         struct board *board) {
+    board_init(board, &options->layout, registry_next_seed(registry));
+    bool is_set = board_set_dense(board, options->is_dense);
+    CHECK(is_set); /* there is nothing to count */
+}
+
 bool registry_create_board_like(struct registry *registry, const struct board_options *like,
                                 struct board *board) {
     const struct board_options *options = board_options_hold(&registry->options, like);
     if (options == NULL) {
         return false;
     }
-    board_init(board, &options->layout, registry_next_seed(registry));
+    registry_init_board(registry, options, board);
     return true;
 }
 
@@ -628,6 +635,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
 void registry_set_options(struct registry *registry, struct registry_key *key,
                           const struct board_options *options) {
     const struct board_options *before = registry_options(key);
+    CHECK(board_is_dense(&key->board) == options->is_dense);
     board_set_layout(&key->board, &options->layout);
     board_options_release(&registry->options, before);
 }

@@ -165,7 +165,7 @@ struct registry_key *registry_board_stage(struct registry *registry, const struc
                                           uint64_t *number) {
     struct board_options whole;
     board_options_copy(board_options_of(layout), &whole);
-    const struct board_options options = {.layout = whole.layout};
+    const struct board_options options = {.is_dense = whole.is_dense, .layout = whole.layout};
     *number = registry->board_count;
     while (registry_board_find_staged(registry, *number) != NULL) {
         (*number)++;
@@ -189,6 +189,7 @@ enum registry_status registry_board_unstage(struct registry *registry, struct re
                                             const struct board_options *options, bool is_told_whole,
                                             int64_t now_ms) {
     CHECK(layout_equal(&options->layout, board_layout(&key->board)));
+    CHECK(options->is_dense == board_is_dense(&key->board));
     const struct board_options *held = board_options_hold(&registry->options, options);
     return held != NULL ? registry_rename_to(registry, key, to_database, to_name, held,
                                              is_told_whole ? EFFECT_FILL : EFFECT_RENAME, now_ms)
@@ -230,22 +231,26 @@ bool registry_board_tags_fit(struct registry_key *key, const struct layout *layo
 static bool registry_board_set_options(struct registry *registry, struct registry_key *key,
                                        const struct board_options *options) {
     const struct board_options *before = registry_options(key);
+    bool was_dense = before->is_dense;
     unsigned full;
-    if (tag_set_equal(&before->layout.tags, &options->layout.tags)) {
-        registry_set_options(registry, key, options);
-        return true;
+    if (!board_set_dense(&key->board, options->is_dense || was_dense)) {
+        return false;
     }
-    switch (tags_alter(&key->board, &options->layout, &full)) {
-    case TAGS_OK:
-    case TAGS_SAME:
+    bool is_set = true;
+    if (!tag_set_equal(&before->layout.tags, &options->layout.tags)) {
+        /* Not TAGS_FULL: registry_board_tags_fit has been asked. */
+        enum tags_status status = tags_alter(&key->board, &options->layout, &full);
+        is_set = status == TAGS_OK || status == TAGS_SAME;
+    }
+    /* To end needs no memory. */
+    bool has_ended = board_set_dense(&key->board, is_set ? options->is_dense : was_dense);
+    CHECK(has_ended);
+    if (is_set) {
+        board_set_layout(&key->board, &options->layout);
         board_chain_put(&registry->remains, &key->board);
         board_options_release(&registry->options, before);
-        return true;
-    case TAGS_FULL: /* registry_board_tags_fit has been asked */
-    case TAGS_OUT_OF_MEMORY:
-        break;
     }
-    return false;
+    return is_set;
 }
 
 /* Move the board to a key of the same name with another tail. NULL: no memory. */

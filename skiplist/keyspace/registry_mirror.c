@@ -249,6 +249,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
         if (registry_mirror_is_of(mirror, effect) &&
             !(effect->key == mirror->key && effect->options != NULL &&
               effect->options->window.count > 0 &&
+              effect->options->is_dense == board_is_dense(&mirror->copy->board) &&
               layout_equal(&effect->options->layout, board_layout(&mirror->copy->board)))) {
             registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
         }
@@ -287,7 +288,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     if (key->kind == REGISTRY_BOARD) {
         const struct board_options *options = registry_options(key);
         board_options_hold_again(&registry->options, options);
-        board_init(&mirror->copy->board, &options->layout, registry_next_seed(registry));
+        registry_init_board(registry, options, &mirror->copy->board);
     }
     mirror->listener.receive = registry_mirror_receive;
     mirror->listener.context = mirror;

@@ -218,6 +218,9 @@ static inline struct registry_key *registry_find_again(struct database *database
     return key;
 }
 /* Give a key's board these options, which are held, in place of those it has. */
+/* An empty board with options that are held. */
+void registry_init_board(struct registry *registry, const struct board_options *options,
+                         struct board *board);
 void registry_set_options(struct registry *registry, struct registry_key *key,
                           const struct board_options *options);
 /* Create an empty key, without reporting it; options: of a board. NULL: no memory, nothing changed.

@@ -173,7 +173,7 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
         bool is_anew = rolling->successor != NULL;
         registry_count_state(registry, key, -1);
         if (is_anew) {
-            board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
+            registry_init_board(registry, rolling->next, &key->board);
         } else {
             registry_set_options(registry, key, rolling->next);
         }

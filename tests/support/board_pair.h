@@ -61,11 +61,17 @@ static inline bool remove_named(struct board *board, struct bytes name) {
     return member.is_there;
 }
 
-/* The pair must stay where it is: its board borrows the layout. */
+/* The pair must stay where it is: its board borrows the layout. Every other seed makes a dense board, whose scores are
+ * shared by few keys or by many. */
 static inline void pair_init(struct board_pair *pair, bool is_latest, uint64_t hash_seed) {
+    static const uint8_t score_shifts[] = {1, 3, 20, 23};
     layout_init_default(&pair->layout);
     pair->layout.time.is_latest = is_latest;
+    if (hash_seed % 2 != 0) {
+        pair->layout.time.bits = score_shifts[hash_seed / 2 % COUNT_OF(score_shifts)];
+    }
     board_init(&pair->own, &pair->layout, hash_seed);
+    assert_true(board_set_dense(&pair->own, hash_seed % 2 != 0));
     pair->board = &pair->own;
     twin_board_init(&pair->twin, is_latest);
 }
@@ -98,9 +104,23 @@ static inline void pair_remove_range(struct board_pair *pair, uint32_t rank, uin
     twin_board_remove_range(&pair->twin, rank, count);
 }
 
+/* The dense ranks of some ten entries and of the last one. */
+static inline void pair_compare_dense(const struct board_pair *pair) {
+    uint32_t count = pair->twin.count, shift = board_layout(pair->board)->time.bits;
+    for (uint32_t rank = 0; rank < count; rank += count / 10 + 1) {
+        assert_int_equal(board_dense_rank(pair->board, rank),
+                         twin_board_dense_rank(&pair->twin, rank, shift));
+    }
+    uint32_t last = count > 0 ? twin_board_dense_rank(&pair->twin, count - 1, shift) : 0;
+    assert_int_equal(board_dense_count(pair->board), count > 0 ? last + 1 : 0);
+}
+
 static inline void pair_compare(const struct board_pair *pair) {
     assert_board_valid(pair->board);
     assert_true(twin_board_equals(&pair->twin, pair->board));
+    if (board_is_dense(pair->board)) {
+        pair_compare_dense(pair);
+    }
 }
 
 /* A test with an empty pair and random numbers; no memory may be left. */
@@ -146,6 +166,11 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
     assert_int_equal(board_rank_of(pair->board, &found), twin_rank);
     assert_int_equal(found.key, pair->twin.entries[twin_rank].key);
     assert_int_equal(found_key, found.key);
+    if (board_is_dense(pair->board)) {
+        assert_int_equal(
+            board_dense_rank_of(pair->board, &found),
+            twin_board_dense_rank(&pair->twin, twin_rank, board_layout(pair->board)->time.bits));
+    }
     struct board_stored entry = board_at(pair->board, twin_rank);
     assert_true(bytes_equal(stored_text(entry.member), member));
     assert_int_equal(entry.key, found.key);

@@ -432,6 +432,7 @@ static void pick_options(struct workload *workload, struct board_options *option
     options->cap = size == 1 ? 1 + below(workload, 60) : 0;
     options->limit = size == 2 ? 1 + below(workload, 60) : 0;
     options->keeps_best = below(workload, 2) == 0;
+    options->is_dense = below(workload, 2) == 0;
     options->guards = (uint8_t)below(workload, 8);
     options->opens_ms = (options->guards & BOARD_OPENS) != 0 ? 1 + below(workload, 1000) : 0;
     options->closes_ms =
@@ -709,6 +710,7 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
     digest_text(hash, (struct bytes){layout, layout_print(&options->layout, layout)});
     digest_number(hash, options->cap);
     digest_number(hash, options->keeps_best);
+    digest_number(hash, options->is_dense);
     digest_number(hash, options->is_created);
     digest_number(hash, options->limit);
     digest_number(hash, options->guards);

@@ -102,6 +102,14 @@ uint32_t twin_board_count_from(const struct twin_board *twin, uint64_t key) {
     return count;
 }
 
+uint32_t twin_board_dense_rank(const struct twin_board *twin, uint32_t rank, unsigned score_shift) {
+    uint32_t above = 0;
+    for (uint32_t i = 1; i <= rank; i++) {
+        above += twin->entries[i].key >> score_shift != twin->entries[i - 1].key >> score_shift;
+    }
+    return above;
+}
+
 bool twin_board_equals(const struct twin_board *twin, const struct board *board) {
     struct board_cursor cursor;
     struct board_stored entry;

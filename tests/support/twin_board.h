@@ -33,6 +33,9 @@ void twin_board_remove_range(struct twin_board *twin, uint32_t rank, uint32_t co
 uint32_t twin_board_count_above(const struct twin_board *twin, uint64_t key);
 uint32_t twin_board_count_from(const struct twin_board *twin, uint64_t key);
 
+/* Different scores above the entry at a rank: keys without so many bits. */
+uint32_t twin_board_dense_rank(const struct twin_board *twin, uint32_t rank, unsigned score_shift);
+
 /* Do both hold the same members with the same keys in the same order? */
 bool twin_board_equals(const struct twin_board *twin, const struct board *board);
 

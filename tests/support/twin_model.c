@@ -93,6 +93,16 @@ const char *twin_print_packed(const struct twin_model *twin, const struct twin_m
     return out;
 }
 
+/* Different fields among the members up to this one. */
+static uint32_t count_scores_to(const struct twin_model *twin, uint32_t rank) {
+    const struct twin_member *members = twin->board->members;
+    uint32_t count = 1;
+    for (; rank > 0; rank--) {
+        count += twin_compare_fields(&twin->layout, &members[rank - 1], &members[rank]) != 0;
+    }
+    return count;
+}
+
 void twin_put_record(struct twin_model *twin, uint32_t rank, struct twin_records records) {
     struct twin_server *server = &twin->server;
     const struct twin_layout *layout = &twin->layout;
@@ -101,6 +111,11 @@ void twin_put_record(struct twin_model *twin, uint32_t rank, struct twin_records
     while (records.is_competition && rank > 0 &&
            twin_compare_fields(layout, &board->members[rank - 1], member) == 0) {
         rank--;
+    }
+    uint32_t count = board->count;
+    if (records.is_dense) {
+        rank = count_scores_to(twin, rank) - 1;
+        count = count_scores_to(twin, count - 1);
     }
     twin_put_array(server,
                    3U + (unsigned)layout->field_count + records.with_percent + records.with_key);
@@ -120,7 +135,7 @@ void twin_put_record(struct twin_model *twin, uint32_t rank, struct twin_records
         }
     }
     if (records.with_percent) {
-        twin_put_decimal(server, (twin_wide)10000000000 * (board->count - rank) / board->count, 8);
+        twin_put_decimal(server, (twin_wide)10000000000 * (count - rank) / count, 8);
     }
     if (records.with_key) {
         char text[64];
@@ -209,7 +224,7 @@ void twin_model_compare(struct twin_model *twin) {
     twin_put_array(&twin->server, TWIN_MEMBERS);
     for (int id = 0; id < TWIN_MEMBERS; id++) {
         size += snprintf(line + size, sizeof line - (size_t)size, " m%d", id);
-        twin_put_found(twin, id, (struct twin_records){false, true, true});
+        twin_put_found(twin, id, (struct twin_records){.with_percent = true, .with_key = true});
     }
     twin_model_check(twin, strcat(line, " PCT WITHKEY"));
     compare_boards(twin);

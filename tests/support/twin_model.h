@@ -16,6 +16,7 @@ struct twin_model {
     struct twin_layout layout;
     struct twin_server server; /* its replies are what must be answered */
     struct twin_key *board;    /* the twin's, for one command; it may be empty */
+    bool is_dense;             /* has it DENSE? */
 };
 
 /* Begin with a board of that name, alone on both sides, as the server's settings lay it out.
@@ -48,6 +49,7 @@ const char *twin_print_packed(const struct twin_model *twin, const struct twin_m
 
 struct twin_records {
     bool is_competition, with_percent, with_key;
+    bool is_dense; /* of a board with DENSE */
 };
 void twin_put_record(struct twin_model *twin, uint32_t rank, struct twin_records records);
 /* The record of a member that may not be there. */

@@ -410,14 +410,27 @@ static void lb_alter_run(struct call *call) {
     reply_ok(call->reply);
 }
 
+/* Members to be counted where DENSE begins. */
+static uint64_t lb_create_count_dense(const struct cost_view *view) {
+    const struct request *request = view->call->request;
+    const struct board *board = cost_board(view, 1);
+    bool begins = false;
+    for (uint32_t i = FIRST_WORD; i < request->count; i++) {
+        begins |= bytes_is(request->args[i], board_options[BOARD_OPTION_DENSE].word);
+    }
+    return begins && board != NULL && !board_is_dense(board) ? cost_size(view, 1) : 0;
+}
+
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
     .arity = -3,
     .syntax = "key tags=[TAG name bits]... " BOARD_OPTIONS(BOARD_OPTION_ALTER),
     .reply = "<OK>",
     .summary = "Change the options of a board that exists; NONE takes one away",
-    .complexity = "O(log n); the members' memory is freed in steps afterwards",
+    .complexity = "O(log n), with DENSE YES O(n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .cost = COST(COMMAND_BY_MEMORY, lb_create_count_dense, 10, 0,
+                 "member that `DENSE YES` is the first to count", "`DENSE` in `LB.CREATE`"),
     .run = lb_alter_run,
 };
 

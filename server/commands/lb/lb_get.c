@@ -100,6 +100,12 @@ static void lb_get_find_group(const struct call *call, const struct get *get,
     if (get->shape.is_competition) {
         lb_get_find_shared_ranks(board, places, count);
     }
+    for (unsigned i = 0; get->shape.is_dense && i < count; i++) {
+        const struct board_member member = {.leaf = places[i].leaf, .index = places[i].position};
+        if (places[i].rank != NOWHERE) {
+            places[i].shown_rank = board_dense_rank_of(board, &member);
+        }
+    }
 }
 
 /* ---- writing ---- */
@@ -144,7 +150,7 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     struct place places[LOOKUP_GROUP];
     struct lookup_stream stream;
     reply_array(call->reply, get->members.count);
-    if (!writer->is_grouped && !get->shape.is_competition) {
+    if (!writer->is_grouped && !writer->shares_ranks) {
         lb_get_reply_each(call, get, board, writer);
         return;
     }
@@ -295,7 +301,7 @@ static void lb_get_run(struct call *call) {
     }
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_since_begin(call, board, &get.filter, &get.shape.since)) {
+        !lb_begin_ranks(call, board, &get.filter, &get.shape)) {
         return;
     }
     if (board == NULL) {
@@ -308,8 +314,9 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
-              " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
+    .syntax =
+        "key n:integer member... [COMP] [DENSE] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
+        " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
     .reply = "[@Record?]",

@@ -649,7 +649,7 @@ static void lb_league_create_run(struct call *call) {
 static const struct command lb_league_create = {
     .name = "CREATE",
     .syntax = "key " LB_LAYOUT_SYNTAX(
-        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] [PERIOD unit=<" BOARD_OPTION_PERIODS
+        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] [DENSE] [PERIOD unit=<" BOARD_OPTION_PERIODS
             ">] " BOARD_OPTION_WHEN
             "(ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
             "(DOWN members:integer) [IDLE <STAY | DOWN>] " BOARD_OPTION_ARCHIVES,

@@ -109,8 +109,10 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
         }
         lb_filter_at_many(board, filter, places, size, ranks, entries);
         for (uint32_t j = 0; j < size; j++) {
+            uint32_t shown_rank =
+                writer.shape.is_dense ? board_dense_rank(board, ranks[j]) : places[j];
             lb_group_add_stored(&writer, &group, entries[j].member, entries[j].key, ranks[j],
-                                places[j]);
+                                shown_rank);
         }
     }
     lb_group_write(&writer, &group);
@@ -123,7 +125,8 @@ static void lb_quantile_run(struct call *call) {
     if (!lb_quantile_read(call, &quantiles)) {
         return;
     }
-    if (!call_find_board(call, call_arg(call, 1), &board)) {
+    if (!call_find_board(call, call_arg(call, 1), &board) ||
+        !lb_begin_ranks(call, board, &quantiles.filter, &quantiles.shape)) {
         return;
     }
     if (board == NULL) {
@@ -139,7 +142,7 @@ static void lb_quantile_run(struct call *call) {
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
-    .syntax = "key q:double... [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
+    .syntax = "key q:double... [DENSE] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX,
     .bindings = lb_quantile_bindings,
     .reply = "[@Record?]",
     .summary =

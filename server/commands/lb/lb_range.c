@@ -103,7 +103,7 @@ static void lb_range_run(struct call *call) {
     }
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_since_begin(call, board, &range.filter, &range.shape.since)) {
+        !lb_begin_ranks(call, board, &range.filter, &range.shape)) {
         return;
     }
     if (range.filter.count > 0 && board != NULL) {
@@ -149,7 +149,7 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
 const struct command command_lb_range = {
     .name = "LB.RANGE",
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
-              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
+              "[COMP] [DENSE] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " [TAGS] " LB_DATA_SYNTAX
               " " LB_SINCE_SYNTAX,
     .bindings = lb_range_bindings,
     .key_option = LB_SINCE_WORD,
@@ -300,7 +300,7 @@ static void lb_around_run(struct call *call) {
     }
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_since_begin(call, board, &around.filter, &around.shape.since)) {
+        !lb_begin_ranks(call, board, &around.filter, &around.shape)) {
         return;
     }
     lb_range_reply_window(call, &around, board);
@@ -322,7 +322,7 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
 const struct command command_lb_around = {
     .name = "LB.AROUND",
     .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
-              "[COMP] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
+              "[COMP] [DENSE] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
               " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .bindings = lb_around_bindings,
     .key_option = LB_SINCE_WORD,

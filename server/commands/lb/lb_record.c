@@ -21,6 +21,31 @@ static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
     return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
 }
 
+bool lb_begin_ranks(const struct call *call, const struct board *board,
+                    const struct option_uses *uses, struct lb_shape *shape) {
+    if (!shape->is_dense) {
+        return lb_since_begin(call, board, uses, &shape->since);
+    }
+    if (shape->is_competition) {
+        return call_refuse(call, "ERR COMP and DENSE exclude each other");
+    }
+    if (uses->count > 0) {
+        return call_refuse(call, "ERR DENSE is a rank on the whole board: it excludes WHERE, "
+                                 "WHERENOT and WITHIN");
+    }
+    if (board != NULL && !board_is_dense(board)) {
+        return call_refuse(call, "ERR board does not count its different scores: LB.ALTER key "
+                                 "DENSE YES");
+    }
+    if (!lb_since_begin(call, board, uses, &shape->since)) {
+        return false;
+    }
+    const struct board *since = shape->since.board;
+    return since == NULL || board_is_dense(since) ||
+           call_refuse(call, "ERR board of SINCE does not count its different scores: LB.ALTER "
+                             "key DENSE YES");
+}
+
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
@@ -37,6 +62,8 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
         .element_count = element_count,
         .is_grouped = has_data || shape.with_tags || has_since,
+        .shares_ranks = shape.is_competition || shape.is_dense,
+        .filter_count = shape.is_dense ? board_dense_count(board) : 0,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
     writer->limit =
@@ -167,13 +194,19 @@ static uint32_t lb_record_count_above(const struct lb_writer *writer, uint64_t k
     return writer->filter != NULL ? lb_filter_rank(writer->filter, count) : count;
 }
 
-/* The rank of the first member with these fields. Records are usually written in rank order, and
+/* The rank that all with these fields share. Records are usually written in rank order, or with REV in reverse, and
  * then the previous record determines it. */
 static uint32_t lb_record_shared_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
     uint64_t fields = layout_without_time(writer->layout, key);
     bool is_behind_last = writer->has_last && rank == writer->last_rank + 1;
+    bool is_before_last = writer->has_last && rank + 1 == writer->last_rank;
     if (!writer->has_last || fields != writer->last_fields) {
-        writer->last_shared_rank = is_behind_last ? rank : lb_record_count_above(writer, key);
+        writer->last_shared_rank =
+            writer->shape.is_competition
+                ? (is_behind_last ? rank : lb_record_count_above(writer, key))
+            : is_behind_last ? writer->last_shared_rank + 1
+            : is_before_last ? writer->last_shared_rank - 1
+                             : board_dense_rank(writer->board, rank);
     }
     writer->has_last = true;
     writer->last_fields = fields;
@@ -182,7 +215,7 @@ static uint32_t lb_record_shared_rank(struct lb_writer *writer, uint64_t key, ui
 }
 
 static inline uint32_t lb_record_shown_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
-    return writer->shape.is_competition ? lb_record_shared_rank(writer, key, rank) : rank;
+    return writer->shares_ranks ? lb_record_shared_rank(writer, key, rank) : rank;
 }
 
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
@@ -212,7 +245,7 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     if ((has_data &&
          !lb_data_find(writer->call, data, &periods, group->members, group->count, hashes)) ||
         (has_since && !lb_since_find(since, writer->board, group->members, group->ranks,
-                                     group->count, writer->shape.is_competition, since_ranks))) {
+                                     group->count, &writer->shape, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }

@@ -6,7 +6,7 @@
  *                   PCT, WITHKEY, TAGS, DATA, SINCE append: [..., pct, key, tags, data, since]
  *
  *     rank     0-based, best first, on every board; with COMP the rank of the first member with
- *              the same fields, whatever their times
+ *              the same fields, whatever their times; with DENSE how many such fields are better
  *     time     when the fields were reached, in unix milliseconds; nil: the layout has no TIME
  *     field    an integer or, with a SCALE, a decimal string (RESP3: a double). Integers above
  *              2^63 - 1 are decimal strings (RESP3: big numbers)
@@ -35,6 +35,7 @@
 /* Which parts a record has. */
 struct lb_shape {
     bool is_competition;   /* COMP */
+    bool is_dense;         /* DENSE: of a board that has the option DENSE */
     bool with_percent;     /* PCT */
     bool with_key;         /* WITHKEY */
     bool with_strings;     /* STRINGS */
@@ -44,9 +45,10 @@ struct lb_shape {
 };
 /* Bindings for a struct with a shape and a filter (lb_filter.h); a command takes those that its syntax has. */
 #define LB_RECORD_BINDINGS(type)                                                                   \
-    {BIND("COMP", type, shape.is_competition)}, {BIND("PCT", type, shape.with_percent)},           \
-        {BIND("WITHKEY", type, shape.with_key)}, {BIND("STRINGS", type, shape.with_strings)},      \
-        {BIND("TAGS", type, shape.with_tags)}, LB_FILTER_BINDINGS(type, filter),                   \
+    {BIND("COMP", type, shape.is_competition)}, {BIND("DENSE", type, shape.is_dense)},             \
+        {BIND("PCT", type, shape.with_percent)}, {BIND("WITHKEY", type, shape.with_key)},          \
+        {BIND("STRINGS", type, shape.with_strings)}, {BIND("TAGS", type, shape.with_tags)},        \
+        LB_FILTER_BINDINGS(type, filter),                                                          \
         {BIND("DATA", type, shape.data.pattern), .repeat = BINDING_ONCE_NAMED,                     \
          .read = lb_data_check_pattern},                                                           \
         {BIND("FIELDS", type, shape.data.fields)}, {                                               \
@@ -75,17 +77,22 @@ struct lb_writer {
     uint64_t now_begin_ms;          /* what these are counted from */
     uint64_t start_ms;
     uint64_t unit_ms;
-    /* COMP: the last record's fields, its rank, and the rank of the first member with these
-     * fields. */
+    /* COMP and DENSE: the last record's fields, its rank, and the rank that all with these fields
+     * share. */
+    bool shares_ranks;
     bool has_last;
     uint64_t last_fields;
     uint32_t last_rank;
     uint32_t last_shared_rank;
     /* Inside a group (lb_filter.h), set by the caller: ranks are those inside, and PCT is of its count. */
     const struct lb_filter *filter; /* for COMP; or NULL */
-    uint32_t filter_count;          /* 0: that of the board */
+    uint32_t filter_count;          /* 0: that of the board; with DENSE, of its different scores */
 };
 
+/* Can the ranks be as the shape says, on the board and on that of SINCE, which is begun? board: NULL if there is none;
+ * uses: of LB_FILTER_SYNTAX. false: the error was replied. */
+MUST_CHECK bool lb_begin_ranks(const struct call *call, const struct board *board,
+                               const struct option_uses *uses, struct lb_shape *shape);
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
 /* The record of the member with this rank and key; without TAGS, DATA and SINCE. */

@@ -3,6 +3,7 @@
 
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/writing.h"
 
@@ -108,7 +109,7 @@ static bool lb_since_filter(const struct lb_since *since, const struct board *bo
 
 bool lb_since_find(const struct lb_since *since, const struct board *board,
                    const struct bytes *members, const uint32_t *ranks, unsigned count,
-                   bool is_competition, uint32_t *since_ranks) {
+                   const struct lb_shape *shape, uint32_t *since_ranks) {
     struct lookup ahead[LOOKUP_GROUP];
     bool has_memory = true;
     CHECK(count <= LOOKUP_GROUP);
@@ -123,9 +124,11 @@ bool lb_since_find(const struct lb_since *since, const struct board *board,
         }
         uint32_t rank = board_rank_of(since->board, &member);
         since_ranks[i] =
-            is_competition ? board_count_above(since->board,
-                                               lb_best_key(board_layout(since->board), member.key))
-                           : rank;
+            shape->is_competition
+                ? board_count_above(since->board,
+                                    lb_best_key(board_layout(since->board), member.key))
+            : shape->is_dense ? board_dense_rank_of(since->board, &member)
+                              : rank;
         if (since->filter != NULL) {
             has_memory = lb_since_filter(since, board, ranks[i], &member, &since_ranks[i]);
         }

@@ -4,7 +4,7 @@
  *     [zoe, 0, ..., 2] [kim, 1, ..., 0] [eve, 2, ..., nil]
  *
  * The element is the member's rank on that board, counted as the record's own: with COMP that of the first
- * member with the same fields there, with WHERE, WHERENOT and WITHIN inside the same group there. The
+ * member with the same fields there, with DENSE the dense one there, with WHERE, WHERENOT and WITHIN inside the same group there. The
  * tags are those that members had on that board; of WITHIN, the values are those that they have now. Nil:
  * the member was not on it, or not in the group, or there is no such board.
  *
@@ -48,12 +48,13 @@ MUST_CHECK bool lb_since_begin(const struct call *call, const struct board *boar
                                const struct option_uses *uses, struct lb_since *since);
 void lb_since_end(struct lb_since *since);
 
+struct lb_shape;
 /* The elements of count members, at most LOOKUP_GROUP, which have these ranks on board. */
 #define LB_SINCE_NOWHERE UINT32_MAX /* nil: no member has this rank */
 /* false: no memory. */
 MUST_CHECK bool lb_since_find(const struct lb_since *since, const struct board *board,
                               const struct bytes *members, const uint32_t *ranks, unsigned count,
-                              bool is_competition, uint32_t *since_ranks);
+                              const struct lb_shape *shape, uint32_t *since_ranks);
 void lb_since_reply(struct reply *reply, uint32_t since_rank);
 
 #endif

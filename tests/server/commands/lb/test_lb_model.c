@@ -13,7 +13,7 @@ static const char *const prefixes[] = {"",       "laps:",   "money:", "fine:", "
 static const char *const optional_layouts[] = {"default", "laps",   "money", "bare",
                                                "three",   "latest", "mixed"};
 static const char *const options[] = {"CAP 1",           "CAP 2 KEEP BEST", "cap 7",
-                                      "CAP 7 KEEP BEST", "CAP 40",          "KEEP BEST"};
+                                      "CAP 7 KEEP BEST", "CAP 40 DENSE",    "KEEP BEST DENSE"};
 enum { OPTION_BOARDS = COUNT_OF(optional_layouts) * COUNT_OF(options) };
 
 /* ---- LB.ADD ---- */
@@ -263,10 +263,23 @@ static void sort_found(const struct twin_model *twin, int *ids, int count) {
     }
 }
 
+/* How ranks are shared, if they are. */
+static struct twin_records pick_ranks(struct twin_model *twin) {
+    uint64_t picked = random_below(&twin->random, 3);
+    return (struct twin_records){.is_competition = picked == 1,
+                                 .is_dense = picked == 2 && twin->is_dense};
+}
+
+static const char *word_of_ranks(struct twin_records records) {
+    return records.is_competition ? " COMP" : records.is_dense ? " DENSE" : "";
+}
+
 static void step_get(struct twin_model *twin) {
     int count = 1 + (int)random_below(&twin->random, 40);
     int ids[40];
-    struct twin_records records = {twin_flip(twin, 2), twin_flip(twin, 2), twin_flip(twin, 2)};
+    struct twin_records records = pick_ranks(twin);
+    records.with_percent = twin_flip(twin, 2);
+    records.with_key = twin_flip(twin, 2);
     bool is_sorted = twin_flip(twin, 2);
     char line[512];
     int size = snprintf(line, sizeof(line), "LB.GET %s %d", twin->name, count);
@@ -275,8 +288,8 @@ static void step_get(struct twin_model *twin) {
         size += snprintf(line + size, sizeof(line) - (size_t)size, " m%d", ids[i]);
     }
     snprintf(line + size, sizeof(line) - (size_t)size, "%s%s%s%s",
-             records.with_key ? " WITHKEY" : "", is_sorted ? " SORT" : "",
-             records.is_competition ? " COMP" : "", records.with_percent ? " PCT" : "");
+             records.with_key ? " WITHKEY" : "", is_sorted ? " SORT" : "", word_of_ranks(records),
+             records.with_percent ? " PCT" : "");
     if (is_sorted) {
         sort_found(twin, ids, count);
     }
@@ -308,13 +321,14 @@ static void put_records(struct twin_model *twin, const uint32_t *ranks, int firs
 static void step_range(struct twin_model *twin) {
     int start = (int)random_below(&twin->random, 2 * TWIN_MEMBERS + 6) - TWIN_MEMBERS - 3;
     int stop = (int)random_below(&twin->random, 2 * TWIN_MEMBERS + 6) - TWIN_MEMBERS - 3;
-    struct twin_records records = {twin_flip(twin, 2), false, twin_flip(twin, 2)};
+    struct twin_records records = pick_ranks(twin);
+    records.with_key = twin_flip(twin, 2);
     bool is_reverse = twin_flip(twin, 2);
     uint32_t ranks[TWIN_MEMBERS];
     int count = list(twin, is_reverse, ranks);
     const char *line =
         formatted("LB.RANGE %s %d %d%s%s%s", twin->name, start, stop, is_reverse ? " REV" : "",
-                  records.is_competition ? " COMP" : "", records.with_key ? " WITHKEY" : "");
+                  word_of_ranks(records), records.with_key ? " WITHKEY" : "");
     start = start < 0 ? start + count : start;
     stop = stop < 0 ? stop + count : stop;
     start = start < 0 ? 0 : start;
@@ -378,7 +392,8 @@ static void step_by_score(struct twin_model *twin) {
 
 static void step_range_by_score(struct twin_model *twin) {
     struct limits limits;
-    struct twin_records records = {twin_flip(twin, 2), false, twin_flip(twin, 2)};
+    struct twin_records records = pick_ranks(twin);
+    records.with_key = twin_flip(twin, 2);
     bool is_reverse = twin_flip(twin, 2);
     int offset = (int)random_below(&twin->random, 8) - 1;
     int limit = (int)random_below(&twin->random, 8) - 2;
@@ -387,7 +402,7 @@ static void step_range_by_score(struct twin_model *twin) {
     pick_limits(twin, &limits);
     snprintf(line, sizeof(line), "LB.RANGE %s %s %s BYSCORE LIMIT %d %d%s%s%s", twin->name,
              limits.texts[0], limits.texts[1], offset, limit, is_reverse ? " REV" : "",
-             records.is_competition ? " COMP" : "", records.with_key ? " WITHKEY" : "");
+             word_of_ranks(records), records.with_key ? " WITHKEY" : "");
     int count = 0;
     int all = list(twin, is_reverse, ranks);
     for (int i = 0; i < all; i++) {
@@ -404,7 +419,7 @@ static void step_range_by_score(struct twin_model *twin) {
 
 static void step_around(struct twin_model *twin) {
     int size = 1 + (int)random_below(&twin->random, TWIN_MEMBERS + 4);
-    bool is_competition = twin_flip(twin, 2);
+    struct twin_records records = pick_ranks(twin);
     bool is_score = twin_flip(twin, 2);
     int id = twin_pick_member(twin);
     uint32_t ranks[TWIN_MEMBERS];
@@ -416,25 +431,25 @@ static void step_around(struct twin_model *twin) {
         struct twin_member newcomer = {.values = {score}, .unit = INT64_MAX, .arrival = UINT64_MAX};
         rank = twin_count_better(twin->board, &newcomer);
         snprintf(line, sizeof(line), "LB.AROUND %s SCORE %lldE-%d %d%s", twin->name,
-                 (long long)score, twin->layout.fields[0].scale, size,
-                 is_competition ? " COMP" : "");
+                 (long long)score, twin->layout.fields[0].scale, size, word_of_ranks(records));
     } else {
         rank = twin_rank(twin->board, id);
         snprintf(line, sizeof(line), "LB.AROUND %s MEMBER m%d %d%s", twin->name, id, size,
-                 is_competition ? " COMP" : "");
+                 word_of_ranks(records));
         count = rank >= 0 ? count : 0;
     }
     size = size < count ? size : count;
     int first = (int)rank - size / 2;
     first = first > count - size ? count - size : first;
     first = first < 0 ? 0 : first;
-    put_records(twin, ranks, first, size, (struct twin_records){is_competition, false, false});
+    put_records(twin, ranks, first, size, records);
     twin_model_check(twin, line);
 }
 
 static void step_quantile(struct twin_model *twin) {
     int count = (int)twin->board->count;
     char line[128];
+    struct twin_records records = {.is_dense = twin->is_dense && twin_flip(twin, 2)};
     int size = snprintf(line, sizeof(line), "LB.QUANTILE %s", twin->name);
     twin_put_array(&twin->server, 3);
     for (int i = 0; i < 3; i++) {
@@ -443,11 +458,12 @@ static void step_quantile(struct twin_model *twin) {
         int from_worst = (thousandths * count + 999) / 1000;
         from_worst = from_worst == 0 ? 1 : from_worst;
         if (count > 0) {
-            twin_put_record(twin, (uint32_t)(count - from_worst), (struct twin_records){0});
+            twin_put_record(twin, (uint32_t)(count - from_worst), records);
         } else {
             twin_put_null_array(&twin->server);
         }
     }
+    strcat(line, word_of_ranks(records));
     twin_model_check(twin, line);
 }
 
@@ -575,6 +591,7 @@ TEST(the_server_answers_as_the_naive_twin) {
         run_board(&twin, formatted("%sk", prefixes[i]), is_short ? 1000 : 5000);
     }
     for (int i = 0; i < OPTION_BOARDS; i++) {
+        twin.is_dense = strstr(options[(size_t)i % COUNT_OF(options)], "DENSE") != NULL;
         run_board(&twin, formatted("%d-k", i), is_short ? 300 : 1500);
     }
     harness_destroy(h);
