@@ -437,6 +437,7 @@ static const char *const lots[][LOT_LINES] = {
     {"LB.ROLL x$4 xo$2 EX 9", "LB.SETTLE xo$2", "LB.ALTER x$4 SETTLE YES"},
     {"LB.ALTER x$4 FREEZE", "LB.ALTER x$4 THAW", "LB.ALTER x$4 KEEP BEST",
      "LB.ALTER x$4 KEEP LAST"},
+    {"LB.ALTER x$4 DENSE YES", "LB.ALTER x$4 DENSE NO"},
     {"MULTI|ZADD x$4 $50 m$9|RENAME x$4 x$4|LB.ADD x$4 INCR 1 m$9|EXEC",
      "MULTI|DEL x$4|ZADD x$4 $50 m$9 $50 m$9|EXEC"},
 };

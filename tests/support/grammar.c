@@ -94,6 +94,7 @@ const struct grammar_feature grammar_features[GRAMMAR_FEATURES] = {
     {"window", VALUES("WINDOW", "SUM", "PERIOD")},
     {"closed", VALUES("FREEZE", "THAW", "OPENS", "CLOSES")},
     {"decay", VALUES("DECAY", "LB.HIST")},
+    {"dense", VALUES("DENSE", "COMP", "LB.QUANTILE")},
     {"fields", VALUES("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "DOUBLE",
                       "LAYOUT", "START", "END")},
     {"league", VALUES("LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE")},
