@@ -992,6 +992,8 @@ static void web_free(struct web *web) {
         buffer_deinit(&web->files_packed[i]);
     }
     web_gzip_destroy(web->gzip);
+    web->spare_max = 0;
+    web_query_free_spare(web);
     if (web->history.query != NULL) {
         web_query_destroy(web->history.query);
     }
@@ -1006,6 +1008,7 @@ static struct web *web_create(struct server *server, char *error) {
         return NULL;
     }
     web->settings = settings;
+    web->spare_max = WEB_SPARE_MAX;
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_login_init_sessions(&web->sessions, settings->web_session_timeout_s * 1000) ||
         !web_login_init_sessions(&web->stream_keys, WEB_STREAM_KEY_S * 1000) ||

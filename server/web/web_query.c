@@ -2,8 +2,10 @@
 #include "server/web/web_query.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
+#include "codec/list.h"
 #include "codec/tag.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/error_table.h"
@@ -36,19 +38,32 @@ bool web_query_make_room(struct web_query *query, size_t size) {
 }
 
 struct web_query *web_query_create(struct web *web) {
-    struct web_query *query = memory_allocate_zeroed(sizeof *query);
-    if (query == NULL) {
+    struct web_query *query = web->spare_first;
+    struct buffer texts;
+    struct buffer replies;
+    buffer_init(&texts, TEXTS_MAX);
+    buffer_init(&replies, REPLIES_FIRST);
+    if (query != NULL) {
+        web->spare_first = query->next;
+        web->spare_count--;
+        texts = query->texts;
+        replies = query->replies;
+        buffer_clear(&texts);
+        buffer_clear(&replies);
+    } else if ((query = memory_allocate(sizeof *query)) == NULL) {
         return NULL;
     }
+    memset(query, 0, offsetof(struct web_query, own_commands));
     query->web = web;
     query->status = 200;
-    buffer_init(&query->texts, TEXTS_MAX);
+    query->texts = texts;
+    query->replies = replies;
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
     query->json = web_json(&query->out);
     query->commands = query->own_commands;
     query->words = query->own_words;
-    if (!web_query_make_room(query, REPLIES_FIRST) ||
+    if (buffer_reserve(&query->replies, REPLIES_FIRST) == NULL ||
         buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
         buffer_deinit(&query->texts);
@@ -58,18 +73,37 @@ struct web_query *web_query_create(struct web *web) {
     return query;
 }
 
-void web_query_destroy(struct web_query *query) {
-    if (query->is_counted) {
-        atomic_fetch_sub(&query->web->write_count, 1);
-    }
+static void web_query_free(struct web_query *query) {
     buffer_deinit(&query->texts);
     web_query_give_room(query);
+    memory_free(query);
+}
+
+void web_query_destroy(struct web_query *query) {
+    struct web *web = query->web;
+    if (query->is_counted) {
+        atomic_fetch_sub(&web->write_count, 1);
+    }
     buffer_deinit(&query->kept);
     buffer_deinit(&query->out);
     memory_free(query->figures);
     memory_free(query->text);
     web_write_deinit(query);
-    memory_free(query);
+    bool is_as_new = query->replies.size_max == REPLIES_FIRST && !query->replies.is_broken;
+    if (is_as_new && web->spare_count < web->spare_max) {
+        query->next = web->spare_first;
+        web->spare_first = query;
+        web->spare_count++;
+    } else {
+        web_query_free(query);
+    }
+}
+
+void web_query_free_spare(struct web *web) {
+    struct web_query *query;
+    LIST_TAKE_EACH(web->spare_first, query) {
+        web_query_free(query);
+    }
 }
 
 void web_query_leave(struct web_query *query) {

@@ -193,8 +193,6 @@ struct web_query {
     unsigned command_count, word_count;
     struct web_command *commands; /* its own ones, or those of a write */
     struct bytes *words;
-    struct web_command own_commands[WEB_COMMANDS_MAX];
-    struct bytes own_words[WEB_WORDS_MAX];
     struct buffer texts;     /* words that are made up; does not move while words point to it */
     struct buffer replies;   /* does not grow */
     size_t room;             /* bytes of it that web_take_memory counts */
@@ -222,6 +220,9 @@ struct web_query {
     unsigned status;
     struct buffer out;
     struct json json;
+    /* Not zeroed, as all before is. */
+    struct web_command own_commands[WEB_COMMANDS_MAX];
+    struct bytes own_words[WEB_WORDS_MAX];
 };
 
 /* NULL: out of memory. */
@@ -237,6 +238,8 @@ void web_query_run(struct web_query *query);
 /* Nobody waits for it any more. */
 void web_query_leave(struct web_query *query);
 void web_query_destroy(struct web_query *query);
+/* Those that are kept to be used again. */
+void web_query_free_spare(struct web *web);
 
 /* JSON that is appended to this. */
 static inline struct json web_json(struct buffer *out) {
@@ -345,6 +348,7 @@ static inline struct bytes *web_write_words(const struct web_query *query, unsig
 
 enum {
     WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
+    WEB_SPARE_MAX = 16,         /* queries to be used again */
     WEB_KNOWN_MAX = 64,         /* logins by header that were right */
     WEB_RATES_MAX = 4096,       /* addresses that write; a power of two */
     WEB_RATE_WAYS = 4,          /* places that one may be in */
@@ -567,6 +571,7 @@ void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
+enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4 };
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -583,6 +588,17 @@ struct web_rate {
     int64_t left;  /* thousandths of results; below 0: written ahead */
 };
 
+/* Where a member of a reply is: of each step the name, in a map, and the place, in a list. */
+struct web_path {
+    const char *text, *from, *name; /* of the path and the shape; text NULL: the place is free */
+    struct shape shape;             /* of what is there */
+    unsigned step_count;
+    struct web_path_step {
+        struct bytes word;
+        unsigned index;
+    } steps[WEB_PATH_STEPS];
+};
+
 struct web {
     struct http_server *http;
     struct http_handler handler;
@@ -592,11 +608,15 @@ struct web {
         struct web_query *first, *last;
     } pending[2]; /* waiting for the pace: for requests, for views */
     unsigned pending_count;
+    struct web_query
+        *spare_first; /* with their buffers: making them anew is a third of a request */
+    unsigned spare_count, spare_max;
     int64_t budgets_ns[2]; /* for requests, for views: what may be asked now, negative: overdrawn */
     int64_t budgets_at_ms;
     struct web_sessions sessions, stream_keys;
     struct web_views views;
     struct web_kept_answers kept;
+    struct web_path paths[WEB_PATHS]; /* web_reply.c */
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
     size_t memory_size;   /* see WEB_MEMORY_MAX */

@@ -111,29 +111,49 @@ void web_reply_put_record(struct json *json, const struct web_query *query, cons
 
 /* ---- from replies to JSON, by their shapes ---- */
 
-/* Go to what a path leads to in a value of this shape, which becomes that of what is there. false: nothing is, or
- * null. */
-static bool web_reply_follow(struct shape *shape, struct bytes path, struct value_reader *at) {
-    bool is_there = true;
+/* What a path leads to from a shape. Both are texts that stay, and reading them takes longer than following them: so what
+ * was read is kept. */
+static const struct web_path *web_reply_read_path(struct web *web, struct shape source,
+                                                  struct bytes path) {
+    size_t mixed = (size_t)(uintptr_t)path.at * 31 + (size_t)(uintptr_t)source.inner;
+    struct web_path *found = &web->paths[mixed % WEB_PATHS];
+    if (found->text == path.at && found->from == source.inner && found->name == source.name.at) {
+        return found;
+    }
+    *found = (struct web_path){
+        .text = path.at, .from = source.inner, .name = source.name.at, .shape = source};
     for (struct bytes word; path.size > 0 && path.at[0] != '.';
          path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
         const char *dot = memchr(path.at, '.', path.size);
-        struct value_reader here = *at;
         struct shape_member member;
         word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
-        *shape = shape_resolve(*shape);
-        bool is_list = is_there && value_next(&here).kind == VALUE_LIST;
-        const char *text = shape->inner;
+        found->shape = shape_resolve(found->shape);
+        const char *text = found->shape.inner;
+        CHECK(found->step_count < WEB_PATH_STEPS);
+        struct web_path_step *step = &found->steps[found->step_count++];
+        *step = (struct web_path_step){.word = word};
         while (shape_next(&text, &member) && !bytes_equal(member.name, word)) {
-            if (is_list) {
+            step->index++;
+        }
+        found->shape = member.type;
+    }
+    return found;
+}
+
+/* Go to what a path leads to in a value. false: nothing is there, or null. */
+static bool web_reply_follow(const struct web_path *path, struct value_reader *at) {
+    for (unsigned i = 0; i < path->step_count; i++) {
+        struct value_reader here = *at;
+        if (value_next(&here).kind == VALUE_LIST) {
+            for (unsigned left = path->steps[i].index; left > 0; left--) {
                 value_skip(&here);
             }
+        } else if (!value_find(*at, path->steps[i].word, &here)) {
+            return false;
         }
-        is_there = is_there && (is_list || value_find(*at, word, &here));
         *at = here;
-        *shape = member.type;
     }
-    return is_there && value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
+    return value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
 }
 
 static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
@@ -188,8 +208,9 @@ static void web_reply_put_run(struct web_query *query, const char *text, struct 
         }
         has_begun = true;
         snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
-        struct shape found = source;
-        bool is_there = web_reply_follow(&found, member.source, &at);
+        const struct web_path path = *web_reply_read_path(query->web, source, member.source);
+        struct shape found = path.shape;
+        bool is_there = web_reply_follow(&path, &at);
         struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
         if (is_there) {
             if (member.is_bytes) {
