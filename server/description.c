@@ -70,6 +70,7 @@ static void description_put_command(struct json *json, const struct command *con
         description_put(json, "unit", command->cost->unit);
         json_integer(json, "unit_ns", command->cost->unit_ns);
         description_put(json, "instead", command->cost->instead);
+        json_boolean(json, "is_refused", command->cost->bound != COMMAND_NEVER_REFUSED);
         json_close(json, '}');
     }
     description_put_arguments(json, command->arguments);

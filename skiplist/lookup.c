@@ -198,6 +198,15 @@ void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
 }
 
+bool lookup_begin_place_like(struct lookup *lookup, const struct lookup *other) {
+    if (other->target == SKIPLIST_NONE ||
+        board_layout(other->board) != board_layout(lookup->board)) {
+        return false;
+    }
+    lookup_begin_place(lookup, other->key);
+    return true;
+}
+
 static inline __attribute__((always_inline)) void lookup_advance_member(struct lookup *lookup,
                                                                         enum lookup_stage stage) {
     if (stage == LOOKUP_NODE && lookup->member.size > 0) {

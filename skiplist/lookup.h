@@ -73,6 +73,8 @@ static inline const struct lookup *lookup_on(const struct lookup *lookup,
 }
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
+/* The same with the key that another look-up has. false: it has none, or its board another layout. */
+MUST_CHECK bool lookup_begin_place_like(struct lookup *lookup, const struct lookup *other);
 /* Turn now of count look-ups that follow each other, the ith of which is ring[i % LOOKUP_RING] and
  * has begun before turn i + 1. Each turn runs a stage of every one that is under way; all of the ith
  * have run behind turn i + LOOKUP_STAGES. */

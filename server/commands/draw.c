@@ -251,7 +251,7 @@ const struct command command_zrandmember = {
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_PRODUCT, draw_work, 180, 0, "draw", "fewer of them at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, draw_work, 300, 0, "draw", "fewer of them at a time"),
     .run = zrandmember_run,
 };
 

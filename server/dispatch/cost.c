@@ -102,11 +102,17 @@ uint64_t cost_count_pairs(const struct cost_view *view) {
 }
 
 uint64_t cost_count_results(const struct cost_view *view) {
-    enum { PERIODS = 4 };
+    enum { PERIODS = 4, TAG_UNITS = 2 };
     const struct registry_key *key = cost_key(view, 1);
-    bool is_board = key != NULL && key->kind == REGISTRY_BOARD;
-    return cost_count_pairs(view) *
-           (1 + (is_board ? (uint64_t)registry_options(key)->window.count / PERIODS : 0));
+    uint64_t each = 1;
+    if (key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0) {
+        bool is_followed = !registry_options(key)->window.is_best && !registry_state(key)->is_anew;
+        each += is_followed ? 1 : registry_options(key)->window.count / PERIODS;
+    }
+    if (key != NULL && key->kind == REGISTRY_BOARD) {
+        each += TAG_UNITS * (uint64_t)board_layout(&key->board)->tags.count;
+    }
+    return cost_count_pairs(view) * each;
 }
 
 uint64_t cost_count_whole(const struct cost_view *view) {

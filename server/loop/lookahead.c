@@ -233,18 +233,21 @@ static unsigned lookahead_begin_members(const struct command *command,
     return count;
 }
 
-/* The only member of an entry on a board, and where it will be put. NULL: there is no room for a look-up. Inlined: this is
- * on the path of every request. */
+/* The only member of an entry on a board, and where it will be put. like: on another board, or NULL. Returns NULL where
+ * there is no room for a look-up. Inlined: this is on the path of every request. */
 __attribute__((always_inline)) static inline struct lookup *
 lookahead_begin_member(const struct server *server, const struct queue_entry *entries, unsigned i,
-                       const struct board *board, bool is_change, struct lookahead_group *group) {
+                       const struct board *board, bool is_change, const struct lookup *like,
+                       struct lookahead_group *group) {
     const struct request *request = &entries[i].request;
     if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
         return NULL;
     }
     struct lookup *lookup = &group->members[group->member_count++];
     lookup_begin(lookup, board, request->args[group->positions[i]], is_change);
-    lookahead_begin_place(server, group->commands[i], request, lookup);
+    if (like == NULL || !lookup_begin_place_like(lookup, like)) {
+        lookahead_begin_place(server, group->commands[i], request, lookup);
+    }
     return lookup;
 }
 
@@ -255,7 +258,8 @@ lookahead_begin_more(const struct server *server, const struct queue_entry *entr
                      const struct board *board, bool is_change, struct lookahead_group *group) {
     struct lookup *first = group->ahead[i];
     struct lookup *more =
-        board != NULL ? lookahead_begin_member(server, entries, i, board, is_change, group) : NULL;
+        board != NULL ? lookahead_begin_member(server, entries, i, board, is_change, first, group)
+                      : NULL;
     if (more != NULL && first != NULL) {
         more->more = first->more;
         first->more = more;
@@ -316,7 +320,7 @@ static void lookahead_begin_group(const struct server *server, const struct queu
             /* Of most results the league's own board changes nothing. */
             bool is_change = (command->flags & COMMAND_WRITE) != 0 && !key->is_league;
             group->ahead[i] =
-                lookahead_begin_member(server, entries, i, key->board, is_change, group);
+                lookahead_begin_member(server, entries, i, key->board, is_change, NULL, group);
         }
         if (group->has_others) {
             lookahead_begin_others(server, entries, i, group);

@@ -89,7 +89,7 @@ const struct command command_save = {
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
-    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_memory, 450, 0, "member (48 bytes of memory)",
+    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_memory, 200, 0, "member (48 bytes of memory)",
                  "`BGSAVE`"),
     .run = save_run,
 };

@@ -152,7 +152,7 @@ const struct command command_watch = {
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key", "fewer keys"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 1300, 0, "key", "fewer keys"),
     .run = watch_run,
 };
 

@@ -58,7 +58,7 @@ const struct command command_hmget = {
     .complexity = "O(1) for each field",
     .flags = COMMAND_READ | COMMAND_FAST,
     .reads_hash = true,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested field",
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 500, 0, "requested field",
                  "several commands of a thousand each"),
     .run = hmget_run,
 };
@@ -261,7 +261,7 @@ static void hset_run(struct call *call) {
 }
 
 static const struct command_cost setting_cost = COST_ROW(
-    COMMAND_BY_ARGUMENTS, cost_count_pairs, 400, 1, "field", "several commands of a thousand each");
+    COMMAND_BY_ARGUMENTS, cost_count_pairs, 700, 1, "field", "several commands of a thousand each");
 
 #define SET_ENTRY(word, shape, what, ...)                                                          \
     {                                                                                              \
@@ -338,7 +338,7 @@ const struct command command_hdel = {
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .reads_hash = true,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 500, 0, "field named",
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 700, 0, "field named",
                  "several commands of a thousand each; `DEL` "
                  "removes the whole hash at once"),
     .run = hdel_run,

@@ -16,6 +16,7 @@ enum {
     AT_ONCE_MAX = 4000, /* members, or fields that count as MEMBERS_PER_FIELD */
     STEP_ENTRIES = 16,
     ATTEMPTS_MAX = 8,
+    FIELD_UNITS = 4,       /* what a field takes, in members */
     MEMBERS_PER_FIELD = 8, /* a field has memory of its own, unlike a member */
 };
 
@@ -241,7 +242,7 @@ static uint64_t copy_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
     return view->call->session->transaction.is_open || view->call->server->jobs.count >= JOBS_MAX
-               ? (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1)
+               ? (uint64_t)cost_size(view, 1) * (is_hash ? FIELD_UNITS : 1)
                : 0;
 }
 
@@ -255,9 +256,9 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, copy_count, 100, 2,
+    .cost = COST(COMMAND_BY_PRODUCT, copy_count, 20, 2,
                  "in `MULTI`: member of the board; a field of a "
-                 "hash counts as 8",
+                 "hash counts as 4",
                  "`COPY` outside of `MULTI`"),
     .run = copy_run,
 };

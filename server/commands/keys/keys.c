@@ -37,7 +37,7 @@ static void type_run(struct call *call) {
 }
 
 static const struct command_cost removing_cost = COST_ROW(
-    COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key", "several commands of a thousand each");
+    COMMAND_BY_ARGUMENTS, cost_count_keys, 1500, 0, "key", "several commands of a thousand each");
 
 #define REMOVE_ENTRY(word, what, all_flags)                                                        \
     {                                                                                              \
@@ -51,7 +51,7 @@ const struct command command_del =
 const struct command command_unlink = REMOVE_ENTRY(
     "UNLINK", "Removes keys and their values, as DEL does", COMMAND_WRITE | COMMAND_FAST);
 static const struct command_cost finding_cost = COST_ROW(
-    COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0, "key", "several commands of a thousand each");
+    COMMAND_BY_ARGUMENTS, cost_count_keys, 800, 0, "key", "several commands of a thousand each");
 
 #define COUNT_ENTRY(word, what)                                                                    \
     {                                                                                              \
@@ -353,7 +353,7 @@ const struct command command_keys = {
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
     .flags = COMMAND_READ | COMMAND_NAMES,
-    .cost = COST(COMMAND_BY_MEMORY, cost_count_database, 35, 0, "key of the database", "`SCAN`"),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_database, 25, 0, "key of the database", "`SCAN`"),
     .run = keys_run,
 };
 

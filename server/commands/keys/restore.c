@@ -563,7 +563,7 @@ const struct command command_restore = {
                   "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .key_access = "OW update",
-    .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1, "16 bytes of the value",
+    .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 200, 1, "16 bytes of the value",
                  "an import of a dump file, before a start"),
     .run = restore_run,
 };

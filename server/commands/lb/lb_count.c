@@ -274,7 +274,8 @@ static void lb_count_run(struct call *call) {
     }
 }
 
-/* With BY: at most so many different values, whatever the range, and what is read for them. */
+/* With BY: as many different values as are to be expected if those of one tag say nothing of the other's, and what is read for
+ * them. */
 static uint64_t lb_count_count_rows(const struct cost_view *view) {
     struct count count = {.is_by_score = false};
     struct tally_rows rows = {.count = 0};
@@ -284,19 +285,22 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
         return 1;
     }
     if (count.by.count == 0) {
-        return 1 + lb_filter_work(view, &count.filter, 1, 2);
+        return 1 + lb_filter_work(view, &count.filter, 1, count.range.at != NULL ? 2 : 1);
     }
     if (!lb_count_read_by(view->call, &count, &board_layout(board)->tags, &rows) ||
         !lb_count_find_span(view->call, &count, board, cost_growth(view, 1), &span)) {
         return 1;
     }
-    uint64_t combinations = 1;
+    double combinations = 1;
     unsigned by_mask = 0;
     for (uint32_t i = 0; i < rows.by_count; i++) {
-        combinations *= (uint64_t)tags_count_values(board, rows.by[i]) + 1;
+        combinations *= (double)tags_count_values(board, rows.by[i]) + 1;
         by_mask |= 1U << rows.by[i];
     }
-    return (combinations < span.count ? combinations : span.count) +
+    /* Of n members at random, 1 - exp(-n / combinations) of all combinations: exp by its first terms. */
+    double x = span.count / combinations;
+    double grown = x + x * x / 2 + x * x * x / 6;
+    return (uint64_t)(combinations * grown / (1 + grown)) +
            lb_filter_tally_work(view, &count.filter, by_mask, span.count);
 }
 
@@ -311,7 +315,7 @@ const struct command command_lb_count = {
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 800, 0, "value, or pair of values",
+    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 1000, 0, "value, or pair of values",
                  "one tag at a time, or `WHERE` of one value"),
     .run = lb_count_run,
 };

@@ -7,8 +7,10 @@
 #include "server/commands/lb/lb_tags.h"
 
 enum {
-    CODES_A_NS = 2, /* that are compared with few values; */
-    NS_A_CODE = 3,  /* with many, or counted by their values */
+    NS_A_CODE = 3,      /* one that is compared with many values; with few it takes one */
+    NS_A_COUNTED = 15,  /* that is counted by its values */
+    SMALL_TAG_BITS = 8, /* of a larger one a rank takes so many times as long: */
+    LARGE_TAG_UNITS = 4,
 };
 
 /* What is read before there are groups. */
@@ -167,7 +169,7 @@ static void lb_filter_masks(const struct cost_view *view, struct option_uses use
 }
 
 static uint64_t lb_filter_read_ns(const struct option_uses *uses, uint64_t codes) {
-    return uses->count <= LB_FILTER_FEW ? codes / CODES_A_NS : codes * NS_A_CODE;
+    return uses->count <= LB_FILTER_FEW ? codes : codes * NS_A_CODE;
 }
 
 uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *uses, uint64_t unit,
@@ -182,6 +184,12 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
         return work;
     }
     lb_filter_masks(view, *uses, board, &asked, &excluding, &within);
+    const struct tag_set *tags = &board_layout(board)->tags;
+    bool has_large = false;
+    for (unsigned i = 0; i < tags->count; i++) {
+        has_large = has_large || ((asked >> i & 1) != 0 && tags->tags[i].bits > SMALL_TAG_BITS);
+    }
+    work += has_large ? (LARGE_TAG_UNITS - 1) * unit * count : 0;
     uint64_t codes = count * tag_filter_reads(board, asked, excluding);
     uint64_t twice = 2 * (uint64_t)board_count(board);
     /* Each part of WITHIN is read for itself. */
@@ -195,6 +203,5 @@ uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_
     unsigned asked, excluding, within;
     lb_filter_masks(view, *uses, board, &asked, &excluding, &within);
     uint64_t codes = tag_filter_reads(board, asked | by_mask, excluding);
-    return (codes < span_count ? codes : span_count) * NS_A_CODE /
-           view->call->command->cost->unit_ns;
+    return (codes > 0 ? span_count : 0) * NS_A_COUNTED / view->call->command->cost->unit_ns;
 }

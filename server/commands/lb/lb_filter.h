@@ -24,7 +24,7 @@ enum {
     LB_FILTER_FEW = 24,        /* choices that need no heap memory */
     /* For the cost of a command: a rank inside a group takes as long as so many members of LB.GET, the way
      * to the group's next member as so many records of LB.RANGE. */
-    LB_FILTER_RANKS = 16,
+    LB_FILTER_RANKS = 6,
     LB_FILTER_STEPS = 16,
 };
 

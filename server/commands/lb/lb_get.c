@@ -274,7 +274,7 @@ static uint64_t lb_get_count_members(const struct cost_view *view) {
     if (!lb_get_read_arguments(view->call, &get)) {
         return 0;
     }
-    return lb_data_work(view, &get.shape.data, get.members.count) +
+    return lb_record_work(view, &get.shape, LB_TAGS_MEMBERS, get.members.count) +
            lb_filter_work(view, &get.filter, LB_FILTER_RANKS, get.members.count) +
            lb_since_work(view, &get.shape.since, &get.filter, LB_SINCE_MEMBERS, get.members.count);
 }
@@ -327,7 +327,7 @@ const struct command command_lb_get = {
         "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
     .flags = COMMAND_READ,
     .member_arg = FIRST_MEMBER,
-    .cost = COST(COMMAND_BY_GROUP, lb_get_count_members, 300, 0, "requested member",
+    .cost = COST(COMMAND_BY_GROUP, lb_get_count_members, 450, 0, "requested member",
                  "several commands of a thousand each"),
     .run = lb_get_run,
 };

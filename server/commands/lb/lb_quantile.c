@@ -80,7 +80,7 @@ static uint64_t lb_quantile_count_records(const struct cost_view *view) {
     if (!lb_quantile_read(view->call, &quantiles)) {
         return 0;
     }
-    return lb_data_work(view, &quantiles.shape.data, quantiles.q.count) +
+    return lb_record_work(view, &quantiles.shape, LB_TAGS_MEMBERS, quantiles.q.count) +
            lb_filter_work(view, &quantiles.filter, LB_FILTER_STEPS, quantiles.q.count);
 }
 

@@ -141,7 +141,8 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
     uint64_t count = range.filter.count > 0 ? lb_range_count_inside(view, &range) : span.count;
-    return lb_data_work(view, &range.shape.data, count * (is_slow ? COMPETITION_UNITS : 1)) +
+    return lb_record_work(view, &range.shape, LB_TAGS_RECORDS,
+                          count * (is_slow ? COMPETITION_UNITS : 1)) +
            lb_filter_work(view, &range.filter, LB_FILTER_STEPS, count) +
            lb_since_work(view, &range.shape.since, &range.filter, LB_SINCE_RECORDS, count);
 }
@@ -314,7 +315,7 @@ static uint64_t lb_range_count_window(const struct cost_view *view) {
         return 0;
     }
     uint64_t count = (uint64_t)(around.count < size ? around.count : size);
-    return lb_data_work(view, &around.shape.data, count) +
+    return lb_record_work(view, &around.shape, LB_TAGS_RECORDS, count) +
            lb_filter_work(view, &around.filter, LB_FILTER_STEPS, count) +
            lb_since_work(view, &around.shape.since, &around.filter, LB_SINCE_RECORDS, count);
 }

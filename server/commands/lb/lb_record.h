@@ -43,6 +43,14 @@ struct lb_shape {
     struct lb_data data;   /* DATA */
     struct lb_since since; /* SINCE: begun by the caller */
 };
+/* The work of count records in units of the command. TAGS of one takes as long as so many records of LB.RANGE, or members of
+ * LB.GET. */
+enum { LB_TAGS_RECORDS = 4, LB_TAGS_MEMBERS = 2 };
+static inline uint64_t lb_record_work(const struct cost_view *view, const struct lb_shape *shape,
+                                      uint64_t tags_units, uint64_t count) {
+    return lb_data_work(view, &shape->data, count) + (shape->with_tags ? tags_units * count : 0);
+}
+
 /* Bindings for a struct with a shape and a filter (lb_filter.h); a command takes those that its syntax has. */
 #define LB_RECORD_BINDINGS(type)                                                                   \
     {BIND("COMP", type, shape.is_competition)}, {BIND("DENSE", type, shape.is_dense)},             \

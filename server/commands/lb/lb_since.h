@@ -18,7 +18,7 @@
 
 /* A look-up on the other board takes as long as so many records of LB.RANGE, and of LB.GET: for the cost
  * of a command. */
-enum { LB_SINCE_RECORDS = 4, LB_SINCE_MEMBERS = 1 };
+enum { LB_SINCE_RECORDS = 4, LB_SINCE_MEMBERS = 4 };
 
 /* Zeroed: not asked for. */
 struct lb_since {

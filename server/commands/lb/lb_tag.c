@@ -179,7 +179,7 @@ const struct command command_lb_tags = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_OF_MANY,
     .member_step = 1,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested member",
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 1000, 0, "requested member",
                  "several commands of a thousand each"),
     .run = lb_tags_run,
 };

@@ -113,7 +113,7 @@ static uint64_t pubsub_count_names(const struct cost_view *view) {
     return view->call->request->count - 1;
 }
 static const struct command_cost name_cost =
-    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_names, 800, 0, "channel named",
+    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_names, 1200, 0, "channel named",
              "some thousand channels a request");
 
 #define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
@@ -177,7 +177,7 @@ static uint64_t pubsub_count_gone(const struct cost_view *view) {
                                     : call->session->subscriptions.counts[variant->kind];
 }
 static const struct command_cost gone_cost = COST_ROW(
-    COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0, "subscription ended", "closing the connection");
+    COMMAND_BY_MEMORY, pubsub_count_gone, 700, 0, "subscription ended", "closing the connection");
 
 #define UNSUBSCRIBE_ENTRY(word, argument, which, more, ...)                                        \
     {                                                                                              \
@@ -206,15 +206,18 @@ static void publish_run(struct call *call) {
 }
 
 static uint64_t pubsub_count_tests(const struct cost_view *view) {
+    enum { PATTERNS = 8 };
     const struct call *call = view->call;
     const struct subscriptions *all = &call->server->subscriptions;
     enum subscription_kind kind = pubsub_variant_of(call)->kind;
     return (uint64_t)subscription_subscriber_count(all, kind, call_arg(call, 1)) +
-           (kind == SUBSCRIPTION_SHARD ? 0 : subscription_topic_count(all, SUBSCRIPTION_PATTERN));
+           (kind == SUBSCRIPTION_SHARD
+                ? 0
+                : subscription_topic_count(all, SUBSCRIPTION_PATTERN) / PATTERNS);
 }
-static const struct command_cost publish_cost =
-    COST_ROW(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
-             "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
+static const struct command_cost publish_cost = COST_ROW(
+    COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
+    "subscriber of the channel, and 8 patterns that anyone subscribes to", "fewer patterns");
 
 #define PUBLISH_ENTRY(word, channel, who, of, more, kind)                                          \
     {                                                                                              \
@@ -271,7 +274,7 @@ static uint64_t pubsub_count_channels(const struct cost_view *view) {
                                     pubsub_variant_of(view->call)->kind);
 }
 static const struct command_cost channels_cost =
-    COST_ROW(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
+    COST_ROW(COMMAND_BY_MEMORY, pubsub_count_channels, 50, 0, "channel that has a subscriber",
              "`PUBSUB NUMSUB` of the channels in question");
 
 #define CHANNELS_ENTRY(word, what, own)                                                            \
@@ -291,7 +294,7 @@ static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 static const struct command_cost naming_cost =
-    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_named, 200, 0, "channel named",
+    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_named, 90, 0, "channel named",
              "some thousand channels a request");
 
 static void numsub_run(struct call *call) {

@@ -177,7 +177,7 @@ const struct command command_zmscore = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0, "requested member",
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested member",
                  "several commands of a thousand each"),
     .run = zmscore_run,
 };
@@ -482,7 +482,7 @@ const struct command command_zrem = {
     .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,
-    .cost = COST(COMMAND_BY_ARGUMENTS, zset_remove_count, 350, 0, "member named",
+    .cost = COST(COMMAND_BY_ARGUMENTS, zset_remove_count, 700, 0, "member named",
                  "several commands of a thousand each; "
                  "`ZREMRANGEBYRANK` removes whole ranges at once"),
     .run = zrem_run,

@@ -400,7 +400,7 @@ const struct command command_zmove = {
     .complexity = "O(m * log n) for m members moved",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .key_access = "RW access delete|RW update",
-    .cost = COST(COMMAND_BY_PRODUCT, zset_move_count, 900, 2, "member moved", "a smaller `COUNT`"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_move_count, 1200, 2, "member moved", "a smaller `COUNT`"),
     .run = zmove_run,
 };
 
@@ -462,7 +462,7 @@ const struct command command_bzmove = {
     .complexity = "O(m * log n) for m members moved",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_BLOCKING,
     .key_access = "RW access delete|RW update",
-    .cost = COST(COMMAND_BY_PRODUCT, zset_move_count_waited_for, 900, 2, "member moved",
+    .cost = COST(COMMAND_BY_PRODUCT, zset_move_count_waited_for, 1200, 2, "member moved",
                  "a smaller `COUNT`"),
     .run = bzmove_run,
     .serve = zset_move_serve,
@@ -525,7 +525,7 @@ const struct command command_zmovemember = {
     .complexity = "O(m * log n) for m members named",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .key_access = "RW access delete|RW update",
-    .cost = COST(COMMAND_BY_ARGUMENTS, zset_move_count_named, 900, 0, "member named",
+    .cost = COST(COMMAND_BY_ARGUMENTS, zset_move_count_named, 2500, 0, "member named",
                  "several commands of a thousand each"),
     .run = zmovemember_run,
 };

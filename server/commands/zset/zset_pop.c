@@ -60,7 +60,7 @@ static uint64_t zset_pop_count_popped(const struct cost_view *view) {
 }
 
 static const struct command_cost popping_cost =
-    COST_ROW(COMMAND_BY_MEMORY, zset_pop_count_popped, 30, 0, "member popped",
+    COST_ROW(COMMAND_BY_MEMORY, zset_pop_count_popped, 80, 0, "member popped",
              "fewer of them; `ZREMRANGEBYRANK` if you do not need the members");
 
 #define POP_ENTRY(word, what, ...)                                                                 \
@@ -244,7 +244,7 @@ static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
 }
 
 static const struct command_cost waiting_cost =
-    COST_ROW(COMMAND_BY_ARGUMENTS, zset_pop_count_waited_for, 800, 0, "key named", "fewer keys");
+    COST_ROW(COMMAND_BY_ARGUMENTS, zset_pop_count_waited_for, 350, 0, "key named", "fewer keys");
 
 #define BLOCKING_POP_ENTRY(word, what, ...)                                                        \
     {                                                                                              \
@@ -297,7 +297,7 @@ const struct command command_zmpop = {
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE,
     .key_access = "RW access delete",
-    .cost = COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
+    .cost = COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 100, 0, "member popped",
                  "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
     .variant = &(const bool){false},
     .run = mpop_run,
@@ -319,7 +319,7 @@ const struct command command_bzmpop = {
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_BLOCKING,
     .key_access = "RW access delete",
-    .cost = COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 800, 0, "member popped, and key named",
+    .cost = COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 250, 0, "member popped, and key named",
                  "fewer of them"),
     .variant = &(const bool){true},
     .run = mpop_run,

@@ -12,8 +12,8 @@
 
 enum { MEMBERS = 20000, BATCH = 500 };
 
-static void add_members(struct loop_server *f, int client, const char *key) {
-    for (int i = 0; i < MEMBERS; i += BATCH) {
+static void add_members(struct loop_server *f, int client, const char *key, int count) {
+    for (int i = 0; i < count; i += BATCH) {
         struct text request = {.at = NULL};
         text_format(&request, "ZADD %s", key);
         for (int j = i; j < i + BATCH; j++) {
@@ -58,7 +58,7 @@ static int ann, bob; /* the clients of a test */
         loop_begin_kept(&copying, "appendonly yes\n");                                             \
         ann = loop_connect(&copying);                                                              \
         bob = loop_connect(&copying);                                                              \
-        add_members(&copying, ann, "a");                                                           \
+        add_members(&copying, ann, "a", MEMBERS);                                                  \
         name##_in(&copying);                                                                       \
         loop_end(&copying);                                                                        \
     }                                                                                              \
@@ -120,7 +120,7 @@ COPY_TEST(a_source_that_goes_while_it_is_copied_is_missing) {
 }
 
 COPY_TEST(a_source_that_is_always_replaced_is_copied_all_the_same) {
-    add_members(f, ann, "z");
+    add_members(f, ann, "z", MEMBERS);
     loop_send(ann, "COPY a b\r\n");
     wait_for_job(f);
     for (int i = 0; i < 12 && f->server->jobs.count > 0; i++) {
@@ -186,6 +186,7 @@ COPY_TEST(copies_that_begin_below_maxmemory_end_where_it_is_passed) {
 }
 
 COPY_TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) {
+    add_members(f, ann, "long", 3 * MEMBERS);
     f->server->settings.busy_command_limit_ms = 1;
     for (int i = 0; f->server->jobs.count < JOBS_MAX; i++) {
         uint32_t count = f->server->jobs.count;
@@ -197,7 +198,7 @@ COPY_TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_
         }
         loop_close(f, client); /* the copy goes on */
     }
-    loop_send(bob, "COPY a c\r\n");
+    loop_send(bob, "COPY long c\r\n");
     loop_expect_prefix(f, bob, "-TOOLONG COPY");
     while (f->server->jobs.count > 0) {
         loop_turn(f);
