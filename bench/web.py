@@ -68,7 +68,9 @@ class Writer:
         for batch in range(20):
             words = []
             for i in range(self.count):
-                member = (i * 7919 + batch * 104729) % (TOP * 2 if i % 10 == 0 else MEMBERS)
+                number = i * 7919 + batch * 104729
+                is_seen = (batch * self.count + i) % 10 == 0  # 1,000 points at first are the most: fill()
+                member = 999 + number % (TOP * 2) * 1000 if is_seen else number % MEMBERS
                 words.append(encode("ZINCRBY", "hot", 1 + i % 3, f"player:{member}"))
             self.batches.append(b"".join(words))
 
