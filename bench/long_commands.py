@@ -402,7 +402,7 @@ def write_page(found, members, rounds):
     text = f"""{HEADING}
 
 `python3 bench/long_commands.py --members {members} --write` measured these rows on {datetime.date.today().isoformat()}: {machine().split(';')[0]}, boards of
-N = {members:,} members, medians of {rounds} rounds, with `busy-command-limit 0`, beside other work. Engine is the processor time of the thread
+N = {members:,} members, medians of up to {rounds} rounds, with `busy-command-limit 0`, beside other work. Engine is the processor time of the thread
 that runs the commands, parsing and reply included; then the same divided by the entries of the reply and by the arguments. The longest
 tick is in processor time, of one command at a time, in the quietest round. The estimate is what `busy-command-limit` compares with its limit.
 

@@ -256,7 +256,7 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, copy_count, 20, 2,
+    .cost = COST(COMMAND_BY_PRODUCT, copy_count, 18, 2,
                  "in `MULTI`: member of the board; a field of a "
                  "hash counts as 4",
                  "`COPY` outside of `MULTI`"),

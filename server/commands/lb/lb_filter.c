@@ -8,9 +8,10 @@
 
 enum {
     NS_A_CODE = 3,      /* one that is compared with many values; with few it takes one */
-    NS_A_COUNTED = 15,  /* that is counted by its values */
+    NS_A_COUNTED = 10,  /* that is counted by its values */
     SMALL_TAG_BITS = 8, /* of a larger one a rank takes so many times as long: */
-    LARGE_TAG_UNITS = 4,
+    LARGE_TAG_UNITS = 2,
+    SUMMED_CODES = 8, /* of one tag with sums, so many of what may be read take the time of one */
 };
 
 /* What is read before there are groups. */
@@ -190,7 +191,9 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
         has_large = has_large || ((asked >> i & 1) != 0 && tags->tags[i].bits > SMALL_TAG_BITS);
     }
     work += has_large ? (LARGE_TAG_UNITS - 1) * unit * count : 0;
-    uint64_t codes = count * tag_filter_reads(board, asked, excluding);
+    uint32_t reads = tag_filter_reads(board, asked, excluding);
+    bool is_summed = (asked & (asked - 1)) == 0 && reads < board_count(board);
+    uint64_t codes = count * reads / (is_summed ? SUMMED_CODES : 1);
     uint64_t twice = 2 * (uint64_t)board_count(board);
     /* Each part of WITHIN is read for itself. */
     return work + lb_filter_read_ns(uses, within == 0 && codes > twice ? twice : codes) /

@@ -161,7 +161,7 @@ const struct command command_lb_range = {
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_MEMORY, lb_range_count_span, 90, 0, "member returned",
+    .cost = COST(COMMAND_BY_MEMORY, lb_range_count_span, 80, 0, "member returned",
                  "pages of a few hundred, one after another"),
     .run = lb_range_run,
 };
@@ -336,6 +336,6 @@ const struct command command_lb_around = {
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
     .cost =
-        COST(COMMAND_BY_MEMORY, lb_range_count_window, 90, 0, "member returned", "fewer of them"),
+        COST(COMMAND_BY_MEMORY, lb_range_count_window, 80, 0, "member returned", "fewer of them"),
     .run = lb_around_run,
 };
