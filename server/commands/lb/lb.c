@@ -429,7 +429,7 @@ const struct command command_lb_alter = {
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n), with DENSE YES O(n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_MEMORY, lb_create_count_dense, 10, 0,
+    .cost = COST(COMMAND_BY_MEMORY, lb_create_count_dense, 6, 0,
                  "member that `DENSE YES` is the first to count", "`DENSE` in `LB.CREATE`"),
     .run = lb_alter_run,
 };
