@@ -100,7 +100,7 @@ if [ -z "$is_redis" ]; then
     typed=$(terminal 60 "redis-cli -p $port" "$port> " 'lb.get ' 'key n member' '\x15ping\r' \
         'PONG' 'quit\r')
     shows "hints arguments of native commands" \
-        'key n member \[member \.\.\.\] \[COMP\] \[SORT\] \[PCT\] \[WITHKEY\]' "$typed"
+        'key n member \[member \.\.\.\] \[COMP\] \[DENSE\] \[SORT\] \[PCT\] \[WITHKEY\]' "$typed"
 fi
 shows "switches databases" '^0$' "$(cli -n 7 dbsize)"
 seen=$(mktemp)

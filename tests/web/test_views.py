@@ -912,7 +912,7 @@ class Named(PageTest):
         self.assertEqual(page.text(".member .data").split("\n")[0], "id02999")
         self.assertIn("member=id02999", page.value("location.search"))
         page.type("input[type=search]", "id0000")  # and by their ids, as before
-        page.wait("document.querySelectorAll('[role=option]').length === 10")
+        page.wait("document.querySelectorAll('[role=option] .found-place').length === 10")  # and perhaps "Look up exactly"
         page.value("document.querySelector('input[type=search]').value = ''")
         page.type("input[type=search]", "łuc")
         page.wait("document.querySelector('.found').innerText.includes('No name')")  # letters beyond ASCII have their case
