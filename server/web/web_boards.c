@@ -403,8 +403,9 @@ static struct bytes web_boards_name_field(const struct web_query *query) {
     return (struct bytes){.at = NULL};
 }
 
-/* No index has the names: places are gone through from the best on, a round's worth at a time, and the engine replies nil
- * for those who are called otherwise (struct session_names). What is found is printed at once, so that a board that gets another layout meanwhile does no harm. */
+/* No index has the names: places are gone through from the best on, a round's worth at a time, and the engine
+ * replies nil for those who are called otherwise (struct session_names). What is found is printed at once, so that a
+ * board that gets another layout meanwhile does no harm. */
 static bool web_boards_print_names(struct web_query *query) {
     if (web_query_replies_have_error(query)) {
         return false;
