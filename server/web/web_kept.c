@@ -138,11 +138,14 @@ static uint64_t web_kept_hash(const struct web *web, const struct web_identity *
     return XXH3_64bits_withSeed(target, strlen(target), who ^ (uint64_t)identity->kind);
 }
 
+/* Those who ask again, together, are not late, and go on with the time that they have. */
 static void web_kept_wait(struct web_kept *kept, struct web_request *request) {
     request->kept = kept;
-    request->is_late = kept->query->was_asked;
+    request->is_late = kept->query->was_asked && !request->is_again;
     LIST_JOIN(kept->first, request);
-    http_exchange_wait(request->exchange, WEB_LIMIT_MS);
+    if (!request->is_again) {
+        http_exchange_wait(request->exchange, WEB_LIMIT_MS);
+    }
 }
 
 bool web_kept_answer(struct web_request *request, const struct web_identity *identity) {
@@ -174,6 +177,9 @@ static void web_kept_is_answered(struct web_query *query) {
     struct web *web = query->web;
     bool is_right = query->status == 200;
     bool is_current = is_right && query->fresh_ms > 0 && !reads_are_outdated(&kept->reads);
+    bool is_for_one =
+        !is_right || query->out.size > WEB_KEPT_TEXT_MAX; /* errors may name who asks */
+    bool is_taken = false;
     const struct web_identity identity = kept->identity;
     struct web_request *waiting = kept->first;
     struct web_request *again = NULL;
@@ -191,12 +197,14 @@ static void web_kept_is_answered(struct web_query *query) {
         if (request->exchange->stage != HTTP_WAITS) {
             continue; /* it was told that the server is busy */
         }
-        if (is_right && (is_current || !request->is_late)) {
+        if (is_right && (is_current || !request->is_late) && !(is_for_one && is_taken)) {
+            is_taken = true;
             web_answer_text(request, &kept->text);
         } else if (!is_right && request == kept->creator) {
             web_answer(request->exchange, query);
         } else {
-            request->is_alone = !is_right; /* errors may name who asks */
+            request->is_again = true;
+            request->is_alone = is_for_one;
             LIST_JOIN(again, request);
         }
     }
@@ -216,6 +224,9 @@ static void web_kept_is_answered(struct web_query *query) {
 void web_kept_run(struct web_request *request, struct web_query *query) {
     struct web *web = request->web;
     const char *target = request->exchange->target;
+    if (web->kept.count >= WEB_KEPT_MAX && web->kept.first != NULL) {
+        web_kept_forget(web, web->kept.first);
+    }
     struct web_kept *kept =
         web->kept.count < WEB_KEPT_MAX ? memory_allocate_zeroed(sizeof *kept) : NULL;
     char *copy = kept != NULL ? memory_allocate(strlen(target) + 1) : NULL;

@@ -397,6 +397,7 @@ struct web_request {
     char token_digest[DIGEST_TEXT_SIZE]; /* of that session: another one may take its place */
     struct web_kept *kept;               /* that it waits for, with others; NULL: none */
     bool is_late;                        /* it came when the engine may have begun with that */
+    bool is_again;                       /* it waits a second time */
     bool is_alone;                       /* it has a query of its own */
     /* a viewer */
     struct web_view *view;

@@ -410,15 +410,21 @@ static void lb_alter_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-/* Members to be counted where DENSE begins. */
+/* Members to be counted where DENSE begins. In MULTI what is before it may have ended it. */
 static uint64_t lb_create_count_dense(const struct cost_view *view) {
     const struct request *request = view->call->request;
     const struct board *board = cost_board(view, 1);
     bool begins = false;
     for (uint32_t i = FIRST_WORD; i < request->count; i++) {
-        begins |= bytes_is(request->args[i], board_options[BOARD_OPTION_DENSE].word);
+        bool is_end = i + 1 < request->count && bytes_is(request->args[i + 1], "NO");
+        if (bytes_is(request->args[i], "TAG")) {
+            i++; /* its name */
+        } else if (bytes_is(request->args[i], board_options[BOARD_OPTION_DENSE].word)) {
+            begins = !is_end;
+        }
     }
-    return begins && board != NULL && !board_is_dense(board) ? cost_size(view, 1) : 0;
+    bool is_there = board != NULL && !board_is_dense(board);
+    return begins && (view->growth != NULL || is_there) ? cost_size(view, 1) : 0;
 }
 
 const struct command command_lb_alter = {

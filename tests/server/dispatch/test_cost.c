@@ -301,6 +301,49 @@ ZSET_TEST(an_estimate_knows_what_a_group_reads) {
     assert_false(is_refused(h, "LB.GET c 1 user:1 WITHIN guild"));
 }
 
+/* A result of LB.ADD has a word for each field, and a packed one a single key. */
+ZSET_TEST(an_estimate_counts_results_and_not_their_words) {
+    static char line[LINE_MAX_SIZE];
+    zset_expect(h, "LB.CREATE five FIELD a 4 FIELD b 4 FIELD c 4 FIELD d 4 FIELD e 4", "+OK");
+    set_limit(h, 1);
+    size_t size = 0;
+    for (int i = 0; i < 250; i++) {
+        size += (size_t)snprintf(line + size, sizeof line - size, " 1 2 3 4 5 user:%d", i);
+    }
+    zset_expect(h, formatted("LB.ADD five%s", line), ":250");
+    assert_true(is_refused(h, formatted("LB.ADD five PACKED%s", line)));
+    assert_true(is_refused(h, formatted("ZADD five%s", line)));
+}
+
+/* Only DENSE YES of a board that is not dense counts its members; in MULTI it may be so by then. */
+ZSET_TEST(an_estimate_knows_when_different_scores_are_counted) {
+    static const struct {
+        const char *line;
+        bool is_refused;
+    } rows[] = {{"LB.ALTER plain DENSE NO", false},
+                {"LB.ALTER plain TAG dense 4", false},
+                {"LB.ALTER counted DENSE NO", false},
+                {"LB.ALTER counted DENSE YES", true},
+                {"LB.ALTER plain DENSE YES", true}};
+    zset_expect(h, "LB.CREATE counted FIELD n 40 DENSE", "+OK");
+    fill(h, "plain", 0, MEMBERS);
+    fill(h, "counted", 0, MEMBERS);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_row("%s", rows[i].line);
+        set_limit(h, 0);
+        zset_expect(h, "MULTI", "+OK");
+        for (int repeat = 0; repeat < 20; repeat++) {
+            queue(h, rows[i].line);
+        }
+        h->server.settings.busy_command_limit_ms = 2; /* CONFIG SET would be queued */
+        if (rows[i].is_refused) {
+            expect_aborted(h);
+        } else {
+            assert_memory_equal(run(h, "EXEC"), "*20", 3);
+        }
+    }
+}
+
 /* Inside a group they may read a whole board. */
 ZSET_TEST(no_command_that_takes_groups_is_flagged_fast) {
     (void)h;
