@@ -1007,9 +1007,9 @@ static uint32_t skiplist_check_leaf(struct skiplist_check *check, uint32_t id, u
                    "skiplist: a separator is below the first key");
     for (uint32_t i = 0; i < block->count; i++) {
         uint64_t key = block_keys(block)[i];
-        check->firsts += check->list->first == id && i == 0
-                             ? 1U
-                             : (key ^ check->last_key) >> check->list->score_shift != 0;
+        bool is_first = check->list->first == id && i == 0;
+        bool differs = (key ^ check->last_key) >> check->list->score_shift != 0;
+        check->firsts += is_first || differs;
         check->last_key = key;
     }
     return block->count;
