@@ -406,7 +406,7 @@ sanitize-undefined: ## the same under UBSan
 	$(call run_sanitized,undefined,$(INTEGRATION) $(TINY_UNITS) $(UNITS) tests/quorum/run)
 
 sanitize-thread: ## what has threads under TSan: the server as a program, and what writes and loads files
-	$(call run_sanitized,thread,$(filter-out %/twin $(TSAN_SKIPPED),$(INTEGRATION)) $(THREADED_UNITS),$(IO_THREADED))
+	$(call run_sanitized,thread,$(filter-out %/twin %/clock $(TSAN_SKIPPED),$(INTEGRATION)) $(THREADED_UNITS),$(IO_THREADED))
 	@echo "once more with io-threads 3:"
 	@LEADERBOARD_TEST_IO_THREADS=3 TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) \
 	    $(RUN_SHORT) $(IO_THREADED) tests/quorum/run
