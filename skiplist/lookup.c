@@ -168,13 +168,13 @@ static void lookup_fetch_place(struct lookup *lookup) {
 
 /* ---- stages ---- */
 
-void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
-                  bool is_change) {
+static inline void lookup_begin_hashed(struct lookup *lookup, const struct board *board,
+                                       struct bytes member, uint64_t hash, bool is_change) {
     *lookup = (struct lookup){
         .board = board,
         .member = member,
         .hash_seed = board->hash_seed,
-        .hash = board_hash(board, member),
+        .hash = hash,
         .leaf = SKIPLIST_NONE,
         .index = SKIPLIST_NONE,
         .target = SKIPLIST_NONE,
@@ -186,6 +186,30 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
     } else if (board->leaf != NULL) {
         prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
     }
+}
+
+void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
+                  bool is_change) {
+    lookup_begin_hashed(lookup, board, member, board_hash(board, member), is_change);
+}
+
+void lookup_begin_like(struct lookup *lookup, const struct board *board, const struct lookup *other,
+                       bool is_change) {
+    uint64_t hash = other->hash_seed == board->hash_seed ? other->hash
+                                                         : board_hash(board, other->member);
+    lookup_begin_hashed(lookup, board, other->member, hash, is_change);
+}
+
+struct lookup lookup_after_put(const struct lookup *lookup) {
+    struct lookup after = *lookup;
+    if (lookup->target != SKIPLIST_NONE) {
+        after.leaf = lookup->target;
+        after.index = lookup->place;
+        if (lookup->leaf == lookup->target && lookup->place > lookup->index) {
+            after.index--; /* what was behind it has moved up */
+        }
+    }
+    return after;
 }
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {
@@ -451,10 +475,10 @@ static void lookup_reading_find_entry(unsigned count, struct lookup_reading *rea
         }
         const struct block *block = reading->node->block;
         if (block_find_tag(block, board_hash_tag(reading->hash), &reading->index)) {
-            uint32_t size = block_heap_size(block_code(block, reading->index));
             const char *member = block_heap(block) + lookup_offset_near(block, reading->index);
             prefetch_line(block_keys(block) + reading->index);
-            prefetch_lines(member, block->only_code != 0 ? size : 2 * size);
+            prefetch_line(member);
+            prefetch_line(member + 24); /* most names end there; counting would take longer */
         } else {
             reading->index = SKIPLIST_NONE;
         }

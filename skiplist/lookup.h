@@ -63,6 +63,11 @@ struct lookup {
 /* is_change: the member is about to be put or removed. */
 void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
                   bool is_change);
+/* The same of the member that another look-up is of. */
+void lookup_begin_like(struct lookup *lookup, const struct board *board, const struct lookup *other,
+                       bool is_change);
+/* Where the member is if it was put where its key belonged then (lookup_begin_place). */
+struct lookup lookup_after_put(const struct lookup *lookup);
 /* That of these which is on the board; NULL: none is. */
 static inline const struct lookup *lookup_on(const struct lookup *lookup,
                                              const struct board *board) {

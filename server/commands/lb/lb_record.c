@@ -53,19 +53,21 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     bool has_since = lb_since_is_asked(&shape.since);
     uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
                              shape.with_tags + has_data + has_since;
-    *writer = (struct lb_writer){
-        .call = call,
-        .reply = call->reply,
-        .board = board,
-        .layout = layout,
-        .shape = shape,
-        .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
-        .element_count = element_count,
-        .is_grouped = has_data || shape.with_tags || has_since,
-        .shares_ranks = shape.is_competition || shape.is_dense,
-        .filter_count = shape.is_dense ? board_dense_count(board) : 0,
-        .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
-    };
+    /* Member by member: what is not used yet need not be zero. */
+    writer->call = call;
+    writer->reply = call->reply;
+    writer->board = board;
+    writer->layout = layout;
+    writer->shape = shape;
+    writer->numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers;
+    writer->element_count = element_count;
+    writer->is_grouped = has_data || shape.with_tags || has_since;
+    writer->shares_ranks = shape.is_competition || shape.is_dense;
+    writer->has_last = false;
+    writer->filter = NULL;
+    writer->filter_count = shape.is_dense ? board_dense_count(board) : 0;
+    writer->room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM;
+    writer->is_time_plain = false;
     const struct layout_field *lead = &layout->fields[0];
     writer->limit = layout_field_decays(lead) ? 0 : lb_record_plain_limit(writer->numbers);
     writer->lead_shift = lead->shift;
@@ -94,6 +96,14 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
                             !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
                             last_ms <= EXACT_MAX;
+}
+
+void lb_continue_records(struct lb_writer *writer, const struct board *board) {
+    if (writer->layout != board_layout(board) || writer->shape.is_dense) {
+        lb_begin_records(writer->call, board, writer->shape, writer);
+    }
+    writer->board = board;
+    writer->has_last = false;
 }
 
 static char *lb_record_put_decimal(char *out, const struct layout_field *field,
@@ -161,7 +171,6 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
     return put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
-/* Where there is room for it. */
 static inline __attribute__((always_inline)) char *lb_record_put(const struct lb_writer *writer,
                                                                  char *out, struct bytes member,
                                                                  uint64_t key,
@@ -195,6 +204,11 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
         out = put_short_bulk(out, (struct bytes){.at = text, .size = size});
     }
     return out;
+}
+
+char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                    uint32_t shown_rank) {
+    return lb_record_put(writer, out, member, key, shown_rank);
 }
 
 /* Room for size bytes; NULL: none is needed, or there is no memory. */

@@ -108,12 +108,17 @@ MUST_CHECK bool lb_begin_ranks(const struct call *call, const struct board *boar
                                const struct option_uses *uses, struct lb_shape *shape);
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
+/* From here on records of another board, of the same shape; no group. */
+void lb_continue_records(struct lb_writer *writer, const struct board *board);
 /* The record of the member with this rank and key; without TAGS, DATA and SINCE. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
 
+/* The same where there is writer->room and room for the member; returns its end. */
+char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                    uint32_t shown_rank);
 /* The same of count members, at most LOOKUP_GROUP: nil for those that are not on the board. */
 void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
                     const struct lookup_found *found, unsigned count);
