@@ -195,8 +195,8 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
 
 void lookup_begin_like(struct lookup *lookup, const struct board *board, const struct lookup *other,
                        bool is_change) {
-    uint64_t hash = other->hash_seed == board->hash_seed ? other->hash
-                                                         : board_hash(board, other->member);
+    uint64_t hash =
+        other->hash_seed == board->hash_seed ? other->hash : board_hash(board, other->member);
     lookup_begin_hashed(lookup, board, other->member, hash, is_change);
 }
 
@@ -564,8 +564,8 @@ static void lookup_reading_end(const struct board *board, const struct bytes *na
     }
 }
 
-static void lookup_read_stages(const struct board *board, const struct bytes *names,
-                               unsigned count, struct lookup_reading *readings) {
+static void lookup_read_stages(const struct board *board, const struct bytes *names, unsigned count,
+                               struct lookup_reading *readings) {
     lookup_reading_begin(board, names, count, readings);
     lookup_reading_run(board, count, LOOKUP_NODE, readings);
     lookup_reading_run(board, count, LOOKUP_LEAF, readings);

@@ -123,11 +123,12 @@ static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) 
 /* What is read of a member. */
 struct lookup_found {
     uint64_t key;
-    uint32_t rank;           /* LOOKUP_NOWHERE: it is not on the board; the rest means nothing then */
-    uint32_t leaf, index;    /* as in struct board_member */
+    uint32_t rank;        /* LOOKUP_NOWHERE: it is not on the board; the rest means nothing then */
+    uint32_t leaf, index; /* as in struct board_member */
     struct board_below below; /* for tags_below_many */
 };
-#define LOOKUP_NOWHERE UINT32_MAX /* no member has this rank: a board has at most UINT32_MAX members */
+#define LOOKUP_NOWHERE                                                                             \
+    UINT32_MAX /* no member has this rank: a board has at most UINT32_MAX members */
 
 /* A member on its way. The fields are private. */
 struct lookup_reading {
@@ -148,8 +149,9 @@ struct lookup_stream {
     const struct board *board;
     const struct bytes *names; /* borrowed */
     uint32_t count, next;
-    struct lookup_reading groups[2][LOOKUP_GROUP]; /* the one in use, and the one behind it, in turns */
-    struct lookup_found found[LOOKUP_GROUP];       /* of the one in use */
+    struct lookup_reading
+        groups[2][LOOKUP_GROUP];             /* the one in use, and the one behind it, in turns */
+    struct lookup_found found[LOOKUP_GROUP]; /* of the one in use */
 };
 void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
                          const struct bytes *names, uint32_t count);

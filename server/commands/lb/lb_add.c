@@ -358,7 +358,8 @@ static void lb_add_answer_member(const struct lb_writer *writer, const struct lb
     } else {
         out = put_nothing(out, '*', reply->version);
     }
-    out = has_previous ? put_header(out, ':', previous_rank) : put_nothing(out, '$', reply->version);
+    out =
+        has_previous ? put_header(out, ':', previous_rank) : put_nothing(out, '$', reply->version);
     if (with_written) {
         out = put_header(out, ':', step != NULL && step->is_written);
     }

@@ -139,7 +139,8 @@ static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, u
                : put_integer(out, time, is_resp3);
 }
 
-static inline __attribute__((always_inline)) char *lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
+static inline __attribute__((always_inline)) char *
+lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     const struct layout_time *time = &writer->layout->time;
     if (!writer->is_time_plain) {
         return lb_record_put_any_time(out, writer, key);
@@ -181,8 +182,8 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
     out = put_header(out, ':', shown_rank);
     out = lb_record_put_time(out, writer, key);
     /* A negative value wraps around and becomes large. */
-    uint64_t lead = ((key >> writer->lead_shift & writer->lead_mask) ^ writer->lead_flip) -
-                    writer->lead_zero;
+    uint64_t lead =
+        ((key >> writer->lead_shift & writer->lead_mask) ^ writer->lead_flip) - writer->lead_zero;
     bool is_plain = lead < writer->lead_limit;
     if (is_plain) {
         *out = ':';
@@ -311,7 +312,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     } else if (writer->shape.with_tags) {
         tags_at_many(writer->board, group->ranks, group->count, values);
     }
-    size_t room = writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
+    size_t room =
+        writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
         if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
             reply_null_array(writer->reply);
@@ -340,9 +342,9 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
 }
 
 /* below: NULL in a group whose records have none. */
-static inline void lb_group_add(struct lb_writer *writer, struct lb_group *group,
-                                struct bytes member, uint64_t key, uint32_t rank,
-                                uint32_t shown_rank, const struct board_below *below) {
+static inline void lb_record_group(struct lb_writer *writer, struct lb_group *group,
+                                   struct bytes member, uint64_t key, uint32_t rank,
+                                   uint32_t shown_rank, const struct board_below *below) {
     if (!writer->is_grouped) {
         lb_write_record_as(writer, member, key, shown_rank);
         return;
@@ -362,13 +364,13 @@ static inline void lb_group_add(struct lb_writer *writer, struct lb_group *group
 
 void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
                         const struct lookup_found *found, uint32_t shown_rank) {
-    lb_group_add(writer, group, member, found->key, found->rank, shown_rank, &found->below);
+    lb_record_group(writer, group, member, found->key, found->rank, shown_rank, &found->below);
 }
 
 void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
                          uint64_t key, uint32_t rank, uint32_t shown_rank) {
     struct bytes text = name_text(member, group->rooms[group->count]);
-    lb_group_add(writer, group, text, key, rank, shown_rank, NULL);
+    lb_record_group(writer, group, text, key, rank, shown_rank, NULL);
 }
 
 void lb_reply_nils(const struct call *call, uint32_t count) {
