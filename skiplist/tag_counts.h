@@ -78,7 +78,8 @@ struct tag_list {
 };
 
 struct tag_counts {
-    uint32_t number; /* of its plan; with TAG_COUNTS_BEGUN: they are not known yet (tag_counts_fill) */
+    uint32_t
+        number; /* of its plan; with TAG_COUNTS_BEGUN: they are not known yet (tag_counts_fill) */
     struct tag_list lists[TAG_LISTS_MAX];
     uint64_t unknown; /* bit i: the numbers of child i in the rows are not known */
     bool is_narrow;   /* rows have 16 bits: children are of level 1 */
