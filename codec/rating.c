@@ -83,17 +83,18 @@ unsigned rating_parameter_decimals(enum rating_parameter parameter, enum rating_
     return decimals == AS_VALUE ? rating_decimals(system) : decimals;
 }
 
-static int64_t in_units(enum rating_parameter parameter, enum rating_system system, int64_t bound) {
+static int64_t rating_in_units(enum rating_parameter parameter, enum rating_system system,
+                               int64_t bound) {
     bool is_value = parameters[parameter].decimals == AS_VALUE;
     return is_value && system == RATING_OPENSKILL ? bound * (NANO / UNIT) : bound;
 }
 
 int64_t rating_parameter_least(enum rating_parameter parameter, enum rating_system system) {
-    return in_units(parameter, system, parameters[parameter].least);
+    return rating_in_units(parameter, system, parameters[parameter].least);
 }
 
 int64_t rating_parameter_most(enum rating_parameter parameter, enum rating_system system) {
-    return in_units(parameter, system, parameters[parameter].most);
+    return rating_in_units(parameter, system, parameters[parameter].most);
 }
 
 void rating_rule_init(struct rating_rule *rule, enum rating_system system) {
@@ -103,8 +104,8 @@ void rating_rule_init(struct rating_rule *rule, enum rating_system system) {
     }
 }
 
-static bool is_between(const struct rating_rule *rule, enum rating_parameter start,
-                       enum rating_parameter least, enum rating_parameter most) {
+static bool rating_is_between(const struct rating_rule *rule, enum rating_parameter start,
+                              enum rating_parameter least, enum rating_parameter most) {
     return rule->of[start] >= rule->of[least] && rule->of[start] <= rule->of[most];
 }
 
@@ -119,15 +120,15 @@ bool rating_rule_check(const struct rating_rule *rule, enum rating_parameter *wr
         }
     }
     /* Where a system has not the three, they are 0. */
-    if (!is_between(rule, RATING_START, RATING_MIN, RATING_MAX)) {
+    if (!rating_is_between(rule, RATING_START, RATING_MIN, RATING_MAX)) {
         *wrong = RATING_START;
         return false;
     }
-    if (!is_between(rule, RATING_START_DEV, RATING_DEV_MIN, RATING_DEV_MAX)) {
+    if (!rating_is_between(rule, RATING_START_DEV, RATING_DEV_MIN, RATING_DEV_MAX)) {
         *wrong = RATING_START_DEV;
         return false;
     }
-    if (!is_between(rule, RATING_START_VOL, RATING_VOL_MIN, RATING_VOL_MAX)) {
+    if (!rating_is_between(rule, RATING_START_VOL, RATING_VOL_MIN, RATING_VOL_MAX)) {
         *wrong = RATING_START_VOL;
         return false;
     }
@@ -136,17 +137,17 @@ bool rating_rule_check(const struct rating_rule *rule, enum rating_parameter *wr
 
 /* ---- records ---- */
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+static int64_t rating_clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : value > most ? most : value;
 }
 
 /* What is kept may be another rule's: a board's rule was changed, or a dump was restored. */
-static void take_to_limits(const struct rating_rule *rule, struct rating_record *record) {
-    record->value = clamp(record->value, rule->of[RATING_MIN], rule->of[RATING_MAX]);
+static void rating_take_to_limits(const struct rating_rule *rule, struct rating_record *record) {
+    record->value = rating_clamp(record->value, rule->of[RATING_MIN], rule->of[RATING_MAX]);
     record->deviation =
-        clamp(record->deviation, rule->of[RATING_DEV_MIN], rule->of[RATING_DEV_MAX]);
-    record->volatility =
-        (uint32_t)clamp(record->volatility, rule->of[RATING_VOL_MIN], rule->of[RATING_VOL_MAX]);
+        rating_clamp(record->deviation, rule->of[RATING_DEV_MIN], rule->of[RATING_DEV_MAX]);
+    record->volatility = (uint32_t)rating_clamp(record->volatility, rule->of[RATING_VOL_MIN],
+                                                rule->of[RATING_VOL_MAX]);
     record->is_top =
         rule->system == RATING_ELO && (record->is_top || record->value >= rule->of[RATING_TOP]);
 }
@@ -157,7 +158,7 @@ struct rating_record rating_record_start(const struct rating_rule *rule) {
         .deviation = rule->of[RATING_START_DEV],
         .volatility = (uint32_t)rule->of[RATING_START_VOL],
     };
-    take_to_limits(rule, &record);
+    rating_take_to_limits(rule, &record);
     return record;
 }
 
@@ -165,7 +166,7 @@ void rating_record_seed(const struct rating_rule *rule, struct rating_record *re
                         int64_t deviation) {
     record->value = value;
     record->deviation = deviation < 0 ? record->deviation : deviation;
-    take_to_limits(rule, record);
+    rating_take_to_limits(rule, record);
 }
 
 /* value, deviation: 8 bytes each; volatility, won, drawn, lost: 4 each; last_ms: 6; is_top: 1. */
@@ -217,17 +218,17 @@ bool rating_unpack(const char bytes[RATING_RECORD_BYTES], struct rating_record *
 /* ---- what all systems share ---- */
 
 /* To the nearest, halves away from 0; divisor > 0. */
-static wide divide(wide number, wide divisor) {
+static wide rating_divide(wide number, wide divisor) {
     CHECK(divisor > 0);
     wide half = number < 0 ? -(divisor / 2) : divisor / 2;
     return (number + half) / divisor;
 }
 
-static uint32_t count_one_more(uint32_t count) {
+static uint32_t rating_count_one_more(uint32_t count) {
     return count < UINT32_MAX ? count + 1 : count;
 }
 
-static uint32_t rank_of(const struct rating_match *match, uint32_t team) {
+static uint32_t rating_rank_of(const struct rating_match *match, uint32_t team) {
     return match->ranks != NULL ? match->ranks[team] : team;
 }
 
@@ -236,10 +237,10 @@ struct first {
     uint32_t rank, teams;
 };
 
-static struct first find_first(const struct rating_match *match) {
-    struct first first = {.rank = rank_of(match, 0), .teams = 0};
+static struct first rating_find_first(const struct rating_match *match) {
+    struct first first = {.rank = rating_rank_of(match, 0), .teams = 0};
     for (uint32_t i = 0; i < match->teams; i++) {
-        uint32_t rank = rank_of(match, i);
+        uint32_t rank = rating_rank_of(match, i);
         if (rank < first.rank) {
             first = (struct first){.rank = rank};
         }
@@ -249,19 +250,19 @@ static struct first find_first(const struct rating_match *match) {
 }
 
 /* What a match leaves of a record, but for deviation and volatility. */
-static void finish(const struct rating_rule *rule, const struct rating_match *match,
-                   struct first first, uint32_t rank, int64_t change,
-                   struct rating_record *record) {
+static void rating_finish(const struct rating_rule *rule, const struct rating_match *match,
+                          struct first first, uint32_t rank, int64_t change,
+                          struct rating_record *record) {
     int64_t move_max = rule->of[RATING_MOVE_MAX];
-    record->value += move_max > 0 ? clamp(change, -move_max, move_max) : change;
-    take_to_limits(rule, record);
+    record->value += move_max > 0 ? rating_clamp(change, -move_max, move_max) : change;
+    rating_take_to_limits(rule, record);
     if (match->at_ms > record->last_ms) {
         record->last_ms = match->at_ms;
     }
     uint32_t *count = rank != first.rank ? &record->lost
                       : first.teams == 1 ? &record->won
                                          : &record->drawn;
-    *count = count_one_more(*count);
+    *count = rating_count_one_more(*count);
 }
 
 enum rating_status rating_match_check(const struct rating_rule *rule,
@@ -289,45 +290,46 @@ enum rating_status rating_match_check(const struct rating_rule *rule,
 
 /* A team as its numbers. */
 struct side {
-    int64_t sum;   /* of its players' values */
-    wide squares;  /* of its players' squared deviations */
-    double center; /* GLICKO2: mean on Glicko-2's scale */
-    double
-        deviation; /* GLICKO2: on the same scale, root of the mean square; OPENSKILL: root of squares */
-    double gained;  /* what its players' values follow from */
-    double learned; /* what their deviations follow from */
+    int64_t sum;      /* of its players' values */
+    wide squares;     /* of its players' squared deviations */
+    double center;    /* GLICKO2: mean on Glicko-2's scale */
+    double deviation; /* GLICKO2: on that scale, root of the mean square; OPENSKILL: of the sum */
+    double gained;    /* what its players' values follow from */
+    double learned;   /* what their deviations follow from */
+    double power;     /* Plackett-Luce: in proportion to the best one's */
+    double rest;      /* the same of all from here to the last */
     uint32_t rank, size, first_player, team;
 };
 
 /* GLICKO2's paper has this constant, 400 / ln(10) as four decimals. */
 #define GLICKO_SCALE (173.7178 * (double)UNIT)
 
-static double squared(double x) {
+static double rating_squared(double x) {
     return x * x;
 }
 
 /* Periods since the last match. */
-static double periods_since(const struct rating_rule *rule, const struct rating_record *record,
-                            int64_t at_ms) {
+static double rating_periods_since(const struct rating_rule *rule,
+                                   const struct rating_record *record, int64_t at_ms) {
     int64_t period_ms = rule->of[RATING_PERIOD_MS];
     bool is_later = period_ms > 0 && record->last_ms > 0 && at_ms > record->last_ms;
     return is_later ? (double)(at_ms - record->last_ms) / (double)period_ms : 0;
 }
 
 /* The deviation after periods without a match, on Glicko-2's scale. */
-static double grown(const struct rating_rule *rule, const struct rating_record *record,
-                    double periods) {
+static double rating_grown(const struct rating_rule *rule, const struct rating_record *record,
+                           double periods) {
     double deviation = (double)record->deviation / GLICKO_SCALE;
     if (periods > 0) {
         double most = (double)rule->of[RATING_DEV_MAX] / GLICKO_SCALE;
-        deviation = real_sqrt(squared(deviation) +
-                              periods * squared((double)record->volatility / (double)NANO));
+        deviation = real_sqrt(rating_squared(deviation) +
+                              periods * rating_squared((double)record->volatility / (double)NANO));
         deviation = deviation < most ? deviation : most;
     }
     return deviation;
 }
 
-static bool comes_before(const struct side *a, const struct side *b) {
+static bool rating_comes_before(const struct side *a, const struct side *b) {
     if (a->rank != b->rank) {
         return a->rank < b->rank;
     }
@@ -341,22 +343,24 @@ static bool comes_before(const struct side *a, const struct side *b) {
 }
 
 /* The teams by rank; those that tie by their numbers, so that sums do not depend on the order in which they came. */
-static void put_in_order(struct side *sides, uint32_t count) {
+static void rating_put_in_order(struct side *sides, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         struct side moved = sides[i];
         uint32_t at = i;
-        for (; at > 0 && comes_before(&moved, &sides[at - 1]); at--) {
+        for (; at > 0 && rating_comes_before(&moved, &sides[at - 1]); at--) {
             sides[at] = sides[at - 1];
         }
         sides[at] = moved;
     }
 }
 
-static void count_sides(const struct rating_match *match, struct side *sides) {
+static void rating_count_sides(const struct rating_match *match, struct side *sides) {
     uint32_t player = 0;
     for (uint32_t i = 0; i < match->teams; i++) {
-        sides[i] = (struct side){
-            .rank = rank_of(match, i), .size = match->sizes[i], .first_player = player, .team = i};
+        sides[i] = (struct side){.rank = rating_rank_of(match, i),
+                                 .size = match->sizes[i],
+                                 .first_player = player,
+                                 .team = i};
         player += match->sizes[i];
     }
 }
@@ -366,7 +370,7 @@ struct odds {
     double win, lose;
 };
 
-static struct odds odds_of(double log_ratio, double log_max) {
+static struct odds rating_odds_of(double log_ratio, double log_max) {
     double size = log_ratio < 0 ? -log_ratio : log_ratio;
     double ratio = real_exp(size < log_max ? -size : -log_max);
     double likely = 1 / (1 + ratio);
@@ -376,7 +380,7 @@ static struct odds odds_of(double log_ratio, double log_max) {
 }
 
 /* The result, 1 or 0 or 1/2, less the chance to win. */
-static double surprise(struct odds odds, uint32_t rank, uint32_t other_rank) {
+static double rating_surprise(struct odds odds, uint32_t rank, uint32_t other_rank) {
     return rank < other_rank   ? odds.lose
            : rank > other_rank ? -odds.win
                                : (odds.lose - odds.win) / 2;
@@ -393,7 +397,7 @@ static const int16_t elo_table[] = {
 enum { ELO_STEPS = sizeof elo_table / sizeof elo_table[0], ELO_EVEN = 50, ELO_SURE = 100 };
 
 /* The chance of a side in hundredths, at this difference of its value and the other's. */
-static int elo_chance(int64_t difference) {
+static int rating_elo_chance(int64_t difference) {
     int64_t size = difference < 0 ? -difference : difference;
     int steps = 0;
     while (steps < ELO_STEPS && size > elo_table[steps]) {
@@ -403,29 +407,29 @@ static int elo_chance(int64_t difference) {
 }
 
 /* Of the means, rounded to a whole number. */
-static int64_t elo_difference(const struct side *side, const struct side *other) {
+static int64_t rating_elo_difference(const struct side *side, const struct side *other) {
     wide difference = (wide)side->sum * other->size - (wide)other->sum * side->size;
-    return (int64_t)divide(difference, (wide)side->size * other->size * UNIT);
+    return (int64_t)rating_divide(difference, (wide)side->size * other->size * UNIT);
 }
 
-static int64_t elo_counted(const struct rating_rule *rule, const struct side *side,
-                           int64_t difference) {
+static int64_t rating_elo_counted(const struct rating_rule *rule, const struct side *side,
+                                  int64_t difference) {
     int64_t most = rule->of[RATING_GAP_MAX] / UNIT;
     bool is_free = most == 0 || (wide)side->sum >= (wide)rule->of[RATING_GAP_FREE] * side->size;
-    return is_free ? difference : clamp(difference, -most, most);
+    return is_free ? difference : rating_clamp(difference, -most, most);
 }
 
-static void elo_sum(const struct rating_record *records, struct side *side) {
+static void rating_elo_sum(const struct rating_record *records, struct side *side) {
     for (uint32_t i = 0; i < side->size; i++) {
         side->sum += records[side->first_player + i].value;
     }
 }
 
-static void elo_match(const struct rating_rule *rule, const struct rating_match *match,
-                      struct side *sides, struct rating_record *records) {
-    struct first first = find_first(match);
+static void rating_elo_match(const struct rating_rule *rule, const struct rating_match *match,
+                             struct side *sides, struct rating_record *records) {
+    struct first first = rating_find_first(match);
     for (uint32_t i = 0; i < match->teams; i++) {
-        elo_sum(records, &sides[i]);
+        rating_elo_sum(records, &sides[i]);
     }
     for (uint32_t i = 0; i < match->teams; i++) {
         const struct side *side = &sides[i];
@@ -433,11 +437,11 @@ static void elo_match(const struct rating_rule *rule, const struct rating_match 
         for (uint32_t q = 0; q < match->teams; q++) {
             const struct side *other = &sides[q];
             if (q != i) {
-                int64_t difference = elo_difference(side, other);
+                int64_t difference = rating_elo_difference(side, other);
                 hundredths += side->rank < other->rank   ? ELO_SURE
                               : side->rank > other->rank ? 0
                                                          : ELO_EVEN;
-                hundredths -= elo_chance(elo_counted(rule, side, difference));
+                hundredths -= rating_elo_chance(rating_elo_counted(rule, side, difference));
             }
         }
         for (uint32_t j = 0; j < side->size; j++) {
@@ -446,8 +450,8 @@ static void elo_match(const struct rating_rule *rule, const struct rating_match 
                             ? rule->of[RATING_K_NEW]
                         : record->is_top ? rule->of[RATING_K_TOP]
                                          : rule->of[RATING_K];
-            wide change = divide((wide)k * hundredths * (UNIT / ELO_SURE), match->teams - 1);
-            finish(rule, match, first, side->rank, (int64_t)change, record);
+            wide change = rating_divide((wide)k * hundredths * (UNIT / ELO_SURE), match->teams - 1);
+            rating_finish(rule, match, first, side->rank, (int64_t)change, record);
         }
     }
 }
@@ -467,21 +471,21 @@ enum { VOLATILITY_STEPS_MAX = 60 };
  *
  * From 0 Newton's method goes towards the nearest root without passing it, as f falls and bends one way. Where a rule
  * is so wild that it does not, halving the interval makes an end. */
-static double glicko_volatility(double volatility, double tau, double delta, double spread) {
-    double surplus = squared(delta) - spread;
-    double tau_squared = squared(tau);
+static double rating_glicko_volatility(double volatility, double tau, double delta, double spread) {
+    double surplus = rating_squared(delta) - spread;
+    double tau_squared = rating_squared(tau);
     double least = -tau_squared / 2;
     double most = 0;
     if (surplus > 0) {
-        most = tau_squared * squared(surplus / delta) / (8 * spread);
+        most = tau_squared * rating_squared(surplus / delta) / (8 * spread);
         most = most < VOLATILITY_LOG_MAX ? most : VOLATILITY_LOG_MAX;
     }
     double log_ratio = 0;
-    double variance = squared(volatility);
+    double variance = rating_squared(volatility);
     for (int i = 0; i < VOLATILITY_STEPS_MAX; i++) {
         double power = i == 0 ? variance : variance * real_exp(log_ratio);
         double by_sum = 1 / (spread + power);
-        double part = power * squared(by_sum) / 2;
+        double part = power * rating_squared(by_sum) / 2;
         double f = part * (surplus - power) * tau_squared - log_ratio;
         double slope =
             part * by_sum * (surplus * (spread - power) - 2 * power * spread) * tau_squared - 1;
@@ -504,71 +508,72 @@ static double glicko_volatility(double volatility, double tau, double delta, dou
 }
 
 /* How much a deviation takes from a game's weight: the paper's g. */
-static double glicko_weight(double variance) {
+static double rating_glicko_weight(double variance) {
     return 1 / real_sqrt(1 + THREE_BY_PI_2 * variance);
 }
 
 /* before_periods: of the time since each player's last match, that much is not counted. */
-static void glicko_sum(const struct rating_rule *rule, const struct rating_match *match,
-                       const struct rating_record *records, double before_periods,
-                       struct side *side) {
+static void rating_glicko_sum(const struct rating_rule *rule, const struct rating_match *match,
+                              const struct rating_record *records, double before_periods,
+                              struct side *side) {
     double variance = 0;
     for (uint32_t i = 0; i < side->size; i++) {
         const struct rating_record *record = &records[side->first_player + i];
-        double periods = periods_since(rule, record, match->at_ms) - before_periods;
+        double periods = rating_periods_since(rule, record, match->at_ms) - before_periods;
         side->sum += record->value;
         /* Whole units: their sum has no order. */
-        int64_t deviation = real_round(grown(rule, record, periods) * GLICKO_SCALE);
+        int64_t deviation = real_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
         side->squares += (wide)deviation * deviation;
     }
-    variance = (double)side->squares / side->size / squared(GLICKO_SCALE);
+    variance = (double)side->squares / side->size / rating_squared(GLICKO_SCALE);
     side->center = (double)side->sum / side->size / GLICKO_SCALE;
     side->deviation = real_sqrt(variance);
 }
 
-static void glicko_player(const struct rating_rule *rule, const struct rating_match *match,
-                          struct first first, const struct side *side,
-                          struct rating_record *record) {
-    double periods = periods_since(rule, record, match->at_ms);
-    double deviation = grown(rule, record, periods - 1);
+static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
+                                 struct first first, const struct side *side,
+                                 struct rating_record *record) {
+    double periods = rating_periods_since(rule, record, match->at_ms);
+    double deviation = rating_grown(rule, record, periods - 1);
     double v = 1 / side->learned;
-    double variance = squared(deviation);
-    double volatility = glicko_volatility((double)record->volatility / (double)NANO,
-                                          (double)rule->of[RATING_TAU] / (double)NANO,
-                                          v * side->gained, variance + v);
+    double variance = rating_squared(deviation);
+    double volatility = rating_glicko_volatility((double)record->volatility / (double)NANO,
+                                                 (double)rule->of[RATING_TAU] / (double)NANO,
+                                                 v * side->gained, variance + v);
     double volatility_min = (double)rule->of[RATING_VOL_MIN] / (double)NANO;
     double volatility_max = (double)rule->of[RATING_VOL_MAX] / (double)NANO;
     volatility = volatility < volatility_min   ? volatility_min
                  : volatility > volatility_max ? volatility_max
                                                : volatility;
-    variance += (periods < 1 ? periods : 1) * squared(volatility);
+    variance += (periods < 1 ? periods : 1) * rating_squared(volatility);
     variance = 1 / (1 / variance + side->learned);
     double change = variance * side->gained * GLICKO_SCALE;
     record->deviation = real_round(real_sqrt(variance) * GLICKO_SCALE);
     record->volatility = (uint32_t)real_round(volatility * (double)NANO);
-    finish(rule, match, first, side->rank, real_round(change), record);
+    rating_finish(rule, match, first, side->rank, real_round(change), record);
 }
 
-static void glicko_match(const struct rating_rule *rule, const struct rating_match *match,
-                         struct side *sides, struct rating_record *records) {
-    struct first first = find_first(match);
+static void rating_glicko_match(const struct rating_rule *rule, const struct rating_match *match,
+                                struct side *sides, struct rating_record *records) {
+    struct first first = rating_find_first(match);
     for (uint32_t i = 0; i < match->teams; i++) {
-        glicko_sum(rule, match, records, 1, &sides[i]);
+        rating_glicko_sum(rule, match, records, 1, &sides[i]);
     }
-    put_in_order(sides, match->teams);
+    rating_put_in_order(sides, match->teams);
     for (uint32_t i = 0; i < match->teams; i++) {
         struct side *side = &sides[i];
         for (uint32_t q = 0; q < match->teams; q++) {
             const struct side *other = &sides[q];
             if (q != i) {
-                double weight = glicko_weight(squared(other->deviation));
-                struct odds odds = odds_of(weight * (side->center - other->center), GLICKO_LOG_MAX);
-                side->learned += squared(weight) * odds.win * odds.lose;
-                side->gained += weight * surprise(odds, side->rank, other->rank);
+                double weight = rating_glicko_weight(rating_squared(other->deviation));
+                struct odds odds =
+                    rating_odds_of(weight * (side->center - other->center), GLICKO_LOG_MAX);
+                side->learned += rating_squared(weight) * odds.win * odds.lose;
+                side->gained += weight * rating_surprise(odds, side->rank, other->rank);
             }
         }
         for (uint32_t j = 0; j < side->size; j++) {
-            glicko_player(rule, match, first, side, &records[side->first_player + j]);
+            rating_glicko_player(rule, match, first, side, &records[side->first_player + j]);
         }
     }
 }
@@ -577,23 +582,25 @@ static void glicko_match(const struct rating_rule *rule, const struct rating_mat
 
 #define SKILL_LOG_MAX 300.0
 
-static wide square(int64_t number) {
+static wide rating_square(int64_t number) {
     return (wide)number * number;
 }
 
 /* tau_squared: what each player's squared deviation has more. */
-static void skill_sum(const struct rating_record *records, wide tau_squared, struct side *side) {
+static void rating_skill_sum(const struct rating_record *records, wide tau_squared,
+                             struct side *side) {
     for (uint32_t i = 0; i < side->size; i++) {
         const struct rating_record *record = &records[side->first_player + i];
         side->sum += record->value;
-        side->squares += square(record->deviation) + tau_squared;
+        side->squares += rating_square(record->deviation) + tau_squared;
     }
     side->deviation = real_sqrt((double)side->squares);
 }
 
 /* The root of all teams' variances and of beta for each. */
-static double skill_unit(const struct rating_rule *rule, const struct side *sides, uint32_t teams) {
-    wide variance = teams * square(rule->of[RATING_BETA]);
+static double rating_skill_unit(const struct rating_rule *rule, const struct side *sides,
+                                uint32_t teams) {
+    wide variance = teams * rating_square(rule->of[RATING_BETA]);
     for (uint32_t i = 0; i < teams; i++) {
         variance += sides[i].squares;
     }
@@ -601,27 +608,25 @@ static double skill_unit(const struct rating_rule *rule, const struct side *side
 }
 
 /* e^(sum / unit) in proportion to the best one's. */
-static double skill_power(int64_t sum, int64_t best, double unit) {
+static double rating_skill_power(int64_t sum, int64_t best, double unit) {
     double log = (double)(sum - best) / unit;
     return real_exp(log > -SKILL_LOG_MAX ? log : -SKILL_LOG_MAX);
 }
 
 /* Weng and Lin's algorithm 4. S of a rank is the sum of powers of it and all that are worse: from the last to the
  * first. What a team gets is a sum over the ranks up to its own, of 1/S and 1/S^2: from the first to the last. */
-static void skill_plackett_luce(const struct rating_rule *rule, struct side *sides,
-                                uint32_t teams) {
-    double powers[RATING_TEAMS_MAX];
-    double rests[RATING_TEAMS_MAX]; /* S, where a rank begins */
-    double unit = skill_unit(rule, sides, teams);
+static void rating_skill_plackett_luce(const struct rating_rule *rule, struct side *sides,
+                                       uint32_t teams) {
+    double unit = rating_skill_unit(rule, sides, teams);
     int64_t best = sides[0].sum;
     for (uint32_t i = 1; i < teams; i++) {
         best = sides[i].sum > best ? sides[i].sum : best;
     }
     double rest = 0;
     for (uint32_t i = teams; i-- > 0;) {
-        powers[i] = skill_power(sides[i].sum, best, unit);
-        rest += powers[i];
-        rests[i] = rest;
+        sides[i].power = rating_skill_power(sides[i].sum, best, unit);
+        rest += sides[i].power;
+        sides[i].rest = rest;
     }
     double by_rest = 0;
     double by_rest_squared = 0;
@@ -631,42 +636,44 @@ static void skill_plackett_luce(const struct rating_rule *rule, struct side *sid
             end++;
         }
         double share = 1.0 / (end - i);
-        double reciprocal = 1 / rests[i];
+        double reciprocal = 1 / sides[i].rest;
         by_rest += reciprocal;
-        by_rest_squared += squared(reciprocal);
+        by_rest_squared += rating_squared(reciprocal);
         for (; i < end; i++) {
             double part = sides[i].deviation / unit;
-            sides[i].gained = (share - powers[i] * by_rest) * (double)sides[i].squares / unit;
+            sides[i].gained = (share - sides[i].power * by_rest) * (double)sides[i].squares / unit;
             sides[i].learned =
-                (powers[i] * by_rest - squared(powers[i]) * by_rest_squared) * squared(part) * part;
+                (sides[i].power * by_rest - rating_squared(sides[i].power) * by_rest_squared) *
+                rating_squared(part) * part;
         }
     }
 }
 
 /* The chances of two teams alone. */
-static struct odds skill_odds(const struct rating_rule *rule, const struct side *side,
-                              const struct side *other, double *unit) {
-    *unit = real_sqrt((double)(side->squares + other->squares + 2 * square(rule->of[RATING_BETA])));
-    return odds_of((double)(side->sum - other->sum) / *unit, SKILL_LOG_MAX);
+static struct odds rating_skill_odds(const struct rating_rule *rule, const struct side *side,
+                                     const struct side *other, double *unit) {
+    *unit = real_sqrt(
+        (double)(side->squares + other->squares + 2 * rating_square(rule->of[RATING_BETA])));
+    return rating_odds_of((double)(side->sum - other->sum) / *unit, SKILL_LOG_MAX);
 }
 
 /* Weng and Lin's algorithm 1. */
-static void skill_bradley_terry(const struct rating_rule *rule, struct side *sides,
-                                uint32_t teams) {
+static void rating_skill_bradley_terry(const struct rating_rule *rule, struct side *sides,
+                                       uint32_t teams) {
     for (uint32_t i = 0; i < teams; i++) {
         struct side *side = &sides[i];
         for (uint32_t q = i + 1; q < teams; q++) {
             struct side *other = &sides[q];
             double unit;
-            struct odds odds = skill_odds(rule, side, other, &unit);
-            double gained = surprise(odds, side->rank, other->rank);
+            struct odds odds = rating_skill_odds(rule, side, other, &unit);
+            double gained = rating_surprise(odds, side->rank, other->rank);
             double both = odds.win * odds.lose;
             double part = side->deviation / unit;
             side->gained += gained * (double)side->squares / unit;
-            side->learned += both * squared(part) * part;
+            side->learned += both * rating_squared(part) * part;
             part = other->deviation / unit;
             other->gained -= gained * (double)other->squares / unit;
-            other->learned += both * squared(part) * part;
+            other->learned += both * rating_squared(part) * part;
         }
     }
 }
@@ -677,7 +684,8 @@ struct weights {
     bool is_alone;
 };
 
-static struct weights find_weights(const struct rating_match *match, const struct side *side) {
+static struct weights rating_find_weights(const struct rating_match *match,
+                                          const struct side *side) {
     if (match->weights == NULL) {
         return (struct weights){.of = NULL};
     }
@@ -692,41 +700,41 @@ static struct weights find_weights(const struct rating_match *match, const struc
         .of = of, .least = least, .range = most - least, .is_alone = side->size == 1};
 }
 
-static double weight_at(const struct weights *weights, uint32_t i) {
+static double rating_weight_at(const struct weights *weights, uint32_t i) {
     return weights->of == NULL     ? 1
            : weights->is_alone     ? 2
            : weights->range == 0.0 ? 1
                                    : 1 + (weights->of[i] - weights->least) / weights->range;
 }
 
-static void skill_match(const struct rating_rule *rule, const struct rating_match *match,
-                        struct side *sides, struct rating_record *records) {
-    struct first first = find_first(match);
-    wide tau_squared = square(rule->of[RATING_TAU]);
+static void rating_skill_match(const struct rating_rule *rule, const struct rating_match *match,
+                               struct side *sides, struct rating_record *records) {
+    struct first first = rating_find_first(match);
+    wide tau_squared = rating_square(rule->of[RATING_TAU]);
     double kappa = (double)rule->of[RATING_KAPPA] / (double)NANO;
     for (uint32_t i = 0; i < match->teams; i++) {
-        skill_sum(records, tau_squared, &sides[i]);
+        rating_skill_sum(records, tau_squared, &sides[i]);
     }
-    put_in_order(sides, match->teams);
+    rating_put_in_order(sides, match->teams);
     if (rule->of[RATING_MODEL] == RATING_PLACKETT_LUCE) {
-        skill_plackett_luce(rule, sides, match->teams);
+        rating_skill_plackett_luce(rule, sides, match->teams);
     } else {
-        skill_bradley_terry(rule, sides, match->teams);
+        rating_skill_bradley_terry(rule, sides, match->teams);
     }
     for (uint32_t i = 0; i < match->teams; i++) {
         const struct side *side = &sides[i];
-        struct weights weights = find_weights(match, side);
+        struct weights weights = rating_find_weights(match, side);
         double by_squares = 1 / (double)side->squares;
         for (uint32_t j = 0; j < side->size; j++) {
             struct rating_record *record = &records[side->first_player + j];
-            double variance = (double)(square(record->deviation) + tau_squared);
-            double weight = weight_at(&weights, j);
+            double variance = (double)(rating_square(record->deviation) + tau_squared);
+            double weight = rating_weight_at(&weights, j);
             double share = variance * by_squares * (side->gained >= 0 ? weight : 1 / weight);
             double left = 1 - share * side->learned;
             int64_t deviation = real_round(real_sqrt(variance * (left > kappa ? left : kappa)));
             bool is_limited = rule->of[RATING_LIMIT_SIGMA] == 1 && deviation > record->deviation;
             record->deviation = is_limited ? record->deviation : deviation;
-            finish(rule, match, first, side->rank, real_round(share * side->gained), record);
+            rating_finish(rule, match, first, side->rank, real_round(share * side->gained), record);
         }
     }
 }
@@ -737,23 +745,23 @@ void rating_match(const struct rating_rule *rule, const struct rating_match *mat
                   struct rating_record *records) {
     struct side sides[RATING_TEAMS_MAX];
     CHECK(match->teams >= 2);
-    count_sides(match, sides);
+    rating_count_sides(match, sides);
     uint32_t players = sides[match->teams - 1].first_player + sides[match->teams - 1].size;
     for (uint32_t i = 0; i < players; i++) {
-        take_to_limits(rule, &records[i]);
+        rating_take_to_limits(rule, &records[i]);
     }
     if (rule->system == RATING_ELO) {
-        elo_match(rule, match, sides, records);
+        rating_elo_match(rule, match, sides, records);
     } else if (rule->system == RATING_GLICKO2) {
-        glicko_match(rule, match, sides, records);
+        rating_glicko_match(rule, match, sides, records);
     } else {
-        skill_match(rule, match, sides, records);
+        rating_skill_match(rule, match, sides, records);
     }
 }
 
 /* A side's mean chance against each other one, in proportion. */
-static void predict_by_pairs(const struct rating_rule *rule, const struct side *sides,
-                             uint32_t teams, double *chances) {
+static void rating_predict_by_pairs(const struct rating_rule *rule, const struct side *sides,
+                                    uint32_t teams, double *chances) {
     for (uint32_t i = 0; i < teams; i++) {
         for (uint32_t q = i + 1; q < teams; q++) {
             const struct side *side = &sides[i];
@@ -761,13 +769,14 @@ static void predict_by_pairs(const struct rating_rule *rule, const struct side *
             struct odds odds;
             double unit;
             if (rule->system == RATING_ELO) {
-                odds.win = elo_chance(elo_difference(side, other)) / (double)ELO_SURE;
+                odds.win = rating_elo_chance(rating_elo_difference(side, other)) / (double)ELO_SURE;
                 odds.lose = 1 - odds.win;
             } else if (rule->system == RATING_GLICKO2) {
-                unit = glicko_weight(squared(side->deviation) + squared(other->deviation));
-                odds = odds_of(unit * (side->center - other->center), GLICKO_LOG_MAX);
+                unit = rating_glicko_weight(rating_squared(side->deviation) +
+                                            rating_squared(other->deviation));
+                odds = rating_odds_of(unit * (side->center - other->center), GLICKO_LOG_MAX);
             } else {
-                odds = skill_odds(rule, side, other, &unit);
+                odds = rating_skill_odds(rule, side, other, &unit);
             }
             chances[i] += odds.win;
             chances[q] += odds.lose;
@@ -781,55 +790,55 @@ void rating_predict(const struct rating_rule *rule, const struct rating_match *m
     struct side sides[RATING_TEAMS_MAX];
     double exact[RATING_TEAMS_MAX] = {0};
     CHECK(match->teams >= 2);
-    count_sides(match, sides);
+    rating_count_sides(match, sides);
     for (uint32_t i = 0; i < match->teams; i++) {
         sides[i].rank = 0;
         if (rule->system == RATING_ELO) {
-            elo_sum(records, &sides[i]);
+            rating_elo_sum(records, &sides[i]);
         } else if (rule->system == RATING_GLICKO2) {
-            glicko_sum(rule, match, records, 0, &sides[i]);
+            rating_glicko_sum(rule, match, records, 0, &sides[i]);
         } else {
-            skill_sum(records, 0, &sides[i]);
+            rating_skill_sum(records, 0, &sides[i]);
         }
     }
-    put_in_order(sides, match->teams);
+    rating_put_in_order(sides, match->teams);
     if (rule->system == RATING_OPENSKILL && rule->of[RATING_MODEL] == RATING_PLACKETT_LUCE) {
-        double unit = skill_unit(rule, sides, match->teams);
+        double unit = rating_skill_unit(rule, sides, match->teams);
         int64_t best = sides[0].sum;
         double sum = 0;
         for (uint32_t i = 1; i < match->teams; i++) {
             best = sides[i].sum > best ? sides[i].sum : best;
         }
         for (uint32_t i = 0; i < match->teams; i++) {
-            exact[i] = skill_power(sides[i].sum, best, unit);
+            exact[i] = rating_skill_power(sides[i].sum, best, unit);
             sum += exact[i];
         }
         for (uint32_t i = 0; i < match->teams; i++) {
             exact[i] /= sum;
         }
     } else {
-        predict_by_pairs(rule, sides, match->teams, exact);
+        rating_predict_by_pairs(rule, sides, match->teams, exact);
     }
     double squares = 0;
     for (uint32_t i = 0; i < match->teams; i++) {
-        squares += squared(exact[i]);
+        squares += rating_squared(exact[i]);
         chances[sides[i].team] = (uint32_t)real_round(exact[i] * RATING_CHANCE_ONE);
     }
     double even = (1 - squares) * match->teams / (match->teams - 1);
-    *quality = (uint32_t)clamp(real_round(even * RATING_CHANCE_ONE), 0, RATING_CHANCE_ONE);
+    *quality = (uint32_t)rating_clamp(real_round(even * RATING_CHANCE_ONE), 0, RATING_CHANCE_ONE);
 }
 
 /* ---- reading ---- */
 
 int64_t rating_now(const struct rating_rule *rule, const struct rating_record *record,
                    int64_t at_ms) {
-    double periods = periods_since(rule, record, at_ms);
-    return periods > 0 ? real_round(grown(rule, record, periods) * GLICKO_SCALE)
+    double periods = rating_periods_since(rule, record, at_ms);
+    return periods > 0 ? real_round(rating_grown(rule, record, periods) * GLICKO_SCALE)
                        : record->deviation;
 }
 
-static int64_t ranks(const struct rating_rule *rule, int64_t value, int64_t deviation,
-                     unsigned decimals) {
+static int64_t rating_number(const struct rating_rule *rule, int64_t value, int64_t deviation,
+                             unsigned decimals) {
     enum { THOUSANDTHS = 1000 };
     unsigned own_decimals = rating_decimals(rule->system);
     wide number = rule->of[RATING_FACTOR] *
@@ -842,21 +851,21 @@ static int64_t ranks(const struct rating_rule *rule, int64_t value, int64_t devi
     for (unsigned i = own_decimals; i < decimals; i++) {
         number *= 10;
     }
-    number = divide(number, divisor);
+    number = rating_divide(number, divisor);
     return number > INT64_MAX ? INT64_MAX : number < -INT64_MAX ? -INT64_MAX : (int64_t)number;
 }
 
 int64_t rating_ranks(const struct rating_rule *rule, const struct rating_record *record,
                      unsigned decimals) {
     struct rating_record taken = *record;
-    take_to_limits(rule, &taken);
-    return ranks(rule, taken.value, taken.deviation, decimals);
+    rating_take_to_limits(rule, &taken);
+    return rating_number(rule, taken.value, taken.deviation, decimals);
 }
 
 int64_t rating_ranks_least(const struct rating_rule *rule, unsigned decimals) {
-    return ranks(rule, rule->of[RATING_MIN], rule->of[RATING_DEV_MAX], decimals);
+    return rating_number(rule, rule->of[RATING_MIN], rule->of[RATING_DEV_MAX], decimals);
 }
 
 int64_t rating_ranks_most(const struct rating_rule *rule, unsigned decimals) {
-    return ranks(rule, rule->of[RATING_MAX], rule->of[RATING_DEV_MIN], decimals);
+    return rating_number(rule, rule->of[RATING_MAX], rule->of[RATING_DEV_MIN], decimals);
 }

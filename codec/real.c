@@ -18,7 +18,8 @@ _Static_assert(DBL_MANT_DIG == 53, "a double is IEEE 754's binary64");
 #define REAL_LN2_HIGH 0x1.62e42fefa38p-1
 #define REAL_LN2_LOW  0x1.ef35793c7673p-45
 /* Adding this leaves no bits behind the point. */
-#define REAL_WHOLE 0x1.8p52
+#define REAL_WHOLE       0x1.8p52
+#define REAL_ROUND_LIMIT 4611686018427387904.0 /* 2^62 */
 
 enum { EXPONENT_BIAS = 1023, EXPONENT_SHIFT = 52 };
 
@@ -42,7 +43,8 @@ double real_exp(double x) {
 }
 
 int64_t real_round(double x) {
-    CHECK(x > -0x1p62 && x < 0x1p62);
+    CHECK(x > -REAL_ROUND_LIMIT);
+    CHECK(x < REAL_ROUND_LIMIT);
     int64_t whole = (int64_t)x;
     double rest = x - (double)whole;
     return whole + (rest >= 0.5) - (rest <= -0.5);
