@@ -1173,6 +1173,23 @@ static uint32_t board_count_limited(const struct board *board, uint64_t key, boo
     return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
 }
 
+void board_count_many(const struct board *board, const uint64_t *keys, uint32_t count,
+                      bool or_equal, uint32_t *counts) {
+    struct skiplist_place places[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (!board->is_large || board_count(board) == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            counts[i] = board_count_limited(board, keys[i], or_equal);
+        }
+        return;
+    }
+    const struct skiplist *list = &board->large->list;
+    skiplist_places_above(list, keys, count, or_equal, places);
+    for (uint32_t i = 0; i < count; i++) {
+        counts[i] = skiplist_rank(list, places[i]);
+    }
+}
+
 uint32_t board_count_above(const struct board *board, uint64_t key) {
     return board_count_limited(board, key, false);
 }
