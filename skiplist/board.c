@@ -1183,10 +1183,22 @@ void board_count_many(const struct board *board, const uint64_t *keys, uint32_t 
         }
         return;
     }
+    /* Many lie beyond every key. */
     const struct skiplist *list = &board->large->list;
-    skiplist_places_above(list, keys, count, or_equal, places);
+    const struct block *last = skiplist_leaf(list, list->last);
+    uint64_t best = block_keys(skiplist_leaf(list, list->first))[0];
+    uint64_t worst = block_keys(last)[last->count - 1];
+    uint64_t inner[BOARD_AT_MAX] = {0};
+    uint32_t which[BOARD_AT_MAX], inner_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        counts[i] = skiplist_rank(list, places[i]);
+        counts[i] = keys[i] > best ? 0 : list->count;
+        inner[inner_count] = keys[i];
+        which[inner_count] = i;
+        inner_count += keys[i] <= best && keys[i] >= worst;
+    }
+    skiplist_places_above(list, inner, inner_count, or_equal, places);
+    for (uint32_t i = 0; i < inner_count; i++) {
+        counts[which[i]] = skiplist_rank(list, places[i]);
     }
 }
 

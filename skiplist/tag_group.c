@@ -584,8 +584,7 @@ static const struct filter_mark *tag_group_find_mark(const struct filter_marks *
 }
 
 static uint32_t tag_group_count_marked(const struct skiplist *list, const struct tag_filter *filter,
-                                       uint32_t ranks) {
-    const struct filter_mark *mark = tag_group_find_mark(&filter->marks, ranks - 1, false);
+                                       const struct filter_mark *mark, uint32_t ranks) {
     const struct sheet *sheet = sheet_of(list, nodes_index(list, mark->id));
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
     if (!is_last && ranks - mark->rank > mark[1].rank - ranks) { /* it is nearer to the end */
@@ -626,7 +625,8 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
     const struct skiplist *list = &board->large->list;
     uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (tag_group_has_marks(list, filter)) {
-        return tag_group_count_marked(list, filter, ranks);
+        return tag_group_count_marked(list, filter,
+                                      tag_group_find_mark(&filter->marks, ranks - 1, false), ranks);
     }
     if (ranks == list->count) {
         return tag_group_count_all(list, filter, &work_left);
@@ -638,26 +638,36 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
 
 void tag_group_count_many(const struct board *board, struct tag_filter *filter, uint32_t count,
                           uint32_t *counts) {
+    const struct filter_mark *marks[BOARD_AT_MAX];
     CHECK(count <= BOARD_AT_MAX);
-    if (!filter->is_nobody && board_tags(board) != NULL &&
-        tag_group_has_marks(&board->large->list, filter)) {
-        const struct skiplist *list = &board->large->list;
-        const struct filter_mark *marks[BOARD_AT_MAX];
+    if (filter->is_nobody || board_tags(board) == NULL ||
+        !tag_group_has_marks(&board->large->list, filter)) {
         for (uint32_t i = 0; i < count; i++) {
-            marks[i] =
-                tag_group_find_mark(&filter->marks, counts[i] > 0 ? counts[i] - 1 : 0, false);
-            prefetch_line(&nodes_index(list, marks[i]->id)->sheet);
+            counts[i] = tag_group_count(board, filter, counts[i]);
         }
-        for (uint32_t i = 0; i < count; i++) {
-            const struct sheet *sheet = nodes_index(list, marks[i]->id)->sheet;
-            if (sheet != NULL) {
-                sheet_prefetch(sheet, 0);
-                sheet_prefetch_code(sheet, counts[i] - marks[i]->rank);
-            }
+        return;
+    }
+    const struct skiplist *list = &board->large->list;
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(counts[i] <= list->count);
+        marks[i] = NULL;
+        if (counts[i] > 0) {
+            marks[i] = tag_group_find_mark(&filter->marks, counts[i] - 1, false);
+            prefetch_line(&nodes_index(list, marks[i]->id)->sheet);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        counts[i] = tag_group_count(board, filter, counts[i]);
+        const struct sheet *sheet =
+            marks[i] != NULL ? nodes_index(list, marks[i]->id)->sheet : NULL;
+        if (sheet != NULL) {
+            sheet_prefetch(sheet, 0);
+            sheet_prefetch_code(sheet, counts[i] - marks[i]->rank);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (marks[i] != NULL) {
+            counts[i] = tag_group_count_marked(list, filter, marks[i], counts[i]);
+        }
     }
 }
 
