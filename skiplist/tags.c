@@ -122,7 +122,7 @@ static void tags_free_sheets(struct skiplist *list, uint32_t *work_left) {
 /* Count what is not known, level by level: of a higher one it is the sum of what is below. */
 static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
     struct tags *tags = list->tags;
-    for (; tags->gap_id < list->node_end; tags->gap_id++) {
+    while (tags->gap_id < list->node_end) {
         const struct skiplist_node *node = skiplist_node(list, tags->gap_id);
         bool is_alive = node->block != NULL && node->level == tags->gap_level &&
                         skiplist_is_alive(list, tags->gap_id);
@@ -130,19 +130,7 @@ static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
             return;
         }
         *work_left -= 1;
-        if (!is_alive) {
-            continue;
-        }
-        /* One block is one step, however much it is. */
-        uint32_t work = UINT32_MAX;
-        struct tag_counts *counts = tag_counts_of(list, tags->gap_id, &work);
-        const struct index_block *index = node->block;
-        bool is_known = counts != NULL;
-        for (uint32_t i = 0; is_known && i < index->count; i++) {
-            is_known = tag_counts_know_child(list, tags->gap_id, counts, i, &work);
-        }
-        work = UINT32_MAX - work;
-        *work_left -= work < *work_left ? work : *work_left;
+        tags->gap_id += !is_alive || tag_counts_fill(list, tags->gap_id, work_left);
     }
     tags->has_gaps =
         list->root != SKIPLIST_NONE && tags->gap_level < skiplist_node(list, list->root)->level;
