@@ -240,7 +240,7 @@ failover: ## 200 failovers under load of every kind, judged by recorded historie
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/module/run test_reshard.TakeOver
 
-hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, unpacked into build/hosts
+hosts: ## Redis, Redict, Valkey, redis-py and Predis in the versions that Debian has, unpacked into build/hosts
 	@.ci/fetch-hosts $(B)/hosts
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)

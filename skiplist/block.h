@@ -106,7 +106,11 @@ static inline uint32_t block_heap_size(uint8_t code) {
 }
 
 /* Heap offset of the member at index; index may be count. */
-uint32_t block_offset(const struct block *block, uint32_t index);
+uint32_t block_offset_of_mixed(const struct block *block, uint32_t index); /* the slow path */
+static inline uint32_t block_offset(const struct block *block, uint32_t index) {
+    return block->only_code != 0 ? index * block_heap_size(block->only_code)
+                                 : block_offset_of_mixed(block, index);
+}
 
 /* The long member stored in these heap bytes. */
 struct name block_long_member(const char *heap_bytes);

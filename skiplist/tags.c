@@ -394,19 +394,42 @@ void tags_of(const struct board *board, const struct board_member *member,
     tags_read_at(board, place, values);
 }
 
-void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
-                  struct tag_values *values) {
+/* places: as skiplist_begin_place has them; nothing if nobody has tags. */
+static void tags_read_many(const struct board *board, const struct skiplist_place *places,
+                           uint32_t count, struct tag_values *values) {
     const struct tags *tags = board_tags(board);
     uint32_t codes[SKIPLIST_AT_MAX];
     if (tags != NULL) {
-        sheet_codes_at(&board->large->list, ranks, count, codes);
+        sheet_codes_at(&board->large->list, places, count, codes);
     }
     for (uint32_t i = 0; i < count; i++) {
-        values[i] = (struct tag_values){.mask = 0};
         if (tags != NULL) {
             tags_read(tags, codes[i], UINT32_MAX, &values[i]);
+        } else {
+            values[i] = (struct tag_values){.mask = 0};
         }
     }
+}
+
+void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                  struct tag_values *values) {
+    struct skiplist_place places[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count && board_tags(board) != NULL; i++) {
+        CHECK(ranks[i] < board_count(board));
+        skiplist_begin_place(&board->large->list, ranks[i], &places[i]);
+    }
+    tags_read_many(board, places, count, values);
+}
+
+void tags_below_many(const struct board *board, const struct board_below *below, uint32_t count,
+                     struct tag_values *values) {
+    struct skiplist_place places[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        places[i] = (struct skiplist_place){.leaf = below[i].block, .index = below[i].index};
+    }
+    tags_read_many(board, places, count, values);
 }
 
 void tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {
