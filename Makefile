@@ -47,7 +47,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
 # codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
 EXACT := -ffp-contract=off -fno-math-errno
-%/codec/real.o %/codec/rating.o %/codec/test_real.o: FLAGS += $(EXACT)
+%/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition
