@@ -262,6 +262,8 @@ void web_query_word(struct web_query *query, struct bytes word);
 struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes);
 /* The number of a command ("LB.LEAGUE|ADD"), which exists. */
 uint32_t web_query_command_number(struct bytes full_name);
+/* The same of what words begin with that stay where they are; found once. On the HTTP thread. */
+uint32_t web_query_first_number(struct web *web, const char *words);
 /* The reply to the nth command of the round. */
 struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
