@@ -207,16 +207,21 @@ static bool http_server_count_client(struct http_exchange *exchange) {
 }
 
 bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
-    const struct http_peer *peer = exchange->peer;
-    snprintf(text, HTTP_ADDRESS_MAX, "?");
+    struct http_peer *peer = exchange->peer;
     if (peer == NULL) {
+        snprintf(text, HTTP_ADDRESS_MAX, "?");
         return false;
     }
-    struct subnet client = {.bits = 8 * SUBNET_ADDRESS_SIZE};
-    char shown[SUBNET_TEXT_MAX];
-    memcpy(client.address, peer->client, sizeof client.address);
-    subnet_print(&client, shown);
-    snprintf(text, HTTP_ADDRESS_MAX, "%s", shown);
+    if (peer->shown[0] == '\0' ||
+        memcmp(peer->shown_client, peer->client, sizeof peer->client) != 0) {
+        struct subnet client = {.bits = 8 * SUBNET_ADDRESS_SIZE};
+        char shown[SUBNET_TEXT_MAX];
+        memcpy(client.address, peer->client, sizeof client.address);
+        subnet_print(&client, shown);
+        snprintf(peer->shown, sizeof peer->shown, "%s", shown);
+        memcpy(peer->shown_client, peer->client, sizeof peer->client);
+    }
+    memcpy(text, peer->shown, sizeof peer->shown);
     return subnet_is_loopback(peer->address);
 }
 
@@ -1048,6 +1053,7 @@ static void http_server_on_timer(uv_timer_t *timer) {
     if (handler->step != NULL) {
         handler->step(handler->context, now_ms);
     }
+    asks_send(&server->asks); /* timers may run behind the check */
     http_server_set_timer(server);
 }
 
