@@ -38,9 +38,11 @@ struct http_peer {
     struct http_exchange *exchange;       /* of the request that it is at; NULL: none */
     uint8_t address[SUBNET_ADDRESS_SIZE]; /* of the connection */
     uint8_t client[SUBNET_ADDRESS_SIZE];  /* who asks: the same, or whom a proxy names */
-    bool is_proxy;                        /* it is one of options.proxies */
-    bool is_counted;                      /* among the connections of the client's address */
-    bool is_excess;                       /* the address had enough of them when it came */
+    uint8_t shown_client[SUBNET_ADDRESS_SIZE];
+    char shown[HTTP_ADDRESS_MAX]; /* that one as text; empty: not yet */
+    bool is_proxy;                /* it is one of options.proxies */
+    bool is_counted;              /* among the connections of the client's address */
+    bool is_excess;               /* the address had enough of them when it came */
     bool is_cut;
     int64_t since_ms, limit_ms; /* limit_ms 0: none */
 };
@@ -1101,6 +1103,7 @@ static void http_server_on_check(uv_check_t *check) {
     } else {
         uv_idle_stop(&server->idle);
     }
+    asks_send(&server->asks);
     http_server_set_timer(server);
 }
 
