@@ -45,6 +45,9 @@ TEST_PART ?= 1
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
+# codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
+EXACT := -ffp-contract=off -fno-math-errno
+%/codec/real.o %/codec/rating.o %/codec/test_real.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition
@@ -169,7 +172,7 @@ SIMULATION_ARGS ?=
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check format-sample docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container tarball tarball-arm64 tarball-of-arm64 deploy-check arm64 arm64-all arm64-regress \
-        model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
+        model rating-hash tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
         monitoring-check hosts versions-check python-types-check node-types-check clients clients-check
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -379,6 +382,7 @@ check: ## everything CI asks of the code, beside make test
 	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
 	@$(MAKE) --no-print-directory no-sse B=$(B)/no-sse
 	@$(MAKE) --no-print-directory arm64 B=$(B)/arm64
+	@$(MAKE) --no-print-directory rating-hash
 	@$(MAKE) --no-print-directory monitoring-check
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory fuzz
@@ -467,6 +471,21 @@ arm64-regress: ## instructions per operation on arm64, counted under qemu
 
 arm64-all: ## make arm64 for all unit tests (minutes)
 	@$(MAKE) --no-print-directory arm64 ARM64_UNITS='$(filter-out $(ARM64_SKIPPED),$(UNITS))'
+
+# One program by every compiler and optimization, with all instructions of this machine, and for arm64: one hash.
+RATING_HASH := $(B)/rating-hash
+rating-hash: ## 10^6 rated matches have the same bits by gcc and clang, -O0 to -O3, and on arm64
+	@.ci/install-packages check
+	@.ci/install-packages arm64
+	@mkdir -p $(B)
+	@set -e; for build in gcc/-O0 gcc/-O1 gcc/-O2 gcc/-O3 gcc/-O3/-march=native clang/-O0 clang/-O1 clang/-O2 clang/-O3 \
+	    clang/-O3/-march=native aarch64-linux-gnu-gcc/-O0/-static aarch64-linux-gnu-gcc/-O2/-static aarch64-linux-gnu-gcc/-O3/-static; do \
+	    flags=$$(echo "$${build#*/}" | tr / ' '); \
+	    $${build%%/*} $(FLAGS) $(EXACT) $$flags tests/codec/rating_hash.c codec/rating.c codec/real.c codec/check.c -o $(RATING_HASH); \
+	    case $$build in aarch64*) run=qemu-aarch64 ;; *) run= ;; esac; \
+	    if $$run $(RATING_HASH) > $(RATING_HASH).out; then echo "  $$build: $$(head -1 $(RATING_HASH).out)"; \
+	    else echo "$$build: $$(head -1 $(RATING_HASH).out), which is not the hash of the others" >&2; exit 1; fi; \
+	done
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so

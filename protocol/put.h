@@ -96,6 +96,16 @@ static inline char *put_header(char *out, char mark, uint64_t value) {
     return put_line_end(put_digits(out + 1, value));
 }
 
+/* Nil. mark: what a RESP2 client takes it for, a bulk or an array. */
+static inline char *put_nothing(char *out, char mark, unsigned version) {
+    memcpy(out, "_-1\r\n\0\0", 8);
+    if (version == 3) {
+        return put_line_end(out + 1);
+    }
+    *out = mark;
+    return out + 5;
+}
+
 /* Any bulk. Needs PUT_HEADER_ROOM, its bytes and the line end. */
 static inline char *put_bulk(char *out, struct bytes text) {
     if (text.size <= PUT_SHORT_MAX) {

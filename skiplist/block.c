@@ -185,10 +185,7 @@ static void block_note_code(struct block *block, uint8_t code) {
     block->only_code = block->count == 0 || block->only_code == code ? code : 0;
 }
 
-uint32_t block_offset(const struct block *block, uint32_t index) {
-    if (block->only_code != 0) {
-        return index * block_heap_size(block->only_code);
-    }
+uint32_t block_offset_of_mixed(const struct block *block, uint32_t index) {
     uint32_t long_count = block_count_long(block, 0, index);
     return block_sum_sizes(block, index) - long_count * (LONG_SUM - BLOCK_LONG_SIZE);
 }

@@ -26,6 +26,8 @@ enum {
     BLOCK_ENTRIES_MAX = 4,
     BLOCK_CAPACITY_MIN = 4,
     BLOCK_HEAP_MAX = 3 * NAME_TEXT_MAX,
+    BLOCK_LOADED_MIN = 2,
+    BLOCK_LOADED_MAX = 3,
     BLOCK_GROW_ENTRIES = 1,
     BLOCK_SPARE_MAX = 3,
     BLOCK_ALONE_ENTRIES_MAX = 10,
@@ -34,6 +36,10 @@ enum {
     BLOCK_ENTRIES_MAX = 48, /* at most 63: a set of entries is a uint64_t bitmap */
     BLOCK_CAPACITY_MIN = 8, /* entries the smallest block has room for */
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * NAME_TEXT_MAX: either half of a split has room */
+    /* Entries of a block that is loaded. Full ones would split at the first entry that comes, all of them, and hold less
+     * than what random growth leaves then; equally filled ones would split in waves (board_append). */
+    BLOCK_LOADED_MIN = 28,
+    BLOCK_LOADED_MAX = 45,
     BLOCK_GROW_ENTRIES = 2, /* entries of room added when a block grows */
     BLOCK_SPARE_MAX = 3,    /* a block with more free entries than this shrinks */
     /* Of a block that is all there is (a small board). An index costs a board of 100 as much as
@@ -100,7 +106,11 @@ static inline uint32_t block_heap_size(uint8_t code) {
 }
 
 /* Heap offset of the member at index; index may be count. */
-uint32_t block_offset(const struct block *block, uint32_t index);
+uint32_t block_offset_of_mixed(const struct block *block, uint32_t index); /* the slow path */
+static inline uint32_t block_offset(const struct block *block, uint32_t index) {
+    return block->only_code != 0 ? index * block_heap_size(block->only_code)
+                                 : block_offset_of_mixed(block, index);
+}
 
 /* The long member stored in these heap bytes. */
 struct name block_long_member(const char *heap_bytes);

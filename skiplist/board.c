@@ -892,21 +892,38 @@ struct leaf_fill {
     struct block_entry entries[BLOCK_ENTRIES_MAX];
     uint32_t count;
     uint32_t heap;
+    uint32_t count_max, heap_max;
     struct packed_name forms[BLOCK_ENTRIES_MAX];
     char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
 };
+
+/* As full as random growth would leave it: of leaves one after another, each number between the limits is as frequent as
+ * the others. entry_count: so many are left, of which no few are to be a leaf of their own. */
+static void board_append_begin_leaf(struct leaf_fill *fill, uint32_t leaf, uint32_t entry_count) {
+    enum { CHOICES = BLOCK_LOADED_MAX - BLOCK_LOADED_MIN + 1, STRIDE = 11 };
+    uint32_t count = BLOCK_LOADED_MIN + (leaf % CHOICES) * STRIDE % CHOICES;
+    if (entry_count <= BLOCK_LOADED_MAX) {
+        count = BLOCK_LOADED_MAX;
+    } else if (entry_count < count + BLOCK_LOADED_MIN) {
+        count = (entry_count + 1) / 2;
+    }
+    fill->count = 0;
+    fill->heap = 0;
+    fill->count_max = count;
+    fill->heap_max = BLOCK_HEAP_MAX * count / BLOCK_ENTRIES_MAX;
+}
 
 /* Add one more entry. is_full: there is no room for it. false: no memory. */
 static bool board_append_put_entry(struct leaf_fill *fill, const struct board *board,
                                    const struct board_entry *from, bool *is_full) {
     uint32_t index = fill->count;
-    *is_full = index == BLOCK_ENTRIES_MAX;
+    *is_full = index == fill->count_max;
     if (*is_full) {
         return true;
     }
     name_pack(from->member, &fill->forms[index]);
     struct name member = name_from(from->member, &fill->forms[index]);
-    *is_full = fill->heap + block_heap_size(member.code) > BLOCK_HEAP_MAX;
+    *is_full = fill->heap + block_heap_size(member.code) > fill->heap_max;
     if (*is_full) {
         return true;
     }
@@ -996,8 +1013,7 @@ static enum board_status board_append_leaves(struct board *board, const struct b
         struct leaf_fill fill;
         bool has_memory = true;
         bool is_full = false;
-        fill.count = 0;
-        fill.heap = 0;
+        board_append_begin_leaf(&fill, board->is_large ? board->large->list.node_end : 0, count);
         while (count > 0 && has_memory && !is_full) {
             has_memory = board_append_put_entry(&fill, board, entries, &is_full);
             entries += !is_full;

@@ -100,6 +100,11 @@ struct board_member {
     uint32_t target; /* the leaf where its new key probably belongs, or an impossible id */
     uint32_t place;  /* where in that leaf, or an impossible index */
 };
+/* Where an entry of a large board is among those below a lowest index block: that block's id and its place in
+ * them; without index blocks, in the only leaf. */
+struct board_below {
+    uint32_t block, index;
+};
 /* ahead: the staged look-up of this name on this board (skiplist/lookup.h), which may be stale; or
  * NULL. */
 struct lookup;

@@ -168,13 +168,13 @@ static void lookup_fetch_place(struct lookup *lookup) {
 
 /* ---- stages ---- */
 
-void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
-                  bool is_change) {
+static inline void lookup_begin_hashed(struct lookup *lookup, const struct board *board,
+                                       struct bytes member, uint64_t hash, bool is_change) {
     *lookup = (struct lookup){
         .board = board,
         .member = member,
         .hash_seed = board->hash_seed,
-        .hash = board_hash(board, member),
+        .hash = hash,
         .leaf = SKIPLIST_NONE,
         .index = SKIPLIST_NONE,
         .target = SKIPLIST_NONE,
@@ -186,6 +186,30 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
     } else if (board->leaf != NULL) {
         prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
     }
+}
+
+void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
+                  bool is_change) {
+    lookup_begin_hashed(lookup, board, member, board_hash(board, member), is_change);
+}
+
+void lookup_begin_like(struct lookup *lookup, const struct board *board, const struct lookup *other,
+                       bool is_change) {
+    uint64_t hash =
+        other->hash_seed == board->hash_seed ? other->hash : board_hash(board, other->member);
+    lookup_begin_hashed(lookup, board, other->member, hash, is_change);
+}
+
+struct lookup lookup_after_put(const struct lookup *lookup) {
+    struct lookup after = *lookup;
+    if (lookup->target != SKIPLIST_NONE) {
+        after.leaf = lookup->target;
+        after.index = lookup->place;
+        if (lookup->leaf == lookup->target && lookup->place > lookup->index) {
+            after.index--; /* what was behind it has moved up */
+        }
+    }
+    return after;
 }
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {
@@ -396,36 +420,204 @@ void lookup_members_to_put(const struct board *board, const struct bytes *names,
     lookup_look_up(board, names, step, count, keys, true, lookups);
 }
 
+/* ---- members that are only read ---- */
+
+/* Where every member is found by the map. Elsewhere nothing is fetched ahead: a small board is one block, and of
+ * one with remains some entries of the map are. */
+static inline bool lookup_reads_map(const struct board *board) {
+    return board->is_large && !board_has_detached(board);
+}
+
+static void lookup_reading_begin(const struct board *board, const struct bytes *names,
+                                 unsigned count, struct lookup_reading *readings) {
+    bool reads_map = lookup_reads_map(board);
+    for (unsigned i = 0; i < count && reads_map; i++) {
+        readings[i].hash = board_hash(board, names[i]);
+        map_prefetch(&board->large->map, readings[i].hash);
+    }
+}
+
+static void lookup_reading_find_node(const struct large_board *large, unsigned count,
+                                     struct lookup_reading *readings) {
+    struct map_find find;
+    for (unsigned i = 0; i < count; i++) {
+        struct lookup_reading *reading = &readings[i];
+        map_find(&large->map, reading->hash, &find);
+        reading->node = NULL;
+        if (map_find_next(&find, &reading->leaf)) {
+            reading->node = skiplist_node(&large->list, reading->leaf);
+            prefetch_line(reading->node);
+        }
+    }
+}
+
+static void lookup_reading_fetch_leaf(const struct large_board *large, unsigned count,
+                                      struct lookup_reading *readings) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct skiplist_node *node = readings[i].node;
+        if (node != NULL) {
+            /* Header and marks of a full leaf; its count has not been loaded yet. */
+            prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+            readings[i].parent = NULL;
+            if (node->parent != SKIPLIST_NONE) {
+                readings[i].parent = skiplist_node(&large->list, node->parent);
+                prefetch_lines(index_narrow_spans(readings[i].parent->block), INDEX_FANOUT);
+            }
+        }
+    }
+}
+
+static void lookup_reading_find_entry(unsigned count, struct lookup_reading *readings) {
+    for (unsigned i = 0; i < count; i++) {
+        struct lookup_reading *reading = &readings[i];
+        if (reading->node == NULL) {
+            continue;
+        }
+        const struct block *block = reading->node->block;
+        if (block_find_tag(block, board_hash_tag(reading->hash), &reading->index)) {
+            const char *member = block_heap(block) + lookup_offset_near(block, reading->index);
+            prefetch_line(block_keys(block) + reading->index);
+            prefetch_line(member);
+            prefetch_line(member + 24); /* most names end there; counting would take longer */
+        } else {
+            reading->index = SKIPLIST_NONE;
+        }
+    }
+}
+
+static void lookup_reading_run(const struct board *board, unsigned count, enum lookup_stage stage,
+                               struct lookup_reading *readings) {
+    if (!lookup_reads_map(board)) {
+        return;
+    }
+    if (stage == LOOKUP_NODE) {
+        lookup_reading_find_node(board->large, count, readings);
+    } else if (stage == LOOKUP_LEAF) {
+        lookup_reading_fetch_leaf(board->large, count, readings);
+    } else {
+        lookup_reading_find_entry(count, readings);
+    }
+}
+
+/* The rank of an entry of a large board, and its place among those below the same lowest index block. */
+static inline void lookup_read_rank(const struct large_board *large,
+                                    const struct skiplist_node *node,
+                                    const struct skiplist_node *parent,
+                                    struct lookup_found *found) {
+    if (parent == NULL) {
+        found->below = (struct board_below){.block = found->leaf, .index = found->index};
+        found->rank = found->index;
+        return;
+    }
+    found->below.block = node->parent;
+    found->below.index = found->index + index_narrow_sum(parent->block, node->position);
+    found->rank = found->below.index + skiplist_rank_of_index(&large->list, parent);
+}
+
+void lookup_read_one(const struct board *board, struct bytes name, const struct lookup *ahead,
+                     struct lookup_found *found) {
+    struct board_member member;
+    board_look_up(board, name, ahead, &member);
+    if (!member.is_there) {
+        found->rank = LOOKUP_NOWHERE;
+        return;
+    }
+    found->key = member.key;
+    found->leaf = member.leaf;
+    found->index = member.index;
+    found->rank = member.index;
+    if (board->is_large) {
+        const struct skiplist *list = &board->large->list;
+        const struct skiplist_node *node = skiplist_node(list, member.leaf);
+        lookup_read_rank(board->large, node,
+                         node->parent != SKIPLIST_NONE ? skiplist_node(list, node->parent) : NULL,
+                         found);
+    }
+}
+
+/* Ranks are read here: of what they need, the levels above the lowest index blocks are in the cache. */
+static void lookup_reading_end(const struct board *board, const struct bytes *names, unsigned count,
+                               const struct lookup_reading *readings, struct lookup_found *found) {
+    bool reads_map = lookup_reads_map(board);
+    for (unsigned i = 0; i < count; i++) {
+        const struct lookup_reading *reading = &readings[i];
+        uint32_t offset;
+        if (!reads_map) {
+            lookup_read_one(board, names[i], NULL, &found[i]);
+            continue;
+        }
+        if (reading->node == NULL) {
+            found[i].rank = LOOKUP_NOWHERE;
+            continue;
+        }
+        const struct block *block = reading->node->block;
+        uint8_t tag = board_hash_tag(reading->hash);
+        found[i].leaf = reading->leaf;
+        found[i].index = reading->index;
+        if (block_has(block, reading->index, tag, names[i], &offset) ||
+            block_find(block, tag, names[i], &found[i].index, &offset)) {
+            found[i].key = block_keys(block)[found[i].index];
+            lookup_read_rank(board->large, reading->node, reading->parent, &found[i]);
+        } else { /* another entry of the map may be its own */
+            lookup_read_one(board, names[i], NULL, &found[i]);
+        }
+    }
+}
+
+static void lookup_read_stages(const struct board *board, const struct bytes *names, unsigned count,
+                               struct lookup_reading *readings) {
+    lookup_reading_begin(board, names, count, readings);
+    lookup_reading_run(board, count, LOOKUP_NODE, readings);
+    lookup_reading_run(board, count, LOOKUP_LEAF, readings);
+    lookup_reading_run(board, count, LOOKUP_ENTRY, readings);
+}
+
+void lookup_read(const struct board *board, const struct bytes *names, unsigned count,
+                 struct lookup_found *found) {
+    struct lookup_reading readings[LOOKUP_GROUP];
+    CHECK(count <= LOOKUP_GROUP);
+    lookup_read_stages(board, names, count, readings);
+    lookup_reading_end(board, names, count, readings, found);
+}
+
 void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
                          const struct bytes *names, uint32_t count) {
     stream->board = board;
     stream->names = names;
     stream->count = count;
     stream->next = 0;
-    stream->is_staged = lookup_is_worth_it(board, count);
-    lookup_members(board, names, 1, lookup_group_size(count, 0), stream->groups[0]);
+    lookup_read_stages(board, names, lookup_group_size(count, 0), stream->groups[0]);
 }
 
-void lookup_stream_advance(struct lookup_stream *stream, uint32_t at) {
-    enum { QUARTER = LOOKUP_GROUP / 4 };
+const struct lookup_found *lookup_stream_next(struct lookup_stream *stream) {
+    uint32_t at = stream->next;
     uint32_t in_group = at % LOOKUP_GROUP;
     uint32_t begin = at - in_group + LOOKUP_GROUP; /* of the next group */
-    if (begin >= stream->count) {
-        return;
+    unsigned turn = at / LOOKUP_GROUP % 2;
+    stream->next += LOOKUP_TURN;
+    if (in_group == 0) {
+        lookup_reading_end(stream->board, &stream->names[at], lookup_group_size(stream->count, at),
+                           stream->groups[turn], stream->found);
     }
-    struct lookup *lookups = stream->groups[1 - at / LOOKUP_GROUP % 2];
+    if (begin >= stream->count) {
+        return &stream->found[in_group];
+    }
+    /* A stage of the next group: memory answers before its next one. */
+    struct lookup_reading *readings = stream->groups[1 - turn];
     unsigned count = lookup_group_size(stream->count, begin);
     if (in_group == 0) {
-        for (unsigned i = 0; i < count; i++) {
-            lookup_begin(&lookups[i], stream->board, stream->names[begin + i], false);
-        }
-    } else if (stream->is_staged) {
-        lookup_run(lookups, count,
-                   in_group == QUARTER       ? LOOKUP_NODE
-                   : in_group == 2 * QUARTER ? LOOKUP_LEAF
-                                             : LOOKUP_ENTRY);
+        lookup_reading_begin(stream->board, &stream->names[begin], count, readings);
+    } else {
+        lookup_reading_run(stream->board, count,
+                           in_group == LOOKUP_TURN       ? LOOKUP_NODE
+                           : in_group == 2 * LOOKUP_TURN ? LOOKUP_LEAF
+                                                         : LOOKUP_ENTRY,
+                           readings);
     }
+    return &stream->found[in_group];
 }
+
+/* ---- keys ---- */
 
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {
     struct lookup lookups[LOOKUP_GROUP];

@@ -63,6 +63,11 @@ struct lookup {
 /* is_change: the member is about to be put or removed. */
 void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
                   bool is_change);
+/* The same of the member that another look-up is of. */
+void lookup_begin_like(struct lookup *lookup, const struct board *board, const struct lookup *other,
+                       bool is_change);
+/* Where the member is if it was put where its key belonged then (lookup_begin_place). */
+struct lookup lookup_after_put(const struct lookup *lookup);
 /* That of these which is on the board; NULL: none is. */
 static inline const struct lookup *lookup_on(const struct lookup *lookup,
                                              const struct board *board) {
@@ -110,29 +115,55 @@ static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) 
     uint32_t left = member_count - begin;
     return left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
 }
-/* The same for many members, one after the other: while some are used, the next ones are fetched.
+/* ---- members that are only read ----
+ *
+ * The board does not change until all are read, so what a stage has found is what the next one begins with, and
+ * nothing is verified. */
+
+/* What is read of a member. */
+struct lookup_found {
+    uint64_t key;
+    uint32_t rank;        /* LOOKUP_NOWHERE: it is not on the board; the rest means nothing then */
+    uint32_t leaf, index; /* as in struct board_member */
+    struct board_below below; /* for tags_below_many */
+};
+#define LOOKUP_NOWHERE                                                                             \
+    UINT32_MAX /* no member has this rank: a board has at most UINT32_MAX members */
+
+/* A member on its way. The fields are private. */
+struct lookup_reading {
+    uint64_t hash;
+    const struct skiplist_node *node;   /* of its leaf; NULL: there is none */
+    const struct skiplist_node *parent; /* of the index block above; NULL: there is none */
+    uint32_t leaf;
+    uint32_t index; /* in the leaf, or an impossible index */
+};
+
+/* Read many members, LOOKUP_TURN at a time: while they are used, the next ones are fetched.
  *
  *     lookup_stream_begin(&stream, board, names, count);
- *     for (i = 0; i < count; i++)
- *         board_look_up(board, names[i], lookup_stream_next(&stream), &member); */
+ *     for (i = 0; i < count; i += LOOKUP_TURN)
+ *         found = lookup_stream_next(&stream); */
+enum { LOOKUP_TURN = LOOKUP_GROUP / 4 }; /* a group has four stages */
 struct lookup_stream {
     const struct board *board;
     const struct bytes *names; /* borrowed */
     uint32_t count, next;
-    bool is_staged;
-    struct lookup groups[2][LOOKUP_GROUP]; /* the one in use, and the one behind it, in turns */
+    struct lookup_reading
+        groups[2][LOOKUP_GROUP];             /* the one in use, and the one behind it, in turns */
+    struct lookup_found found[LOOKUP_GROUP]; /* of the one in use */
 };
 void lookup_stream_begin(struct lookup_stream *stream, const struct board *board,
                          const struct bytes *names, uint32_t count);
-/* A stage of the next group for every quarter of this one: so memory has answered before the next stage. */
-void lookup_stream_advance(struct lookup_stream *stream, uint32_t at);
-static inline const struct lookup *lookup_stream_next(struct lookup_stream *stream) {
-    uint32_t at = stream->next++;
-    if (at % (LOOKUP_GROUP / 4) == 0) {
-        lookup_stream_advance(stream, at);
-    }
-    return &stream->groups[at / LOOKUP_GROUP % 2][at % LOOKUP_GROUP];
-}
+/* What was found of the next LOOKUP_TURN members, or of those that are left. */
+const struct lookup_found *lookup_stream_next(struct lookup_stream *stream);
+/* Read one group of at most LOOKUP_GROUP. */
+void lookup_read(const struct board *board, const struct bytes *names, unsigned count,
+                 struct lookup_found *found);
+/* The same of one member. ahead: as for board_look_up. */
+void lookup_read_one(const struct board *board, struct bytes name, const struct lookup *ahead,
+                     struct lookup_found *found);
+
 /* Prefetch for board_count_above and board_count_from of at most LOOKUP_GROUP keys. */
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count);
 

@@ -186,15 +186,10 @@ uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place) {
 }
 
 /* No leaf is needed: a sheet has the codes of all entries below its index block in their order. */
-void sheet_codes_at(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
-                    uint32_t *codes) {
-    struct skiplist_place places[SKIPLIST_AT_MAX];
+void sheet_codes_at(const struct skiplist *list, const struct skiplist_place *places,
+                    uint32_t count, uint32_t *codes) {
     struct sheet *const *sheets[SKIPLIST_AT_MAX];
     CHECK(count <= SKIPLIST_AT_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        CHECK(ranks[i] < list->count);
-        skiplist_begin_place(list, ranks[i], &places[i]);
-    }
     for (uint32_t i = 0; i < count; i++) {
         const struct skiplist_node *node = skiplist_node(list, places[i].leaf);
         sheets[i] =

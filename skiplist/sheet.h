@@ -124,9 +124,9 @@ const struct sheet *sheet_of(const struct skiplist *list, struct index_block *in
 const struct sheet *sheet_of_leaf(const struct skiplist *list);
 /* The code of an entry. */
 uint32_t sheet_code(const struct skiplist *list, struct skiplist_place place);
-/* Those of the entries at ranks, at most SKIPLIST_AT_MAX. */
-void sheet_codes_at(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
-                    uint32_t *codes);
+/* Those of many entries, at most SKIPLIST_AT_MAX, at the places of skiplist_begin_place. */
+void sheet_codes_at(const struct skiplist *list, const struct skiplist_place *places,
+                    uint32_t count, uint32_t *codes);
 /* Set the code of an entry. false: no memory, nothing changed. Uses and releases values. */
 MUST_CHECK bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code);
 

@@ -278,23 +278,26 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     }
 }
 
+uint32_t skiplist_rank_of_index(const struct skiplist *list, const struct skiplist_node *node) {
+    uint32_t rank = 0;
+    for (; node->parent != SKIPLIST_NONE; node = skiplist_node(list, node->parent)) {
+        rank += index_wide_sum(skiplist_node(list, node->parent)->block, node->position);
+    }
+    return rank;
+}
+
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place) {
-    uint32_t rank = place.index;
     if (place.leaf == SKIPLIST_NONE) {
         return 0;
     }
     const struct skiplist_node *node = skiplist_node(list, place.leaf);
     if (node->parent == SKIPLIST_NONE) {
-        return rank;
+        return place.index;
     }
     /* Of the lowest index block, only the line of spans is read. */
     const struct skiplist_node *parent = skiplist_node(list, node->parent);
-    rank += index_narrow_sum(parent->block, node->position);
-    for (node = parent; node->parent != SKIPLIST_NONE; node = parent) {
-        parent = skiplist_node(list, node->parent);
-        rank += index_wide_sum(parent->block, node->position);
-    }
-    return rank;
+    uint32_t rank = place.index + index_narrow_sum(parent->block, node->position);
+    return rank + skiplist_rank_of_index(list, parent);
 }
 
 /* ---- inserting: allocation ---- */

@@ -168,6 +168,8 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
                       struct skiplist_place *places);
 /* Number of entries before place. */
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place);
+/* The same before all entries below an index block. */
+uint32_t skiplist_rank_of_index(const struct skiplist *list, const struct skiplist_node *node);
 
 /* Count entries that are the first of their score from now on, which takes a look at all leaves; false: no memory, and
  * it is as before. dense_end: count no longer; rows go with the blocks that they are in. */

@@ -522,12 +522,23 @@ void tag_counts_forget(struct tags *tags, struct index_block *index) {
     }
 }
 
-/* The known counts of an index block above level 1; those of another plan are forgotten. NULL: none. */
+/* The counts of an index block above level 1, of which some children are counted. NULL: none. */
+static struct tag_counts *tag_counts_begun(const struct tags *tags,
+                                           const struct index_block *index) {
+    return index->counts != NULL && index->counts->number == (tags->plan.number | TAG_COUNTS_BEGUN)
+               ? index->counts
+               : NULL;
+}
+
+/* The known counts; those of another plan are forgotten. NULL: none. */
 static struct tag_counts *tag_counts_known(struct tags *tags, struct index_block *index) {
-    if (index->counts != NULL && index->counts->number != tags->plan.number) {
+    if (index->counts == NULL || index->counts->number == tags->plan.number) {
+        return index->counts;
+    }
+    if (tag_counts_begun(tags, index) == NULL) {
         tag_counts_forget(tags, index);
     }
-    return index->counts;
+    return NULL;
 }
 
 void tag_counts_drop(struct skiplist *list, uint32_t id) {
@@ -714,10 +725,103 @@ struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint3
         counts = NULL;
     }
     if (counts != NULL) {
+        tag_counts_forget(tags, index); /* what was begun */
         tags->memory_size += tag_counts_memory_size(counts);
         index->counts = counts;
     }
     return counts;
+}
+
+/* Of children that are not lowest index blocks: are their counts known? */
+static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint32_t from,
+                                 uint32_t to) {
+    struct index_block *index = nodes_index(list, id);
+    for (uint32_t i = from; i < to && skiplist_node(list, id)->level > 2; i++) {
+        const struct index_block *child = nodes_index(list, index_children(index)[i]);
+        if (child->counts == NULL || child->counts->number != list->tags->plan.number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Begin those of a block that has none. NULL: no memory. */
+static struct tag_counts *tag_counts_begin_anew(const struct skiplist *list, uint32_t id) {
+    struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    index->counts = tag_counts_create(&tags->plan, skiplist_node(list, id)->level == 2);
+    if (index->counts != NULL) {
+        index->counts->number |= TAG_COUNTS_BEGUN;
+        tags->memory_size += tag_counts_memory_size(index->counts);
+    }
+    return index->counts;
+}
+
+/* Count some more children of what has begun. false: no memory; it is forgotten. */
+static bool tag_counts_go_on(const struct skiplist *list, uint32_t id, struct tag_counts *counts) {
+    struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    uint32_t from = counts->begun, work = UINT32_MAX;
+    uint32_t to = from + TAG_FILL_CHILDREN < index->count ? from + TAG_FILL_CHILDREN : index->count;
+    tags->memory_size -= tag_counts_lists_size(counts);
+    bool is_done = tag_counts_add_children(list, id, from, to, counts, &work);
+    tags->memory_size += tag_counts_lists_size(counts);
+    if (!is_done) {
+        tag_counts_forget(tags, index);
+        return false;
+    }
+    counts->begun = (uint8_t)to;
+    if (to == index->count) {
+        counts->number = tags->plan.number;
+    }
+    return true;
+}
+
+/* A child whose turn is now, or soon, and which has no counts: it has lost them since they were made. */
+static uint32_t tag_counts_find_lost(const struct skiplist *list, uint32_t id, uint32_t from) {
+    struct index_block *index = nodes_index(list, id);
+    uint32_t i = from;
+    if (skiplist_node(list, id)->level == 2) {
+        return SKIPLIST_NONE;
+    }
+    while (i < index->count && i < from + TAG_FILL_CHILDREN &&
+           tag_counts_are_known(list, id, i, i + 1)) {
+        i++;
+    }
+    return i < index->count && i < from + TAG_FILL_CHILDREN ? index_children(index)[i]
+                                                            : SKIPLIST_NONE;
+}
+
+bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_left) {
+    struct tags *tags = list->tags;
+    struct index_block *index = nodes_index(list, id);
+    struct tag_counts *counts = tag_counts_known(tags, index);
+    if (counts == NULL) {
+        counts = tag_counts_begun(tags, index);
+        counts = counts != NULL ? counts : tag_counts_begin_anew(list, id);
+        uint32_t lost =
+            counts != NULL ? tag_counts_find_lost(list, id, counts->begun) : SKIPLIST_NONE;
+        if (lost == SKIPLIST_NONE) {
+            *work_left = 0;
+            return counts == NULL || !tag_counts_go_on(list, id, counts);
+        }
+        bool is_over = tag_counts_fill(list, lost, work_left) &&
+                       tag_counts_known(tags, nodes_index(list, lost)) == NULL;
+        if (is_over) {
+            tag_counts_forget(tags, index);
+        }
+        return is_over;
+    }
+    for (uint32_t i = 0; i < index->count; i++) {
+        if ((counts->unknown >> i & 1) != 0) {
+            uint32_t work = TAG_COUNTS_READER_WORK;
+            bool is_known = tag_counts_count_child(list, id, counts, i, &work);
+            work = TAG_COUNTS_READER_WORK - work;
+            *work_left -= work < *work_left ? work : *work_left;
+            return !is_known;
+        }
+    }
+    return true;
 }
 
 void tag_counts_begin(const struct skiplist *list, uint32_t leaf) {
@@ -759,8 +863,12 @@ void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t c
          node = skiplist_node(list, node->parent)) {
         struct index_block *index = nodes_index(list, node->parent);
         struct tag_counts *counts = tag_counts_known(tags, index);
-        if (counts == NULL) {
-            continue;
+        bool is_known = counts != NULL;
+        if (!is_known) {
+            counts = tag_counts_begun(tags, index);
+            if (counts == NULL || node->position >= counts->begun) {
+                continue;
+            }
         }
         size_t before = tags->plan.list_count > 0 ? tag_counts_lists_size(counts) : 0;
         bool is_done = tag_counts_add(tags, counts, code, more);
@@ -769,23 +877,10 @@ void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t c
         }
         if (!is_done) { /* no memory for more: they are forgotten */
             tag_counts_forget(tags, index);
-        } else if ((counts->unknown >> node->position & 1) == 0) {
+        } else if (is_known && (counts->unknown >> node->position & 1) == 0) {
             tag_counts_add_to_rows(tags, counts, node->position, code, more);
         }
     }
-}
-
-/* Of children that are not lowest index blocks: are their counts known? */
-static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint32_t from,
-                                 uint32_t to) {
-    struct index_block *index = nodes_index(list, id);
-    for (uint32_t i = from; i < to && skiplist_node(list, id)->level > 2; i++) {
-        struct index_block *child = nodes_index(list, index_children(index)[i]);
-        if (tag_counts_known(list->tags, child) == NULL) {
-            return false;
-        }
-    }
-    return true;
 }
 
 void tag_counts_split(struct skiplist *list, uint32_t left_id, struct index_block *right,
@@ -839,6 +934,8 @@ void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position)
     }
     if (tag_counts_known(list->tags, index) != NULL) {
         tag_counts_insert_in_rows(&list->tags->plan, index->counts, position);
+    } else if (index->counts != NULL && position <= index->counts->begun) {
+        index->counts->begun++; /* its entries are counted, as its neighbour's */
     }
     uint32_t child = index_children(index)[position];
     uint32_t neighbour = nodes_links(list, child)->previous;
@@ -850,8 +947,13 @@ void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position)
 void tag_counts_remove_children(struct skiplist *list, uint32_t id, uint32_t position,
                                 uint32_t count) {
     struct index_block *index = nodes_index(list, id);
-    if (!index->is_lowest && tag_counts_known(list->tags, index) != NULL) {
+    if (index->is_lowest) {
+        return;
+    }
+    if (tag_counts_known(list->tags, index) != NULL) {
         tag_counts_remove_from_rows(&list->tags->plan, index->counts, position, count);
+    } else {
+        tag_counts_forget(list->tags, index);
     }
 }
 
@@ -880,21 +982,26 @@ const char *tag_counts_check(const struct skiplist *list, uint32_t id) {
     const struct tag_counts_plan *plan = &list->tags->plan;
     const char *wrong = NULL;
     uint32_t work_left = UINT32_MAX;
-    if (counts->number != plan->number || !skiplist_is_alive(list, id)) {
+    bool is_begun = tag_counts_begun(list->tags, index) != NULL;
+    uint32_t counted = is_begun ? counts->begun : index->count;
+    if ((counts->number != plan->number && !is_begun) || !skiplist_is_alive(list, id)) {
         return NULL;
     }
-    if (!tag_counts_are_known(list, id, 0, index->count)) {
+    if (counted > index->count) {
+        return "tags: more children are counted than there are";
+    }
+    if (!tag_counts_are_known(list, id, 0, counted)) {
         return NULL; /* checking must not make any */
     }
     struct tag_counts *anew =
         tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
     CHECK(anew != NULL);
-    if (tag_counts_add_children(list, id, 0, index->count, anew, &work_left)) {
+    if (tag_counts_add_children(list, id, 0, counted, anew, &work_left)) {
         wrong = tag_counts_equal(plan, counts, anew)
                     ? NULL
                     : "tags: entries with some values are not counted right";
     }
-    for (uint32_t i = 0; i < index->count && wrong == NULL; i++) {
+    for (uint32_t i = 0; i < index->count && wrong == NULL && !is_begun; i++) {
         bool is_known =
             (counts->unknown >> i & 1) == 0 && tag_counts_know_child(list, id, anew, i, &work_left);
         for (uint32_t row = 0; is_known && row < plan->row_count; row++) {

@@ -28,13 +28,16 @@ enum {
     TAG_DENSE_BITS = 5,
     TAG_LATEST_MAX = 3,
     TAG_SORTED_MAX = 24,
+    TAG_FILL_CHILDREN = 1,
 #else
     TAG_ROW_BITS = 8,    /* a combination of more bits has no rows, */
     TAG_DENSE_BITS = 15, /* nor dense numbers */
     TAG_LATEST_MAX = 128,
     TAG_SORTED_MAX = 128 << 10, /* a list of more is not kept */
+    TAG_FILL_CHILDREN = 4,      /* counted in one step */
 #endif
 };
+#define TAG_COUNTS_BEGUN (UINT32_C(1) << 31)
 
 struct skiplist;
 struct tags;
@@ -75,10 +78,12 @@ struct tag_list {
 };
 
 struct tag_counts {
-    uint32_t number; /* of its plan */
+    uint32_t
+        number; /* of its plan; with TAG_COUNTS_BEGUN: they are not known yet (tag_counts_fill) */
     struct tag_list lists[TAG_LISTS_MAX];
     uint64_t unknown; /* bit i: the numbers of child i in the rows are not known */
     bool is_narrow;   /* rows have 16 bits: children are of level 1 */
+    uint8_t begun;    /* so many of the first children are counted, while not all are */
     /* The dense numbers; then the rows. */
     uint32_t dense[];
 };
@@ -128,6 +133,9 @@ enum { TAG_COUNTS_READER_WORK = 128 << 10 };
 /* What is counted of an index block above level 1. Where it is not known it is counted, which takes from *work_left,
  * in entries. NULL: more than is left, or no memory. */
 struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint32_t *work_left);
+/* The same in steps, between which entries and blocks may come, go and move: some children's entries, or the rows of one
+ * child. Takes from *work_left what it was, or all. true: there is nothing to do any more, or no memory for it. */
+MUST_CHECK bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_left);
 /* Count what its numbers of this child are; tag_counts_know_child: unless they are known. The same. */
 MUST_CHECK bool tag_counts_count_child(const struct skiplist *list, uint32_t id,
                                        struct tag_counts *counts, uint32_t child,

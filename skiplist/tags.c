@@ -122,7 +122,7 @@ static void tags_free_sheets(struct skiplist *list, uint32_t *work_left) {
 /* Count what is not known, level by level: of a higher one it is the sum of what is below. */
 static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
     struct tags *tags = list->tags;
-    for (; tags->gap_id < list->node_end; tags->gap_id++) {
+    while (tags->gap_id < list->node_end) {
         const struct skiplist_node *node = skiplist_node(list, tags->gap_id);
         bool is_alive = node->block != NULL && node->level == tags->gap_level &&
                         skiplist_is_alive(list, tags->gap_id);
@@ -130,19 +130,7 @@ static void tags_fill_gaps(struct skiplist *list, uint32_t *work_left) {
             return;
         }
         *work_left -= 1;
-        if (!is_alive) {
-            continue;
-        }
-        /* One block is one step, however much it is. */
-        uint32_t work = UINT32_MAX;
-        struct tag_counts *counts = tag_counts_of(list, tags->gap_id, &work);
-        const struct index_block *index = node->block;
-        bool is_known = counts != NULL;
-        for (uint32_t i = 0; is_known && i < index->count; i++) {
-            is_known = tag_counts_know_child(list, tags->gap_id, counts, i, &work);
-        }
-        work = UINT32_MAX - work;
-        *work_left -= work < *work_left ? work : *work_left;
+        tags->gap_id += !is_alive || tag_counts_fill(list, tags->gap_id, work_left);
     }
     tags->has_gaps =
         list->root != SKIPLIST_NONE && tags->gap_level < skiplist_node(list, list->root)->level;
@@ -406,19 +394,42 @@ void tags_of(const struct board *board, const struct board_member *member,
     tags_read_at(board, place, values);
 }
 
-void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
-                  struct tag_values *values) {
+/* places: as skiplist_begin_place has them; nothing if nobody has tags. */
+static void tags_read_many(const struct board *board, const struct skiplist_place *places,
+                           uint32_t count, struct tag_values *values) {
     const struct tags *tags = board_tags(board);
     uint32_t codes[SKIPLIST_AT_MAX];
     if (tags != NULL) {
-        sheet_codes_at(&board->large->list, ranks, count, codes);
+        sheet_codes_at(&board->large->list, places, count, codes);
     }
     for (uint32_t i = 0; i < count; i++) {
-        values[i] = (struct tag_values){.mask = 0};
         if (tags != NULL) {
             tags_read(tags, codes[i], UINT32_MAX, &values[i]);
+        } else {
+            values[i] = (struct tag_values){.mask = 0};
         }
     }
+}
+
+void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                  struct tag_values *values) {
+    struct skiplist_place places[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count && board_tags(board) != NULL; i++) {
+        CHECK(ranks[i] < board_count(board));
+        skiplist_begin_place(&board->large->list, ranks[i], &places[i]);
+    }
+    tags_read_many(board, places, count, values);
+}
+
+void tags_below_many(const struct board *board, const struct board_below *below, uint32_t count,
+                     struct tag_values *values) {
+    struct skiplist_place places[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        places[i] = (struct skiplist_place){.leaf = below[i].block, .index = below[i].index};
+    }
+    tags_read_many(board, places, count, values);
 }
 
 void tags_at(const struct board *board, uint32_t rank, struct tag_values *values) {

@@ -41,9 +41,11 @@ size_t tags_growth_size(const struct board *board, uint32_t count);
 void tags_of(const struct board *board, const struct board_member *member,
              struct tag_values *values);
 void tags_at(const struct board *board, uint32_t rank, struct tag_values *values);
-/* The same of many at once, at most BOARD_AT_MAX. */
+/* The same of many at once, at most BOARD_AT_MAX; or of those that were looked up. */
 void tags_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
                   struct tag_values *values);
+void tags_below_many(const struct board *board, const struct board_below *below, uint32_t count,
+                     struct tag_values *values);
 /* Has any member a value? */
 bool tags_has_values(const struct board *board);
 /* Different values of a tag now. */

@@ -244,7 +244,11 @@ lookahead_begin_member(const struct server *server, const struct queue_entry *en
         return NULL;
     }
     struct lookup *lookup = &group->members[group->member_count++];
-    lookup_begin(lookup, board, request->args[group->positions[i]], is_change);
+    if (like == NULL) {
+        lookup_begin(lookup, board, request->args[group->positions[i]], is_change);
+    } else {
+        lookup_begin_like(lookup, board, like, is_change);
+    }
     if (like == NULL || !lookup_begin_place_like(lookup, like)) {
         lookahead_begin_place(server, group->commands[i], request, lookup);
     }

@@ -9,6 +9,7 @@ enum { TAGS_MEMBERS = 4000, TAGS_VALUES = 64 };
 /* What the twin knows: value numbers, 0: none. */
 struct tags_twin {
     struct board_pair *pair;
+    bool is_counted_slowly; /* what is missing is counted a little in each step */
     uint8_t values[TAGS_MEMBERS][TAGS_MAX];
     struct layout layouts[2];
 };
@@ -410,9 +411,12 @@ static void twin_step(struct tags_twin *twin, struct random *random, uint32_t me
     } else if (dice < 998) {
         twin_copy_board(twin);
     } else {
-        while (!board_free_step(twin->pair->board, 100)) {
+        while (!twin->is_counted_slowly && !board_free_step(twin->pair->board, 100)) {
             continue;
         }
+    }
+    if (twin->is_counted_slowly) {
+        (void)board_free_step(twin->pair->board, 1);
     }
 }
 
@@ -420,6 +424,7 @@ static void twin_run(struct board_pair *pair, struct random *random, uint32_t me
                      int compare_every) {
     static struct tags_twin twin;
     twin_begin(&twin, pair);
+    twin.is_counted_slowly = random_below(random, 2) == 0;
     for (int i = 0; i < steps; i++) {
         twin_step(&twin, random, members, i / 2000 % 3 != 2);
         if (i % compare_every == 0) {
@@ -601,6 +606,52 @@ PAIR_TEST(after_other_tags_all_is_counted_anew_before_it_is_asked_for) {
             assert_int_equal(counts->number, list->tags->plan.number);
         }
     }
+}
+
+static bool has_counts(const struct board *board, uint32_t number) {
+    const struct skiplist *list = &board->large->list;
+    const struct index_block *root = nodes_index(list, list->root);
+    return root->counts != NULL && root->counts->number == number;
+}
+
+/* A root of so many children that are lowest index blocks. */
+PAIR_TEST(what_is_counted_anew_is_counted_in_steps_while_members_change) {
+    enum { ALL = INDEX_FANOUT * BLOCK_ENTRIES_MAX * (INDEX_FANOUT / 8 + 1) };
+    static struct layout more;
+    char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
+    struct board_member member;
+    unsigned full;
+    pair->layout.tags = (struct tag_set){.count = 0};
+    add_tag(&pair->layout, "clan", 6);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct tag_values values = {.mask = 1, .at = {value_of(i % 50 + 1, value_text)}};
+        assert_int_equal(board_put(pair->board, user_of(i, text), random_below(random, ALL)),
+                         BOARD_OK);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_in_range(tags_set(pair->board, &member, &values, &full), TAGS_OK, TAGS_SAME);
+    }
+    more = pair->layout;
+    add_tag(&more, "guild", 16);
+    assert_int_equal(tags_alter(pair->board, &more, &full), TAGS_OK);
+    const struct skiplist *list = &pair->board->large->list;
+    uint32_t number = list->tags->plan.number, begun = 0, child_count = 0;
+    while (!has_counts(pair->board, number)) {
+        const struct index_block *root = nodes_index(list, list->root);
+        child_count = root->count;
+        begun += root->counts != NULL && root->counts->number == (number | TAG_COUNTS_BEGUN);
+        uint32_t i = (uint32_t)random_below(random, ALL);
+        struct tag_values values = {
+            .mask = 2, .at = {[1] = value_of((unsigned)random_below(random, 100), value_text)}};
+        assert_int_equal(board_put(pair->board, user_of(i, text), random_below(random, ALL)),
+                         BOARD_OK);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_in_range(tags_set(pair->board, &member, &values, &full), TAGS_OK, TAGS_SAME);
+        (void)board_free_step(pair->board, 1);
+        assert_board_valid(pair->board);
+    }
+    /* Few are counted at once where a value comes. */
+    assert_true(child_count <= 8 || begun >= (child_count - 1) / TAG_FILL_CHILDREN);
+    board_deinit(pair->board);
 }
 
 PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {

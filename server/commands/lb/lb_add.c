@@ -318,52 +318,69 @@ bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_st
 
 struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
                                   const struct board_member *member) {
-    struct board_member shown = *member;
+    const struct board_member *shown = member;
+    struct board_member whole;
     const struct board *board = writing_shown(writing);
     if (add->with_rank && writing->whole != NULL) {
-        board_look_up(board, member->name, lookup_on(writing->call->ahead, board), &shown);
+        board_look_up(board, member->name, lookup_on(writing->call->ahead, board), &whole);
+        shown = &whole;
     }
-    bool has_rank = add->with_rank && shown.is_there;
+    bool has_rank = add->with_rank && shown->is_there;
     return (struct lb_add_step){
         .key = member->key,
         .is_there = member->is_there,
         .was_there = member->is_there,
         .had_rank = has_rank,
-        .previous_rank = has_rank ? board_rank_of(board, &shown) : 0,
+        .previous_rank = has_rank ? board_rank_of(board, shown) : 0,
     };
 }
 
 /* ---- replies ---- */
 
-static void lb_add_write_rank(const struct call *call, struct lb_writer *writer,
-                              const struct board_member *member, const struct lb_add_step *step) {
+/* Reply [record, previous rank | nil] of a member as it is now, and which of these follow: 1 or 0 for whether it was
+ * written, and for whether the result came before. step: as in lb_add_answer_result. */
+static void lb_add_answer_member(const struct lb_writer *writer, const struct lb_add *add,
+                                 const struct board_member *member, const struct lb_add_step *step,
+                                 bool with_written) {
+    struct reply *reply = writer->reply;
+    size_t size = 4 * (size_t)PUT_HEADER_ROOM + writer->room + member->name.size;
+    char *begin = reply->is_silent ? NULL : buffer_reserve(reply->out, size);
+    if (begin == NULL) {
+        return;
+    }
+    bool has_previous = step != NULL ? step->had_rank : member->is_there;
+    uint32_t previous_rank = has_previous && step != NULL ? step->previous_rank : 0;
+    char *out = put_header(begin, '*', 2U + with_written + add->with_repeat);
     if (member->is_there) {
-        lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
+        uint32_t rank = board_rank_of(writer->board, member);
+        previous_rank = step != NULL ? previous_rank : rank;
+        out = lb_put_record(writer, out, member->name, member->key, rank);
     } else {
-        reply_null_array(call->reply);
+        out = put_nothing(out, '*', reply->version);
     }
-    if (step == NULL && member->is_there) {
-        reply_integer(call->reply, board_rank_of(writer->board, member));
-    } else if (step != NULL && step->had_rank) {
-        reply_integer(call->reply, step->previous_rank);
-    } else {
-        reply_null(call->reply);
+    out =
+        has_previous ? put_header(out, ':', previous_rank) : put_nothing(out, '$', reply->version);
+    if (with_written) {
+        out = put_header(out, ':', step != NULL && step->is_written);
     }
+    if (add->with_repeat) {
+        out = put_header(out, ':', step == NULL);
+    }
+    buffer_commit(reply->out, (size_t)(out - begin));
 }
 
-void lb_add_answer_result(const struct call *call, const struct board *board,
-                          const struct lb_add *add, const struct lb_add_step *step) {
-    struct lb_writer writer;
+void lb_add_answer_result(const struct lb_writer *writer, const struct lb_add *add,
+                          const struct lb_add_step *step) {
+    const struct call *call = writer->call;
+    const struct lookup *ahead = lookup_on(call->ahead, writer->board);
     struct board_member member;
-    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
-    board_look_up(board, lb_add_name(call->request, add, 0), lookup_on(call->ahead, board),
-                  &member);
-    reply_array(call->reply, 3U + add->with_repeat);
-    lb_add_write_rank(call, &writer, &member, step);
-    reply_integer(call->reply, step != NULL && step->is_written);
-    if (add->with_repeat) {
-        reply_integer(call->reply, step == NULL);
+    struct lookup after;
+    if (ahead != NULL && step != NULL && step->is_written) {
+        after = lookup_after_put(ahead);
+        ahead = &after;
     }
+    board_look_up(writer->board, lb_add_name(call->request, add, 0), ahead, &member);
+    lb_add_answer_member(writer, add, &member, step, true);
 }
 
 /* Ranks as they are after the whole command. list: NULL, if the result came before (ONCE). */
@@ -373,20 +390,25 @@ static void lb_add_answer_ranks(const struct call *call, const struct board *boa
     struct lookup ahead[LOOKUP_GROUP];
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     reply_array(call->reply, add->member_count);
+    if (add->member_count == 1) {
+        const struct lookup *found = lookup_on(call->ahead, board);
+        if (found != NULL && list != NULL && list[0].step.is_written) {
+            ahead[0] = lookup_after_put(found);
+            found = &ahead[0];
+        }
+        struct board_member member;
+        board_look_up(board, lb_add_name(call->request, add, 0), found, &member);
+        lb_add_answer_member(&writer, add, &member, list != NULL ? &list[0].step : NULL, false);
+        return;
+    }
     for (uint32_t i = 0; i < add->member_count; i++) {
-        if (i % LOOKUP_GROUP == 0 && add->member_count > 1) {
+        if (i % LOOKUP_GROUP == 0) {
             lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
                            add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
         }
         struct board_member member;
-        const struct lookup *found =
-            add->member_count > 1 ? &ahead[i % LOOKUP_GROUP] : lookup_on(call->ahead, board);
-        board_look_up(board, lb_add_name(call->request, add, i), found, &member);
-        reply_array(call->reply, 2U + add->with_repeat);
-        lb_add_write_rank(call, &writer, &member, list != NULL ? &list[i].step : NULL);
-        if (add->with_repeat) {
-            reply_integer(call->reply, list == NULL);
-        }
+        board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        lb_add_answer_member(&writer, add, &member, list != NULL ? &list[i].step : NULL, false);
     }
 }
 

@@ -108,8 +108,9 @@ bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_st
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */
-void lb_add_answer_result(const struct call *call, const struct board *board,
-                          const struct lb_add *add, const struct lb_add_step *step);
+struct lb_writer;
+void lb_add_answer_result(const struct lb_writer *writer, const struct lb_add *add,
+                          const struct lb_add_step *step);
 
 /* The result came before (ONCE): answer from a board that is as it is, and may not be there or be written
  * to. answer: called with it, or with an empty one of the layout that a new one would get. */

@@ -12,8 +12,6 @@
 #include "skiplist/lookup.h"
 
 enum { FIRST_MEMBER = 3 };
-/* The rank of a missing member. No member has it: a board has at most UINT32_MAX members. */
-#define NOWHERE UINT32_MAX
 
 struct get {
     struct option_values members;
@@ -24,12 +22,10 @@ struct get {
 
 /* The result for the member at args[FIRST_MEMBER + index]. */
 struct place {
-    uint64_t key;
-    uint32_t rank;
+    struct lookup_found found;
     uint32_t shown_rank;
     uint32_t index;
-    uint32_t filter_count;   /* with PCT: members of its group; 0: there is none */
-    uint32_t leaf, position; /* as in struct board_member */
+    uint32_t filter_count; /* with PCT: members of its group; 0: there is none */
 };
 
 /* ---- parsing ---- */
@@ -52,57 +48,71 @@ static const struct binding lb_get_bindings[] = {
 
 /* ---- look-up ---- */
 
-static struct place lb_get_find_place(const struct board *board, struct bytes name,
-                                      const struct lookup *ahead) {
-    struct board_member member;
-    if (!zset_look_up_ahead(board, name, ahead, &member)) {
-        return (struct place){.rank = NOWHERE};
-    }
-    uint32_t rank = board_rank_of(board, &member);
-    return (struct place){.key = member.key,
-                          .rank = rank,
-                          .shown_rank = rank,
-                          .leaf = member.leaf,
-                          .position = member.index};
-}
-
 static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
                                      unsigned count) {
     uint64_t keys[LOOKUP_GROUP] = {0};
     for (unsigned i = 0; i < count; i++) {
-        keys[i] = lb_best_key(board_layout(board), places[i].key);
+        keys[i] = places[i].found.rank == LOOKUP_NOWHERE
+                      ? 0
+                      : lb_best_key(board_layout(board), places[i].found.key);
     }
     lookup_keys(board, keys, count);
     for (unsigned i = 0; i < count; i++) {
-        if (places[i].rank != NOWHERE) {
+        if (places[i].found.rank != LOOKUP_NOWHERE) {
             places[i].shown_rank = board_count_above(board, keys[i]);
         }
     }
 }
 
-static void lb_get_begin_stream(const struct call *call, const struct get *get,
-                                const struct board *board, struct lookup_stream *stream) {
-    if (get->members.count > 1) {
-        lookup_stream_begin(stream, board, &call->request->args[FIRST_MEMBER], get->members.count);
+/* All members, group by group. A single one has been looked up together with other requests'. */
+struct reading {
+    const struct call *call;
+    const struct board *board;
+    const struct bytes *names;
+    uint32_t count;
+    struct lookup_stream stream;
+};
+
+static void lb_get_begin_reading(const struct call *call, const struct get *get,
+                                 const struct board *board, struct reading *reading) {
+    reading->call = call;
+    reading->board = board;
+    reading->names = &call->request->args[FIRST_MEMBER];
+    reading->count = get->members.count;
+    if (reading->count > 1) {
+        lookup_stream_begin(&reading->stream, board, reading->names, reading->count);
     }
 }
 
-/* Look up the next count members, of which the first is that of begin. */
-static void lb_get_find_group(const struct call *call, const struct get *get,
-                              const struct board *board, struct lookup_stream *stream,
-                              uint32_t begin, unsigned count, struct place *places) {
-    const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
+/* The next LOOKUP_TURN members. */
+static const struct lookup_found *lb_get_read(struct reading *reading) {
+    if (reading->count > 1) {
+        return lookup_stream_next(&reading->stream);
+    }
+    lookup_read_one(reading->board, reading->names[0],
+                    lookup_on(reading->call->ahead, reading->board), reading->stream.found);
+    return reading->stream.found;
+}
+
+/* The places of the next count members, of which the first is that of begin. */
+static void lb_get_find_group(const struct get *get, struct reading *reading, uint32_t begin,
+                              unsigned count, struct place *places) {
+    const struct board *board = reading->board;
+    const struct lookup_found *found = NULL;
     for (unsigned i = 0; i < count; i++) {
-        places[i] = lb_get_find_place(
-            board, names[i], get->members.count > 1 ? lookup_stream_next(stream) : call->ahead);
+        found = i % LOOKUP_TURN == 0 ? lb_get_read(reading) : found + 1;
+        places[i].found = *found;
+        places[i].shown_rank = places[i].found.rank;
         places[i].index = begin + i;
+        places[i].filter_count = 0;
     }
     if (get->shape.is_competition) {
         lb_get_find_shared_ranks(board, places, count);
     }
     for (unsigned i = 0; get->shape.is_dense && i < count; i++) {
-        const struct board_member member = {.leaf = places[i].leaf, .index = places[i].position};
-        if (places[i].rank != NOWHERE) {
+        const struct board_member member = {.leaf = places[i].found.leaf,
+                                            .index = places[i].found.index};
+        if (places[i].found.rank != LOOKUP_NOWHERE) {
             places[i].shown_rank = board_dense_rank_of(board, &member);
         }
     }
@@ -111,20 +121,11 @@ static void lb_get_find_group(const struct call *call, const struct get *get,
 /* ---- writing ---- */
 
 /* Records of nothing but what a look-up finds are written as members are found. */
-static void lb_get_reply_each(const struct call *call, const struct get *get,
-                              const struct board *board, const struct lb_writer *writer) {
-    const struct bytes *names = &call->request->args[FIRST_MEMBER];
-    struct lookup_stream stream;
-    lb_get_begin_stream(call, get, board, &stream);
-    for (uint32_t i = 0; i < get->members.count && !reply_is_lost(call->reply); i++) {
-        struct board_member member;
-        const struct lookup *ahead =
-            get->members.count > 1 ? lookup_stream_next(&stream) : call->ahead;
-        if (zset_look_up_ahead(board, names[i], ahead, &member)) {
-            lb_write_record_as(writer, names[i], member.key, board_rank_of(board, &member));
-        } else {
-            reply_null_array(call->reply);
-        }
+static void lb_get_reply_each(struct reading *reading, const struct lb_writer *writer) {
+    for (uint32_t i = 0; i < reading->count && !reply_is_lost(writer->reply); i += LOOKUP_TURN) {
+        uint32_t left = reading->count - i;
+        lb_write_found(writer, &reading->names[i], lb_get_read(reading),
+                       left < LOOKUP_TURN ? left : LOOKUP_TURN);
     }
 }
 
@@ -134,12 +135,12 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
     struct lb_group group;
     group.count = 0;
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
-        if (places[i].rank == NOWHERE) {
+        if (places[i].found.rank == LOOKUP_NOWHERE) {
             lb_group_write(writer, &group);
             reply_null_array(call->reply);
         } else {
-            lb_group_add(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
-                         places[i].key, places[i].rank, places[i].shown_rank);
+            lb_group_add_found(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
+                               &places[i].found, places[i].shown_rank);
         }
     }
     lb_group_write(writer, &group);
@@ -148,16 +149,16 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
 static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
-    struct lookup_stream stream;
+    struct reading reading;
     reply_array(call->reply, get->members.count);
+    lb_get_begin_reading(call, get, board, &reading);
     if (!writer->is_grouped && !writer->shares_ranks) {
-        lb_get_reply_each(call, get, board, writer);
+        lb_get_reply_each(&reading, writer);
         return;
     }
-    lb_get_begin_stream(call, get, board, &stream);
     for (uint32_t begin = 0; begin < get->members.count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->members.count, begin);
-        lb_get_find_group(call, get, board, &stream, begin, count, places);
+        lb_get_find_group(get, &reading, begin, count, places);
         lb_get_write_places(call, writer, places, count);
         begin += count;
     }
@@ -167,18 +168,18 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
 static int lb_get_compare_places(const void *left, const void *right) {
     const struct place *a = left;
     const struct place *b = right;
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
+    return a->found.rank < b->found.rank ? -1 : a->found.rank > b->found.rank;
 }
 
 /* All members' places, to be freed. NULL: no memory. */
 static struct place *lb_get_find_all(const struct call *call, const struct get *get,
                                      const struct board *board) {
     struct place *places = memory_allocate(get->members.count * sizeof(places[0]));
-    struct lookup_stream stream;
-    lb_get_begin_stream(call, get, board, &stream);
+    struct reading reading;
+    lb_get_begin_reading(call, get, board, &reading);
     for (uint32_t begin = 0; places != NULL && begin < get->members.count;) {
         unsigned count = lookup_group_size(get->members.count, begin);
-        lb_get_find_group(call, get, board, &stream, begin, count, &places[begin]);
+        lb_get_find_group(get, &reading, begin, count, &places[begin]);
         begin += count;
     }
     return places;
@@ -207,19 +208,19 @@ static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter
     }
     for (uint32_t i = 0; i < get->members.count; i++) {
         struct place *place = &places[i];
-        const struct board_member member = {.leaf = place->leaf, .index = place->position};
+        const struct board_member member = {.leaf = place->found.leaf, .index = place->found.index};
         bool is_in;
-        if (place->rank == NOWHERE) {
+        if (place->found.rank == LOOKUP_NOWHERE) {
             continue;
         }
         if (!lb_filter_select(filter, &member, &is_in)) {
             return false;
         }
         if (!is_in) {
-            place->rank = NOWHERE;
+            place->found.rank = LOOKUP_NOWHERE;
             continue;
         }
-        place->shown_rank = place->shown_rank == place->rank
+        place->shown_rank = place->shown_rank == place->found.rank
                                 ? tag_group_rank(filter->board, filter->group, &member)
                                 : lb_filter_rank(filter, place->shown_rank);
         place->filter_count = get->shape.with_percent ? lb_filter_count(filter) : 0;

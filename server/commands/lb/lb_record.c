@@ -53,21 +53,28 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     bool has_since = lb_since_is_asked(&shape.since);
     uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
                              shape.with_tags + has_data + has_since;
-    *writer = (struct lb_writer){
-        .call = call,
-        .reply = call->reply,
-        .board = board,
-        .layout = layout,
-        .shape = shape,
-        .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
-        .element_count = element_count,
-        .is_grouped = has_data || shape.with_tags || has_since,
-        .shares_ranks = shape.is_competition || shape.is_dense,
-        .filter_count = shape.is_dense ? board_dense_count(board) : 0,
-        .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
-    };
-    writer->limit =
-        layout_field_decays(&layout->fields[0]) ? 0 : lb_record_plain_limit(writer->numbers);
+    /* Member by member: what is not used yet need not be zero. */
+    writer->call = call;
+    writer->reply = call->reply;
+    writer->board = board;
+    writer->layout = layout;
+    writer->shape = shape;
+    writer->numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers;
+    writer->element_count = element_count;
+    writer->is_grouped = has_data || shape.with_tags || has_since;
+    writer->shares_ranks = shape.is_competition || shape.is_dense;
+    writer->has_last = false;
+    writer->filter = NULL;
+    writer->filter_count = shape.is_dense ? board_dense_count(board) : 0;
+    writer->room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM;
+    writer->is_time_plain = false;
+    const struct layout_field *lead = &layout->fields[0];
+    writer->limit = layout_field_decays(lead) ? 0 : lb_record_plain_limit(writer->numbers);
+    writer->lead_shift = lead->shift;
+    writer->lead_mask = lead->mask;
+    writer->lead_flip = lead->is_ascending ? lead->mask : 0;
+    writer->lead_zero = layout_field_zero(lead);
+    writer->lead_limit = lead->scale == 0 ? writer->limit : 0;
     writer->head_size = (uint8_t)(put_header(writer->head, '*', element_count) - writer->head);
     /* Most times are of the last days: all but the last nine digits are those of now. */
     int64_t now_ms = writer->call->now_us / 1000;
@@ -89,6 +96,14 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
                             !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
                             last_ms <= EXACT_MAX;
+}
+
+void lb_continue_records(struct lb_writer *writer, const struct board *board) {
+    if (writer->layout != board_layout(board) || writer->shape.is_dense) {
+        lb_begin_records(writer->call, board, writer->shape, writer);
+    }
+    writer->board = board;
+    writer->has_last = false;
 }
 
 static char *lb_record_put_decimal(char *out, const struct layout_field *field,
@@ -115,8 +130,7 @@ static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, u
     int64_t time_ms;
     bool is_resp3 = writer->reply->version == 3;
     if (!layout_time_ms(writer->layout, key, &time_ms)) {
-        memcpy(out, is_resp3 ? "_\r\n" : "$-1\r\n", is_resp3 ? 3 : 5);
-        return out + (is_resp3 ? 3 : 5);
+        return put_nothing(out, '$', writer->reply->version);
     }
     bool is_negative = time_ms < 0;
     struct decimal time = {is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms, is_negative};
@@ -125,7 +139,8 @@ static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, u
                : put_integer(out, time, is_resp3);
 }
 
-static inline char *lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
+static inline __attribute__((always_inline)) char *
+lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     const struct layout_time *time = &writer->layout->time;
     if (!writer->is_time_plain) {
         return lb_record_put_any_time(out, writer, key);
@@ -157,21 +172,24 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
     return put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
-void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
-                        uint32_t shown_rank) {
-    struct buffer *buffer = writer->reply->out;
+static inline __attribute__((always_inline)) char *lb_record_put(const struct lb_writer *writer,
+                                                                 char *out, struct bytes member,
+                                                                 uint64_t key,
+                                                                 uint32_t shown_rank) {
     uint8_t numbers = writer->numbers;
-    char *out =
-        writer->reply->is_silent ? NULL : buffer_reserve(buffer, writer->room + member.size);
-    if (out == NULL) {
-        return;
-    }
-    char *begin = out;
     memcpy(out, writer->head, 8);
     out = put_bulk(out + writer->head_size, member);
     out = put_header(out, ':', shown_rank);
     out = lb_record_put_time(out, writer, key);
-    for (unsigned i = 0; i < writer->layout->field_count; i++) {
+    /* A negative value wraps around and becomes large. */
+    uint64_t lead =
+        ((key >> writer->lead_shift & writer->lead_mask) ^ writer->lead_flip) - writer->lead_zero;
+    bool is_plain = lead < writer->lead_limit;
+    if (is_plain) {
+        *out = ':';
+        out = put_line_end(put_small(out + 1, (uint32_t)lead));
+    }
+    for (unsigned i = is_plain; i < writer->layout->field_count; i++) {
         out = lb_record_put_value(out, &writer->layout->fields[i],
                                   layout_ordinal(writer->layout, key, i), writer->limit,
                                   writer->call->now_us, numbers);
@@ -186,7 +204,47 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
         size_t size = layout_key_print(writer->layout, key, text);
         out = put_short_bulk(out, (struct bytes){.at = text, .size = size});
     }
-    buffer_commit(buffer, (size_t)(out - begin));
+    return out;
+}
+
+char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                    uint32_t shown_rank) {
+    return lb_record_put(writer, out, member, key, shown_rank);
+}
+
+/* Room for size bytes; NULL: none is needed, or there is no memory. */
+static inline char *lb_record_room(const struct lb_writer *writer, size_t size) {
+    return writer->reply->is_silent ? NULL : buffer_reserve(writer->reply->out, size);
+}
+
+static inline void lb_record_commit(const struct lb_writer *writer, const char *out) {
+    struct buffer *buffer = writer->reply->out;
+    buffer_commit(buffer, (size_t)(out - (buffer->at + buffer->size)));
+}
+
+void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
+                        uint32_t shown_rank) {
+    char *out = lb_record_room(writer, writer->room + member.size);
+    if (out != NULL) {
+        lb_record_commit(writer, lb_record_put(writer, out, member, key, shown_rank));
+    }
+}
+
+void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
+                    const struct lookup_found *found, unsigned count) {
+    size_t room = 0;
+    for (unsigned i = 0; i < count; i++) {
+        room += writer->room + members[i].size;
+    }
+    char *out = lb_record_room(writer, room);
+    for (unsigned i = 0; i < count && out != NULL; i++) {
+        out = found[i].rank != LOOKUP_NOWHERE
+                  ? lb_record_put(writer, out, members[i], found[i].key, found[i].rank)
+                  : put_nothing(out, '*', writer->reply->version);
+    }
+    if (out != NULL) {
+        lb_record_commit(writer, out);
+    }
 }
 
 static uint32_t lb_record_count_above(const struct lb_writer *writer, uint64_t key) {
@@ -249,30 +307,44 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
-    if (writer->shape.with_tags) {
+    if (writer->shape.with_tags && group->has_below) {
+        tags_below_many(writer->board, group->below, group->count, values);
+    } else if (writer->shape.with_tags) {
         tags_at_many(writer->board, group->ranks, group->count, values);
     }
+    size_t room =
+        writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
         if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
             reply_null_array(writer->reply);
             continue;
         }
-        lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
-        if (writer->shape.with_tags) {
-            lb_tags_reply(writer->reply, &writer->layout->tags, &values[i]);
+        char *out = lb_record_room(writer, room + group->members[i].size);
+        if (out == NULL) {
+            break;
         }
+        out = lb_record_put(writer, out, group->members[i], group->keys[i], group->shown_ranks[i]);
+        if (writer->shape.with_tags) {
+            out = lb_tags_put(out, &writer->layout->tags, &values[i], writer->reply->version);
+        }
+        if (has_since && !has_data) {
+            out = lb_since_put(out, since_ranks[i], writer->reply->version);
+        }
+        lb_record_commit(writer, out);
         if (has_data) {
             lb_data_reply(writer->reply, data, hashes[i]);
         }
-        if (has_since) {
+        if (has_since && has_data) {
             lb_since_reply(writer->reply, since_ranks[i]);
         }
     }
     group->count = 0;
 }
 
-void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                  uint64_t key, uint32_t rank, uint32_t shown_rank) {
+/* below: NULL in a group whose records have none. */
+static inline void lb_record_group(struct lb_writer *writer, struct lb_group *group,
+                                   struct bytes member, uint64_t key, uint32_t rank,
+                                   uint32_t shown_rank, const struct board_below *below) {
     if (!writer->is_grouped) {
         lb_write_record_as(writer, member, key, shown_rank);
         return;
@@ -281,15 +353,24 @@ void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes
     group->keys[group->count] = key;
     group->ranks[group->count] = rank;
     group->shown_ranks[group->count] = shown_rank;
+    group->has_below = below != NULL;
+    if (below != NULL) {
+        group->below[group->count] = *below;
+    }
     if (++group->count == LB_DATA_GROUP) {
         lb_group_write(writer, group);
     }
 }
 
+void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
+                        const struct lookup_found *found, uint32_t shown_rank) {
+    lb_record_group(writer, group, member, found->key, found->rank, shown_rank, &found->below);
+}
+
 void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
                          uint64_t key, uint32_t rank, uint32_t shown_rank) {
     struct bytes text = name_text(member, group->rooms[group->count]);
-    lb_group_add(writer, group, text, key, rank, shown_rank);
+    lb_record_group(writer, group, text, key, rank, shown_rank, NULL);
 }
 
 void lb_reply_nils(const struct call *call, uint32_t count) {

@@ -31,6 +31,7 @@
 #include "server/commands/lb/lb_filter.h"
 #include "server/commands/lb/lb_since.h"
 #include "server/commands/zset/zset.h"
+#include "skiplist/lookup.h"
 
 /* Which parts a record has. */
 struct lb_shape {
@@ -72,6 +73,10 @@ struct lb_writer {
     struct lb_shape shape;
     uint8_t numbers; /* as in struct reply; REPLY_STRINGS with STRINGS */
     uint64_t limit;  /* integers below it take the fast path */
+    /* The lead field's value is (key >> lead_shift & lead_mask ^ lead_flip) - lead_zero, if it is a plain
+     * integer below lead_limit. */
+    uint64_t lead_mask, lead_flip, lead_zero, lead_limit;
+    uint8_t lead_shift;
     uint32_t element_count;
     bool is_grouped;            /* TAGS, DATA or SINCE: records are written in groups */
     size_t room;                /* reserved for everything but the member's bytes */
@@ -103,11 +108,20 @@ MUST_CHECK bool lb_begin_ranks(const struct call *call, const struct board *boar
                                const struct option_uses *uses, struct lb_shape *shape);
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
+/* From here on records of another board, of the same shape; no group. */
+void lb_continue_records(struct lb_writer *writer, const struct board *board);
 /* The record of the member with this rank and key; without TAGS, DATA and SINCE. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
+
+/* The same where there is writer->room and room for the member; returns its end. */
+char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                    uint32_t shown_rank);
+/* The same of count members, at most LOOKUP_GROUP: nil for those that are not on the board. */
+void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
+                    const struct lookup_found *found, unsigned count);
 
 /* Records with TAGS, DATA or SINCE are written in groups, whose members are looked up together; those without
  * are written at once. */
@@ -117,11 +131,13 @@ struct lb_group {
     uint64_t keys[LB_DATA_GROUP];
     uint32_t ranks[LB_DATA_GROUP]; /* on the board */
     uint32_t shown_ranks[LB_DATA_GROUP];
+    struct board_below below[LB_DATA_GROUP]; /* of members that were looked up */
+    bool has_below;                          /* all have, or none */
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
 /* Add a record to the group, and write the group when it is full. The order stays. */
-void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                  uint64_t key, uint32_t rank, uint32_t shown_rank);
+void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
+                        const struct lookup_found *found, uint32_t shown_rank);
 /* The same for a member as it is stored. */
 void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
                          uint64_t key, uint32_t rank, uint32_t shown_rank);

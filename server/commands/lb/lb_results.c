@@ -29,15 +29,15 @@ static void lb_results_begin_group(const struct lb_results *results, uint32_t be
     group->begin = begin;
     group->count = 1;
     group->board = first->writing->board;
+    if (begin + 1 == results->count || lb_results_begins_board(results, begin + 1)) {
+        return;
+    }
     while (begin + group->count < results->count && group->count < LOOKUP_GROUP &&
            !lb_results_begins_board(results, begin + group->count)) {
         group->count++;
     }
     const struct bytes *names =
         &lb_add_values(results->call->request, add, first->index)[add->value_count];
-    if (group->count == 1) {
-        return;
-    }
     if (!will_put) {
         lookup_members(group->board, names, add->value_count + 1, group->count, group->ahead);
         return;
@@ -116,12 +116,11 @@ static bool lb_results_plan(struct lb_results *results) {
         for (unsigned i = 0; i < group.count; i++) {
             struct board_member member;
             results->failed = begin + i;
-            lb_results_look_up(results, &group, i, &member);
-            if (!lb_results_plan_one(results, begin + i, &member)) {
+            /* Of a group of one it is kept: that is put as it was found. */
+            struct board_member *found = group.count == 1 ? &results->list[begin].member : &member;
+            lb_results_look_up(results, &group, i, found);
+            if (!lb_results_plan_one(results, begin + i, found)) {
                 return false;
-            }
-            if (group.count == 1) {
-                results->list[begin].member = member;
             }
         }
     }

@@ -1,6 +1,7 @@
 /* Ranks on another board. See lb_since.h. */
 #include "server/commands/lb/lb_since.h"
 
+#include "protocol/put.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
@@ -110,30 +111,36 @@ static bool lb_since_filter(const struct lb_since *since, const struct board *bo
 bool lb_since_find(const struct lb_since *since, const struct board *board,
                    const struct bytes *members, const uint32_t *ranks, unsigned count,
                    const struct lb_shape *shape, uint32_t *since_ranks) {
-    struct lookup ahead[LOOKUP_GROUP];
+    struct lookup_found found[LOOKUP_GROUP];
+    const struct board *other = since->board;
     bool has_memory = true;
     CHECK(count <= LOOKUP_GROUP);
-    if (since->board != NULL) {
-        lookup_members(since->board, members, 1, count, ahead);
+    if (other != NULL) {
+        lookup_read(other, members, count, found);
     }
     for (unsigned i = 0; i < count && has_memory; i++) {
-        struct board_member member;
-        since_ranks[i] = LB_SINCE_NOWHERE;
-        if (!zset_look_up_ahead(since->board, members[i], &ahead[i], &member)) {
+        if (other == NULL || found[i].rank == LOOKUP_NOWHERE) {
+            since_ranks[i] = LB_SINCE_NOWHERE;
             continue;
         }
-        uint32_t rank = board_rank_of(since->board, &member);
+        const struct board_member member = {.leaf = found[i].leaf, .index = found[i].index};
         since_ranks[i] =
             shape->is_competition
-                ? board_count_above(since->board,
-                                    lb_best_key(board_layout(since->board), member.key))
-            : shape->is_dense ? board_dense_rank_of(since->board, &member)
-                              : rank;
+                ? board_count_above(other, lb_best_key(board_layout(other), found[i].key))
+            : shape->is_dense ? board_dense_rank_of(other, &member)
+                              : found[i].rank;
         if (since->filter != NULL) {
             has_memory = lb_since_filter(since, board, ranks[i], &member, &since_ranks[i]);
         }
     }
     return has_memory;
+}
+
+char *lb_since_put(char *out, uint32_t since_rank, uint8_t version) {
+    if (since_rank != LB_SINCE_NOWHERE) {
+        return put_header(out, ':', since_rank);
+    }
+    return put_nothing(out, '$', version);
 }
 
 void lb_since_reply(struct reply *reply, uint32_t since_rank) {

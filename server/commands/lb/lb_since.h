@@ -56,5 +56,7 @@ MUST_CHECK bool lb_since_find(const struct lb_since *since, const struct board *
                               const struct bytes *members, const uint32_t *ranks, unsigned count,
                               const struct lb_shape *shape, uint32_t *since_ranks);
 void lb_since_reply(struct reply *reply, uint32_t since_rank);
+/* The same where there is room for PUT_NUMBER_ROOM bytes; returns its end. version: as in struct reply. */
+char *lb_since_put(char *out, uint32_t since_rank, uint8_t version);
 
 #endif

@@ -6,6 +6,7 @@
  * An error takes new boards back. */
 #include <stdio.h>
 
+#include "server/commands/lb/lb_record.h"
 #include "server/commands/lb/lb_results.h"
 #include "skiplist/lookup.h"
 
@@ -89,7 +90,7 @@ static bool lb_submit_begin_boards(struct submit *submit) {
     const struct lb_add_of_call scores = {.call = call, .add = &submit->add};
     size_t size_before = call->reply->out->size;
     /* What is due happens now: a period that ends may replace another of these keys. */
-    for (uint32_t i = 0; i < submit->board_count; i++) {
+    for (uint32_t i = 0; i < submit->board_count && submit->board_count > 1; i++) {
         (void)call_find_key(call, lb_submit_name_at(submit, i));
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
@@ -152,6 +153,12 @@ static bool lb_submit_check_values(const struct submit *submit, uint32_t index) 
 
 /* ---- the result ---- */
 
+static void lb_submit_begin_records(const struct submit *submit, const struct board *board,
+                                    struct lb_writer *writer) {
+    lb_begin_records(submit->call, board,
+                     (struct lb_shape){.with_strings = submit->add.with_strings}, writer);
+}
+
 static void lb_submit_to_all(struct submit *submit) {
     const struct call *call = submit->call;
     struct lb_results results = {
@@ -178,10 +185,12 @@ static void lb_submit_to_all(struct submit *submit) {
     if (!is_put) {
         return;
     }
+    struct lb_writer writer;
     reply_array(call->reply, submit->board_count);
+    lb_submit_begin_records(submit, writing_shown(&submit->writings[0]), &writer);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_result(call, writing_shown(&submit->writings[i]), &submit->add,
-                             &submit->list[i].step);
+        lb_continue_records(&writer, writing_shown(&submit->writings[i]));
+        lb_add_answer_result(&writer, &submit->add, &submit->list[i].step);
     }
 }
 
@@ -189,7 +198,9 @@ static void lb_submit_to_all(struct submit *submit) {
 
 static void lb_submit_answer_unchanged(void *context, const struct board *board) {
     const struct submit *submit = context;
-    lb_add_answer_result(submit->call, board, &submit->add, NULL);
+    struct lb_writer writer;
+    lb_submit_begin_records(submit, board, &writer);
+    lb_add_answer_result(&writer, &submit->add, NULL);
 }
 
 static void lb_submit_answer_repeated(struct submit *submit) {

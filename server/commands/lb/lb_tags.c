@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "protocol/put.h"
+
 enum { NAMES_SIZE_MAX = TAGS_MAX * (TAG_NAME_MAX + 2) + 1 };
 
 bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
@@ -65,18 +67,35 @@ bool lb_tags_check_room(const struct call *call, struct board *board,
     return has_room || lb_tags_refuse_full(call, board, values, full);
 }
 
-void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
-                   const struct tag_values *values) {
+_Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
+               "names and values are short");
+
+size_t lb_tags_room(const struct tag_set *tags) {
+    return PUT_HEADER_ROOM + 2 * (size_t)PUT_SHORT_ROOM * tags->count;
+}
+
+char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                  uint8_t version) {
     unsigned count = 0;
     for (unsigned i = 0; i < tags->count; i++) {
         count += lb_tags_value(values, i).size > 0;
     }
-    reply_map(reply, count);
+    out = put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
     for (unsigned i = 0; i < tags->count; i++) {
         struct bytes value = lb_tags_value(values, i);
         if (value.size > 0) {
-            reply_bulk_text(reply, tags->tags[i].name);
-            reply_bulk(reply, value);
+            out = put_short_bulk(out, bytes_from_text(tags->tags[i].name));
+            out = put_short_bulk(out, value);
         }
+    }
+    return out;
+}
+
+void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
+                   const struct tag_values *values) {
+    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tags_room(tags));
+    if (out != NULL) {
+        char *end = lb_tags_put(out, tags, values, reply->version);
+        buffer_commit(reply->out, (size_t)(end - out));
     }
 }

@@ -31,5 +31,9 @@ static inline struct bytes lb_tags_value(const struct tag_values *values, unsign
 
 void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
                    const struct tag_values *values);
+/* The same where there is room for so many bytes; returns its end. version: as in struct reply. */
+size_t lb_tags_room(const struct tag_set *tags);
+char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                  uint8_t version);
 
 #endif

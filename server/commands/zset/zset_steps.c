@@ -24,7 +24,7 @@ enum {
     AT_ONCE_MAX = 4000, /* members that are looked at */
     SOURCES_MAX = 64,   /* of more boards it is done at once */
     STEP_ENTRIES = 16,
-    FILL_ENTRIES = 2 * BLOCK_ENTRIES_MAX, /* they are put at once, as leaves */
+    FILL_ENTRIES = BLOCK_LOADED_MIN + BLOCK_LOADED_MAX, /* put at once, as two leaves */
     SORTED_RUN = 1024,
     ATTEMPTS_MAX = 8,
     BESIDE_SHARE = 64, /* of a range's members, so many are copied on each side */
