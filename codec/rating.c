@@ -293,7 +293,7 @@ struct side {
     int64_t sum;      /* of its players' values */
     wide squares;     /* of its players' squared deviations */
     double center;    /* GLICKO2: mean on Glicko-2's scale */
-    double deviation; /* GLICKO2: on that scale, root of the mean square; OPENSKILL: of the sum */
+    double deviation; /* GLICKO2: of the mean, on that scale; OPENSKILL: of the sum */
     double gained;    /* what its players' values follow from */
     double learned;   /* what their deviations follow from */
     double power;     /* Plackett-Luce: in proportion to the best one's */
@@ -516,7 +516,6 @@ static double rating_glicko_weight(double variance) {
 static void rating_glicko_sum(const struct rating_rule *rule, const struct rating_match *match,
                               const struct rating_record *records, double before_periods,
                               struct side *side) {
-    double variance = 0;
     for (uint32_t i = 0; i < side->size; i++) {
         const struct rating_record *record = &records[side->first_player + i];
         double periods = rating_periods_since(rule, record, match->at_ms) - before_periods;
@@ -525,9 +524,8 @@ static void rating_glicko_sum(const struct rating_rule *rule, const struct ratin
         int64_t deviation = real_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
         side->squares += (wide)deviation * deviation;
     }
-    variance = (double)side->squares / side->size / rating_squared(GLICKO_SCALE);
     side->center = (double)side->sum / side->size / GLICKO_SCALE;
-    side->deviation = real_sqrt(variance);
+    side->deviation = real_sqrt((double)side->squares) / side->size / GLICKO_SCALE;
 }
 
 static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
@@ -572,6 +570,8 @@ static void rating_glicko_match(const struct rating_rule *rule, const struct rat
                 side->gained += weight * rating_surprise(odds, side->rank, other->rank);
             }
         }
+        side->gained /= side->size;
+        side->learned /= (double)side->size * side->size;
         for (uint32_t j = 0; j < side->size; j++) {
             rating_glicko_player(rule, match, first, side, &records[side->first_player + j]);
         }
