@@ -147,6 +147,7 @@ typedef uint64_t command_work(const struct cost_view *view);
 enum command_bound {
     COMMAND_BY_MEMORY,    /* one for each member there is, for each of many arguments */
     COMMAND_BY_ARGUMENTS, /* one for each argument, or pair of arguments: members and fields of DATA */
+    COMMAND_BY_RESULTS, /* for each pair of arguments as many as a result may have (cost_of_result) */
     COMMAND_BY_GROUP, /* the same, and codes of all members for each argument, if there are enough for a WHERE */
     COMMAND_BY_PRODUCT,    /* any number: keys times members, or a count that the client names */
     COMMAND_NEVER_REFUSED, /* an operator's order, which must work: not counted alone */

@@ -246,7 +246,8 @@ static bool execute_queue(struct transaction *transaction, bool is_stale, uint32
     /* Commands that put members on other keys make the bounds of those behind them too small. */
     enum { QUEUED_NS = 2000 }; /* of a short command, and of being queued */
     const struct command_cost *cost = command->cost;
-    bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS;
+    bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS &&
+                 cost->bound != COMMAND_BY_RESULTS;
     uint64_t bound_ns = cost == NULL ? 0 : grows ? UINT64_MAX : cost_bound_ns(command, request);
     if (__builtin_add_overflow(transaction->bound_ns, bound_ns, &transaction->bound_ns) ||
         __builtin_add_overflow(transaction->bound_ns, QUEUED_NS, &transaction->bound_ns)) {

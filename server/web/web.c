@@ -844,7 +844,7 @@ static void web_step(void *context, int64_t now_ms) {
         }
     }
     web_views_step(web, now_ms);
-    web_kept_step(web, now_ms);
+    web_kept_step(web);
     web_figures_step_history(web, now_ms);
 }
 

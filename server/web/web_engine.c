@@ -315,7 +315,10 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     web_engine_run_commands(engine, query, &session);
     query->has_changed = engine->server->durability.effect_count != effects_before;
     if (query->reads != NULL) {
+        const struct clock *clock = &engine->server->clock;
         query->fresh_ms = web_engine_fresh_ms(engine->server, query);
+        int64_t left_us = query->fresh_ms * 1000 - (clock->now_us - clock->now_ms * 1000);
+        query->fresh_until_ms = (clock->read_us + left_us) / 1000;
         query->reads_size = query->reads->list.keys.memory_size;
     }
     session_deinit(&session);

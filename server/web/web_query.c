@@ -339,12 +339,20 @@ uint32_t web_query_command_number(struct bytes full_name) {
     return number;
 }
 
+uint32_t web_query_first_number(struct web *web, const char *words) {
+    struct web_number *known = &web->numbers[(uintptr_t)words % WEB_NUMBERS];
+    if (known->words != words) {
+        const struct bytes name = {.at = words, .size = strcspn(words, " ")};
+        *known = (struct web_number){.words = words, .number = web_query_command_number(name)};
+    }
+    return known->number;
+}
+
 void web_query_command(struct web_query *query, const char *words, ...) {
     CHECK(query->command_count < WEB_COMMANDS_MAX);
     size_t size = strcspn(words, " ");
-    uint32_t number = web_query_command_number((struct bytes){.at = words, .size = size});
-    query->commands[query->command_count++] =
-        (struct web_command){.number = number, .end = query->word_count};
+    query->commands[query->command_count++] = (struct web_command){
+        .number = web_query_first_number(query->web, words), .end = query->word_count};
     size_t first = strcspn(words, "| ");
     web_query_word(query, (struct bytes){.at = words, .size = first});
     if (first < size) {

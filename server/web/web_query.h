@@ -212,10 +212,11 @@ struct web_query {
     uint64_t seen_change_count;
     struct reads *reads; /* what it was read from; NULL: it is not given again */
     size_t reads_size;   /* bytes of that */
-    int64_t fresh_ms;    /* how long it may be given again; 0: not at all */
-    bool was_asked;      /* the engine may have begun */
-    bool has_changed;    /* a write has */
-    uint32_t retry_s;    /* how long its refusal holds; 0: not said */
+    /* How long it may be given again since the engine read that (0: not at all), and until when by its monotonic clock. */
+    int64_t fresh_ms, fresh_until_ms;
+    bool was_asked;   /* the engine may have begun */
+    bool has_changed; /* a write has */
+    uint32_t retry_s; /* how long its refusal holds; 0: not said */
     /* the reply */
     unsigned status;
     struct buffer out;
@@ -248,7 +249,7 @@ static inline struct json web_json(struct buffer *out) {
 
 /* ---- for routes ---- */
 
-/* Begin a command with these words, one blank between each two: its name ("SLOWLOG|GET"), texts, and
+/* Begin a command with these words, a text that stays, one blank between each two: its name ("SLOWLOG|GET"), texts, and
  *
  *     $board  $member            the query's
  *     $where  $tags  $data       the same, or nothing, if none was asked for
@@ -262,6 +263,8 @@ void web_query_word(struct web_query *query, struct bytes word);
 struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes);
 /* The number of a command ("LB.LEAGUE|ADD"), which exists. */
 uint32_t web_query_command_number(struct bytes full_name);
+/* The same of what words begin with that stay where they are; found once. On the HTTP thread. */
+uint32_t web_query_first_number(struct web *web, const char *words);
 /* The reply to the nth command of the round. */
 struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
@@ -451,7 +454,7 @@ MUST_CHECK bool web_kept_answer(struct web_request *request, const struct web_id
 void web_kept_run(struct web_request *request, struct web_query *query);
 void web_kept_leave(struct web_request *request);
 /* Forget those whose time is over. */
-void web_kept_step(struct web *web, int64_t now_ms);
+void web_kept_step(struct web *web);
 /* Is it a question of web_kept.c? Then it is over. The engine's thread, behind the end of the other one. */
 MUST_CHECK bool web_kept_drop(struct web *web, struct ask *ask);
 void web_kept_end(struct web *web);
@@ -572,7 +575,7 @@ void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
-enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4 };
+enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4, WEB_NUMBERS = 64, WEB_SCHEMAS = 32 };
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -600,6 +603,18 @@ struct web_path {
     } steps[WEB_PATH_STEPS];
 };
 
+/* The number of the command that a route's words begin with, and what web_openapi_schema says: by the texts' places, which
+ * stay. */
+struct web_number {
+    const char *words; /* NULL: the place is free */
+    uint32_t number;
+};
+struct web_schema_read {
+    const char *schema, *within; /* schema NULL: the place is free */
+    const char *text;
+    struct shape source;
+};
+
 struct web {
     struct http_server *http;
     struct http_handler handler;
@@ -618,6 +633,8 @@ struct web {
     struct web_views views;
     struct web_kept_answers kept;
     struct web_path paths[WEB_PATHS]; /* web_reply.c */
+    struct web_schema_read schemas[WEB_SCHEMAS];
+    struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
     size_t memory_size;   /* see WEB_MEMORY_MAX */

@@ -410,21 +410,26 @@ static void lb_alter_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-/* Members to be counted where DENSE begins. In MULTI what is before it may have ended it. */
-static uint64_t lb_create_count_dense(const struct cost_view *view) {
-    const struct request *request = view->call->request;
-    const struct board *board = cost_board(view, 1);
-    bool begins = false;
-    for (uint32_t i = FIRST_WORD; i < request->count; i++) {
-        bool is_end = i + 1 < request->count && bytes_is(request->args[i + 1], "NO");
-        if (bytes_is(request->args[i], "TAG")) {
-            i++; /* its name */
-        } else if (bytes_is(request->args[i], board_options[BOARD_OPTION_DENSE].word)) {
-            begins = !is_end;
-        }
+/* Members whose tags' codes are read, and those to be counted where DENSE begins, in MULTI also where what is before it may
+ * have ended it. */
+static uint64_t lb_create_count_members(const struct cost_view *view) {
+    enum { DENSE_SHARE = 3 }; /* so many are counted while one's codes are read */
+    const struct registry_key *key = cost_key(view, 1);
+    const struct board *board = call_board(key);
+    struct board_options options;
+    board_options_copy(board != NULL ? registry_options(key)
+                                     : setting_board_options_for(&view->call->server->settings,
+                                                                 call_arg(view->call, 1), 0),
+                       &options);
+    options.is_dense = false;
+    if (!lb_create_read_options(view->call, FIRST_WORD, &options)) {
+        return 0;
     }
-    bool is_there = board != NULL && !board_is_dense(board);
-    return begins && (view->growth != NULL || is_there) ? cost_size(view, 1) : 0;
+    bool begins =
+        options.is_dense && (board == NULL || !board_is_dense(board) || view->growth != NULL);
+    uint64_t size = cost_size(view, 1);
+    return (begins ? size / DENSE_SHARE : 0) +
+           (board != NULL && !tags_keep_codes(board, &options.layout) ? size : 0);
 }
 
 const struct command command_lb_alter = {
@@ -433,10 +438,14 @@ const struct command command_lb_alter = {
     .syntax = "key tags=[TAG name bits]... " BOARD_OPTIONS(BOARD_OPTION_ALTER),
     .reply = "<OK>",
     .summary = "Change the options of a board that exists; NONE takes one away",
-    .complexity = "O(log n), with DENSE YES O(n); the members' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .cost = COST(COMMAND_BY_MEMORY, lb_create_count_dense, 6, 0,
-                 "member that `DENSE YES` is the first to count", "`DENSE` in `LB.CREATE`"),
+    .complexity = "O(log n), with DENSE YES or fewer bits of a TAG O(n); memory is freed in steps "
+                  "afterwards",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .cost = COST(
+        COMMAND_BY_MEMORY, lb_create_count_members, 18, 0,
+        "member whose `TAG` gets too few bits for the number of a value, or three that `DENSE YES` "
+        "counts",
+        "`DENSE` and enough bits in `LB.CREATE`"),
     .run = lb_alter_run,
 };
 

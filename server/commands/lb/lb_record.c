@@ -380,6 +380,20 @@ void lb_reply_nils(const struct call *call, uint32_t count) {
     }
 }
 
+/* Are all records there that are wanted by their names? Then the others are nil. */
+static bool lb_record_end_names(const struct lb_writer *writer, struct lb_group *group,
+                                uint32_t left) {
+    const struct session_names *names = writer->call->session->names;
+    if (names == NULL || names->left > 0) {
+        return false;
+    }
+    lb_group_write(writer, group);
+    for (; left > 0 && !reply_is_lost(writer->reply); left--) {
+        reply_null_array(writer->reply);
+    }
+    return true;
+}
+
 /* group: NULL without TAGS, DATA and SINCE. */
 __attribute__((always_inline)) static inline void lb_record_write_span(struct lb_writer *writer,
                                                                        struct zset_span span,
@@ -390,6 +404,9 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
     board_cursor_seek(writer->board, rank, &cursor);
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer->reply);) {
+        if (group != NULL && lb_record_end_names(writer, group, left)) {
+            return;
+        }
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);
         left -= run.count;
@@ -451,6 +468,9 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     uint32_t inside = zset_part(span, is_best_first, 0, 1).rank, step = is_best_first ? 1U : 0U - 1;
     uint32_t rank = lb_filter_at(filter, inside), count;
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer.reply); left -= count) {
+        if (lb_record_end_names(&writer, &group, left)) {
+            return;
+        }
         /* The entries are read many at a time: they lie apart. */
         count = left < BOARD_AT_MAX ? left : BOARD_AT_MAX;
         uint32_t found =
