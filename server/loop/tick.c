@@ -148,7 +148,8 @@ static void tick_run_or_drop(struct tick *tick, const struct queue_entry *entry,
             enum server_pause pause = server_pause(tick->server);
             tick->held_by = pause > tick->held_by ? pause : tick->held_by;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
-        } else if (tick->server->acl.guard.failure_count > 0 &&
+        } else if (tick->server->acl.guard.failure_count + tick->server->settings.player_key_count >
+                       0 &&
                    connection_begin_auth_wait(connection, entry)) {
             connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
         } else {
