@@ -19,6 +19,8 @@ enum {
     WEIGHT_DECIMALS = 6, /* of WEIGHTS and SCORES */
     CHANCE_DECIMALS = 6,
 };
+_Static_assert((int)LOOKUP_GROUP <= (int)HASH_PREFETCH_MAX,
+               "records of a group are fetched together");
 _Static_assert(RATING_CHANCE_ONE == 1000000, "chances have six decimals");
 _Static_assert((int)RATING_RECORD_BYTES <= (int)REGISTRY_NOTE_MAX, "a record is a note");
 
@@ -370,6 +372,7 @@ static void lb_match_find_players(struct players *players) {
     struct lookup ahead[LOOKUP_GROUP];
     for (uint32_t begin = 0; begin < players->count;) {
         unsigned count = lookup_group_size(players->count, begin);
+        hash_prefetch_fields(registry_note_hash(players->key), players->names + begin, count);
         lookup_members(board, players->names + begin, 1, count, ahead);
         for (uint32_t i = begin; i < begin + count; i++) {
             struct player *player = &players->list[i];
@@ -424,11 +427,20 @@ static bool lb_match_reserve(struct writing *writing, const struct players *play
 static void lb_match_write(struct writing *writing, struct players *players) {
     struct registry *registry = writing->call->registry;
     struct board *board = &players->key->board;
+    struct lookup ahead[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP];
     for (uint32_t i = 0; i < players->count; i++) {
         struct player *player = &players->list[i];
-        if (i > 0) { /* the one before has changed the board */
-            board_look_up(board, players->names[i], NULL, &player->member);
+        uint32_t at = i % LOOKUP_GROUP;
+        if (at ==
+            0) { /* where they are, and where they come to: hints, as each changes the board */
+            unsigned count = lookup_group_size(players->count, i);
+            for (unsigned j = 0; j < count; j++) {
+                keys[j] = players->list[i + j].is_ranked ? players->list[i + j].key : 0;
+            }
+            lookup_members_to_put(board, players->names + i, 1, count, keys, ahead);
         }
+        board_look_up(board, players->names[i], &ahead[at], &player->member);
         bool is_kept = registry_note_put(registry, players->key, players->names[i],
                                          players->notes[(size_t)2 * i + 1]);
         CHECK(is_kept);
@@ -613,6 +625,11 @@ static void lb_predict_run(struct call *call) {
         return;
     }
     for (uint32_t i = 0; i < players.count; i++) {
+        if (i % HASH_PREFETCH_MAX == 0) {
+            uint32_t left = players.count - i;
+            hash_prefetch_fields(registry_note_hash(key), players.names + i,
+                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+        }
         (void)lb_rating_find(key, players.names[i], &players.records[i]);
     }
     rating_predict(rule, &match, players.records, chances, &quality);
@@ -735,6 +752,11 @@ static void lb_rating_run(struct call *call) {
     }
     reply_array(call->reply, call->request->count - 2);
     for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
+        if ((i - 2) % HASH_PREFETCH_MAX == 0) {
+            uint32_t left = call->request->count - i;
+            hash_prefetch_fields(registry_note_hash(key), &call->request->args[i],
+                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+        }
         lb_match_put_rated(call, key, call_arg(call, i));
     }
 }

@@ -14,6 +14,8 @@ _Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are 
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
+_Static_assert((int)LB_DATA_GROUP <= (int)HASH_PREFETCH_MAX,
+               "notes of a group are fetched together");
 /* Every integer up to 2^53 is a double. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
@@ -315,6 +317,10 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         tags_below_many(writer->board, group->below, group->count, values);
     } else if (writer->shape.with_tags) {
         tags_at_many(writer->board, group->ranks, group->count, values);
+    }
+    if (writer->shape.with_rating) {
+        hash_prefetch_fields(registry_note_hash(lb_rating_key(writer->board)), group->members,
+                             group->count);
     }
     size_t room =
         writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
