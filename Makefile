@@ -47,7 +47,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
 # codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
 EXACT := -ffp-contract=off -fno-math-errno
-%/codec/real.o %/codec/rating.o %/codec/test_real.o: FLAGS += $(EXACT)
+%/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition
@@ -156,7 +156,7 @@ CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/confo
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data \
-                   lb_filter lb_forget lb_hset lb_info lb_league_twin lb_list lb_model lb_move lb_once lb_records lb_roll \
+                   lb_filter lb_forget lb_hset lb_info lb_league_twin lb_list lb_match lb_model lb_move lb_once lb_records lb_roll \
                    lb_settle lb_since lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
@@ -240,7 +240,7 @@ failover: ## 200 failovers under load of every kind, judged by recorded historie
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/module/run test_reshard.TakeOver
 
-hosts: ## Redis, Redict, Valkey and redis-py in the versions that Debian has, unpacked into build/hosts
+hosts: ## Redis, Redict, Valkey, redis-py and Predis in the versions that Debian has, unpacked into build/hosts
 	@.ci/fetch-hosts $(B)/hosts
 
 versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)

@@ -283,8 +283,20 @@ def of_threads(results):
                      is_log=True)
 
 
+def of_ratings(results):
+    """How far ranks are from those of strength, against the matches of a player."""
+    colors = dict(zip(results["ratings"], COLORS))
+    titles = next(iter(results["ratings"].values()))
+    panels = [(title, {name: [(matches, 1 - correlation) for matches, correlation in kinds[title]]
+                       for name, kinds in results["ratings"].items()}) for title in titles]
+    return panels_of("1 less the rank correlation of strength and rating", results["subtitle"], list(colors.items()),
+                     panels, colors, "matches of each player", is_log=True)
+
+
 def of_any(results):
     """By what the file holds."""
+    if "ratings" in results:
+        return of_ratings(results)
     if "threads" in results:
         return of_threads(results)
     if "cost" in results:

@@ -12,21 +12,34 @@ static void json_put(struct json *json, const char *at, size_t size) {
     json->append(json->out, at, size);
 }
 
-static void json_begin(struct json *json, const char *key) {
+/* ,"key": and mark, which may be '\0' for none: in one piece, as there are more of these than of all else. */
+static void json_begin(struct json *json, const char *key, char mark) {
+    char text[64];
+    size_t size = 0;
     if (json->needs_comma) {
-        json_put(json, ",", 1);
+        text[size++] = ',';
     }
     if (key != NULL) {
-        json_put(json, "\"", 1);
-        json_put(json, key, strlen(key));
-        json_put(json, "\":", 2);
+        size_t key_size = strlen(key);
+        text[size++] = '"';
+        if (key_size > sizeof text - 5) {
+            json_put(json, text, size);
+            json_put(json, key, key_size);
+            size = 0;
+        } else {
+            memcpy(text + size, key, key_size);
+            size += key_size;
+        }
+        text[size++] = '"';
+        text[size++] = ':';
     }
+    text[size] = mark;
+    json_put(json, text, size + (mark != '\0'));
     json->needs_comma = true;
 }
 
 void json_open(struct json *json, const char *key, char bracket) {
-    json_begin(json, key);
-    json_put(json, &bracket, 1);
+    json_begin(json, key, bracket);
     json->needs_comma = false;
 }
 
@@ -35,15 +48,21 @@ void json_close(struct json *json, char bracket) {
     json->needs_comma = true;
 }
 
+/* Sets of bytes from ' ' to '\x7f', a bit each: they do not stand for themselves, ever or in a page. */
+#define JSON_BIT(byte) (UINT64_C(1) << ((byte)&63))
+static const uint64_t json_odd[2][2] = {
+    {JSON_BIT('"'), JSON_BIT('\\') | JSON_BIT('\x7f')},
+    {JSON_BIT('"') | JSON_BIT('<') | JSON_BIT('>') | JSON_BIT('&'),
+     JSON_BIT('\\') | JSON_BIT('\x7f')},
+};
+
 static bool json_is_plain(const struct json *json, char byte) {
-    bool is_ascii = (unsigned char)byte >= 0x20 && (unsigned char)byte < 0x7f;
-    return is_ascii && byte != '"' && byte != '\\' &&
-           !(json->is_for_page && (byte == '<' || byte == '>' || byte == '&'));
+    unsigned code = (unsigned char)byte;
+    return code - 0x20 < 0x60 && (json_odd[json->is_for_page][code >> 6] >> (code & 63) & 1) == 0;
 }
 
 void json_begin_text(struct json *json, const char *key) {
-    json_begin(json, key);
-    json_put(json, "\"", 1);
+    json_begin(json, key, '"');
 }
 
 void json_add_text(struct json *json, struct bytes text) {
@@ -52,7 +71,9 @@ void json_add_text(struct json *json, struct bytes text) {
         while (size < text.size && json_is_plain(json, text.at[size])) {
             size++;
         }
-        json_put(json, text.at, size);
+        if (size > 0) {
+            json_put(json, text.at, size);
+        }
         if (size == 0) {
             size = utf8_size(text);
             /* One that is not plain; size: of the character, 0: it is none. */
@@ -96,7 +117,7 @@ void json_text(struct json *json, const char *key, struct bytes text) {
 }
 
 void json_verbatim(struct json *json, const char *key, struct bytes text) {
-    json_begin(json, key);
+    json_begin(json, key, '\0');
     json_put(json, text.at, text.size);
 }
 
@@ -124,9 +145,10 @@ void json_number(struct json *json, const char *key, double value) {
 }
 
 void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
-    char text[TIMESTAMP_TEXT_MAX];
-    size_t size = timestamp_print(text, unix_ms * 1000);
-    json_text(json, key, (struct bytes){.at = text, .size = size});
+    char text[TIMESTAMP_TEXT_MAX + 2] = {'"'};
+    size_t size = 1 + timestamp_print(text + 1, unix_ms * 1000);
+    text[size++] = '"';
+    json_verbatim(json, key, (struct bytes){.at = text, .size = size});
 }
 
 void json_bytes(struct json *json, const char *key, struct bytes bytes) {
@@ -134,10 +156,9 @@ void json_bytes(struct json *json, const char *key, struct bytes bytes) {
     if (!utf8_is_valid(bytes)) {
         char name[64];
         snprintf(name, sizeof name, "%s_base64", key);
-        json_begin(json, name);
+        json_begin(json, name, '"');
         static const char digits[] =
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        json_put(json, "\"", 1);
         for (size_t i = 0; i < bytes.size; i += 3) {
             size_t count = bytes.size - i < 3 ? bytes.size - i : 3;
             unsigned bits = 0;

@@ -33,8 +33,9 @@ static const struct parameter {
     int64_t defaults[RATING_SYSTEMS];
 } parameters[RATING_PARAMETERS] = {
     [RATING_START] = {"START", OF_ALL, AS_VALUE, -FAR, FAR, {1500 * UNIT, 1500 * UNIT, 25 * NANO}},
-    [RATING_MIN] = {"MIN", OF_ALL, AS_VALUE, -FAR, FAR, {0, 0, -1000 * NANO}},
-    [RATING_MAX] = {"MAX", OF_ALL, AS_VALUE, -FAR, FAR, {10000 * UNIT, 10000 * UNIT, 1000 * NANO}},
+    [RATING_MIN] = {"FLOOR", OF_ALL, AS_VALUE, -FAR, FAR, {0, 0, -1000 * NANO}},
+    [RATING_MAX] =
+        {"CEILING", OF_ALL, AS_VALUE, -FAR, FAR, {10000 * UNIT, 10000 * UNIT, 1000 * NANO}},
     [RATING_MOVE_MAX] = {"MOVE-MAX", OF_ALL, AS_VALUE, 0, 2 * FAR, {0, 0, 0}},
     [RATING_Z] = {"Z", OF_ALL, 3, 0, 1000000, {0, 0, 3000}},
     [RATING_FACTOR] = {"FACTOR", OF_ALL, 3, 1, 1000000, {1000, 1000, 1000}},
@@ -293,7 +294,7 @@ struct side {
     int64_t sum;      /* of its players' values */
     wide squares;     /* of its players' squared deviations */
     double center;    /* GLICKO2: mean on Glicko-2's scale */
-    double deviation; /* GLICKO2: on that scale, root of the mean square; OPENSKILL: of the sum */
+    double deviation; /* GLICKO2: of the mean, on that scale; OPENSKILL: of the sum */
     double gained;    /* what its players' values follow from */
     double learned;   /* what their deviations follow from */
     double power;     /* Plackett-Luce: in proportion to the best one's */
@@ -516,7 +517,6 @@ static double rating_glicko_weight(double variance) {
 static void rating_glicko_sum(const struct rating_rule *rule, const struct rating_match *match,
                               const struct rating_record *records, double before_periods,
                               struct side *side) {
-    double variance = 0;
     for (uint32_t i = 0; i < side->size; i++) {
         const struct rating_record *record = &records[side->first_player + i];
         double periods = rating_periods_since(rule, record, match->at_ms) - before_periods;
@@ -525,9 +525,8 @@ static void rating_glicko_sum(const struct rating_rule *rule, const struct ratin
         int64_t deviation = real_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
         side->squares += (wide)deviation * deviation;
     }
-    variance = (double)side->squares / side->size / rating_squared(GLICKO_SCALE);
     side->center = (double)side->sum / side->size / GLICKO_SCALE;
-    side->deviation = real_sqrt(variance);
+    side->deviation = real_sqrt((double)side->squares) / side->size / GLICKO_SCALE;
 }
 
 static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
@@ -572,6 +571,8 @@ static void rating_glicko_match(const struct rating_rule *rule, const struct rat
                 side->gained += weight * rating_surprise(odds, side->rank, other->rank);
             }
         }
+        side->gained /= side->size;
+        side->learned /= (double)side->size * side->size;
         for (uint32_t j = 0; j < side->size; j++) {
             rating_glicko_player(rule, match, first, side, &records[side->first_player + j]);
         }

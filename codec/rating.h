@@ -18,11 +18,11 @@
  * teams each meets each other, with K / (n - 1). Ratings keep their decimals: FIDE rounds once a month.
  *
  * GLICKO2. Glickman's "Example of the Glicko-2 system" (2022). A match is a rating period with one game against each
- * other team. A team is its mean rating, and the root of its mean squared deviation. For a player who last played t
- * periods ago, what is above one period are periods without games (step 6), and the last one, or the fraction of it,
- * is that of the match: as liglicko2 does it, and for t = 1 the paper. Step 5 is Newton's method from the volatility
- * before; it finds the root itself, where the paper's stops at 1e-6. Differences that give less than e^-60 of a chance
- * count as that.
+ * other team. A team is the mean of its n players, with the deviation of that mean. A player is a part of it: what a
+ * game tells, the sum of g * (s - E), counts 1/n, and 1/v counts 1/n^2. For a player who last played t periods ago, what
+ * is above one period are periods without games (step 6), and the last one, or the fraction of it, is that of the match:
+ * as liglicko2 does it, and for t = 1 the paper. Step 5 is Newton's method from the volatility before; it finds the root
+ * itself, where the paper's stops at 1e-6. Differences that give less than e^-60 of a chance count as that.
  *
  * OPENSKILL. Weng and Lin, "A Bayesian approximation method for online ranking", JMLR 12 (2011), algorithms 1
  * (Bradley-Terry full pair) and 4 (Plackett-Luce), with gamma = sigma_i / c, and with openskill.py 6.2's tau, kappa,
@@ -113,7 +113,7 @@ int64_t rating_parameter_most(enum rating_parameter parameter, enum rating_syste
 /* The defaults. */
 void rating_rule_init(struct rating_rule *rule, enum rating_system system);
 /* false: *wrong is the first parameter that is beyond its least or most, is no parameter of the system and not 0, or is
- * a START outside its MIN and MAX. */
+ * a START outside its FLOOR and CEILING. */
 MUST_CHECK bool rating_rule_check(const struct rating_rule *rule, enum rating_parameter *wrong);
 
 /* ---- records ---- */

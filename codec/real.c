@@ -42,6 +42,10 @@ double real_exp(double x) {
     return power * scale;
 }
 
+double real_sqrt(double x) {
+    return __builtin_sqrt(x);
+}
+
 int64_t real_round(double x) {
     CHECK(x > -REAL_ROUND_LIMIT);
     CHECK(x < REAL_ROUND_LIMIT);

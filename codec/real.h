@@ -14,9 +14,7 @@
 double real_exp(double x);
 
 /* x >= 0. */
-static inline double real_sqrt(double x) {
-    return __builtin_sqrt(x);
-}
+double real_sqrt(double x);
 
 /* The nearest integer, halves away from 0. |x| is below 2^62. */
 int64_t real_round(double x);

@@ -447,12 +447,28 @@ static void tags_match(const struct tag_set *before, const struct tag_set *after
     }
 }
 
+static bool tags_keeps_codes(const struct tag_slot *slot, unsigned bits) {
+    return bits >= slot->bits || tag_dictionary_highest(&slot->values) <= tags_values_max(bits);
+}
+
+bool tags_keep_codes(const struct board *board, const struct layout *layout) {
+    const struct tags *tags = board_tags(board);
+    const struct tag_set *after = &layout->tags;
+    unsigned old[TAGS_MAX];
+    bool are_kept = true;
+    tags_match(&board_layout(board)->tags, after, old);
+    for (unsigned i = 0; tags != NULL && i < after->count && are_kept; i++) {
+        are_kept = old[i] == TAGS_MAX || tags_keeps_codes(tags->slots[old[i]], after->tags[i].bits);
+    }
+    return are_kept;
+}
+
 /* Let the tag have so few bits, in which its values have room: their codes must fit as well. false: no memory. */
 static bool tags_fit_codes(struct skiplist *list, struct tag_slot *slot, unsigned bits) {
-    uint64_t max = tags_values_max(bits);
-    if (bits >= slot->bits || tag_dictionary_highest(&slot->values) <= max) {
+    if (tags_keeps_codes(slot, bits)) {
         return true;
     }
+    uint64_t max = tags_values_max(bits);
     uint32_t *codes = memory_allocate(slot->values.end * sizeof *codes);
     if (codes == NULL) {
         return false;

@@ -52,11 +52,12 @@ bool tags_has_values(const struct board *board);
 uint32_t tags_count_values(const struct board *board, unsigned tag);
 
 /* Use a layout that differs only in its tags: tags of the same name keep their values, also with other
- * bits, those that are not in it lose them. In time independent of the number of members, but fewer bits
- * may have the codes of all members read (about 0.1 s for a million).
+ * bits, those that are not in it lose them. In time independent of the number of members if tags_keep_codes; else the
+ * codes of all members are read (15 ms for a million), as there are some that fewer bits do not allow.
  * Errors: TAGS_FULL, a tag has more different values than the new bits allow; TAGS_OUT_OF_MEMORY. */
 MUST_CHECK enum tags_status tags_alter(struct board *board, const struct layout *layout,
                                        unsigned *full);
+MUST_CHECK bool tags_keep_codes(const struct board *board, const struct layout *layout);
 
 /* ---- groups ---- */
 

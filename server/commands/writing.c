@@ -39,6 +39,10 @@ bool writing_explain(const struct call *call, const struct board_options *option
                                  "results, and only single members are written or removed (ZADD, "
                                  "ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
         break;
+    case BOARD_REFUSE_RATED:
+        reply_error(call->reply, "ERR board has RATING: LB.MATCH and LB.RATE write to it, and ZREM "
+                                 "takes players off");
+        break;
     }
     return true;
 }
@@ -87,13 +91,27 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     return true;
 }
 
+/* Players write on boards that there are, and in rooms that leagues make. true: refused. */
+__attribute__((cold)) static bool writing_refuse_new(struct writing *writing) {
+    if (writing->is_given) {
+        return false;
+    }
+    struct bytes name = registry_name(writing->key);
+    reply_error_format(writing->call->reply,
+                       "NOPERM players make no boards: '%.*s' is not there (LB.CREATE makes it)",
+                       bytes_shown_size(name, 64), name.at);
+    writing_take_back(writing);
+    return true;
+}
+
 /* Behind the look-up of the key. */
 __attribute__((always_inline)) static inline bool writing_begin_found(struct writing *writing) {
     const struct call *call = writing->call;
     if (writing->key == NULL) {
         return call_out_of_memory(call);
     }
-    if (!call_check_kind(call, writing->key, REGISTRY_BOARD)) {
+    if (!call_check_kind(call, writing->key, REGISTRY_BOARD) ||
+        (writing->is_new && call->session->player != NULL && writing_refuse_new(writing))) {
         return false;
     }
     writing->board = &writing->key->board;
@@ -396,7 +414,7 @@ bool writing_create_board(const struct call *call, const struct board_options *k
                           unsigned choice, struct bytes name, struct board *board) {
     const struct board_options *options =
         kept != NULL ? kept : setting_board_options_for(&call->server->settings, name, choice);
-    if (kept == NULL && options->window.count > 0) {
+    if (kept == NULL && (options->window.count > 0 || options->has_rating)) {
         return !writing_explain(call, options, BOARD_WRITE_WHOLE);
     }
     bool is_made = kept == NULL && choice == 0

@@ -44,6 +44,9 @@ enum command_flag {
     COMMAND_BLOCKING = 1 << 19,    /* may wait */
     COMMAND_SHARD =
         1 << 22, /* told to clients of clusters, which find its channels as they find keys */
+    COMMAND_OWN_MEMBER =
+        1
+        << 23, /* a player may run it: it writes of the members that it names alone (call_check_own) */
     COMMAND_NAMES = 1 << 21, /* of the boards its reply shows nothing but which keys there are */
     COMMAND_STALE = 1 << 20, /* allowed where reads are refused with MASTERDOWN, as are those
                                     * allowed while boards are loaded */
@@ -147,6 +150,7 @@ typedef uint64_t command_work(const struct cost_view *view);
 enum command_bound {
     COMMAND_BY_MEMORY,    /* one for each member there is, for each of many arguments */
     COMMAND_BY_ARGUMENTS, /* one for each argument, or pair of arguments: members and fields of DATA */
+    COMMAND_BY_RESULTS, /* for each pair of arguments as many as a result may have (cost_of_result) */
     COMMAND_BY_GROUP, /* the same, and codes of all members for each argument, if there are enough for a WHERE */
     COMMAND_BY_PRODUCT,    /* any number: keys times members, or a count that the client names */
     COMMAND_NEVER_REFUSED, /* an operator's order, which must work: not counted alone */

@@ -101,35 +101,20 @@ uint64_t cost_count_pairs(const struct cost_view *view) {
     return (view->call->request->count - 2) / 2;
 }
 
-/* Units of one result on the board of the first key. */
-static uint64_t cost_of_result(const struct registry_key *key) {
-    enum { PERIODS = 4, TAG_UNITS = 2 };
+uint64_t cost_of_result(const struct registry_key *key) {
     uint64_t units = 1;
     if (key == NULL || key->kind != REGISTRY_BOARD) {
         return units;
     }
     if (registry_options(key)->window.count > 0) {
         bool is_followed = !registry_options(key)->window.is_best && !registry_state(key)->is_anew;
-        units += is_followed ? 1 : registry_options(key)->window.count / PERIODS;
+        units += is_followed ? 1 : registry_options(key)->window.count / COST_PERIODS;
     }
-    return units + TAG_UNITS * (uint64_t)board_layout(&key->board)->tags.count;
+    return units + COST_TAG_UNITS * (uint64_t)board_layout(&key->board)->tags.count;
 }
 
 uint64_t cost_count_scores(const struct cost_view *view) {
     return cost_count_pairs(view) * cost_of_result(cost_key(view, 1));
-}
-
-uint64_t cost_count_results(const struct cost_view *view) {
-    const struct request *request = view->call->request;
-    const struct registry_key *key = cost_key(view, 1);
-    uint64_t words = 2;
-    if (key != NULL && key->kind == REGISTRY_BOARD) {
-        words = 1 + (uint64_t)board_layout(&key->board)->field_count;
-    }
-    for (uint32_t i = 2; i < request->count && words > 2; i++) {
-        words = bytes_is(request->args[i], "PACKED") ? 2 : words;
-    }
-    return (request->count - 2) / words * cost_of_result(key);
 }
 
 uint64_t cost_count_whole(const struct cost_view *view) {

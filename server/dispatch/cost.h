@@ -46,11 +46,16 @@ command_work cost_count_keys;
 command_work cost_count_members;
 /* Half the arguments after the key: pairs of ZADD and HSET. */
 command_work cost_count_pairs;
-/* The same, of scores and of LB.ADD's results, which have a word for each field: on a board with a WINDOW each is written
- * twice, or may be looked up in all periods (BEST), four as much work as one result; each tag of the board is as much as
- * two. cost_bound_ns knows how many there may be. */
+/* Units of one result on the board of a key, or of none: with a WINDOW it is written twice, or may be looked up in all
+ * periods (BEST), COST_PERIODS as much work as one result; each tag of the board is COST_TAG_UNITS. */
+enum {
+    COST_PERIODS = 4,
+    COST_TAG_UNITS = 2,
+    COST_RESULT_MAX = 1 + BOARD_WINDOW_MAX / COST_PERIODS + COST_TAG_UNITS * TAGS_MAX,
+};
+uint64_t cost_of_result(const struct registry_key *key);
+/* The same pairs, on the board of the first key. */
 command_work cost_count_scores;
-command_work cost_count_results;
 /* The members of the first key's board, or the fields of its hash. */
 command_work cost_count_whole;
 /* The keys of the database, or of all databases. */
@@ -63,20 +68,19 @@ command_work cost_count_memory;
  * far below the limit, and nothing is estimated. */
 static inline uint64_t cost_bound_ns(const struct command *command, const struct request *request) {
     enum { MEMBER_BYTES_MIN = 16, FEW_ARGUMENTS = 8, WHERE_ARGUMENTS = 6, CODE_NS = 3 };
-    enum { RESULT_UNITS_MAX = 267 }; /* of a result: 1,000 periods, 8 tags */
-    bool is_of_results =
-        command->cost->count == cost_count_scores || command->cost->count == cost_count_results;
     uint64_t arguments = request->count;
     uint64_t members;
     uint64_t units = arguments * arguments; /* a million arguments at most */
     uint64_t bound_ns;
-    units += is_of_results ? arguments * (RESULT_UNITS_MAX / 2 + 1) : 0;
     switch (command->cost->bound) {
     case COMMAND_BY_MEMORY:
         members = memory_used() / MEMBER_BYTES_MIN;
         units += arguments > FEW_ARGUMENTS ? members * arguments : members;
         break;
     case COMMAND_BY_ARGUMENTS:
+        break;
+    case COMMAND_BY_RESULTS:
+        units += arguments * (COST_RESULT_MAX / 2 + 1);
         break;
     case COMMAND_BY_GROUP:
         members = arguments >= WHERE_ARGUMENTS ? memory_used() / MEMBER_BYTES_MIN : 0;

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "codec/decimal.h"
 #include "server/dispatch/syntax.h"
 
 enum {
@@ -726,14 +727,14 @@ void explain_reason(const struct command *command, const char *reason, char *out
 /* ---- commands that are not there ---- */
 
 /* What a leaderboard's commands are called elsewhere, and what they are here: ? is the first argument that was sent,
- * ! the second one. */
+ * ! the second one. Of commands with # these are a number and a member, in any order; what follows # is its default. */
 static const struct {
     const char *names, *instead; /* a blank behind each name */
 } familiar_commands[] = {
     {"LB.TOP LB.TOPN LB.REVRANGE LB.PAGE LB.LEADERS ", "LB.RANGE ? 0 9"},
     {"LB.RANK LB.REVRANK LB.SCORE LB.MEMBER ", "LB.GET ? 1 !"},
-    {"LB.INCR LB.INCRBY ", "LB.ADD ? INCR 1 !"},
-    {"LB.SET LB.PUT LB.UPDATE ", "LB.ADD ? 100 !"},
+    {"LB.INCR LB.INCRBY ", "LB.ADD ? INCR #1 !"},
+    {"LB.SET LB.PUT LB.UPDATE ", "LB.ADD ? #100 !"},
     {"LB.NEAR LB.NEIGHBORS LB.NEIGHBOURS ", "LB.AROUND ? MEMBER ! 5"},
     {"LB.CARD LB.SIZE LB.LEN ", "LB.COUNT ?"},
     {"LB.REM LB.REMOVE ", "ZREM ? !"},
@@ -754,6 +755,12 @@ static const char *explain_find_familiar(struct bytes name) {
         }
     }
     return NULL;
+}
+
+static bool explain_is_number(struct bytes word) {
+    struct decimal value;
+    unsigned scale;
+    return decimal_parse_exact(word, &value, &scale) == DECIMAL_OK;
 }
 
 void explain_unknown(const struct request *request, char *out) {
@@ -778,15 +785,25 @@ void explain_unknown(const struct request *request, char *out) {
         return;
     }
     explain_put(&text, "(did you mean %s", near != NULL ? near : "");
+    uint32_t number = 0, member = 2;
+    if (instead != NULL && strchr(instead, '#') != NULL && request->count > 3) {
+        bool is_behind =
+            !explain_is_number(request->args[2]) && explain_is_number(request->args[3]);
+        number = is_behind ? 3 : 2;
+        member = is_behind ? 2 : 3;
+    }
     for (; instead != NULL && *instead != '\0'; instead++) {
-        uint32_t index = *instead == '?' ? 1 : 2;
-        if (*instead != '?' && *instead != '!') {
-            explain_put(&text, "%c", *instead);
-        } else {
+        uint32_t index = *instead == '?' ? 1 : *instead == '!' ? member : number;
+        if (*instead == '#' && number > 0) {
+            explain_put(&text, "%s", bytes_show(request->args[number]).text);
+            instead += strcspn(instead, " ") - 1;
+        } else if (*instead == '?' || *instead == '!') {
             explain_put(&text, "%s",
                         index < request->count ? bytes_show(request->args[index]).text
                         : index == 1           ? "key"
                                                : "member");
+        } else if (*instead != '#') {
+            explain_put(&text, "%c", *instead);
         }
     }
     explain_put(&text, "?)");

@@ -8,12 +8,13 @@
 
 /* ---- one way ---- */
 
-/* Who finds nothing there wakes the other side, which takes all that comes until it wakes. */
-static void asks_push(struct ask_way *way, struct ask *ask) {
+/* From first, the newest, to last. Who finds nothing there wakes the other side, which takes all that comes until it
+ * wakes. */
+static void asks_push(struct ask_way *way, struct ask *first, struct ask *last) {
     struct ask *newest = atomic_load_explicit(&way->newest, memory_order_relaxed);
     do {
-        ask->next = newest;
-    } while (!atomic_compare_exchange_weak_explicit(&way->newest, &newest, ask,
+        last->next = newest;
+    } while (!atomic_compare_exchange_weak_explicit(&way->newest, &newest, first,
                                                     memory_order_release, memory_order_relaxed));
     if (newest == NULL) { /* the other side may have the question already */
         wakeup_write(&way->wakeup);
@@ -54,6 +55,8 @@ static void asks_on_question(void *context) {
         last = &(*last)->next;
     }
     *last = asks_take(&asks->to_engine);
+    struct ask *newest = NULL;
+    struct ask *oldest = NULL;
     uint64_t begin_ticks = clock_ticks();
     for (int i = 0; i < ASKS_PER_TURN && asks->left_first != NULL &&
                     clock_ticks_to_ns(clock_ticks() - begin_ticks) < ASKS_NS_PER_TURN;
@@ -61,8 +64,13 @@ static void asks_on_question(void *context) {
         struct ask *ask = asks->left_first;
         asks->left_first = ask->next;
         if (ask->answer(asks->engine_context, ask)) {
-            asks_push(&asks->to_asker, ask);
+            ask->next = newest;
+            oldest = newest == NULL ? ask : oldest;
+            newest = ask;
         }
+    }
+    if (newest != NULL) {
+        asks_push(&asks->to_asker, newest, oldest);
     }
     if (asks->left_first != NULL) {
         wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
@@ -86,7 +94,7 @@ static void asks_drop_all(struct asks *asks, struct ask *ask,
 }
 
 void asks_answer(struct asks *asks, struct ask *ask) {
-    asks_push(&asks->to_asker, ask);
+    asks_push(&asks->to_asker, ask, ask);
 }
 
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {
@@ -119,7 +127,20 @@ bool asks_attach(struct asks *asks, uv_loop_t *asker_loop) {
 }
 
 void asks_put(struct asks *asks, struct ask *ask) {
-    asks_push(&asks->to_engine, ask);
+    ask->next = asks->put_newest;
+    asks->put_oldest = asks->put_newest == NULL ? ask : asks->put_oldest;
+    asks->put_newest = ask;
+    if (++asks->put_count == ASKS_PER_TURN) {
+        asks_send(asks);
+    }
+}
+
+void asks_send(struct asks *asks) {
+    if (asks->put_newest != NULL) {
+        asks_push(&asks->to_engine, asks->put_newest, asks->put_oldest);
+        asks->put_newest = asks->put_oldest = NULL;
+        asks->put_count = 0;
+    }
 }
 
 void asks_wake_asker(struct asks *asks) {
@@ -127,5 +148,6 @@ void asks_wake_asker(struct asks *asks) {
 }
 
 void asks_detach(struct asks *asks) {
+    asks_send(asks);
     wakeup_close(&asks->to_asker.wakeup);
 }

@@ -1,10 +1,12 @@
 /* Questions from another thread to the engine's, which answers them between two ticks. So what the
  * engine owns is read without a lock, and the engine never waits for the other side.
  *
- *     asker    asks_put ---> to_engine ---> answer()   engine: in its loop's poll, at most ASKS_PER_TURN
- *              done()   <--- to_asker  <---            of them a turn
+ *     asker    asks_put, asks_send ---> to_engine ---> answer()   engine: in its loop's poll, at most ASKS_PER_TURN
+ *              done()              <--- to_asker  <---            of them a turn
  *
- * A question is its asker's memory: the engine uses it from asks_put to done.
+ * Questions of a turn go together, and so do answers: waking the other side, and going from one to the other where both
+ * have one processor, takes longer than many an answer. A question is its asker's memory: the engine uses it from
+ * asks_put to done.
  *
  * How many questions there are at a time is the asker's to limit: http.c has one a route, and one a
  * request that gives a password; server/web/ limits the time that they take. */
@@ -33,6 +35,8 @@ struct ask_way {
 struct asks {
     struct ask_way to_engine, to_asker;
     struct ask *left_first; /* the engine has taken them, but not answered yet, oldest first */
+    struct ask *put_newest, *put_oldest; /* the asker has put them, but not sent yet */
+    unsigned put_count;
     void *engine_context, *asker_context;
 };
 
@@ -42,8 +46,10 @@ MUST_CHECK bool asks_init(struct asks *asks, uv_loop_t *engine_loop, void *engin
                           void *asker_context);
 /* On the asker's thread, before anything else there. false: libuv failed. */
 MUST_CHECK bool asks_attach(struct asks *asks, uv_loop_t *asker_loop);
-/* The asker: put a question. */
+/* The asker: put a question; it is sent with others, as soon as there are ASKS_PER_TURN. */
 void asks_put(struct asks *asks, struct ask *ask);
+/* The asker, at the end of each turn of its loop: send what was put. */
+void asks_send(struct asks *asks);
 /* The engine: give back what answer has kept. */
 void asks_answer(struct asks *asks, struct ask *ask);
 /* Wake the asker's loop; any thread. */

@@ -38,9 +38,11 @@ struct http_peer {
     struct http_exchange *exchange;       /* of the request that it is at; NULL: none */
     uint8_t address[SUBNET_ADDRESS_SIZE]; /* of the connection */
     uint8_t client[SUBNET_ADDRESS_SIZE];  /* who asks: the same, or whom a proxy names */
-    bool is_proxy;                        /* it is one of options.proxies */
-    bool is_counted;                      /* among the connections of the client's address */
-    bool is_excess;                       /* the address had enough of them when it came */
+    uint8_t shown_client[SUBNET_ADDRESS_SIZE];
+    char shown[HTTP_ADDRESS_MAX]; /* that one as text; empty: not yet */
+    bool is_proxy;                /* it is one of options.proxies */
+    bool is_counted;              /* among the connections of the client's address */
+    bool is_excess;               /* the address had enough of them when it came */
     bool is_cut;
     int64_t since_ms, limit_ms; /* limit_ms 0: none */
 };
@@ -207,16 +209,21 @@ static bool http_server_count_client(struct http_exchange *exchange) {
 }
 
 bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
-    const struct http_peer *peer = exchange->peer;
-    snprintf(text, HTTP_ADDRESS_MAX, "?");
+    struct http_peer *peer = exchange->peer;
     if (peer == NULL) {
+        snprintf(text, HTTP_ADDRESS_MAX, "?");
         return false;
     }
-    struct subnet client = {.bits = 8 * SUBNET_ADDRESS_SIZE};
-    char shown[SUBNET_TEXT_MAX];
-    memcpy(client.address, peer->client, sizeof client.address);
-    subnet_print(&client, shown);
-    snprintf(text, HTTP_ADDRESS_MAX, "%s", shown);
+    if (peer->shown[0] == '\0' ||
+        memcmp(peer->shown_client, peer->client, sizeof peer->client) != 0) {
+        struct subnet client = {.bits = 8 * SUBNET_ADDRESS_SIZE};
+        char shown[SUBNET_TEXT_MAX];
+        memcpy(client.address, peer->client, sizeof client.address);
+        subnet_print(&client, shown);
+        snprintf(peer->shown, sizeof peer->shown, "%s", shown);
+        memcpy(peer->shown_client, peer->client, sizeof peer->client);
+    }
+    memcpy(text, peer->shown, sizeof peer->shown);
     return subnet_is_loopback(peer->address);
 }
 
@@ -495,11 +502,33 @@ static ssize_t http_server_read_stream(void *own, uint64_t position, char *out, 
     return (ssize_t)size;
 }
 
+/* A stream that is suspended has sent all that the library was given. So what its socket takes at once goes past the
+ * library, which would be resumed and suspended for it: for a text of 4 KB that is half of the time. TLS is the
+ * library's, and so is what the socket does not take. Returns the bytes that were sent. */
+static size_t http_server_send_past(const struct http_exchange *exchange, struct bytes text) {
+    const struct http_peer *peer = exchange->peer;
+    bool may_send = exchange->is_suspended && peer != NULL && !peer->is_cut &&
+                    !http_server_is_secure(exchange->server);
+    ssize_t sent = may_send ? send(peer->fd, text.at, text.size, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+    return sent > 0 ? (size_t)sent : 0;
+}
+
 void http_stream_put(struct http_exchange *exchange, struct http_text *text) {
     CHECK(exchange->stage == HTTP_STREAMS);
+    size_t sent = http_server_send_past(exchange, buffer_bytes(&text->bytes));
+    if (sent == text->bytes.size) {
+        return;
+    }
     text->uses++;
-    http_text_release(exchange->pending);
-    exchange->pending = text;
+    if (sent > 0) {
+        CHECK(exchange->sending == NULL && exchange->pending == NULL);
+        exchange->sending = text;
+        exchange->sent = sent;
+        http_server_begin_phase(exchange->server, exchange->peer, HTTP_SEND_LIMIT_MS);
+    } else {
+        http_text_release(exchange->pending);
+        exchange->pending = text;
+    }
     http_server_resume(exchange);
 }
 
@@ -514,6 +543,8 @@ static enum MHD_Result http_server_send_stream(struct http_exchange *exchange) {
     if (response == NULL) {
         return MHD_NO;
     }
+    /* It ends with the connection, and is not in chunks: so a text may go past the library (http_server_send_past). */
+    (void)MHD_set_response_options(response, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
     http_server_add_headers(exchange, response);
     enum MHD_Result result = MHD_queue_response(exchange->connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
@@ -1024,6 +1055,7 @@ static void http_server_on_timer(uv_timer_t *timer) {
     if (handler->step != NULL) {
         handler->step(handler->context, now_ms);
     }
+    asks_send(&server->asks); /* timers may run behind the check */
     http_server_set_timer(server);
 }
 
@@ -1071,6 +1103,7 @@ static void http_server_on_check(uv_check_t *check) {
     } else {
         uv_idle_stop(&server->idle);
     }
+    asks_send(&server->asks);
     http_server_set_timer(server);
 }
 

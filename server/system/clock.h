@@ -83,7 +83,7 @@ int64_t clock_now_us(struct clock *clock);
  * tick. */
 void clock_update(struct clock *clock);
 /* The monotonic time as it is now, of the same origin as monotonic_ms: for what must not be older than what
- * has just been done, as leases. */
+ * has just been done, as leases. Any thread. */
 int64_t clock_read_ms(const struct clock *clock);
 /* Server time minus monotonic time, at the latest reading. */
 static inline int64_t clock_offset_ms(const struct clock *clock) {

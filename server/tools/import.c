@@ -52,7 +52,8 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     uint64_t database;
     importing->is_hash = is_hash;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
-        database >= REGISTRY_STAGING || database == REGISTRY_HISTORY) {
+        database >= REGISTRY_ALL_DATABASES || database == REGISTRY_STAGING ||
+        database == REGISTRY_HISTORY) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;
@@ -210,10 +211,17 @@ static const char *import_take_record(struct importing *importing) {
         return import_is_of_key(importing, true) ? import_apply(importing, &effect)
                                                  : "no line of this hash comes before it";
     }
+    if (bytes_is(kind, "NOTE")) {
+        struct effect effect = {.kind = EFFECT_NOTE,
+                                .member = importing->record.at[RECORD_MEMBER],
+                                .value = importing->record.at[RECORD_VALUE]};
+        return import_is_of_key(importing, false) ? import_apply(importing, &effect)
+                                                  : "no line of this board comes before it";
+    }
     if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
         return import_begin_key(importing, bytes_is(kind, "HASH"));
     }
-    return "the kind is none of board, hash, member and field";
+    return "the kind is none of board, hash, member, field and note";
 }
 
 bool import_records(struct registry *registry, enum record_format format, FILE *in, char *error) {

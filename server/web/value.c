@@ -10,11 +10,18 @@ static struct bytes value_take_line(struct value_reader *reader) {
     return line;
 }
 
-static int64_t value_parse_number(struct bytes line) {
-    int64_t number = 0;
-    bool is_number = bytes_parse_i64(line, &number);
-    CHECK(is_number);
-    return number;
+/* A line that is a number of 64 bits, as most are. */
+static int64_t value_take_number(struct value_reader *reader) {
+    const char *at = reader->at;
+    bool is_negative = at < reader->end && *at == '-';
+    const char *begin = at + is_negative;
+    uint64_t number = 0;
+    for (at = begin; at < reader->end && *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    CHECK(at > begin && reader->end - at >= 2 && *at == '\r');
+    reader->at = at + 2;
+    return (int64_t)(is_negative ? 0 - number : number);
 }
 
 static struct bytes value_take_bulk(struct value_reader *reader, int64_t size) {
@@ -29,49 +36,45 @@ struct value value_next(struct value_reader *reader) {
     struct value value = {.kind = VALUE_TEXT};
     CHECK(reader->at < reader->end);
     char type = *reader->at++;
-    struct bytes line = value_take_line(reader);
+    int64_t number;
     switch (type) {
     case '$':
-        if (line.at[0] == '-') {
+        number = value_take_number(reader);
+        if (number < 0) {
             value.kind = VALUE_NULL;
             break;
         }
-        value.text = value_take_bulk(reader, value_parse_number(line));
+        value.text = value_take_bulk(reader, number);
         break;
     case '=':
-        value.text = value_take_bulk(reader, value_parse_number(line));
+        value.text = value_take_bulk(reader, value_take_number(reader));
         CHECK(value.text.size >= 4);
         value.text.at += 4; /* "txt:" */
         value.text.size -= 4;
         break;
     case ':':
         value.kind = VALUE_INTEGER;
-        value.number = value_parse_number(line);
+        value.number = value_take_number(reader);
         break;
     case '#':
         value.kind = VALUE_BOOLEAN;
-        value.number = line.at[0] == 't';
+        value.number = value_take_line(reader).at[0] == 't';
         break;
     case '_':
         value.kind = VALUE_NULL;
-        break;
-    case '-':
-        value.kind = VALUE_ERROR;
-        value.text = line;
+        (void)value_take_line(reader);
         break;
     case '*':
     case '~':
     case '>':
     case '%':
-        if (line.at[0] == '-') {
-            value.kind = VALUE_NULL;
-            break;
-        }
-        value.kind = type == '%' ? VALUE_MAP : VALUE_LIST;
-        value.count = (uint64_t)value_parse_number(line);
+        number = value_take_number(reader);
+        value.kind = number < 0 ? VALUE_NULL : type == '%' ? VALUE_MAP : VALUE_LIST;
+        value.count = number < 0 ? 0 : (uint64_t)number;
         break;
-    default: /* + , ( */
-        value.text = line;
+    default: /* + , ( - */
+        value.kind = type == '-' ? VALUE_ERROR : VALUE_TEXT;
+        value.text = value_take_line(reader);
         break;
     }
     return value;

@@ -29,14 +29,19 @@ struct web_kept {
     struct web_request *first;         /* who wait for that */
     const struct web_request *creator; /* of them the one whose query it is; NULL: gone */
     struct web_text text;
-    int64_t until_ms;
-    size_t size; /* bytes that web_take_memory counts */
+    int64_t until_ms; /* of web_kept_now */
+    size_t size;      /* bytes that web_take_memory counts */
 };
 
 bool web_kept_is_same_identity(const struct web_identity *a, const struct web_identity *b) {
     return a->kind == b->kind && a->is_local == b->is_local && a->is_token == b->is_token &&
            a->is_by_header == b->is_by_header && a->is_exposed == b->is_exposed &&
            strcmp(a->user, b->user) == 0 && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+/* By the engine's clock, and as it is now: not since the answer was received, nor at the beginning of the loop's turn. */
+static int64_t web_kept_now(const struct web *web) {
+    return clock_read_ms(&web->engine.server->clock);
 }
 
 /* ---- coming and going ---- */
@@ -95,7 +100,7 @@ static void web_kept_keep(struct web *web, struct web_kept *kept, const struct w
         return;
     }
     kept->size = size;
-    kept->until_ms = http_server_now(web->http) + query->fresh_ms;
+    kept->until_ms = query->fresh_until_ms;
     all->size += size;
     kept->previous = all->last;
     LIST_APPEND(all->first, all->last, kept);
@@ -104,7 +109,8 @@ static void web_kept_keep(struct web *web, struct web_kept *kept, const struct w
     }
 }
 
-void web_kept_step(struct web *web, int64_t now_ms) {
+void web_kept_step(struct web *web) {
+    int64_t now_ms = web_kept_now(web);
     while (web->kept.first != NULL && web->kept.first->until_ms <= now_ms) {
         web_kept_forget(web, web->kept.first);
     }
@@ -164,7 +170,7 @@ bool web_kept_answer(struct web_request *request, const struct web_identity *ide
         web_kept_wait(kept, request);
         return true;
     }
-    if (reads_are_outdated(&kept->reads) || kept->until_ms <= http_server_now(web->http)) {
+    if (reads_are_outdated(&kept->reads) || kept->until_ms <= web_kept_now(web)) {
         web_kept_forget(web, kept);
         return false;
     }

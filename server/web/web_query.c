@@ -339,12 +339,20 @@ uint32_t web_query_command_number(struct bytes full_name) {
     return number;
 }
 
+uint32_t web_query_first_number(struct web *web, const char *words) {
+    struct web_number *known = &web->numbers[(uintptr_t)words % WEB_NUMBERS];
+    if (known->words != words) {
+        const struct bytes name = {.at = words, .size = strcspn(words, " ")};
+        *known = (struct web_number){.words = words, .number = web_query_command_number(name)};
+    }
+    return known->number;
+}
+
 void web_query_command(struct web_query *query, const char *words, ...) {
     CHECK(query->command_count < WEB_COMMANDS_MAX);
     size_t size = strcspn(words, " ");
-    uint32_t number = web_query_command_number((struct bytes){.at = words, .size = size});
-    query->commands[query->command_count++] =
-        (struct web_command){.number = number, .end = query->word_count};
+    query->commands[query->command_count++] = (struct web_command){
+        .number = web_query_first_number(query->web, words), .end = query->word_count};
     size_t first = strcspn(words, "| ");
     web_query_word(query, (struct bytes){.at = words, .size = first});
     if (first < size) {
@@ -665,6 +673,13 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     }
     if (query->target.segment_count > FIRST + 3) {
         query->member = query->target.segments[FIRST + 3];
+    } else if (query->route == &web_route_member) {
+        const struct jwt_claims *claims = &query->identity.player.claims;
+        query->member = (struct bytes){.at = claims->player, .size = claims->player_size};
+        if (!query->identity.is_player) {
+            web_query_error(query, 401, "only a player's token says who is asked for");
+            return false;
+        }
     }
     if (query->route->needs_figures) {
         query->figures = memory_allocate_zeroed(figures_size(command_count()));

@@ -22,6 +22,7 @@
 #include "server/acl/acl.h"
 #include "server/acl/auth_guard.h"
 #include "server/clients/reads.h"
+#include "server/clients/session.h"
 #include "server/dispatch/shape.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
@@ -60,6 +61,9 @@ struct web_identity {
         is_by_header; /* the request names the user by itself: it is refused where the user is not let in */
     bool is_exposed; /* it comes from another machine, and without TLS */
     char user[HTTP_USER_MAX];
+    /* The player whose token it is; is_player: user is that of the key. */
+    bool is_player;
+    struct session_player player;
     /* Of the password or the token: the login is void when the user has another. */
     char digest[DIGEST_TEXT_SIZE];
 };
@@ -212,10 +216,11 @@ struct web_query {
     uint64_t seen_change_count;
     struct reads *reads; /* what it was read from; NULL: it is not given again */
     size_t reads_size;   /* bytes of that */
-    int64_t fresh_ms;    /* how long it may be given again; 0: not at all */
-    bool was_asked;      /* the engine may have begun */
-    bool has_changed;    /* a write has */
-    uint32_t retry_s;    /* how long its refusal holds; 0: not said */
+    /* How long it may be given again since the engine read that (0: not at all), and until when by its monotonic clock. */
+    int64_t fresh_ms, fresh_until_ms;
+    bool was_asked;   /* the engine may have begun */
+    bool has_changed; /* a write has */
+    uint32_t retry_s; /* how long its refusal holds; 0: not said */
     /* the reply */
     unsigned status;
     struct buffer out;
@@ -248,7 +253,7 @@ static inline struct json web_json(struct buffer *out) {
 
 /* ---- for routes ---- */
 
-/* Begin a command with these words, one blank between each two: its name ("SLOWLOG|GET"), texts, and
+/* Begin a command with these words, a text that stays, one blank between each two: its name ("SLOWLOG|GET"), texts, and
  *
  *     $board  $member            the query's
  *     $where  $tags  $data       the same, or nothing, if none was asked for
@@ -262,6 +267,8 @@ void web_query_word(struct web_query *query, struct bytes word);
 struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes);
 /* The number of a command ("LB.LEAGUE|ADD"), which exists. */
 uint32_t web_query_command_number(struct bytes full_name);
+/* The same of what words begin with that stay where they are; found once. On the HTTP thread. */
+uint32_t web_query_first_number(struct web *web, const char *words);
 /* The reply to the nth command of the round. */
 struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
@@ -451,7 +458,7 @@ MUST_CHECK bool web_kept_answer(struct web_request *request, const struct web_id
 void web_kept_run(struct web_request *request, struct web_query *query);
 void web_kept_leave(struct web_request *request);
 /* Forget those whose time is over. */
-void web_kept_step(struct web *web, int64_t now_ms);
+void web_kept_step(struct web *web);
 /* Is it a question of web_kept.c? Then it is over. The engine's thread, behind the end of the other one. */
 MUST_CHECK bool web_kept_drop(struct web *web, struct ask *ask);
 void web_kept_end(struct web *web);
@@ -460,6 +467,8 @@ void web_kept_end(struct web *web);
 
 struct web_session {
     char token_digest[DIGEST_TEXT_SIZE]; /* all zeros: free */
+    bool is_player;
+    struct session_player player;
     bool is_used, is_token;
     char user[HTTP_USER_MAX];
     char digest[DIGEST_TEXT_SIZE]; /* of the password, or the token */
@@ -471,9 +480,9 @@ struct web_sessions {
 };
 MUST_CHECK bool web_login_init_sessions(struct web_sessions *sessions, int64_t timeout_ms);
 void web_login_deinit_sessions(struct web_sessions *sessions);
-/* A new one, for a user with a password, or a token; token: room for WEB_TOKEN_SIZE. */
-void web_login_add_session(struct web_sessions *sessions, const char *user, const char *digest,
-                           bool is_token, int64_t now_ms, char *token);
+/* A new one, for who asks, whom the engine has let in; token: room for WEB_TOKEN_SIZE. */
+void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
+                           int64_t now_ms, char *token);
 /* NULL: there is none, or it has ended. */
 struct web_session *web_login_find_session(struct web_sessions *sessions, struct bytes token,
                                            int64_t now_ms);
@@ -488,6 +497,8 @@ MUST_CHECK bool web_login_read(const char *text, struct http_login *login);
 /* POST /login and /logout. */
 void web_login_log_in(struct web_request *request);
 void web_login_log_out(struct web *web, struct web_request *request);
+/* POST /players: a player with a random name. */
+void web_login_make_guest(struct web_request *request);
 /* Who asks, by the cookie. */
 void web_login_identify(struct web *web, struct web_request *request,
                         struct web_identity *identity);
@@ -572,7 +583,7 @@ void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
-enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4 };
+enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4, WEB_NUMBERS = 64, WEB_SCHEMAS = 32 };
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -582,12 +593,27 @@ struct web_avatars {
     unsigned origin_count;
 };
 
-/* What an address may still write. */
+/* What an address may still do: of things that cost units, which come back with time. */
 struct web_rate {
     struct auth_guard_address address;
     int64_t at_ms; /* when left was that; 0: the place is free */
-    int64_t left;  /* thousandths of results; below 0: written ahead */
+    int64_t left;  /* units; below 0: done ahead */
 };
+struct web_rates {
+    struct web_rate at[WEB_RATES_MAX];
+    int64_t per_ms,
+        most; /* units that come back, and those that are there at the most; 0: no limit */
+};
+enum {
+    WEB_RESULT_UNITS =
+        1000, /* so in a millisecond as many come back as results in a second may be written, */
+    WEB_GUEST_UNITS = 3600000, /* and as guests in an hour may come */
+    WEB_RESULTS_BURST_S = 2,
+    WEB_GUEST_DAYS = 30, /* that a guest's token lives */
+};
+/* May the client do what costs so many units? 0: yes; else in so many seconds. */
+unsigned web_take_rate(struct web *web, struct web_rates *rates,
+                       const struct http_exchange *exchange, int64_t units);
 
 /* Where a member of a reply is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
@@ -598,6 +624,18 @@ struct web_path {
         struct bytes word;
         unsigned index;
     } steps[WEB_PATH_STEPS];
+};
+
+/* The number of the command that a route's words begin with, and what web_openapi_schema says: by the texts' places, which
+ * stay. */
+struct web_number {
+    const char *words; /* NULL: the place is free */
+    uint32_t number;
+};
+struct web_schema_read {
+    const char *schema, *within; /* schema NULL: the place is free */
+    const char *text;
+    struct shape source;
 };
 
 struct web {
@@ -618,6 +656,8 @@ struct web {
     struct web_views views;
     struct web_kept_answers kept;
     struct web_path paths[WEB_PATHS]; /* web_reply.c */
+    struct web_schema_read schemas[WEB_SCHEMAS];
+    struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
     size_t memory_size;   /* see WEB_MEMORY_MAX */
@@ -629,8 +669,8 @@ struct web {
     unsigned origin_count;
     bool is_open; /* pages of all others may read what anybody may */
     struct web_known known[WEB_KNOWN_MAX];
-    unsigned known_next; /* to be replaced */
-    struct web_rate rates[WEB_RATES_MAX];
+    unsigned known_next;                        /* to be replaced */
+    struct web_rates result_rates, guest_rates; /* web-write-rate, web-guests-per-hour */
     uint64_t rate_seed;
     struct buffer openapi, openapi_packed; /* the document */
     struct buffer files_packed[WEB_FILES_MAX];

@@ -207,7 +207,9 @@ static void web_reply_put_run(struct web_query *query, const char *text, struct 
             continue;
         }
         has_begun = true;
-        snprintf(key, sizeof key, "%.*s", (int)member.name.size, member.name.at);
+        CHECK(member.name.size < sizeof key);
+        memcpy(key, member.name.at, member.name.size);
+        key[member.name.size] = '\0';
         const struct web_path path = *web_reply_read_path(query->web, source, member.source);
         struct shape found = path.shape;
         bool is_there = web_reply_follow(&path, &at);
@@ -229,9 +231,13 @@ static void web_reply_put_run(struct web_query *query, const char *text, struct 
 
 void web_reply_put_members(struct web_query *query, const char *schema, const char *within,
                            struct value_reader reply) {
-    struct shape source;
-    const char *text = web_openapi_schema(schema, within, &source);
-    web_reply_put_run(query, text, source, reply);
+    size_t mixed = (size_t)(uintptr_t)schema * 31 + (size_t)(uintptr_t)within;
+    struct web_schema_read *known = &query->web->schemas[mixed % WEB_SCHEMAS];
+    if (known->schema != schema || known->within != within) {
+        *known = (struct web_schema_read){.schema = schema, .within = within};
+        known->text = web_openapi_schema(schema, within, &known->source);
+    }
+    web_reply_put_run(query, known->text, known->source, reply);
 }
 
 /* ---- replies ---- */

@@ -634,7 +634,7 @@ bool web_write_read(struct web_query *query, enum web_results_kind kind) {
     }
     reader.may_create = may_create != 0;
     reader.kind = kind;
-    reader.number = web_query_command_number(bytes_from_text(names[kind]));
+    reader.number = web_query_first_number(query->web, names[kind]);
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;

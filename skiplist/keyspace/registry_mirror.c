@@ -83,11 +83,47 @@ static void registry_mirror_take_member(struct registry_mirror *mirror, struct b
     }
 }
 
-/* In groups, as the copy's map is waited for. */
-static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_t entries_max) {
+/* By rank, to the copy's end. */
+static void registry_mirror_append_members(struct registry_mirror *mirror, uint32_t entries_max) {
     const struct board *board = &mirror->key->board;
-    bool is_latest = board_is_latest(board);
-    uint32_t left = registry_mirror_count(mirror) - mirror->copied_count;
+    struct board *copy = &mirror->copy->board;
+    uint32_t left = board_count(board) - mirror->copied_count;
+    struct board_cursor cursor;
+    struct board_stored entry;
+    struct board_entry entries[REGISTRY_MIRROR_STEP];
+    char rooms[REGISTRY_MIRROR_STEP][NAME_TEXT_ROOM];
+    left = left < entries_max ? left : entries_max;
+    board_cursor_seek(board, mirror->copied_count, &cursor);
+    while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
+        uint32_t count = left < REGISTRY_MIRROR_STEP ? left : REGISTRY_MIRROR_STEP;
+        for (uint32_t i = 0; i < count; i++) {
+            bool is_there = board_cursor_read(&cursor, &entry);
+            CHECK(is_there);
+            entries[i] =
+                (struct board_entry){.member = name_text(entry.member, rooms[i]), .key = entry.key};
+            board_cursor_next(&cursor);
+        }
+        if (board_append_indexed(copy, entries, count) != BOARD_OK) {
+            registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+            return;
+        }
+        for (uint32_t i = 0; i < count && tags_has_values(board); i++) {
+            struct tag_values values;
+            tags_at(board, mirror->copied_count + i, &values);
+            if (values.mask != 0) {
+                registry_mirror_tag_member(mirror, entries[i].member, &values);
+            }
+        }
+        mirror->copied_count = board_count(copy);
+        mirror->last_key = entries[count - 1].key;
+        left -= count;
+    }
+}
+
+/* A LATEST board, from its last rank on, in groups, as the copy's map is waited for. */
+static void registry_mirror_copy_latest(struct registry_mirror *mirror, uint32_t entries_max) {
+    const struct board *board = &mirror->key->board;
+    uint32_t left = board_count(board) - mirror->copied_count;
     struct board_cursor cursor;
     struct board_stored entry;
     struct lookup lookups[LOOKUP_GROUP];
@@ -95,9 +131,7 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
     uint64_t keys[LOOKUP_GROUP];
     char rooms[LOOKUP_GROUP][NAME_TEXT_ROOM];
     left = left < entries_max ? left : entries_max;
-    board_cursor_seek(
-        board, is_latest ? board_count(board) - 1 - mirror->copied_count : mirror->copied_count,
-        &cursor);
+    board_cursor_seek(board, board_count(board) - 1 - mirror->copied_count, &cursor);
     while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
         uint32_t count = lookup_group_size(left, 0);
         for (uint32_t i = 0; i < count; i++) {
@@ -105,7 +139,7 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
             CHECK(is_there);
             names[i] = name_text(entry.member, rooms[i]);
             keys[i] = entry.key;
-            (is_latest ? board_cursor_previous : board_cursor_next)(&cursor);
+            board_cursor_previous(&cursor);
         }
         lookup_members(&mirror->copy->board, names, 1, count, lookups);
         for (uint32_t i = 0; i < count && mirror->status == REGISTRY_MIRROR_MORE; i++) {
@@ -143,6 +177,40 @@ static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t
     }
 }
 
+/* ---- notes, which are copied behind the members, as a hash ---- */
+
+static void registry_mirror_put_note(struct registry_mirror *mirror, struct bytes member,
+                                     struct bytes note) {
+    if (!registry_note_set(mirror->registry, mirror->copy, member, note)) {
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+    }
+}
+
+static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t entries_max) {
+    struct hash_pair pair;
+    uint32_t done;
+    for (uint32_t i = 0;
+         i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
+         (done = registry_note_count(mirror->copy)) < registry_note_count(mirror->key);
+         i++) {
+        hash_at(registry_note_hash(mirror->key), done, &pair);
+        registry_mirror_put_note(mirror, pair.field, pair.value);
+    }
+}
+
+static void registry_mirror_follow_note(struct registry_mirror *mirror,
+                                        const struct effect *effect) {
+    struct bytes note;
+    if (!registry_note_find(mirror->copy, effect->member, &note)) {
+        return;
+    }
+    if (effect->value.size > 0) {
+        registry_mirror_put_note(mirror, effect->member, effect->value);
+    } else {
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+    }
+}
+
 /* ---- frozen copies ---- */
 
 static void registry_mirror_tell(struct registry_mirror *mirror, const struct effect *effect) {
@@ -160,7 +228,7 @@ static void registry_mirror_tell(struct registry_mirror *mirror, const struct ef
             is_told = mirror->changed(mirror->context, name_text(entry.member, room));
             board_cursor_next(&cursor);
         }
-    } else if (effect->kind != EFFECT_TAGS) {
+    } else if (effect->kind != EFFECT_TAGS && effect->kind != EFFECT_NOTE) {
         is_told = mirror->changed(mirror->context, effect->member);
     }
     if (!is_told) {
@@ -208,6 +276,8 @@ static void registry_mirror_follow_member(struct registry_mirror *mirror,
         bool is_packed = tag_values_unpack(effect->value, TAGS_MAX, &values);
         CHECK(is_packed);
         registry_mirror_tag_member(mirror, effect->member, &values);
+    } else if (effect->kind == EFFECT_NOTE) {
+        registry_mirror_follow_note(mirror, effect);
     } else { /* CUT, reported before the members are removed */
         uint32_t copied = mirror->copied_count;
         uint32_t first =
@@ -237,6 +307,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
+    case EFFECT_NOTE:
         if (effect->key == mirror->key && mirror->changed != NULL) {
             registry_mirror_tell(mirror, effect);
         } else if (effect->key == mirror->key) {
@@ -281,7 +352,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     *mirror = (struct registry_mirror){.registry = registry, .key = key};
     mirror->copy = registry_reserve_key(registry, key->database,
                                         (struct registry_new_name){.first = registry_name(key)},
-                                        key->kind, false, 0);
+                                        key->kind, false, key->has_notes ? TAIL_NOTES : 0);
     if (mirror->copy == NULL) {
         return false;
     }
@@ -310,13 +381,19 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
     if (mirror->status != REGISTRY_MIRROR_MORE || mirror->changed != NULL) {
         return mirror->status;
     }
-    bool is_board = mirror->key->kind == REGISTRY_BOARD;
     uint32_t count = registry_mirror_count(mirror);
-    if (mirror->copied_count < count) {
-        (is_board ? registry_mirror_copy_members : registry_mirror_copy_fields)(mirror,
-                                                                                entries_max);
+    if (mirror->copied_count < count && mirror->key->kind != REGISTRY_BOARD) {
+        registry_mirror_copy_fields(mirror, entries_max);
+    } else if (mirror->copied_count < count && board_is_latest(&mirror->key->board)) {
+        registry_mirror_copy_latest(mirror, entries_max);
+    } else if (mirror->copied_count < count) {
+        registry_mirror_append_members(mirror, entries_max);
     }
-    return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count
+    if (mirror->copied_count == count) {
+        registry_mirror_copy_notes(mirror, entries_max);
+    }
+    return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count &&
+                   registry_note_count(mirror->copy) == registry_note_count(mirror->key)
                ? REGISTRY_MIRROR_WHOLE
                : mirror->status;
 }
@@ -343,6 +420,7 @@ void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *t
     CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
     effect_listener_remove(mirror->registry, &mirror->listener);
     board_move_to(&mirror->copy->board, &to->board);
+    registry_note_move_all(mirror->copy, to);
     registry_free_key(mirror->copy);
     mirror->copy = NULL;
 }

@@ -133,7 +133,7 @@ def glicko(rule, teams, ranks, at_ms):
         return 1 / (1 + 3 * phi * phi / (PI * PI)).sqrt()
 
     mus = [sum(Decimal(p.value) for p in team) / len(team) / MICRO / SCALE for team in teams]
-    phis = [(sum(shown(p) ** 2 for p in team) / len(team)).sqrt() for team in teams]
+    phis = [sum(shown(p) ** 2 for p in team).sqrt() / len(team) for team in teams]
     after = []
     for i, team in enumerate(teams):
         by_v = sums = Decimal(0)
@@ -143,7 +143,9 @@ def glicko(rule, teams, ranks, at_ms):
                 e = 1 / (1 + (-weight * (mus[i] - mus[q])).exp())
                 by_v += weight * weight * e * (1 - e)
                 sums += weight * (result(ranks[i], ranks[q]) - e)
-        v = 1 / by_v
+        # What a player is of its team: the derivative of the mean.
+        sums /= len(team)
+        v = len(team) ** 2 / by_v
         for p in team:
             phi = before(p)
             sigma = glicko_volatility(Decimal(p.volatility) / NANO, phi, v * sums, v, Decimal(rule["TAU"]) / NANO)

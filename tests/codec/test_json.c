@@ -57,6 +57,44 @@ TEST(texts_are_escaped) {
     check("\"zo\xc3\xab \xf0\x9f\x91\x8b\"");
 }
 
+TEST(keys_have_any_length) {
+    char key[OUT_MAX / 8];
+    for (size_t size = 0; size < sizeof key - 1; size++) {
+        memset(key, 'k', size);
+        key[size] = '\0';
+        struct json json = begin();
+        json_open(&json, NULL, '[');
+        json_integer(&json, key, 1);
+        json_text(&json, key, BYTES("v"));
+        json_open(&json, key, '{');
+        char expected[OUT_MAX];
+        snprintf(expected, sizeof expected, "[\"%s\":1,\"%s\":\"v\",\"%s\":{", key, key, key);
+        check(expected);
+    }
+}
+
+TEST(every_byte_stands_for_itself_or_is_escaped) {
+    for (int byte = 0; byte < 0x80; byte++) {
+        for (int is_for_page = 0; is_for_page < 2; is_for_page++) {
+            struct json json = begin();
+            json.is_for_page = is_for_page != 0;
+            const char text = (char)byte;
+            bool is_control = byte < 0x20;
+            bool is_mark = byte == '"' || byte == '\\';
+            bool is_of_page = byte == '<' || byte == '>' || byte == '&' || byte == 0x7f;
+            char expected[16];
+            json_text(&json, NULL, (struct bytes){.at = &text, .size = 1});
+            if (is_for_page != 0 && (is_control || is_mark || is_of_page)) {
+                snprintf(expected, sizeof expected, "\"\\u00%02x\"", (unsigned)byte);
+            } else {
+                snprintf(expected, sizeof expected, is_mark ? "\"\\%c\"" : "\"%c\"",
+                         is_control ? '?' : byte);
+            }
+            check(expected);
+        }
+    }
+}
+
 TEST(what_is_not_utf8_has_its_bytes_beside_it) {
     static const struct {
         const char *bytes, *expected;

@@ -101,6 +101,7 @@ class Stream:
         return self.status, json.loads(self.reply.read())
 
     def close(self):
+        self.reply.close()  # which has the socket, as the reply ends with its connection
         self.connection.close()
 
 

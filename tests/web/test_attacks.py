@@ -26,6 +26,7 @@ class Held:
 
     def __init__(self, server, address="127.0.0.1"):
         self.connection = http.client.HTTPConnection(address, server.web_port, timeout=LIMIT_S)
+        self.reply = None
 
     def ask(self, path, method="GET", **headers):
         """(status, JSON); None if the connection was closed without a word."""
@@ -45,6 +46,8 @@ class Held:
         return self.reply.status
 
     def close(self):
+        if self.reply is not None:
+            self.reply.close()
         self.connection.close()
 
 

@@ -7,25 +7,27 @@ namespace Leaderboard;
 use Predis\ClientInterface;
 use Predis\Cluster\RedisStrategy;
 use Predis\Command\RawCommand;
-use Predis\Connection\Aggregate\RedisCluster;
+use Predis\Connection\Aggregate;
+use Predis\Connection\Cluster;
 use Predis\Response\ErrorInterface;
 use Predis\Response\ServerException;
 
-/** Predis 1.1: a client of a server, of Sentinel, or of a cluster (the option 'cluster' => 'redis'). */
+/** Predis 1.1 or 2: a client of a server, of Sentinel, or of a cluster (the option 'cluster' => 'redis'). */
 final class PredisClient implements Client
 {
-    private ?RedisCluster $cluster;
+    private bool $isCluster;
 
     public function __construct(private ClientInterface $client, private ?int $slot = null)
     {
         $connection = $client->getConnection();
-        $this->cluster = $connection instanceof RedisCluster ? $connection : null;
+        $this->isCluster = $connection instanceof Aggregate\RedisCluster // of Predis 1.1
+            || $connection instanceof Cluster\RedisCluster;
     }
 
     public function send(array $words, int $keyAt): mixed
     {
         $command = RawCommand::create(...$words);
-        if ($this->cluster !== null) { // which does not know where the key of this command is
+        if ($this->isCluster) { // which does not know where the key of this command is
             $command->setSlot($this->slot ?? (new RedisStrategy())->getSlotByKey($words[$keyAt]));
         }
         try {
@@ -41,7 +43,7 @@ final class PredisClient implements Client
 
     public function nodes(): array
     {
-        if ($this->cluster === null || $this->slot !== null) {
+        if (!$this->isCluster || $this->slot !== null) {
             return [$this];
         }
         // Rows of a range of slots, and its nodes, of which the first is the master: [address, port, id, ...].

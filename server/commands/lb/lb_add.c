@@ -169,7 +169,14 @@ bool lb_add_check_only(const struct call *call, const struct layout *layout, str
 bool lb_add_check_at(const struct call *call, const struct layout *layout,
                      const struct lb_add *add) {
     uint64_t stamped;
-    if (add->time != LB_ADD_TIME_GIVEN) {
+    if (add->time != LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
+        return true;
+    }
+    if (call->session->player != NULL) {
+        return call_refuse(call, "NOPERM players say no time (AT, or in a PACKED key): it is taken "
+                                 "when the result comes");
+    }
+    if (add->operation == LB_ADD_PACKED) {
         return true;
     }
     if (layout->time.bits == 0) {
@@ -679,6 +686,19 @@ static void lb_add_run(struct call *call) {
     }
 }
 
+/* Of words that do not fit the layout, all but the options' are counted. */
+static uint64_t lb_add_count(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    const struct board *board = call_board(key);
+    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    if (!lb_add_read(view->call, &add)) {
+        return 0;
+    }
+    bool has_more_words = board != NULL && add.operation != LB_ADD_PACKED;
+    uint64_t words = 1 + (has_more_words ? (uint64_t)board_layout(board)->field_count : 1);
+    return (view->call->request->count - add.first) / words * cost_of_result(key);
+}
+
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
@@ -691,11 +711,11 @@ const struct command command_lb_add = {
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
     .new_key = lb_add_new_key,
-    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_results, 1800, 1, "member named",
+    .cost = COST(COMMAND_BY_RESULTS, lb_add_count, 1800, 1, "member named",
                  "several commands of a thousand each"),
     .run = lb_add_run,
 };

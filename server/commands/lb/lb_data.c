@@ -18,7 +18,8 @@ bool lb_data_check_star(const struct call *call, struct bytes pattern) {
 
 /* Where %@ is; NULL: nowhere. */
 static const char *lb_data_find_mark(struct bytes pattern) {
-    return pattern.size > 0 ? memmem(pattern.at, pattern.size, "%@", 2) : NULL;
+    bool may_be_there = pattern.size > 0 && memchr(pattern.at, '%', pattern.size) != NULL;
+    return may_be_there ? memmem(pattern.at, pattern.size, "%@", 2) : NULL;
 }
 
 bool lb_data_names_period(struct bytes pattern) {
@@ -122,12 +123,18 @@ bool lb_data_is_named(struct session_names *names, const struct hash *hash) {
     if (names->left == 0 || hash == NULL || !hash_find(hash, names->field, &name)) {
         return false;
     }
-    for (size_t i = 0; i + prefix.size <= name.size; i++) {
-        struct bytes begin = {.at = name.at + i, .size = prefix.size};
-        if ((i == 0 || name.at[i - 1] == ' ') && bytes_equal_ignoring_case(begin, prefix)) {
+    for (struct bytes word = name; word.size >= prefix.size;) {
+        struct bytes begin = {.at = word.at, .size = prefix.size};
+        if (prefix.size == 0 || (bytes_lower(word.at[0]) == bytes_lower(prefix.at[0]) &&
+                                 bytes_equal_ignoring_case(begin, prefix))) {
             names->left--;
             return true;
         }
+        const char *blank = memchr(word.at, ' ', word.size);
+        if (blank == NULL) {
+            return false;
+        }
+        word = bytes_behind(word, (size_t)(blank + 1 - word.at));
     }
     return false;
 }

@@ -572,6 +572,9 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     if (!is_read) {
         return call_refuse_reason(call, "%s", reason);
     }
+    if (rooms->has_rating) {
+        return call_refuse(call, "ERR a league takes no RATING: its rooms take results");
+    }
     if (!setting_options_check(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }
@@ -877,7 +880,7 @@ static const struct command lb_league_add = {
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
     .run = lb_league_add_run,

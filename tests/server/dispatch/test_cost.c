@@ -313,6 +313,8 @@ ZSET_TEST(an_estimate_counts_results_and_not_their_words) {
     zset_expect(h, formatted("LB.ADD five%s", line), ":250");
     assert_true(is_refused(h, formatted("LB.ADD five PACKED%s", line)));
     assert_true(is_refused(h, formatted("ZADD five%s", line)));
+    zset_expect(h, formatted("LB.ADD five%s 1 2 3 4 5 PACKED", line), ":1");
+    zset_expect(h, formatted("LB.ADD five XX SET KEEPTIME%s", line), ":0");
 }
 
 /* Only DENSE YES of a board that is not dense counts its members; in MULTI it may be so by then. */
@@ -344,6 +346,24 @@ ZSET_TEST(an_estimate_knows_when_different_scores_are_counted) {
     }
 }
 
+/* Fewer bits read the codes of all members only where a value has too large a number. */
+ZSET_TEST(an_estimate_knows_when_values_get_other_numbers) {
+    zset_expect(h, "LB.CREATE tagged FIELD n 40 TAG clan 8", "+OK");
+    fill(h, "tagged", 0, MEMBERS);
+    for (int i = 1; i < 30; i++) {
+        zset_expect(h, formatted("LB.TAG tagged user:%d clan c%d", i, i), ":1");
+    }
+    set_limit(h, 1);
+    assert_false(is_refused(h, "LB.ALTER tagged TAG clan 5"));
+    assert_false(is_refused(h, "LB.ALTER tagged TAG clan 8"));
+    for (int i = 1; i < 27; i++) {
+        zset_expect(h, formatted("LB.TAG tagged user:%d clan c29", i), ":1");
+    }
+    assert_true(is_refused(h, "LB.ALTER tagged TAG clan 3"));
+    zset_expect(h, "CONFIG SET busy-command-limit 0", "+OK");
+    zset_expect(h, "LB.ALTER tagged TAG clan 3", "+OK");
+}
+
 /* Inside a group they may read a whole board. */
 ZSET_TEST(no_command_that_takes_groups_is_flagged_fast) {
     (void)h;
@@ -351,6 +371,16 @@ ZSET_TEST(no_command_that_takes_groups_is_flagged_fast) {
         const struct command *command = command_by_index(i);
         assert_true((command->flags & COMMAND_FAST) == 0 || command->syntax == NULL ||
                     strstr(command->syntax, "WHERENOT") == NULL);
+    }
+}
+
+ZSET_TEST(no_command_of_ours_that_counts_members_is_flagged_fast) {
+    (void)h;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        const struct command *command = command_by_index(i);
+        const struct command_cost *cost = command->cost;
+        assert_true(cost == NULL || cost->bound != COMMAND_BY_MEMORY || cost->unit_ns == 0 ||
+                    strncmp(command->name, "LB.", 3) != 0 || (command->flags & COMMAND_FAST) == 0);
     }
 }
 

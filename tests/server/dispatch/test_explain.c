@@ -177,6 +177,16 @@ HARNESS_TEST(the_usual_mistakes_are_told_in_words, "") {
                           "(did you mean LB.GET w 1 ann?)"},
         {"LB.INCR w", "-ERR unknown command 'LB.INCR', with args beginning with: 'w' (did you mean "
                       "LB.ADD w INCR 1 member?)"},
+        {"LB.INCR w 10 ann", "-ERR unknown command 'LB.INCR', with args beginning with: 'w' '10' "
+                             "'ann' (did you mean LB.ADD w INCR 10 ann?)"},
+        {"LB.INCRBY w ann 2.5", "-ERR unknown command 'LB.INCRBY', with args beginning with: 'w' "
+                                "'ann' '2.5' (did you mean LB.ADD w INCR 2.5 ann?)"},
+        {"LB.SET w 90 7", "-ERR unknown command 'LB.SET', with args beginning with: 'w' '90' '7' "
+                          "(did you mean LB.ADD w 90 7?)"},
+        {"LB.SET w ann", "-ERR unknown command 'LB.SET', with args beginning with: 'w' 'ann' "
+                         "(did you mean LB.ADD w 100 ann?)"},
+        {"LB.NEAR w 7 5", "-ERR unknown command 'LB.NEAR', with args beginning with: 'w' '7' '5' "
+                          "(did you mean LB.AROUND w MEMBER 7 5?)"},
         {"LB.RNAGE", "-ERR unknown command 'LB.RNAGE', with args beginning with: (did you mean "
                      "LB.RANGE?)"},
         {"ZREVRNAGE", "-ERR unknown command 'ZREVRNAGE', with args beginning with: (did you mean "
@@ -188,7 +198,7 @@ HARNESS_TEST(the_usual_mistakes_are_told_in_words, "") {
         {"LB.GET w 1 ann COMPP", "-ERR 'COMPP' is not expected here: did you mean COMP?" GET},
         {"LB.GET w 1 ann bob",
          "-ERR 'bob' is not expected here, but COMP, DENSE, SORT, PCT, WITHKEY, STRINGS, WHERE, "
-         "WHERENOT, WITHIN, TAGS, DATA, FIELDS or SINCE" GET},
+         "WHERENOT, WITHIN, TAGS, RATING, DATA, FIELDS or SINCE" GET},
         {"LB.RANGE w 0 x", "-ERR stop must be a 64-bit integer, not 'x'" RANGE},
         {"LB.RANGE w a 5 BYSCORE", "-ERR 'a' is not a score" RANGE},
         {"LB.RANGE w 0 9 LIMIT 5", "-ERR count expected after '5' (LB.RANGE key start stop [LIMIT "

@@ -59,6 +59,20 @@ TEST(each_kind_is_read) {
     buffer_deinit(&out);
 }
 
+TEST(integers_of_64_bits_are_read) {
+    const int64_t numbers[] = {0, 9, 10, -1, 4294967296, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        begin();
+        reply_integer(&reply, numbers[i]);
+        struct value_reader at = reader();
+        struct value value = value_next(&at);
+        assert_int_equal(value.kind, VALUE_INTEGER);
+        assert_true(value.number == numbers[i]);
+        assert_ptr_equal(at.at, at.end);
+        buffer_deinit(&out);
+    }
+}
+
 TEST(a_map_is_searched_at_its_own_level) {
     begin();
     write_map();
