@@ -762,7 +762,9 @@ static bool tag_counts_go_on(const struct skiplist *list, uint32_t id, struct ta
     struct tags *tags = list->tags;
     struct index_block *index = nodes_index(list, id);
     uint32_t from = counts->begun, work = UINT32_MAX;
-    uint32_t to = from + TAG_FILL_CHILDREN < index->count ? from + TAG_FILL_CHILDREN : index->count;
+    /* One that has counts of its own may have long lists. */
+    uint32_t more = skiplist_node(list, id)->level == 2 ? TAG_FILL_CHILDREN : 1;
+    uint32_t to = from + more < index->count ? from + more : index->count;
     tags->memory_size -= tag_counts_lists_size(counts);
     bool is_done = tag_counts_add_children(list, id, from, to, counts, &work);
     tags->memory_size += tag_counts_lists_size(counts);
