@@ -715,7 +715,7 @@ const struct command command_lb_add = {
     .key_access = "RW access update",
     .member_arg = -1,
     .new_key = lb_add_new_key,
-    .cost = COST(COMMAND_BY_RESULTS, lb_add_count, 1800, 1, "member named",
+    .cost = COST(COMMAND_BY_RESULTS, lb_add_count, 1200, 1, "member named",
                  "several commands of a thousand each"),
     .run = lb_add_run,
 };

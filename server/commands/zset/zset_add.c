@@ -393,7 +393,7 @@ const struct command command_zadd = {
     .member_arg = 3,
     .member_step = 2,
     .score_arg = 2,
-    .cost = COST(COMMAND_BY_RESULTS, cost_count_scores, 1800, 1, "pair",
+    .cost = COST(COMMAND_BY_RESULTS, cost_count_scores, 1200, 1, "pair",
                  "several commands of a thousand each"),
     .run = zadd_run,
 };

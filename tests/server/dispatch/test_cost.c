@@ -307,10 +307,10 @@ ZSET_TEST(an_estimate_counts_results_and_not_their_words) {
     zset_expect(h, "LB.CREATE five FIELD a 4 FIELD b 4 FIELD c 4 FIELD d 4 FIELD e 4", "+OK");
     set_limit(h, 1);
     size_t size = 0;
-    for (int i = 0; i < 250; i++) {
+    for (int i = 0; i < 320; i++) {
         size += (size_t)snprintf(line + size, sizeof line - size, " 1 2 3 4 5 user:%d", i);
     }
-    zset_expect(h, formatted("LB.ADD five%s", line), ":250");
+    zset_expect(h, formatted("LB.ADD five%s", line), ":320");
     assert_true(is_refused(h, formatted("LB.ADD five PACKED%s", line)));
     assert_true(is_refused(h, formatted("ZADD five%s", line)));
     zset_expect(h, formatted("LB.ADD five%s 1 2 3 4 5 PACKED", line), ":1");
