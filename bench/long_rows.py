@@ -234,7 +234,7 @@ ROWS = [
     row("LB.RANGE tags 0 {=N/1000} TAGS"), row("LB.RANGE board 0 {=N/1000} SINCE other"),
     row("LB.ROLL s archive", before=("DEL archive", "COPY tags s REPLACE")), row("LB.SETTLE archive", SHORT, after=("DEL archive",)),
     row("LB.SUBMIT 3 board other tags {pair}", SHORT), row("LB.TAG tags {member} country c2", SHORT), row("LB.TAGS tags {member:N/1000}"),
-    row("LB.UNBAN {member}", SHORT), row("LB.WHERE {member}"),
+    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT), row("LB.WHERE {member}"),
     # messages
     row("SUBSCRIBE {channel:N/1000}"), row("PSUBSCRIBE {channel:N/1000}"), row("SSUBSCRIBE {channel:N/1000}"),
     row("UNSUBSCRIBE", opening="SUBSCRIBE {channel:N/1000}"), row("PUNSUBSCRIBE", opening="PSUBSCRIBE {channel:N/1000}"),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/acl/acl_file.h"
+#include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
@@ -522,6 +523,8 @@ static bool main_start(void) {
         }
         uv_unref((uv_handle_t *)&program.signals[i]); /* the loop lives without them */
     }
+    player_keys_init(&program.server.acl.player_keys);
+    player_keys_set(&program.server.acl.player_keys, &program.server.settings);
     if (!tick_init(&program.tick, &program.loop, &program.server) ||
         uv_timer_init(&program.loop, &program.second) != 0 ||
         uv_timer_start(&program.second, main_keep_info, SECOND_MS, SECOND_MS) != 0) {
@@ -565,6 +568,7 @@ static void main_run(void) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }
     heartbeat_stop(&program.heartbeat);
+    verifier_stop(&program.tick.verifier);
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);

@@ -202,6 +202,14 @@ void acl_users_deinit(struct acl_users *users);
 /* A user who may do everything, without a password: the default user at first. NULL: out of
  * memory. */
 MUST_CHECK struct acl_user *acl_users_create_default(void);
+/* Users by whose rights players act are called player:KID. Nobody logs in as one of them but with a player's token. */
+#define ACL_PLAYER_PREFIX "player:"
+/* What the guard against guessing calls all of them: no user is called so, because of the blank. */
+#define ACL_PLAYERS BYTES("(a player)")
+static inline bool acl_is_of_players(struct bytes name) {
+    const size_t size = sizeof ACL_PLAYER_PREFIX - 1;
+    return name.size > size && memcmp(name.at, ACL_PLAYER_PREFIX, size) == 0;
+}
 /* NULL: there is none. */
 struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name);
 /* Make room for one more with its tokens. false: out of memory. */

@@ -20,6 +20,18 @@ const char *once_ids_find_refusal(struct server *server, struct bytes key) {
     return NULL;
 }
 
+struct bytes once_ids_own(const struct session *session, struct bytes id, char room[DIGEST_SIZE]) {
+    const struct jwt_claims *claims = &session->player->claims;
+    char text[1 + JWT_CLAIM_MAX + ONCE_ID_MAX];
+    CHECK(claims->player_size <= JWT_CLAIM_MAX && id.size <= ONCE_ID_MAX);
+    text[0] = (char)claims->player_size; /* so every pair has a text of its own */
+    memcpy(text + 1, claims->player, claims->player_size);
+    memcpy(text + 1 + claims->player_size, id.at, id.size);
+    digest_make((struct bytes){.at = text, .size = 1 + claims->player_size + id.size},
+                (unsigned char *)room);
+    return (struct bytes){.at = room, .size = DIGEST_SIZE};
+}
+
 struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_IDS_MEMBER_SIZE]) {
     char text[REGISTRY_KEY_MAX + 1 + ONCE_ID_MAX];
     unsigned char digest[DIGEST_SIZE];
@@ -54,6 +66,11 @@ struct bytes once_ids_mark(const struct session *session, struct bytes id, struc
 }
 
 uint16_t once_ids_owner(const struct session *session) {
+    if (session->player != NULL) {
+        /* Not by the name alone: a player who is called like a user would take the user's share. */
+        char own[DIGEST_SIZE];
+        return once_ids_owner_named(once_ids_own(session, BYTES(""), own));
+    }
     return once_ids_owner_named(session->user != NULL ? session->user->name : BYTES(""));
 }
 

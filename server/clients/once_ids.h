@@ -43,6 +43,8 @@ static inline uint16_t once_ids_owner_of(uint64_t key) {
 
 /* Can the ids of this key be kept? NULL: yes; otherwise the error. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key);
+/* What is kept for an id of a player's: nobody uses up the ids of another one. */
+struct bytes once_ids_own(const struct session *session, struct bytes id, char room[DIGEST_SIZE]);
 /* The member that is kept for an id of this key; room is for a name that is made of both. */
 struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_IDS_MEMBER_SIZE]);
 /* The same for an id that belongs to the client's user and to session->once->route; fingerprint: empty, or of what was

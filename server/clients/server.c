@@ -50,13 +50,14 @@ const char *server_unready_reason(const struct server *server) {
 }
 
 void server_refresh_rights(const struct server *server, struct session *session) {
-    session->is_unlimited =
-        server_is_authenticated(server, session) && acl_user_may_everything(session->user);
+    session->is_unlimited = session->player == NULL && server_is_authenticated(server, session) &&
+                            acl_user_may_everything(session->user);
 }
 
 void server_set_user(struct server *server, struct session *session, struct acl_user *user,
                      bool is_authenticated) {
     session->user = user;
+    session_set_player(session, NULL);
     session->is_authenticated = is_authenticated;
     server_refresh_rights(server, session);
 }
@@ -70,7 +71,7 @@ void server_take_certificate(struct server *server, struct session *session, str
         return;
     }
     struct acl_user *user = acl_users_find(&server->acl.users, name);
-    if (user != NULL && user->is_on) {
+    if (user != NULL && user->is_on && !acl_is_of_players(name)) {
         server_set_user(server, session, user, true);
     }
 }

@@ -11,6 +11,8 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include <pthread.h>
+
 #include "server/acl/acl.h"
 #include "server/acl/acl_log.h"
 #include "server/acl/auth_guard.h"
@@ -119,12 +121,20 @@ struct server_sessions {
     uint64_t list_count; /* number of CLIENT LIST commands run so far */
 };
 
+/* The keys of players' tokens, as the settings have them, for threads that look at signatures. */
+struct player_keys {
+    pthread_mutex_t mutex;
+    struct jwt_key at[JWT_KEYS_MAX]; /* under the mutex, like the next */
+    uint32_t count;
+};
+
 /* Who may log in, and who was refused. */
 struct server_acl {
     struct acl_users users;
     struct acl_log log;
     struct auth_guard guard; /* failed passwords by address */
     char *path;              /* of the aclfile, absolute; NULL: none */
+    struct player_keys player_keys;
 };
 
 /* What INFO and logs say of the process. */

@@ -21,10 +21,18 @@ void session_init(struct session *session, uint64_t id, int64_t monotonic_ms) {
     buffer_init(&session->kept, 0);
 }
 
+void session_set_player(struct session *session, struct session_player *player) {
+    memory_free(session->player);
+    session->player = player;
+}
+
 void session_deinit(struct session *session) {
     session_forget(&session->name);
     session_forget(&session->library_name);
     session_forget(&session->library_version);
+    session_set_player(session, NULL);
+    memory_free(session->verified);
+    session->verified = NULL;
     buffer_deinit(&session->output);
     buffer_deinit(&session->kept);
 }

@@ -9,6 +9,8 @@
 #include "server/clients/transaction.h"
 #include "server/clients/watch.h"
 #include "server/replication/state.h"
+#include "server/system/digest.h"
+#include "server/system/jwt.h"
 
 struct acl_user;
 struct command;
@@ -89,6 +91,20 @@ struct session_names {
     uint32_t left;
 };
 
+/* A player's token, which was right when the session began with it (server/acl/player.h). */
+struct session_player {
+    char kid[JWT_KID_MAX + 1];
+    struct jwt_claims claims;
+};
+
+/* What a thread has found of the token that the next AUTH or HELLO has (server/loop/verifier.h). */
+struct session_verified {
+    unsigned char digest[DIGEST_SIZE]; /* of the token */
+    uint64_t key_mark;                 /* of the key that it was checked by */
+    enum jwt_status status;
+    struct jwt_claims claims;
+};
+
 struct session {
     struct session *next; /* all sessions, oldest first; maintained by server_add_session */
     struct session *previous;
@@ -143,6 +159,10 @@ struct session {
     int64_t active_at_ms;    /* last request received, or last output accepted; monotonic */
     const struct command *last_command;
     struct acl_user *user; /* the default user before authentication */
+    /* Who the client is, if it has come with a player's token: it then writes of this member alone. Owned; NULL: it
+     * has not. */
+    struct session_player *player;
+    struct session_verified *verified; /* owned; NULL: nothing */
     uint64_t command_count;
     uint64_t input_bytes, output_bytes;
     size_t counted_size;  /* its share of client_memory's total */
@@ -158,6 +178,8 @@ struct session {
 /* Zero-initialise, with the given id and times. protocol 2, database 0. */
 void session_init(struct session *session, uint64_t id, int64_t monotonic_ms);
 void session_deinit(struct session *session);
+/* Take the player, who becomes the session's; NULL: none. */
+void session_set_player(struct session *session, struct session_player *player);
 /* Reset to the state after connecting (RESET), except its user, is_monitor, transaction, watches,
  * subscriptions and tracking: the server resets those. */
 void session_reset(struct session *session);
@@ -206,7 +228,8 @@ static inline size_t session_memory_size(const struct session *session) {
            session->query_buffer_size + session->tracking.keys.memory_size +
            session->tracking.prefixes.memory_size + session->output.capacity +
            session->output.dropped + session->kept.capacity + session->handed_size +
-           session->job_size + (session->replica != NULL ? sizeof *session->replica : 0);
+           session->job_size + (session->player != NULL ? sizeof *session->player : 0) +
+           (session->replica != NULL ? sizeof *session->replica : 0);
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */

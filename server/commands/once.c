@@ -132,6 +132,8 @@ enum once_status once_begin(const struct call *call, struct bytes key, struct by
         return ONCE_REFUSED;
     }
     *once = (struct once){.call = call, .key = key, .time = once_ids_now(server)};
+    char own[DIGEST_SIZE];
+    id = call->session->player != NULL ? once_ids_own(call->session, id, own) : id;
     once->owner = once_ids_owner(call->session);
     once_make_marks(once, id);
     once->ids = once_find_ids(once);

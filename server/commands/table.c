@@ -20,6 +20,7 @@
     ENTRY("hash", hkeys) ENTRY("hash", hlen) ENTRY("hash", hmget) ENTRY("hash", hmset)             \
     ENTRY("hash", hrandfield) ENTRY("hash", hscan) ENTRY("hash", hset) ENTRY("hash", hsetnx)       \
     ENTRY("hash", hstrlen) ENTRY("hash", hvals) TABLE_LEADERBOARD(ENTRY)                           \
+    ENTRY("leaderboard", lb_revoke) ENTRY("leaderboard", lb_revoked)                               \
     ENTRY("pubsub", psubscribe) ENTRY("pubsub", publish) ENTRY("pubsub", pubsub)                   \
     ENTRY("pubsub", punsubscribe) ENTRY("pubsub", spublish) ENTRY("pubsub", ssubscribe)            \
     ENTRY("pubsub", subscribe) ENTRY("pubsub", sunsubscribe) ENTRY("pubsub", unsubscribe)          \

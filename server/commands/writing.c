@@ -87,13 +87,27 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     return true;
 }
 
+/* Players write on boards that there are, and in rooms that leagues make. true: refused. */
+__attribute__((cold)) static bool writing_refuse_new(struct writing *writing) {
+    if (writing->is_given) {
+        return false;
+    }
+    struct bytes name = registry_name(writing->key);
+    reply_error_format(writing->call->reply,
+                       "NOPERM players make no boards: '%.*s' is not there (LB.CREATE makes it)",
+                       bytes_shown_size(name, 64), name.at);
+    writing_take_back(writing);
+    return true;
+}
+
 /* Behind the look-up of the key. */
 __attribute__((always_inline)) static inline bool writing_begin_found(struct writing *writing) {
     const struct call *call = writing->call;
     if (writing->key == NULL) {
         return call_out_of_memory(call);
     }
-    if (!call_check_kind(call, writing->key, REGISTRY_BOARD)) {
+    if (!call_check_kind(call, writing->key, REGISTRY_BOARD) ||
+        (writing->is_new && call->session->player != NULL && writing_refuse_new(writing))) {
         return false;
     }
     writing->board = &writing->key->board;

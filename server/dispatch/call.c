@@ -34,6 +34,19 @@ bool call_need_board(const struct call *call, struct bytes name, struct registry
     return *key != NULL || call_refuse(call, "ERR no such key");
 }
 
+/* Returns true if it did. */
+__attribute__((cold)) bool call_refuse_foreign(const struct call *call, struct bytes member) {
+    const struct jwt_claims *claims = &call->session->player->claims;
+    const struct bytes own = {.at = claims->player, .size = claims->player_size};
+    if (bytes_equal(own, member)) {
+        return false;
+    }
+    reply_error_format(
+        call->reply, "NOPERM a player's token writes of its own member alone: '%.*s' is not '%.*s'",
+        bytes_shown_size(member, 64), member.at, bytes_shown_size(own, 64), own.at);
+    return true;
+}
+
 __attribute__((cold)) bool call_refuse_kind(const struct call *call) {
     return call_refuse(call, "WRONGTYPE Operation against a key holding the wrong kind of value");
 }

@@ -82,6 +82,12 @@ MUST_CHECK static inline bool call_find_hash(const struct call *call, struct byt
 static inline const struct board *call_board(const struct registry_key *key) {
     return key != NULL && key->kind == REGISTRY_BOARD ? &key->board : NULL;
 }
+/* May the client change this member: is it no player (server/acl/player.h), or this one? Asked for every member before
+ * the first change. false: the error was replied. */
+bool call_refuse_foreign(const struct call *call, struct bytes member);
+MUST_CHECK static inline bool call_check_own(const struct call *call, struct bytes member) {
+    return __builtin_expect(call->session->player == NULL, 1) || !call_refuse_foreign(call, member);
+}
 /* Is the name valid for a new key? false: the error was replied. */
 MUST_CHECK bool call_check_key(const struct call *call, struct bytes key);
 /* These say what is wrong with the words of a request, and return false. The commands of Redis do it in its words: "ERR

@@ -44,6 +44,9 @@ enum command_flag {
     COMMAND_BLOCKING = 1 << 19,    /* may wait */
     COMMAND_SHARD =
         1 << 22, /* told to clients of clusters, which find its channels as they find keys */
+    COMMAND_OWN_MEMBER =
+        1
+        << 23, /* a player may run it: it writes of the members that it names alone (call_check_own) */
     COMMAND_NAMES = 1 << 21, /* of the boards its reply shows nothing but which keys there are */
     COMMAND_STALE = 1 << 20, /* allowed where reads are refused with MASTERDOWN, as are those
                                     * allowed while boards are loaded */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
+#include "server/acl/player.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/job.h"
 #include "server/clients/reads.h"
@@ -113,14 +114,16 @@ static const char *execute_find_denial(struct server *server, const struct sessi
                                        bool is_changed, char *text) {
     uint32_t position;
     enum acl_denial denial = acl_check(session->user, index, request, &position);
-    return denial == ACL_ALLOWED ? NULL
+    return denial == ACL_ALLOWED ? player_find_denial(server, session, index, request, text)
                                  : acl_check_deny(server, session, index, request, denial, position,
                                                   is_changed, text);
 }
 
 /* Why a command is refused. NULL: it is not. buffer: for a text with its name. */
 enum { REFUSAL_TEXT_MAX = EXPLAIN_MAX };
-_Static_assert((int)EXPLAIN_MAX >= (int)ACL_DENIAL_MAX, "they share a buffer");
+_Static_assert((int)EXPLAIN_MAX >= (int)ACL_DENIAL_MAX &&
+                   (int)ACL_DENIAL_MAX >= (int)PLAYER_TEXT_MAX,
+               "they share a buffer");
 static const char *execute_find_refusal(struct server *server, const struct session *session,
                                         uint32_t index, const struct request *request,
                                         char *buffer) {

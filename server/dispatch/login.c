@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include "server/acl/player.h"
 #include "server/dispatch/client_line.h"
 #include "server/system/digest.h"
+#include "server/system/log.h"
 
 /* The one place that learns of every attempt. name: by which the guard knows it; logged, shown: the user's name
  * for ACL LOG and for the log. */
@@ -30,7 +32,7 @@ bool login_try(struct server *server, struct session *session, struct bytes name
     /* An unknown user takes as long as a known one. */
     bool is_right =
         acl_user_takes_password(user != NULL ? user : server->acl.users.default_user, password);
-    is_right = is_right && user != NULL && user->is_on;
+    is_right = is_right && user != NULL && user->is_on && !acl_is_of_players(name);
     /* A name that is unknown may be a password. */
     login_note(server, session, is_right, name, name, user != NULL ? name : BYTES("(unknown)"),
                word);
@@ -39,6 +41,76 @@ bool login_try(struct server *server, struct session *session, struct bytes name
     }
     return is_right;
 }
+
+/* ---- players ---- */
+
+/* By whose rights the key's players act: NULL: there is no such user, or it is off. */
+static struct acl_user *login_find_player_user(const struct server *server, const char *kid) {
+    char name[sizeof ACL_PLAYER_PREFIX + JWT_KID_MAX];
+    snprintf(name, sizeof name, ACL_PLAYER_PREFIX "%s", kid);
+    struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(name));
+    return user != NULL && user->is_on ? user : NULL;
+}
+
+/* The session becomes the player's, if all is right. What is wrong of it otherwise; NULL: nothing. */
+static const char *login_take_player(struct server *server, struct session *session,
+                                     const char *kid, enum jwt_status status,
+                                     const struct jwt_claims *claims, struct bytes word) {
+    struct acl_user *user = kid != NULL ? login_find_player_user(server, kid) : NULL;
+    const char *wrong = status != JWT_RIGHT                 ? jwt_status_text(status)
+                        : player_is_revoked(server, claims) ? "it was revoked"
+                        : user == NULL ? "there is no user player:KID of its kid, or it is off"
+                                       : NULL;
+    struct session_player *player = wrong == NULL ? memory_allocate_zeroed(sizeof *player) : NULL;
+    if (wrong == NULL && player == NULL) {
+        return "out of memory";
+    }
+    if (wrong == NULL || !jwt_is_signed(status)) {
+        login_note(server, session, wrong == NULL, ACL_PLAYERS, ACL_PLAYERS,
+                   kid != NULL ? bytes_from_text(kid) : BYTES("(unknown)"), word);
+    }
+    if (wrong != NULL) {
+        log_write(LOG_VERBOSE, "player's token refused addr=%s kid=\"%s\" reason=\"%s\"",
+                  session->address, kid != NULL ? kid : "", wrong);
+        return wrong;
+    }
+    snprintf(player->kid, sizeof player->kid, "%s", kid);
+    player->claims = *claims;
+    server_set_user(server, session, user, true);
+    session_set_player(session, player);
+    server_refresh_rights(server, session);
+    return NULL;
+}
+
+/* What a thread has found of it before, or what is found now. */
+static enum jwt_status login_verify(const struct server *server, const struct session *session,
+                                    const struct jwt_key *key, struct bytes token,
+                                    struct jwt_claims *claims) {
+    const struct session_verified *verified = session->verified;
+    unsigned char digest[DIGEST_SIZE];
+    digest_make(token, digest);
+    if (verified != NULL && key != NULL && verified->key_mark == key->mark &&
+        memcmp(verified->digest, digest, sizeof digest) == 0) {
+        *claims = verified->claims;
+        return verified->status;
+    }
+    return key == NULL ? JWT_NO_KEY : jwt_verify(key, token, server->clock.now_ms / 1000, claims);
+}
+
+const char *login_try_player(struct server *server, struct session *session, struct bytes token,
+                             struct bytes word) {
+    const struct settings *settings = &server->settings;
+    const struct jwt_key *key =
+        jwt_choose_key(settings->player_keys, settings->player_key_count, token);
+    struct jwt_claims claims = {.player_size = 0};
+    enum jwt_status status = login_verify(server, session, key, token, &claims);
+    memory_free(session->verified);
+    session->verified = NULL;
+    return login_take_player(server, session, key != NULL ? key->kid : NULL,
+                             key != NULL ? status : JWT_NO_KEY, &claims, word);
+}
+
+/* ---- over HTTP ---- */
 
 /* A session for an attempt over HTTP. false: it comes too soon. */
 static bool login_begin_address(struct server *server, struct session *session, const char *address,
@@ -77,6 +149,7 @@ enum login_outcome login_try_token(struct server *server, const char *address, s
         return LOGIN_TOO_SOON;
     }
     struct acl_user *found = acl_users_find_token(&server->acl.users, token);
+    found = found != NULL && acl_is_of_players(found->name) ? NULL : found;
     login_note(server, &session, found != NULL, name, BYTES("(token)"), BYTES("(token)"),
                BYTES("HTTP"));
     if (found == NULL) {
@@ -84,4 +157,19 @@ enum login_outcome login_try_token(struct server *server, const char *address, s
     }
     *user = found;
     return LOGIN_RIGHT;
+}
+
+enum login_outcome login_try_player_address(struct server *server, const char *address,
+                                            const struct session_player *given,
+                                            enum jwt_status status, struct acl_user **user,
+                                            const char **wrong, int64_t *retry_ms) {
+    struct session session;
+    if (!login_begin_address(server, &session, address, ACL_PLAYERS, retry_ms)) {
+        return LOGIN_TOO_SOON;
+    }
+    *wrong = login_take_player(server, &session, given->kid[0] != '\0' ? given->kid : NULL, status,
+                               &given->claims, BYTES("HTTP"));
+    *user = session.user;
+    session_deinit(&session);
+    return *wrong == NULL ? LOGIN_RIGHT : LOGIN_WRONG;
 }

@@ -10,6 +10,10 @@
 MUST_CHECK bool login_try(struct server *server, struct session *session, struct bytes name,
                           struct bytes password, struct bytes word);
 
+/* The same with a player's token (server/acl/player.h). NULL: it is right; otherwise what is wrong with it. */
+MUST_CHECK const char *login_try_player(struct server *server, struct session *session,
+                                        struct bytes token, struct bytes word);
+
 /* Over HTTP there is neither a session nor anything that could wait. */
 enum login_outcome { LOGIN_RIGHT, LOGIN_WRONG, LOGIN_TOO_SOON };
 /* address: without a port, "10.0.0.9" or "::1". RIGHT: *user. TOO_SOON: nothing was looked at; this
@@ -21,5 +25,12 @@ MUST_CHECK enum login_outcome login_try_address(struct server *server, const cha
 MUST_CHECK enum login_outcome login_try_token(struct server *server, const char *address,
                                               struct bytes token, struct acl_user **user,
                                               int64_t *retry_ms);
+/* The same with a player's token, which the HTTP thread has looked at: whose it says it is, and whether that is right.
+ * WRONG: *wrong says why. */
+MUST_CHECK enum login_outcome login_try_player_address(struct server *server, const char *address,
+                                                       const struct session_player *given,
+                                                       enum jwt_status status,
+                                                       struct acl_user **user, const char **wrong,
+                                                       int64_t *retry_ms);
 
 #endif

@@ -24,6 +24,7 @@
 #include "codec/check.h"
 #include "codec/subnet.h"
 #include "server/http/asks.h"
+#include "server/system/jwt.h"
 
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
@@ -35,7 +36,7 @@ enum {
     HTTP_SEND_LIMIT_MS = 30000,    /* for sending the reply, or one text of a stream */
     HTTP_ADDRESS_MAX = 64,
     HTTP_USER_MAX = 256,
-    HTTP_PASSWORD_MAX = 1024,
+    HTTP_PASSWORD_MAX = JWT_SIZE_MAX + 1, /* or of a token */
     HTTP_ERROR_MAX = 512,
     HTTP_PEM_SIZE_MAX = 64 * 1024,
 };

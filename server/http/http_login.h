@@ -26,6 +26,12 @@ struct http_login {
     bool is_token;                  /* the password is a token; whose, the engine says in user */
     char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];
     int64_t retry_ms; /* set with TOO_SOON */
+    /* A player's token, which was looked at before the engine is asked: what it says, and whether that is right. */
+    bool is_player;
+    enum jwt_status player_status;
+    char kid[JWT_KID_MAX + 1]; /* "": of none of the keys */
+    struct jwt_claims claims;
+    const char *wrong; /* set by the engine; NULL: not said */
 };
 
 struct http_login_ask {

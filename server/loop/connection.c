@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "codec/subnet.h"
+#include "server/acl/player.h"
 #include "server/dispatch/command.h"
 #include "server/system/log.h"
 
@@ -105,6 +106,14 @@ static struct bytes connection_hello_name(const struct request *request) {
     return is_plain && bytes_is(request->args[2], "AUTH") ? request->args[3] : BYTES("");
 }
 
+/* The password of an AUTH, or of a HELLO in the same forms. */
+static struct bytes connection_password(const struct request *request) {
+    return request->count == 2   ? request->args[1]
+           : request->count == 3 ? request->args[2]
+           : request->count > 4  ? request->args[4]
+                                 : BYTES("");
+}
+
 /* Does the request give a password, and for which user? */
 static bool connection_has_password(const struct queue_entry *entry, struct bytes *name) {
     const unsigned wanted = COMMAND_NO_AUTH | COMMAND_SECRET;
@@ -129,15 +138,21 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     if (!connection_has_password(entry, &name) || tick->is_draining) {
         return false;
     }
-    if (connection->auth_due_ms != 0) {
+    struct bytes token = connection_password(&entry->request);
+    bool is_player =
+        player_has_token(server, entry->request.count > 2 ? name : BYTES("player"), token);
+    name = is_player ? ACL_PLAYERS : name;
+    if (connection->auth_due_ms != 0 || connection->is_verified) {
+        bool is_verified = connection->is_verified;
         connection->auth_due_ms = 0;
-        return false;
+        connection->is_verified = false;
+        return !is_verified && is_player && verifier_begin(&tick->verifier, connection, token);
     }
     int64_t wait_ms = auth_guard_begin_wait(&server->acl.guard, &server->settings,
                                             auth_guard_address(connection->session.address), name,
                                             server->clock.monotonic_ms);
     if (wait_ms == 0) {
-        return false;
+        return is_player && verifier_begin(&tick->verifier, connection, token);
     }
     int64_t due_ms = server->clock.monotonic_ms + wait_ms;
     connection->auth_due_ms = (due_ms + STEP_MS - 1) / STEP_MS * STEP_MS;
@@ -416,6 +431,7 @@ void connection_close(struct connection *connection, const char *reason) {
     if (connection->is_auth_waiting) {
         connection_leave_auth_wait(connection);
     }
+    verifier_leave(connection);
     if (connection->tick->check_next == connection) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
     }
@@ -784,6 +800,12 @@ void connection_check_time(struct connection *connection) {
     if (connection_is_late_to_authenticate(connection) &&
         connection->hold != CONNECTION_HELD_BY_PAUSE) {
         connection_close(connection, "not authenticated within auth-timeout");
+        return;
+    }
+    /* All others hear of it with their next request. */
+    if (session->player != NULL && session_is_subscriber(session) &&
+        !player_is_there(server, session->player)) {
+        connection_close(connection, "player's token is over");
         return;
     }
     if (timeout_s > 0 && !session->is_monitor && !session_is_subscriber(session) &&

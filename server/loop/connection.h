@@ -17,7 +17,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_WAIT,   /* it waits for a key */
     CONNECTION_HELD_BY_JOB,    /* its command runs in steps (clients/job.h) */
     CONNECTION_HELD_BY_END,    /* SHUTDOWN: the server retires */
-    CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (server/acl/auth_guard.h) */
+    CONNECTION_HELD_BY_GUARD, /* its password is looked at later (server/acl/auth_guard.h), or its token by a thread */
 };
 
 /* Output that must wait until the changes it shows may be seen (dispatch/commit_wait.h). In output order:
@@ -50,6 +50,7 @@ struct connection {
     bool is_tls;
     bool is_shaking;      /* the handshake of TLS is not over */
     bool is_auth_waiting; /* in the tick's list of those */
+    bool is_verified;     /* the token of its next request was looked at */
     bool is_input_over;   /* it sends no more */
     bool is_close_told;   /* the transport knows */
     bool is_transport_closed;
@@ -61,6 +62,7 @@ struct connection {
     uint64_t written_seen;   /* its written_total when the engine last looked */
     struct transaction held; /* requests that were held back, in order */
     struct connection_wait wait;
+    struct verifier_item *verifying; /* its token, which a thread looks at; NULL: none */
     int64_t auth_due_ms;         /* when its password may be looked at; 0: it waits for nothing */
     int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
     char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */

@@ -18,6 +18,7 @@
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_stale.h"
 
 enum {
@@ -28,14 +29,14 @@ enum {
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
-    COPIED_MAX = 16,          /* members, likewise */
-    CLOSED_MAX = 64,          /* clients closed per tick */
-    GIVEN_UP_MAX = 256,       /* clients per tick that wait no longer for a key */
-    CHECKED_MAX = 128,        /* clients checked for timeouts per tick */
-    OTHERS_MS = 10,           /* between two looks at whether others have drained */
-    LONG_TICK_NS = 1000000,   /* a tick of which the processor time is kept */
-    TICK_BUDGET_NS = 1000000, /* for running the queue */
-    JOB_BUDGET_NS = 200000,   /* for commands that run in steps */
+    COPIED_MAX = REGISTRY_MIRROR_STEP, /* members, likewise */
+    CLOSED_MAX = 64,                   /* clients closed per tick */
+    GIVEN_UP_MAX = 256,                /* clients per tick that wait no longer for a key */
+    CHECKED_MAX = 128,                 /* clients checked for timeouts per tick */
+    OTHERS_MS = 10,                    /* between two looks at whether others have drained */
+    LONG_TICK_NS = 1000000,            /* a tick of which the processor time is kept */
+    TICK_BUDGET_NS = 1000000,          /* for running the queue */
+    JOB_BUDGET_NS = 200000,            /* for commands that run in steps */
     DRAIN_MS = 5000,
     LINGER_MS = 500,
     RETIRED_LOOK_MAX = 16, /* clients: with more, some are surely no balancer's checks */
@@ -147,7 +148,8 @@ static void tick_run_or_drop(struct tick *tick, const struct queue_entry *entry,
             enum server_pause pause = server_pause(tick->server);
             tick->held_by = pause > tick->held_by ? pause : tick->held_by;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
-        } else if (tick->server->acl.guard.failure_count > 0 &&
+        } else if (tick->server->acl.guard.failure_count + tick->server->settings.player_key_count >
+                       0 &&
                    connection_begin_auth_wait(connection, entry)) {
             connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
         } else {

@@ -22,6 +22,7 @@
 #include "server/clients/server.h"
 #include "server/loop/lookahead.h"
 #include "server/loop/tls_settings.h"
+#include "server/loop/verifier.h"
 #include "server/network/network.h"
 #include "server/system/fault.h"
 
@@ -96,7 +97,8 @@ struct tick {
     /* The listening sockets, or NULL. From tick_init on they are the first network's. */
     struct acceptor *acceptor;
     const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
-    struct replicator *replicator;  /* NULL: none */
+    struct verifier verifier;
+    struct replicator *replicator; /* NULL: none */
     /* Called by tick_output_release_answers, for answers that wait elsewhere. NULL: there are none. */
     void (*release_others)(void *others);
     /* Called while the server drains: begin to drain, and say whether all is answered that came before. NULL: there is

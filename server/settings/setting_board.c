@@ -290,8 +290,7 @@ static bool setting_board_assign_line(const struct setting_input *in, struct byt
     }
     each.words = words.words;
     each.count = words.count;
-    return in->setting->kind.type == SETTING_TYPE_LAYOUT ? setting_board_assign_layout(&each)
-                                                         : setting_board_assign_rule(&each);
+    return setting_value_assign_words(&each);
 }
 
 bool setting_board_replace(const struct setting_input *in) {
@@ -301,6 +300,8 @@ bool setting_board_replace(const struct setting_input *in) {
     if (in->setting->kind.type == SETTING_TYPE_LAYOUT) {
         draft->has_own_layouts = true;
         draft->layout_count = 1;
+    } else if (in->setting->kind.type == SETTING_TYPE_PLAYER_KEY) {
+        draft->player_key_count = 0;
     } else {
         draft->has_own_rules = true;
         draft->rule_count = 0;

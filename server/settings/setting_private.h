@@ -77,6 +77,8 @@ struct setting_input {
 /* Set one setting from the words after its name. On false the settings may be partly changed, but
  * still own all their strings; reason (SETTING_ERROR_MAX) says what is allowed. */
 MUST_CHECK bool setting_value_assign(const struct setting_input *input);
+/* The same of a line that was split, of a setting of several words. */
+MUST_CHECK bool setting_value_assign_words(const struct setting_input *input);
 /* "everysec, always, no". out: SETTING_ERROR_MAX. */
 void setting_value_join_choices(const char *const *choices, const char *separator, char *out);
 /* The setting's string; NULL: it is no string. */
@@ -102,7 +104,7 @@ MUST_CHECK bool setting_board_assign_default(const struct setting_input *input);
 MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
 /* The same from rule *next on. false: call it again for the errors after this one. */
 MUST_CHECK bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error);
-/* Set all layouts, or all options, of a draft from the lines of a text. If all layouts are set and the
+/* Set all lines of a setting that repeats (layouts, options of boards, keys of players) of a draft from a text. If all layouts are set and the
  * options are not, call setting_board_repeat_rules before setting_board_resolve. */
 MUST_CHECK bool setting_board_replace(const struct setting_input *input);
 /* Give a draft options of its own, equal to the original's. false: no memory. */

@@ -233,6 +233,19 @@ const struct setting setting_table[] = {
      "/etc/leaderboard/users.acl",
      "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
      "LOAD reads it again, ACL SAVE writes it. \"\" means none."},
+    {"player-key", &users, SETTING_REPEATS | SETTING_SECRET,
+     WORDS(PLAYER_KEY, "KID hs256|ed25519 KEY [ISS issuer] [AUD audience] [BOARDS pattern ...]"),
+     NULL, "web ed25519 MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE= AUD mygame",
+     "A key by which players' tokens (JSON Web Tokens) are checked: docs/players-write.md. Whoever "
+     "has such a token is the user player:KID, which must be there, and writes results of the "
+     "member that the token names, and of no other. Up to 16 lines, each with its own KID; the "
+     "token's "
+     "header names it, and several make it possible to change keys without a pause.\n"
+     "    hs256      a secret of 32 to 256 bytes, as text or as base64:...; who has it can make "
+     "tokens\n"
+     "    ed25519    the public key in base64, as in the middle line of a PEM file\n"
+     "ISS and AUD: what the token must say of itself. BOARDS: on which boards it may be used; "
+     "without it, where its user may."},
     {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, "allchannels", "resetchannels"),
      "resetchannels", NULL,
      "Which channels a new user may use before its rules name any: none (resetchannels) or all."},
@@ -470,6 +483,14 @@ const struct setting setting_table[] = {
      "IPv6 network of 64 bits is one address. Beyond that it gets 429. This machine has no limit, "
      "but "
      "each client that a proxy names has. 0 means no limit."},
+    {"web-guests", &page, SETTING_FIXED, STRING(web_guests, "KID"), "\"\"", "web",
+     "Give whoever asks for it (POST /api/v1/players) a new player with a random name, and a token "
+     "of 30 days by this hs256 player-key: docs/players-write.md. \"\" means nobody."},
+    {"web-guests-per-hour", &page, SETTING_FIXED,
+     INTEGER(web_guests_per_hour, 1, 1000000, "players"), "20", NULL,
+     "How many such players one address may make in an hour; an IPv6 network of 64 bits is one "
+     "address. Beyond that it gets 429. This machine has no limit, but each client that a proxy "
+     "names has."},
     {"web-allow-origin", &page, SETTING_FIXED, STRING(web_allow_origin, "\"origin origin ...\""),
      "\"\"", "\"https://game.example.com\"",
      "Origins whose pages may use the JSON API from browsers (CORS), as users of the ACL or as "

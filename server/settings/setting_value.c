@@ -336,6 +336,23 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
     return true;
 }
 
+static bool setting_value_assign_player_key(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    struct jwt_key key;
+    if (!jwt_read_key(in->words, in->count, &key, in->reason)) {
+        return false;
+    }
+    if (jwt_find_key(settings->player_keys, settings->player_key_count, bytes_from_text(key.kid)) !=
+        NULL) {
+        return setting_words_fail(in->reason, "kid '%s' has a key already", key.kid);
+    }
+    if (settings->player_key_count == JWT_KEYS_MAX) {
+        return setting_words_fail(in->reason, "at most %d keys are allowed", JWT_KEYS_MAX);
+    }
+    settings->player_keys[settings->player_key_count++] = key;
+    return true;
+}
+
 /* Without words: no snapshots. */
 static bool setting_value_assign_save(const struct setting_input *in) {
     struct settings *settings = in->settings;
@@ -595,6 +612,31 @@ static size_t setting_value_print_rename(const struct printing *p) {
     return size + setting_words_quote(p->out + size, bytes_from_text(rename->new_name));
 }
 
+static size_t setting_value_print_player_key(const struct printing *p) {
+    const struct jwt_key *key = &p->settings->player_keys[p->index];
+    const struct {
+        const char *word, *text;
+    } options[] = {{"ISS", key->issuer}, {"AUD", key->audience}};
+    size_t size = setting_words_quote(p->out, bytes_from_text(key->kid));
+    size += (size_t)sprintf(p->out + size, key->algorithm == JWT_HS256 ? " hs256 " : " ed25519 ");
+    size += setting_words_quote(p->out + size, bytes_from_text(key->text));
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].text[0] != '\0') {
+            size += (size_t)sprintf(p->out + size, " %s ", options[i].word);
+            size += setting_words_quote(p->out + size, bytes_from_text(options[i].text));
+        }
+    }
+    struct bytes rest = bytes_from_text(key->boards);
+    for (bool is_first = true; rest.size > 0; is_first = false) {
+        struct bytes pattern = {.at = rest.at, .size = strcspn(rest.at, " ")};
+        size_t step = pattern.size + (pattern.size < rest.size);
+        size += (size_t)sprintf(p->out + size, is_first ? " BOARDS " : " ");
+        size += setting_words_quote(p->out + size, pattern);
+        rest = (struct bytes){.at = rest.at + step, .size = rest.size - step};
+    }
+    return size;
+}
+
 /* layouts[0] is built in: no line gave it. */
 static size_t setting_value_print_layout(const struct printing *p) {
     const struct setting_layout *layout = p->settings->layouts[p->index + 1];
@@ -735,6 +777,8 @@ static const struct {
                                    setting_value_print_output_limit, WORDS},
     [SETTING_TYPE_SAVE] = {setting_value_assign_save, setting_value_print_save, WORDS},
     [SETTING_TYPE_RENAME] = {setting_value_assign_rename, setting_value_print_rename, WORDS},
+    [SETTING_TYPE_PLAYER_KEY] = {setting_value_assign_player_key, setting_value_print_player_key,
+                                 WORDS},
     [SETTING_TYPE_REPLICAOF] = {setting_value_assign_replicaof, setting_value_print_replicaof,
                                 WORDS},
     [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, setting_value_print_layout, WORDS},
@@ -750,6 +794,12 @@ static bool setting_value_fail_count(const struct setting_input *in) {
     char syntax[SETTING_SYNTAX_MAX];
     return setting_words_fail(in->reason, "wrong number of arguments, the form is: %s %s",
                               in->setting->name, setting_value_print_syntax(in->setting, syntax));
+}
+
+bool setting_value_assign_words(const struct setting_input *in) {
+    return (int64_t)in->count >= in->setting->kind.minimum
+               ? types[in->setting->kind.type].assign(in)
+               : setting_value_fail_count(in);
 }
 
 bool setting_value_assign(const struct setting_input *in) {
@@ -772,8 +822,7 @@ bool setting_value_assign(const struct setting_input *in) {
     }
     each.words = words.words;
     each.count = words.count;
-    return (int64_t)each.count >= in->setting->kind.minimum ? types[type].assign(&each)
-                                                            : setting_value_fail_count(in);
+    return setting_value_assign_words(&each);
 }
 
 static size_t setting_value_print(const struct settings *settings, const struct setting *setting,
@@ -795,10 +844,11 @@ size_t setting_value_show(const struct settings *settings, const struct setting 
 bool setting_value_print_line(const struct settings *settings, const struct setting *setting,
                               uint32_t index, char *out, size_t *size) {
     enum setting_type type = setting->kind.type;
-    uint32_t line_count = type == SETTING_TYPE_LAYOUT   ? settings->layout_count - 1
-                          : type == SETTING_TYPE_BOARD  ? settings->rule_count
-                          : type == SETTING_TYPE_RENAME ? settings->rename_count
-                                                        : 1;
+    uint32_t line_count = type == SETTING_TYPE_LAYOUT       ? settings->layout_count - 1
+                          : type == SETTING_TYPE_BOARD      ? settings->rule_count
+                          : type == SETTING_TYPE_RENAME     ? settings->rename_count
+                          : type == SETTING_TYPE_PLAYER_KEY ? settings->player_key_count
+                                                            : 1;
     bool is_user = type == SETTING_TYPE_USER;
     if (is_user ? setting_value_find_user_line(settings, index) == NULL : index >= line_count) {
         return false;

@@ -295,6 +295,8 @@ const struct setting_use settings_uses[] = {
      "a backup as text, as commands for Redis, or as a file for Redis with the module"},
     {"--import OUT DIR --format csv|jsonl", "a data directory from such a text"},
     {"--import dump.rdb leaderboard.conf", "fill the data directory with a dump of Redis"},
+    {"--player-token leaderboard.conf KID PLAYER",
+     "a token of an hs256 player-key, for an hour or --for SECONDS (docs/players-write.md)"},
     {"--describe", "commands, settings and figures as JSON, of which the documentation is made"},
     {"--version", "the version and the commit"},
     {"--help", "this text"},

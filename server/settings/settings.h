@@ -22,6 +22,7 @@
 #include "codec/layout.h"
 #include "codec/memory.h"
 #include "codec/subnet.h"
+#include "server/system/jwt.h"
 #include "skiplist/keyspace/board_options.h"
 
 enum {
@@ -161,6 +162,8 @@ struct settings {
     char *user_lines;       /* "name rule rule\n" of each `user` line; no password but as #hash */
     char *aclfile;          /* NULL: none */
     int acl_pubsub_default; /* enum setting_acl_pubsub */
+    struct jwt_key player_keys[JWT_KEYS_MAX];
+    uint32_t player_key_count;
     int64_t acllog_max_len;
     /* limits */
     uint64_t maxmemory;        /* 0: no limit */
@@ -226,6 +229,8 @@ struct settings {
     int64_t web_session_timeout_s;
     bool web_write;
     int64_t web_write_rate; /* results a second; 0: no limit */
+    char *web_guests;       /* the kid of their key; NULL: none */
+    int64_t web_guests_per_hour;
     char *web_allow_origin; /* origins; NULL: none */
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
@@ -381,6 +386,7 @@ enum setting_type {
     SETTING_TYPE_OUTPUT_LIMIT,
     SETTING_TYPE_SAVE,
     SETTING_TYPE_RENAME,
+    SETTING_TYPE_PLAYER_KEY,
     SETTING_TYPE_REPLICAOF,
     SETTING_TYPE_LAYOUT,
     SETTING_TYPE_BOARD,

@@ -52,7 +52,8 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     uint64_t database;
     importing->is_hash = is_hash;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
-        database >= REGISTRY_STAGING || database == REGISTRY_HISTORY) {
+        database >= REGISTRY_ALL_DATABASES || database == REGISTRY_STAGING ||
+        database == REGISTRY_HISTORY) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;

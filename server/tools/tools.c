@@ -105,12 +105,12 @@ bool tools_save(struct registry *registry, struct store *store, int64_t now_us) 
     return is_done;
 }
 
-enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
+enum { PASSWORD_MAX = 4096, PATHS_MAX = 3, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
 
 struct words {
     const char *paths[PATHS_MAX];
     int path_count;
-    const char *until, *journals, *format, *password_file, *rate;
+    const char *until, *journals, *format, *password_file, *rate, *seconds;
     struct link_options link;
     bool is_alive;
 };
@@ -127,6 +127,7 @@ static const char **tools_option_of(struct words *words, const char *word) {
         {"--format", &words->format},
         {"--user", &words->link.user},
         {"--rate", &words->rate},
+        {"--for", &words->seconds},
         {"--password-file", &words->password_file},
         {"--key", &words->link.key},
         {"--cacert", &words->link.ca_file},
@@ -391,6 +392,57 @@ static bool tools_run_import(const struct words *words) {
     return tools_with_registry(words, true);
 }
 
+/* ---- --player-token FILE KID PLAYER ---- */
+
+/* For trying out. Whoever serves players signs where they log in: docs/players-write.md. */
+static bool tools_print_player_token(const struct settings *settings, const char *kid,
+                                     const char *player, int64_t seconds) {
+    char token[JWT_SIZE_MAX];
+    const struct jwt_key *key =
+        jwt_find_key(settings->player_keys, settings->player_key_count, bytes_from_text(kid));
+    int64_t now_s = tools_now_us() / 1000000;
+    if (key == NULL) {
+        return tools_complain("there is no player-key '%s' in the file", kid);
+    }
+    if (key->algorithm != JWT_HS256) {
+        return tools_complain("the player-key '%s' is a public one: tokens are signed where the "
+                              "private key is (docs/players-write.md)",
+                              kid);
+    }
+    size_t size = jwt_sign(key, bytes_from_text(player), now_s, now_s + seconds, token);
+    if (size == 0) {
+        return tools_complain("a player's name has 1 to %d bytes", (int)JWT_CLAIM_MAX);
+    }
+    printf("%.*s\n", (int)size, token);
+    return true;
+}
+
+static bool tools_run_player_token(const struct words *words) {
+    enum { FILE_NAME, KID, PLAYER };
+    char program[] = "leaderboard-server";
+    char *path = memory_copy_text(words->paths[FILE_NAME], strlen(words->paths[FILE_NAME]));
+    char *arguments[] = {program, path, NULL};
+    char error[SETTING_ERROR_MAX];
+    struct settings settings;
+    int64_t seconds = 3600;
+    bool is_fine = path != NULL && settings_init(&settings);
+    if (!is_fine) {
+        memory_free(path);
+        return tools_complain("out of memory");
+    }
+    if (words->seconds != NULL && (!bytes_parse_i64(bytes_from_text(words->seconds), &seconds) ||
+                                   seconds < 1 || seconds > INT32_MAX)) {
+        is_fine = tools_complain("--for takes seconds, not '%s'", words->seconds);
+    } else if (!setting_file_apply_arguments(&settings, 2, arguments, error)) {
+        is_fine = tools_complain("%s", error);
+    }
+    is_fine = is_fine &&
+              tools_print_player_token(&settings, words->paths[KID], words->paths[PLAYER], seconds);
+    settings_deinit(&settings);
+    memory_free(path);
+    return is_fine;
+}
+
 /* ---- the table ---- */
 
 /* --help explains them: settings_link_words */
@@ -409,6 +461,7 @@ static const struct tool {
      "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
     {"--export", tools_run_export, 2, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
     {"--import", tools_run_import, 2, "--import FILE TARGET --format csv|jsonl"},
+    {"--player-token", tools_run_player_token, 3, "--player-token FILE KID PLAYER [--for SECONDS]"},
 };
 
 bool tools_run(int argc, char **argv, int *status) {

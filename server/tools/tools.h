@@ -5,6 +5,7 @@
  *     --restore FILE|DIR TARGET     a directory to start from, also as of an earlier second
  *     --export FILE|DIR OUT         CSV, JSON lines, or commands for Redis
  *     --import IN TARGET            a directory to start from
+ *     --player-token FILE KID NAME  a token to try out
  *
  * These read and write files that may come from anybody, on one thread, with a registry of their own at most. */
 #ifndef SERVER_TOOLS_H

@@ -387,30 +387,22 @@ void web_put(struct web *web, struct web_query *query) {
     }
 }
 
-/* ---- results of an address ---- */
+/* ---- what an address may do ---- */
 
-/* In a millisecond as many thousandths come as results in a second. */
-enum { RATE_UNITS = 1000, RATE_BURST_S = 2 };
-
-static int64_t web_pace_refill_rate(const struct web *web, const struct web_rate *rate,
+static int64_t web_pace_refill_rate(const struct web_rates *rates, const struct web_rate *rate,
                                     int64_t now_ms) {
-    /* In this time one result a second makes up for the longest request. */
-    enum { PASSED_MAX_MS = (WEB_RESULTS_MAX + RATE_BURST_S) * 1000 };
-    int64_t per_second = web->settings->web_write_rate;
     int64_t passed_ms = now_ms - rate->at_ms;
-    int64_t most = RATE_BURST_S * RATE_UNITS * per_second;
-    passed_ms = passed_ms < PASSED_MAX_MS ? passed_ms : PASSED_MAX_MS;
-    int64_t left = rate->left + passed_ms * per_second;
-    return left < most ? left : most;
+    bool is_full = passed_ms > (rates->most - rate->left) / rates->per_ms;
+    return is_full ? rates->most : rate->left + passed_ms * rates->per_ms;
 }
 
 /* Its place; one of those that has most left, where all are taken. */
-static struct web_rate *web_pace_find_rate(struct web *web, struct auth_guard_address address,
-                                           int64_t now_ms) {
-    uint64_t mixed = (address.high ^ web->rate_seed) * UINT64_C(0x9e3779b97f4a7c15) ^ address.low;
+static struct web_rate *web_pace_find_rate(struct web_rates *rates, uint64_t seed,
+                                           struct auth_guard_address address, int64_t now_ms) {
+    uint64_t mixed = (address.high ^ seed) * UINT64_C(0x9e3779b97f4a7c15) ^ address.low;
     mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
     struct web_rate *ways =
-        &web->rates[(mixed >> 32) % (WEB_RATES_MAX / WEB_RATE_WAYS) * WEB_RATE_WAYS];
+        &rates->at[(mixed >> 32) % (WEB_RATES_MAX / WEB_RATE_WAYS) * WEB_RATE_WAYS];
     struct web_rate *fullest = &ways[0];
     int64_t most = INT64_MIN;
     for (unsigned i = 0; i < WEB_RATE_WAYS; i++) {
@@ -418,38 +410,36 @@ static struct web_rate *web_pace_find_rate(struct web *web, struct auth_guard_ad
             ways[i].address.low == address.low) {
             return &ways[i];
         }
-        int64_t left = ways[i].at_ms == 0 ? INT64_MAX : web_pace_refill_rate(web, &ways[i], now_ms);
+        int64_t left =
+            ways[i].at_ms == 0 ? INT64_MAX : web_pace_refill_rate(rates, &ways[i], now_ms);
         if (left > most) {
             fullest = &ways[i];
             most = left;
         }
     }
-    *fullest = (struct web_rate){.address = address,
-                                 .at_ms = now_ms,
-                                 .left = RATE_BURST_S * RATE_UNITS * web->settings->web_write_rate};
+    *fullest = (struct web_rate){.address = address, .at_ms = now_ms, .left = rates->most};
     return fullest;
 }
 
-/* May the client write so many results now? 0: yes; else in so many seconds (web-write-rate). */
-static unsigned web_take_rate(struct web *web, const struct http_exchange *exchange,
-                              unsigned results) {
+unsigned web_take_rate(struct web *web, struct web_rates *rates,
+                       const struct http_exchange *exchange, int64_t units) {
+    enum { MS_PER_S = 1000 };
     char text[HTTP_ADDRESS_MAX];
     char address[HTTP_ADDRESS_MAX + 4];
-    int64_t per_second = web->settings->web_write_rate;
-    if (per_second == 0 || http_exchange_is_local(exchange)) {
+    if (rates->per_ms == 0 || http_exchange_is_local(exchange)) {
         return 0;
     }
     (void)http_exchange_peer(exchange, text);
     snprintf(address, sizeof address, strchr(text, ':') != NULL ? "[%s]:0" : "%s:0", text);
     int64_t now_ms = http_server_now(web->http) + 1; /* 0: a free place */
-    struct web_rate *rate = web_pace_find_rate(web, auth_guard_address(address), now_ms);
-    rate->left = web_pace_refill_rate(web, rate, now_ms);
+    struct web_rate *rate =
+        web_pace_find_rate(rates, web->rate_seed, auth_guard_address(address), now_ms);
+    rate->left = web_pace_refill_rate(rates, rate, now_ms);
     rate->at_ms = now_ms;
     if (rate->left <= 0) {
-        return (unsigned)(-rate->left / (RATE_UNITS * per_second) + 1);
+        return (unsigned)(-rate->left / (MS_PER_S * rates->per_ms) + 1);
     }
-    rate->left -= (int64_t)RATE_UNITS *
-                  results; /* below 0: a request is taken as a whole, and the next ones wait */
+    rate->left -= units; /* below 0: a request is taken as a whole, and the next ones wait */
     return 0;
 }
 
@@ -554,7 +544,9 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
         }
     }
     unsigned count = query->write.weight > 0 ? query->write.weight : 1;
-    unsigned retry_s = web_take_rate(request->web, exchange, count);
+    struct web *web = request->web;
+    unsigned retry_s =
+        web_take_rate(web, &web->result_rates, exchange, (int64_t)WEB_RESULT_UNITS * count);
     if (retry_s > 0) {
         web_query_error(query, 429,
                         "this address has written too many results: see web-write-rate");
@@ -755,6 +747,10 @@ static void web_handle_api(struct web *web, struct web_request *request,
         } else {
             web_login_log_out(web, request);
         }
+        return;
+    }
+    if (writes && target->segment_count == 3 && web_is_path(target, 2, "players")) {
+        web_login_make_guest(request);
         return;
     }
     if (writes && operation == NULL) {
@@ -1034,6 +1030,10 @@ static struct web *web_create(struct server *server, char *error) {
             &web->files_packed[i]);
     }
     digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
+    web->result_rates.per_ms = settings->web_write_rate;
+    web->result_rates.most = WEB_RESULTS_BURST_S * WEB_RESULT_UNITS * settings->web_write_rate;
+    web->guest_rates.per_ms = settings->web_guests_per_hour;
+    web->guest_rates.most = WEB_GUEST_UNITS * settings->web_guests_per_hour;
     web->handler = (struct http_handler){
         .context = web,
         .engine_context = &web->engine,

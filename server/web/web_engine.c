@@ -6,6 +6,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_rules.h"
+#include "server/acl/player.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/key_spec.h"
@@ -94,11 +95,14 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     }
     if (identity->kind == WEB_USER) {
         struct acl_users *users = &server->acl.users;
-        struct acl_user *user = identity->is_token
+        bool is_by_token = identity->is_token && !identity->is_player;
+        struct acl_user *user = is_by_token
                                     ? acl_tokens_find(&users->tokens, identity->digest)
                                     : acl_users_find(users, bytes_from_text(identity->user));
-        bool is_right =
-            identity->is_token || (user != NULL && acl_user_has_password(user, identity->digest));
+        bool is_right = identity->is_player
+                            ? player_is_there(server, &identity->player)
+                            : identity->is_token ||
+                                  (user != NULL && acl_user_has_password(user, identity->digest));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
         return is_right && user != NULL && user->is_on ? user : NULL;
@@ -132,6 +136,14 @@ static void web_engine_describe_user(const struct web_engine *engine, const stru
              user->name.at);
 }
 
+/* NULL: it is no player. */
+static const struct session_player *web_engine_player_of(const struct http_login *login,
+                                                         struct session_player *player) {
+    snprintf(player->kid, sizeof player->kid, "%s", login->kid);
+    player->claims = login->claims;
+    return login->is_player ? player : NULL;
+}
+
 enum http_verdict web_engine_check_login(void *context, struct http_login *login) {
     struct web_engine *engine = context;
     struct acl_user *user;
@@ -139,8 +151,12 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
     if (engine->server->settings.protected_mode && !login->is_local && !login->is_secure) {
         return HTTP_LOGIN_REFUSED;
     }
+    const struct session_player *player = web_engine_player_of(login, &(struct session_player){0});
     enum login_outcome outcome =
-        login->is_token
+        player != NULL
+            ? login_try_player_address(engine->server, login->address, player, login->player_status,
+                                       &user, &login->wrong, &login->retry_ms)
+        : login->is_token
             ? login_try_token(engine->server, login->address, bytes_from_text(login->password),
                               &user, &login->retry_ms)
             : login_try_address(engine->server, login->address, bytes_from_text(login->user),
@@ -308,6 +324,10 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     snprintf(session.address, sizeof session.address,
              strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
     server_set_user(engine->server, &session, user, true);
+    if (query->identity.is_player) {
+        session.player = &query->identity.player;
+        server_refresh_rights(engine->server, &session);
+    }
     if (query->scan.pattern_word > 0) {
         web_engine_choose_pattern(user, query);
     }
@@ -321,6 +341,7 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
         query->fresh_until_ms = (clock->read_us + left_us) / 1000;
         query->reads_size = query->reads->list.keys.memory_size;
     }
+    session.player = NULL; /* it is the question's */
     session_deinit(&session);
     if (query->figures != NULL && query->user.may_see_server) {
         figures_take(engine->server, query->figures);

@@ -376,6 +376,11 @@ static bool web_figures_print_me(struct web_query *query) {
     } else {
         json_null(json, "user");
     }
+    if (query->identity.is_player && is_known) {
+        json_text(json, "player", bytes_from_text(query->identity.player.claims.player));
+    } else {
+        json_null(json, "player");
+    }
     json_boolean(json, "is_logged_in", is_known && query->identity.kind == WEB_USER);
     json_boolean(json, "is_public", query->user.is_public);
     json_boolean(json, "can_login", query->user.can_login);

@@ -5,6 +5,7 @@
  * the digest is kept. */
 #include <stdio.h>
 
+#include "server/acl/player.h"
 #include "server/http/http_header.h"
 #include "server/web/web_query.h"
 
@@ -29,8 +30,10 @@ static bool web_login_is_over(const struct web_sessions *sessions,
 }
 
 /* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
-static struct web_session *web_login_make_room(struct web_sessions *sessions, const char *user,
+static struct web_session *web_login_make_room(struct web_sessions *sessions,
+                                               const struct web_identity *identity,
                                                int64_t now_ms) {
+    const char *user = identity->is_player ? identity->player.claims.player : identity->user;
     struct web_session *room = NULL;
     struct web_session *oldest = &sessions->at[0];
     struct web_session *own_oldest = NULL;
@@ -42,7 +45,8 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions, co
             continue;
         }
         oldest = each->used_at_ms < oldest->used_at_ms ? each : oldest;
-        if (strcmp(each->user, user) == 0) {
+        if (each->is_player == identity->is_player &&
+            strcmp(each->is_player ? each->player.claims.player : each->user, user) == 0) {
             own_count++;
             if (own_oldest == NULL || each->used_at_ms < own_oldest->used_at_ms) {
                 own_oldest = each;
@@ -55,14 +59,18 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions, co
     return room != NULL ? room : oldest;
 }
 
-void web_login_add_session(struct web_sessions *sessions, const char *user, const char *digest,
-                           bool is_token, int64_t now_ms, char *token) {
-    struct web_session *session = web_login_make_room(sessions, user, now_ms);
-    *session = (struct web_session){.is_used = true, .is_token = is_token, .used_at_ms = now_ms};
+void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
+                           int64_t now_ms, char *token) {
+    struct web_session *session = web_login_make_room(sessions, identity, now_ms);
+    *session = (struct web_session){.is_used = true,
+                                    .is_token = identity->is_token,
+                                    .is_player = identity->is_player,
+                                    .player = identity->player,
+                                    .used_at_ms = now_ms};
     digest_random(token, WEB_TOKEN_SIZE);
     digest_print((struct bytes){.at = token, .size = WEB_TOKEN_SIZE}, session->token_digest);
-    memcpy(session->digest, digest, DIGEST_TEXT_SIZE);
-    snprintf(session->user, sizeof session->user, "%s", user);
+    memcpy(session->digest, identity->digest, DIGEST_TEXT_SIZE);
+    snprintf(session->user, sizeof session->user, "%s", identity->user);
 }
 
 struct web_session *web_login_find_session(struct web_sessions *sessions, struct bytes token,
@@ -176,7 +184,8 @@ bool web_login_read(const char *text, struct http_login *login) {
     return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
-#define WEB_NO_SUCH_USER "no user has this name and password, or this token\n"
+#define WEB_NO_SUCH_USER   "no user has this name and password, or this token\n"
+#define WEB_NO_SUCH_PLAYER "the player's token was refused: %s\n"
 
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
@@ -193,7 +202,16 @@ static void web_login_refuse(struct http_exchange *exchange, const struct http_l
     case HTTP_LOGIN_NEEDED:
         break;
     }
-    http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
+    const char *wrong = login->given.wrong;
+    if (wrong != NULL && jwt_is_signed(login->given.player_status)) {
+        http_exchange_refuse(exchange, 401, WEB_NO_SUCH_PLAYER, wrong); /* that is no guess */
+        return;
+    }
+    if (wrong != NULL) {
+        http_exchange_fill(exchange, 401, WEB_NO_SUCH_PLAYER, wrong);
+    } else {
+        http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
+    }
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
 
@@ -276,6 +294,9 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     identity.kind = WEB_USER;
     identity.is_by_header = !is_posted;
     identity.is_token = login->given.is_token;
+    identity.is_player = login->given.is_player;
+    snprintf(identity.player.kid, sizeof identity.player.kid, "%s", login->given.kid);
+    identity.player.claims = login->given.claims;
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {
@@ -288,8 +309,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         return;
     }
     web_login_end(web, request, &was_secure);
-    web_login_add_session(&web->sessions, identity.user, identity.digest, false,
-                          http_server_now(web->http), token);
+    web_login_add_session(&web->sessions, &identity, http_server_now(web->http), token);
     /* Is it TLS that the browser speaks, with this server or with a proxy before it? */
     const char *origin = http_exchange_header(exchange, "Origin");
     bool is_secure =
@@ -322,6 +342,29 @@ void web_login_log_in(struct web_request *request) {
     http_login_ask(login);
 }
 
+/* The machine's time: the engine looks at the end of a token once more, by its own. */
+static int64_t web_login_now_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
+
+/* Players' tokens are looked at here, so that the engine does not wait for their signatures. */
+static void web_login_verify(struct web *web, struct http_login *given) {
+    struct jwt_key key;
+    struct bytes token = bytes_from_text(given->password);
+    if (!given->is_token || !jwt_is_like(token)) {
+        return;
+    }
+    given->is_player = true;
+    given->player_status = JWT_NO_KEY;
+    if (player_keys_choose(&web->engine.server->acl.player_keys, token, &key)) {
+        snprintf(given->kid, sizeof given->kid, "%s", key.kid);
+        given->player_status = jwt_verify(&key, token, web_login_now_s(), &given->claims);
+        explicit_bzero(&key, sizeof key);
+    }
+}
+
 void web_login_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login =
@@ -341,6 +384,7 @@ void web_login_by_header(struct web_request *request) {
         web_run_as(request, known);
         return;
     }
+    web_login_verify(request->web, &login->given);
     request->login = login;
     http_login_ask(login);
 }
@@ -351,8 +395,7 @@ void web_login_by_header(struct web_request *request) {
 static bool web_login_print_key(struct web_query *query) {
     struct web *web = query->web;
     char key[WEB_TOKEN_SIZE];
-    web_login_add_session(&web->stream_keys, query->identity.user, query->identity.digest,
-                          query->identity.is_token, http_server_now(web->http), key);
+    web_login_add_session(&web->stream_keys, &query->identity, http_server_now(web->http), key);
     json_open(&query->json, NULL, '{');
     json_text(&query->json, "key", (struct bytes){.at = key, .size = sizeof key});
     json_integer(&query->json, "expires_in", WEB_STREAM_KEY_S);
@@ -396,6 +439,8 @@ void web_login_by_key(struct web_request *request, struct bytes key) {
         return;
     }
     identity.is_token = found->is_token;
+    identity.is_player = found->is_player;
+    identity.player = found->player;
     memcpy(identity.user, found->user, sizeof identity.user);
     memcpy(identity.digest, found->digest, sizeof identity.digest);
     identity.is_local = http_exchange_is_local(exchange);
@@ -411,4 +456,50 @@ void web_login_log_out(struct web *web, struct web_request *request) {
     identity.is_local = http_exchange_is_local(request->exchange);
     web_login_set_cookie(request, is_secure, "", 0);
     web_login_reply_me(web, request, &identity);
+}
+
+/* ---- guests ---- */
+
+void web_login_make_guest(struct web_request *request) {
+    enum { NAME_DIGITS = 16, SECONDS = WEB_GUEST_DAYS * 86400 };
+    static const char prefix[] = "guest:";
+    struct http_exchange *exchange = request->exchange;
+    struct web *web = request->web;
+    char name[sizeof prefix - 1 + NAME_DIGITS];
+    char token[JWT_SIZE_MAX];
+    struct jwt_key key;
+    const char *kid = web->settings->web_guests;
+    if (kid == NULL || !player_keys_find(&web->engine.server->acl.player_keys, kid, &key)) {
+        http_exchange_refuse(exchange, 403, "this server makes no players: see web-guests\n");
+        return;
+    }
+    unsigned retry_s = web_take_rate(web, &web->guest_rates, exchange, WEB_GUEST_UNITS);
+    if (retry_s > 0) {
+        exchange->reply.retry_s = retry_s;
+        http_exchange_refuse(exchange, 429,
+                             "this address has made too many players: see web-guests-per-hour\n");
+        return;
+    }
+    memcpy(name, prefix, sizeof prefix - 1);
+    digest_random(name + sizeof prefix - 1, NAME_DIGITS);
+    const struct bytes player = {.at = name, .size = sizeof name};
+    int64_t now_s = web_login_now_s();
+    size_t size = jwt_sign(&key, player, now_s, now_s + SECONDS, token);
+    explicit_bzero(&key, sizeof key);
+    struct web_text text = {.is_for_one = true};
+    buffer_init(&text.body, 0);
+    struct json json = web_json(&text.body);
+    json_open(&json, NULL, '{');
+    json_text(&json, "player", player);
+    json_text(&json, "token", (struct bytes){.at = token, .size = size});
+    json_integer(&json, "expires_in", SECONDS);
+    json_close(&json, '}');
+    explicit_bzero(token, size);
+    if (text.body.is_broken) {
+        http_exchange_refuse(exchange, 503, "out of memory\n");
+    } else {
+        web_answer_text(request, &text);
+    }
+    buffer_deinit(&text.body);
+    buffer_deinit(&text.packed);
 }

@@ -33,6 +33,9 @@ const struct web_operation web_operations[] = {
     {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
      "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
      &web_route_member, false},
+    {HTTP_GET, "boards/{NAME}/me", "getMyself",
+     "The player whose token the header Authorization has, as a member", "db " GROUP " since", NULL,
+     "Member", &web_route_member, false},
     {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
      "db hash rank create Idempotency-Key", "Results", "Written", &web_route_results, false},
     {HTTP_POST, "results", "submitResults",
@@ -68,6 +71,8 @@ const struct web_operation web_operations[] = {
     {HTTP_POST, "stream-key", "makeStreamKey",
      "A key with which one stream of events begins, for programs that can send no header there", "",
      NULL, "StreamKey", &web_route_stream_key, false},
+    {HTTP_POST, "players", "makeGuest",
+     "A player with a random name, and a token for it: web-guests", "", NULL, "Guest", NULL, false},
     {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
     {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
     {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
@@ -188,9 +193,11 @@ static const struct web_schema {
      "clients:i members:i input_bytes_per_second:n output_bytes_per_second:n)]"},
     {"Slowlog", "@SlowlogEntry", "entries:[(id at us command client name)]"},
     {"Me", NULL,
-     "user:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b version:s? "
+     "user:s? player:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b "
+     "version:s? "
      "data:(pattern?:s fields?:[s])? avatars:(field?:s origins?:[s])?"},
     {"StreamKey", NULL, "key:s expires_in:i'seconds'"},
+    {"Guest", NULL, "player:s token:s expires_in:i'seconds'"},
     {"Login", NULL, "user:s password:s"},
     {"Document", NULL, ""},
     {"Result", NULL, RESULT},

@@ -22,6 +22,7 @@
 #include "server/acl/acl.h"
 #include "server/acl/auth_guard.h"
 #include "server/clients/reads.h"
+#include "server/clients/session.h"
 #include "server/dispatch/shape.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
@@ -60,6 +61,9 @@ struct web_identity {
         is_by_header; /* the request names the user by itself: it is refused where the user is not let in */
     bool is_exposed; /* it comes from another machine, and without TLS */
     char user[HTTP_USER_MAX];
+    /* The player whose token it is; is_player: user is that of the key. */
+    bool is_player;
+    struct session_player player;
     /* Of the password or the token: the login is void when the user has another. */
     char digest[DIGEST_TEXT_SIZE];
 };
@@ -463,6 +467,8 @@ void web_kept_end(struct web *web);
 
 struct web_session {
     char token_digest[DIGEST_TEXT_SIZE]; /* all zeros: free */
+    bool is_player;
+    struct session_player player;
     bool is_used, is_token;
     char user[HTTP_USER_MAX];
     char digest[DIGEST_TEXT_SIZE]; /* of the password, or the token */
@@ -474,9 +480,9 @@ struct web_sessions {
 };
 MUST_CHECK bool web_login_init_sessions(struct web_sessions *sessions, int64_t timeout_ms);
 void web_login_deinit_sessions(struct web_sessions *sessions);
-/* A new one, for a user with a password, or a token; token: room for WEB_TOKEN_SIZE. */
-void web_login_add_session(struct web_sessions *sessions, const char *user, const char *digest,
-                           bool is_token, int64_t now_ms, char *token);
+/* A new one, for who asks, whom the engine has let in; token: room for WEB_TOKEN_SIZE. */
+void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
+                           int64_t now_ms, char *token);
 /* NULL: there is none, or it has ended. */
 struct web_session *web_login_find_session(struct web_sessions *sessions, struct bytes token,
                                            int64_t now_ms);
@@ -491,6 +497,8 @@ MUST_CHECK bool web_login_read(const char *text, struct http_login *login);
 /* POST /login and /logout. */
 void web_login_log_in(struct web_request *request);
 void web_login_log_out(struct web *web, struct web_request *request);
+/* POST /players: a player with a random name. */
+void web_login_make_guest(struct web_request *request);
 /* Who asks, by the cookie. */
 void web_login_identify(struct web *web, struct web_request *request,
                         struct web_identity *identity);
@@ -585,12 +593,27 @@ struct web_avatars {
     unsigned origin_count;
 };
 
-/* What an address may still write. */
+/* What an address may still do: of things that cost units, which come back with time. */
 struct web_rate {
     struct auth_guard_address address;
     int64_t at_ms; /* when left was that; 0: the place is free */
-    int64_t left;  /* thousandths of results; below 0: written ahead */
+    int64_t left;  /* units; below 0: done ahead */
 };
+struct web_rates {
+    struct web_rate at[WEB_RATES_MAX];
+    int64_t per_ms,
+        most; /* units that come back, and those that are there at the most; 0: no limit */
+};
+enum {
+    WEB_RESULT_UNITS =
+        1000, /* so in a millisecond as many come back as results in a second may be written, */
+    WEB_GUEST_UNITS = 3600000, /* and as guests in an hour may come */
+    WEB_RESULTS_BURST_S = 2,
+    WEB_GUEST_DAYS = 30, /* that a guest's token lives */
+};
+/* May the client do what costs so many units? 0: yes; else in so many seconds. */
+unsigned web_take_rate(struct web *web, struct web_rates *rates,
+                       const struct http_exchange *exchange, int64_t units);
 
 /* Where a member of a reply is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
@@ -646,8 +669,8 @@ struct web {
     unsigned origin_count;
     bool is_open; /* pages of all others may read what anybody may */
     struct web_known known[WEB_KNOWN_MAX];
-    unsigned known_next; /* to be replaced */
-    struct web_rate rates[WEB_RATES_MAX];
+    unsigned known_next;                        /* to be replaced */
+    struct web_rates result_rates, guest_rates; /* web-write-rate, web-guests-per-hour */
     uint64_t rate_seed;
     struct buffer openapi, openapi_packed; /* the document */
     struct buffer files_packed[WEB_FILES_MAX];

@@ -27,13 +27,14 @@
 enum {
     REGISTRY_DATABASES = 16,
     /* Databases of the server's own, which no client can select or flush: from
-     * REGISTRY_SYSTEM on. They have hashes only, the last two boards only. */
+     * REGISTRY_SYSTEM on. They have hashes only, those of ids and of staging boards only. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
     REGISTRY_STAGING =
         REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 5,
+    REGISTRY_REVOKED = REGISTRY_SYSTEM + 5, /* server/acl/player.h */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 6,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,

@@ -83,11 +83,47 @@ static void registry_mirror_take_member(struct registry_mirror *mirror, struct b
     }
 }
 
-/* In groups, as the copy's map is waited for. */
-static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_t entries_max) {
+/* By rank, to the copy's end. */
+static void registry_mirror_append_members(struct registry_mirror *mirror, uint32_t entries_max) {
     const struct board *board = &mirror->key->board;
-    bool is_latest = board_is_latest(board);
-    uint32_t left = registry_mirror_count(mirror) - mirror->copied_count;
+    struct board *copy = &mirror->copy->board;
+    uint32_t left = board_count(board) - mirror->copied_count;
+    struct board_cursor cursor;
+    struct board_stored entry;
+    struct board_entry entries[REGISTRY_MIRROR_STEP];
+    char rooms[REGISTRY_MIRROR_STEP][NAME_TEXT_ROOM];
+    left = left < entries_max ? left : entries_max;
+    board_cursor_seek(board, mirror->copied_count, &cursor);
+    while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
+        uint32_t count = left < REGISTRY_MIRROR_STEP ? left : REGISTRY_MIRROR_STEP;
+        for (uint32_t i = 0; i < count; i++) {
+            bool is_there = board_cursor_read(&cursor, &entry);
+            CHECK(is_there);
+            entries[i] =
+                (struct board_entry){.member = name_text(entry.member, rooms[i]), .key = entry.key};
+            board_cursor_next(&cursor);
+        }
+        if (board_append_indexed(copy, entries, count) != BOARD_OK) {
+            registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+            return;
+        }
+        for (uint32_t i = 0; i < count && tags_has_values(board); i++) {
+            struct tag_values values;
+            tags_at(board, mirror->copied_count + i, &values);
+            if (values.mask != 0) {
+                registry_mirror_tag_member(mirror, entries[i].member, &values);
+            }
+        }
+        mirror->copied_count = board_count(copy);
+        mirror->last_key = entries[count - 1].key;
+        left -= count;
+    }
+}
+
+/* A LATEST board, from its last rank on, in groups, as the copy's map is waited for. */
+static void registry_mirror_copy_latest(struct registry_mirror *mirror, uint32_t entries_max) {
+    const struct board *board = &mirror->key->board;
+    uint32_t left = board_count(board) - mirror->copied_count;
     struct board_cursor cursor;
     struct board_stored entry;
     struct lookup lookups[LOOKUP_GROUP];
@@ -95,9 +131,7 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
     uint64_t keys[LOOKUP_GROUP];
     char rooms[LOOKUP_GROUP][NAME_TEXT_ROOM];
     left = left < entries_max ? left : entries_max;
-    board_cursor_seek(
-        board, is_latest ? board_count(board) - 1 - mirror->copied_count : mirror->copied_count,
-        &cursor);
+    board_cursor_seek(board, board_count(board) - 1 - mirror->copied_count, &cursor);
     while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
         uint32_t count = lookup_group_size(left, 0);
         for (uint32_t i = 0; i < count; i++) {
@@ -105,7 +139,7 @@ static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_
             CHECK(is_there);
             names[i] = name_text(entry.member, rooms[i]);
             keys[i] = entry.key;
-            (is_latest ? board_cursor_previous : board_cursor_next)(&cursor);
+            board_cursor_previous(&cursor);
         }
         lookup_members(&mirror->copy->board, names, 1, count, lookups);
         for (uint32_t i = 0; i < count && mirror->status == REGISTRY_MIRROR_MORE; i++) {
@@ -310,11 +344,13 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
     if (mirror->status != REGISTRY_MIRROR_MORE || mirror->changed != NULL) {
         return mirror->status;
     }
-    bool is_board = mirror->key->kind == REGISTRY_BOARD;
     uint32_t count = registry_mirror_count(mirror);
-    if (mirror->copied_count < count) {
-        (is_board ? registry_mirror_copy_members : registry_mirror_copy_fields)(mirror,
-                                                                                entries_max);
+    if (mirror->copied_count < count && mirror->key->kind != REGISTRY_BOARD) {
+        registry_mirror_copy_fields(mirror, entries_max);
+    } else if (mirror->copied_count < count && board_is_latest(&mirror->key->board)) {
+        registry_mirror_copy_latest(mirror, entries_max);
+    } else if (mirror->copied_count < count) {
+        registry_mirror_append_members(mirror, entries_max);
     }
     return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count
                ? REGISTRY_MIRROR_WHOLE

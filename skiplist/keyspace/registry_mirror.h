@@ -14,7 +14,11 @@
 #ifndef SKIPLIST_REGISTRY_MIRROR_H
 #define SKIPLIST_REGISTRY_MIRROR_H
 
+#include "skiplist/block.h"
 #include "skiplist/keyspace/effect.h"
+
+/* Entries of a step of some microseconds: those of a board are two leaves then, and have room. */
+enum { REGISTRY_MIRROR_STEP = BLOCK_LOADED_MIN + BLOCK_LOADED_MAX };
 
 enum registry_mirror_status {
     REGISTRY_MIRROR_MORE,

@@ -853,8 +853,8 @@ TEST(the_order_of_teams_and_of_players_changes_no_bit) {
     static struct scene other;
     for (uint32_t round = 0; round < test_rounds(20000, 1500); round++) {
         uint32_t from[RATING_PLAYERS_MAX];
-        uint32_t order[RATING_TEAMS_MAX];
-        uint32_t starts[RATING_TEAMS_MAX];
+        uint32_t order[RATING_TEAMS_MAX] = {0};
+        uint32_t starts[RATING_TEAMS_MAX] = {0};
         uint32_t chances[RATING_TEAMS_MAX];
         uint32_t other_chances[RATING_TEAMS_MAX];
         uint32_t quality;

@@ -3,6 +3,7 @@
 
 #include "codec/glob.h"
 #include "server/acl/acl_check.h"
+#include "server/acl/player.h"
 #include "server/dispatch/settings_file.h"
 #include "server/durability/persistence.h"
 #include "server/replication/replication.h"
@@ -77,6 +78,7 @@ static void config_reply_setting(struct call *call, const char *name,
         char line[SETTING_VALUE_MAX];
         size_t size;
         buffer_init(&lines, 0);
+        bool is_secret = (setting->flags & SETTING_SECRET) != 0;
         for (uint32_t i = 0;
              setting_value_print_line(&call->server->settings, setting, i, line, &size); i++) {
             if (i > 0) {
@@ -87,7 +89,8 @@ static void config_reply_setting(struct call *call, const char *name,
         if (lines.is_broken) {
             call->reply->out->is_broken = true;
         }
-        reply_bulk(call->reply, buffer_bytes(&lines));
+        reply_bulk(call->reply,
+                   is_secret && lines.size > 0 ? BYTES("(redacted)") : buffer_bytes(&lines));
         buffer_deinit(&lines);
         return;
     }
@@ -222,6 +225,7 @@ static void config_set_run(struct call *call) {
     }
     log_set_level((enum log_level)settings->loglevel);
     fault_set_report(settings->crash_log_enabled);
+    player_keys_set(&call->server->acl.player_keys, settings);
     reply_ok(call->reply);
 }
 

@@ -2,18 +2,34 @@
  * connection. */
 #include <stdio.h>
 
+#include "server/acl/player.h"
 #include "server/clients/tracking.h"
 #include "server/dispatch/login.h"
 #include "server/dispatch/syntax.h"
 
 /* ---- passwords ---- */
 
+/* Looking at a signature takes long: within EXEC it would hold all others. */
+static bool connection_commands_take_player(const struct call *call, struct bytes token) {
+    if (call->session->transaction.is_running) {
+        return call_refuse(call, "ERR a player's token is looked at outside of MULTI alone");
+    }
+    const char *wrong = login_try_player(call->server, call->session, token, call_arg(call, 0));
+    return wrong == NULL ||
+           call_refuse_format(call, "WRONGPASS the player's token was refused: %s", wrong);
+}
+
+/* user: at NULL: the default one. */
 static bool connection_commands_authenticate(const struct call *call, struct bytes user,
                                              struct bytes password) {
-    if (!auth_guard_allows_queued(call->server, call->session, user)) {
+    struct bytes name = user.at != NULL ? user : BYTES("default");
+    if (!auth_guard_allows_queued(call->server, call->session, name)) {
         return call_refuse(call, "ERR too many wrong passwords: authenticate outside of MULTI");
     }
-    return login_try(call->server, call->session, user, password, call_arg(call, 0)) ||
+    if (player_has_token(call->server, user, password)) {
+        return connection_commands_take_player(call, password);
+    }
+    return login_try(call->server, call->session, name, password, call_arg(call, 0)) ||
            call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
 }
 
@@ -23,13 +39,15 @@ static void auth_run(struct call *call) {
         return;
     }
     bool has_user = call->request->count == 3;
-    if (!has_user && call->server->acl.users.default_user->has_no_password) {
+    struct bytes user = has_user ? call_arg(call, 1) : (struct bytes){.at = NULL};
+    struct bytes password = call_arg(call, has_user ? 2 : 1);
+    if (!has_user && call->server->acl.users.default_user->has_no_password &&
+        !player_has_token(call->server, user, password)) {
         reply_error(call->reply, "ERR AUTH <password> called without any password configured for "
                                  "the default user. Are you sure your configuration is correct?");
         return;
     }
-    if (connection_commands_authenticate(call, has_user ? call_arg(call, 1) : BYTES("default"),
-                                         call_arg(call, has_user ? 2 : 1))) {
+    if (connection_commands_authenticate(call, user, password)) {
         reply_ok(call->reply);
     }
 }

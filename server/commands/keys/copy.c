@@ -14,7 +14,6 @@
 
 enum {
     AT_ONCE_MAX = 4000, /* members, or fields that count as MEMBERS_PER_FIELD */
-    STEP_ENTRIES = 16,
     ATTEMPTS_MAX = 8,
     FIELD_UNITS = 4,       /* what a field takes, in members */
     MEMBERS_PER_FIELD = 8, /* a field has memory of its own, unlike a member */
@@ -138,7 +137,7 @@ static bool copy_step(struct server *server, struct job *job) {
     if (copying->mirror.copy == NULL || key == NULL) {
         return copy_begin(server, copying, key);
     }
-    switch (registry_mirror_step(&copying->mirror, STEP_ENTRIES)) {
+    switch (registry_mirror_step(&copying->mirror, REGISTRY_MIRROR_STEP)) {
     case REGISTRY_MIRROR_MORE:
         return false;
     case REGISTRY_MIRROR_LOST:

@@ -98,7 +98,7 @@ static bool board_task_parse(struct call *call, uint32_t database, struct board_
     uint32_t option = call->command->args_min;
     task->member = call_arg(call, 1);
     for (uint32_t i = 1; i < option; i++) {
-        if (!zset_check_member(call, call_arg(call, i))) {
+        if (!zset_check_name(call, call_arg(call, i))) {
             return false;
         }
     }

@@ -169,7 +169,14 @@ bool lb_add_check_only(const struct call *call, const struct layout *layout, str
 bool lb_add_check_at(const struct call *call, const struct layout *layout,
                      const struct lb_add *add) {
     uint64_t stamped;
-    if (add->time != LB_ADD_TIME_GIVEN) {
+    if (add->time != LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
+        return true;
+    }
+    if (call->session->player != NULL) {
+        return call_refuse(call, "NOPERM players say no time (AT, or in a PACKED key): it is taken "
+                                 "when the result comes");
+    }
+    if (add->operation == LB_ADD_PACKED) {
         return true;
     }
     if (layout->time.bits == 0) {
@@ -704,7 +711,7 @@ const struct command command_lb_add = {
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
     .new_key = lb_add_new_key,

@@ -2,6 +2,7 @@
 #include "server/commands/lb/lb_hset.h"
 
 #include "server/acl/acl_check.h"
+#include "server/acl/player.h"
 #include "server/commands/lb/lb_data.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/registry.h"
@@ -46,6 +47,9 @@ bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t
         return call_refuse(call,
                            "ERR HSET needs a key with one * where the member goes, and at most "
                            "one % where the board's name goes");
+    }
+    if (!player_may_name_hashes(call, hset->pattern)) {
+        return false;
     }
     for (uint32_t i = 0; i < 2 * hset->count; i++) {
         size += hset->args[i].size;

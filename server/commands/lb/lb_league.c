@@ -877,7 +877,7 @@ static const struct command lb_league_add = {
     .summary = "Write a member's result in its room; the first one of a period puts it into the "
                "open room of its tier; tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
     .run = lb_league_add_run,

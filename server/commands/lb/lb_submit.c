@@ -262,7 +262,7 @@ const struct command command_lb_submit = {
     .summary = "Write one result on several boards, on all of them or none; its record, its "
                "previous rank and whether it counts, on each",
     .complexity = "O(m log n) for m boards of n members",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
     .new_key = lb_add_new_key,

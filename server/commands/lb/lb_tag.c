@@ -102,7 +102,7 @@ static void lb_tag_run(struct call *call) {
     struct tag_values values;
     struct tag_values current;
     struct lb_tag tag = {.tags = {.count = 0}};
-    if (!syntax_read(call, &tag) ||
+    if (!syntax_read(call, &tag) || !call_check_own(call, call_arg(call, ARG_MEMBER)) ||
         !call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
         return;
     }
@@ -133,7 +133,7 @@ const struct command command_lb_tag = {
     .reply = "b",
     .summary = "Set tags of a member, if (IF) others have these values; 1 if that changed one",
     .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = ARG_MEMBER,
     .run = lb_tag_run,

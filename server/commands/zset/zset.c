@@ -61,10 +61,14 @@ bool zset_span_of_scores(const struct call *call, const struct board *board, str
     return true;
 }
 
-bool zset_check_member(const struct call *call, struct bytes member) {
+bool zset_check_name(const struct call *call, struct bytes member) {
     return zset_is_member(member) ||
            call_refuse_format(call, "ERR member is %zu bytes long: 1..%d are allowed", member.size,
                               (int)BOARD_MEMBER_MAX);
+}
+
+bool zset_check_member(const struct call *call, struct bytes member) {
+    return zset_check_name(call, member) && call_check_own(call, member);
 }
 
 bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
@@ -452,6 +456,11 @@ static void zrem_run(struct call *call) {
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
         return;
     }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        if (!call_check_own(call, call_arg(call, i))) {
+            return;
+        }
+    }
     const struct board_options *options = key != NULL ? registry_options(key) : NULL;
     if (options != NULL && writing_refuses(call, options, BOARD_WRITE_MEMBERS)) {
         return;
@@ -478,7 +487,7 @@ const struct command command_zrem = {
     .reply = "i",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,

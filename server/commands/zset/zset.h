@@ -85,6 +85,8 @@ static inline bool zset_is_member(struct bytes member) {
     return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
 }
 /* Is it valid for a new member? false: the error was replied. */
+MUST_CHECK bool zset_check_name(const struct call *call, struct bytes member);
+/* And may the client change it (call_check_own)? */
 MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 
 /* Reply why a text is not a value of the field, or a sum is out of its range; return false. */

@@ -159,7 +159,7 @@ static bool zset_steps_copy(const struct call *call, struct steps *steps, uint32
         return key == NULL || registry_mirror_begin(mirror, call->registry, key) ||
                call_out_of_memory(call);
     }
-    switch (registry_mirror_step(mirror, STEP_ENTRIES)) {
+    switch (registry_mirror_step(mirror, REGISTRY_MIRROR_STEP)) {
     case REGISTRY_MIRROR_OUT_OF_MEMORY:
         return call_out_of_memory(call);
     case REGISTRY_MIRROR_LOST:

@@ -151,6 +151,7 @@ static const struct change {
     {"ZADD j 1 a", "LB.MOVE b c", false},
     {"ZADD j 1 a", "LB.BAN b", false},
     {"", "LB.UNBAN b", false},
+    {"ZADD k 1 b", "LB.REVOKE b", false},
     {"ZADD k 1 a", "LB.ALTER k CAP 3", true},
     {"ZADD k 1 a", "LB.ALTER k PERIOD DAY", true},
     {"ZADD k 1 a", "LB.ALTER k CAP NONE", false},

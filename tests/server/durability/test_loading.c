@@ -461,7 +461,7 @@ static void assert_values(struct base *base, const char *name, const char *expec
     assert_non_null(key);
     snprintf(text, sizeof text, "%s:", board_layout(&key->board)->tags.tags[0].name);
     for (uint32_t rank = 0; rank < board_count(&key->board); rank++) {
-        struct tag_values values;
+        struct tag_values values = {.at = {{.at = NULL}}};
         struct bytes member = stored_text(board_at(&key->board, rank).member);
         size_t size = strlen(text);
         tags_at(&key->board, rank, &values);

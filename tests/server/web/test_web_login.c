@@ -72,13 +72,21 @@ static struct bytes token_of(const char *token) {
     return (struct bytes){.at = token, .size = WEB_TOKEN_SIZE};
 }
 
+static void add_session(struct web_sessions *sessions, const char *user, const char *of,
+                        bool is_token, int64_t now_ms, char *token) {
+    struct web_identity identity = {.kind = WEB_USER, .is_token = is_token};
+    snprintf(identity.user, sizeof identity.user, "%s", user);
+    memcpy(identity.digest, of, sizeof identity.digest);
+    web_login_add_session(sessions, &identity, now_ms, token);
+}
+
 TEST(a_cookie_names_its_login_until_it_is_idle_for_too_long) {
     struct web_sessions sessions = {.at = NULL};
     char ann[WEB_TOKEN_SIZE];
     char bob[WEB_TOKEN_SIZE];
     assert_true(web_login_init_sessions(&sessions, 1000));
-    web_login_add_session(&sessions, "ann", digest('a'), false, 0, ann);
-    web_login_add_session(&sessions, "bob", digest('b'), false, 0, bob);
+    add_session(&sessions, "ann", digest('a'), false, 0, ann);
+    add_session(&sessions, "bob", digest('b'), false, 0, bob);
     assert_memory_not_equal(ann, bob, sizeof ann);
     struct web_session *found = web_login_find_session(&sessions, token_of(ann), 999);
     assert_non_null(found);
@@ -98,14 +106,14 @@ TEST(logins_are_bounded_for_each_user_and_in_all) {
     char user[32];
     assert_true(web_login_init_sessions(&sessions, 1000000));
     for (int i = 0; i <= WEB_USER_SESSIONS_MAX; i++) {
-        web_login_add_session(&sessions, "ann", digest('a'), false, i, tokens[i]);
+        add_session(&sessions, "ann", digest('a'), false, i, tokens[i]);
     }
     assert_null(web_login_find_session(&sessions, token_of(tokens[0]), 100));
     assert_non_null(
         web_login_find_session(&sessions, token_of(tokens[WEB_USER_SESSIONS_MAX]), 100));
     for (int i = WEB_USER_SESSIONS_MAX; i <= WEB_SESSIONS_MAX; i++) {
         snprintf(user, sizeof user, "user%d", i);
-        web_login_add_session(&sessions, user, digest('u'), false, 1000 + i, tokens[i]);
+        add_session(&sessions, user, digest('u'), false, 1000 + i, tokens[i]);
     }
     assert_null(
         web_login_find_session(&sessions, token_of(tokens[1]), 5000)); /* used longest ago */

@@ -1,6 +1,7 @@
 /* A copy made in steps while anything changes: when it is whole, it is the original. */
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
+#include "skiplist/large_board.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
@@ -122,6 +123,26 @@ static struct registry_key *begin_with_board(struct workload *workload, const ch
         key = pick(workload);
     }
     return key;
+}
+
+/* As many leaves as what is loaded has. */
+TEST(the_leaves_of_a_copy_have_room_for_members_that_come) {
+    enum { MEMBERS = 3000 };
+    struct registry_mirror mirror;
+    struct registry *registry = create_usual_registry();
+    struct registry_key *key = key_create(registry, 0, "w", MEMBERS, 0);
+    uint32_t leaves = 0;
+    assert_true(registry_mirror_begin(&mirror, registry, key));
+    while (registry_mirror_step(&mirror, REGISTRY_MIRROR_STEP) == REGISTRY_MIRROR_MORE) {}
+    assert_same_boards(&mirror.copy->board, &key->board);
+    const struct skiplist *list = &mirror.copy->board.large->list;
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; leaves++) {
+        const struct block *leaf = skiplist_node(list, id)->block;
+        id = leaf->links.next;
+    }
+    assert_true(leaves >= 2 * MEMBERS / (BLOCK_LOADED_MIN + BLOCK_LOADED_MAX));
+    registry_mirror_end(&mirror);
+    registry_destroy(registry);
 }
 
 /* With its PERIOD the board moves to another key. */

@@ -1,0 +1,201 @@
+/* What players may do. See player.h. */
+#include "server/acl/player.h"
+
+#include <stdio.h>
+
+#include "server/clients/server.h"
+#include "server/dispatch/key_spec.h"
+
+bool player_has_token(const struct server *server, struct bytes name, struct bytes password) {
+    bool is_for_players = name.at == NULL || bytes_is(name, "player") || acl_is_of_players(name);
+    return server->settings.player_key_count > 0 && is_for_players && jwt_is_like(password);
+}
+
+/* The key by which the player's token was checked. NULL: it is gone, or has changed. */
+static const struct jwt_key *player_find_key(const struct server *server,
+                                             const struct session_player *player) {
+    const struct settings *settings = &server->settings;
+    const struct jwt_key *key = jwt_find_key(settings->player_keys, settings->player_key_count,
+                                             bytes_from_text(player->kid));
+    return key != NULL && key->mark == player->claims.key_mark ? key : NULL;
+}
+
+static bool player_is_over(const struct server *server, const struct session_player *player) {
+    return server->clock.now_ms / 1000 >= player->claims.expires_s + JWT_SKEW_S;
+}
+
+bool player_is_there(const struct server *server, const struct session_player *player) {
+    return player_find_key(server, player) != NULL && !player_is_over(server, player) &&
+           !player_is_revoked(server, &player->claims);
+}
+
+/* The first of the request's keys that the player's key does not take; at NULL: none. */
+static struct bytes player_find_foreign(const struct jwt_key *key, uint32_t command,
+                                        const struct request *request) {
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(command, &specs);
+    const struct command *entry = command_by_index(command);
+    for (uint32_t i = 0; i < count && key->boards[0] != '\0'; i++) {
+        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
+        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
+            if (!jwt_takes_board(key, request->args[at])) {
+                return request->args[at];
+            }
+        }
+    }
+    return (struct bytes){.at = NULL};
+}
+
+const char *player_find_denial(const struct server *server, const struct session *session,
+                               uint32_t command, const struct request *request, char *text) {
+    const struct session_player *player = session->player;
+    const struct command *entry = command_by_index(command);
+    if (player == NULL || (entry->flags & COMMAND_NO_AUTH) != 0) {
+        return NULL;
+    }
+    const struct jwt_key *key = player_find_key(server, player);
+    if (key == NULL) {
+        snprintf(text, PLAYER_TEXT_MAX,
+                 "NOAUTH the player-key '%s' is gone or another one: AUTH with a new token",
+                 player->kid);
+        return text;
+    }
+    if (player_is_over(server, player)) {
+        return "NOAUTH the player's token has expired: AUTH with a new one";
+    }
+    if (player_is_revoked(server, &player->claims)) {
+        return "NOAUTH the player's token was revoked: AUTH with a new one";
+    }
+    if ((entry->flags & COMMAND_ADMIN) != 0) {
+        snprintf(text, PLAYER_TEXT_MAX, "NOPERM '%s' is for nobody who comes with a player's token",
+                 command_full_name(command));
+        return text;
+    }
+    if ((entry->flags & COMMAND_WRITE) != 0 && (entry->flags & COMMAND_OWN_MEMBER) == 0) {
+        snprintf(text, PLAYER_TEXT_MAX,
+                 "NOPERM players write results and tags of their own: not by '%s'",
+                 command_full_name(command));
+        return text;
+    }
+    bool is_of_hashes = strcmp(entry->group, "hash") == 0;
+    struct bytes foreign = player_find_foreign(key, command, request);
+    if (!is_of_hashes && foreign.at != NULL) {
+        snprintf(text, PLAYER_TEXT_MAX,
+                 "NOPERM tokens of the player-key '%s' are not for the board '%.*s'", key->kid,
+                 bytes_shown_size(foreign, 64), foreign.at);
+        return text;
+    }
+    return NULL;
+}
+
+bool player_may_name_hashes(const struct call *call, struct bytes pattern) {
+    const struct acl_user *user = call->session->user;
+    const struct session_player *player = call->session->player;
+    if (player == NULL) {
+        return true;
+    }
+    /* Who has chosen the own name would choose the key's, or take that of a board that is to come. */
+    const struct jwt_key *key = player_find_key(call->server, player);
+    bool is_of_boards = key == NULL || (key->boards[0] != '\0' && jwt_takes_board(key, pattern)) ||
+                        pattern.size == 1;
+    bool is_named = false;
+    for (uint32_t i = 0; i < user->selector_count && !is_named && !is_of_boards; i++) {
+        const struct acl_text *same =
+            acl_list_find(&user->selectors[i]->keys.list, pattern, ACL_LIST_ANY);
+        is_named = same != NULL && (same->value & ACL_WRITE) != 0;
+    }
+    return is_named || call_refuse_format(call,
+                                          "NOPERM HSET of a player takes a pattern that is one of "
+                                          "its user's, and is not for boards: not '%.*s'",
+                                          bytes_shown_size(pattern, 64), pattern.at);
+}
+
+/* ---- revoked tokens ---- */
+
+static struct registry_key *player_find_revoked(struct registry *registry, struct bytes player,
+                                                int64_t now_ms) {
+    struct registry_key *key = registry_count(registry, REGISTRY_REVOKED) > 0
+                                   ? registry_find(registry, REGISTRY_REVOKED, player, now_ms)
+                                   : NULL;
+    return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
+}
+
+int64_t player_revoked_ms(struct registry *registry, struct bytes player, int64_t now_ms) {
+    const struct registry_key *key = player_find_revoked(registry, player, now_ms);
+    struct bytes value;
+    int64_t before_ms = 0;
+    bool is_there = key != NULL && hash_find(registry_hash(key), BYTES("before"), &value) &&
+                    bytes_parse_i64(value, &before_ms);
+    return is_there ? before_ms : 0;
+}
+
+bool player_revoke(struct registry *registry, struct bytes player, int64_t before_ms,
+                   int64_t now_ms) {
+    struct registry_key *key = player_find_revoked(registry, player, now_ms);
+    char text[BYTES_INTEGER_TEXT_MAX];
+    struct bytes args[] = {BYTES("before"), {.at = text, .size = 0}};
+    uint32_t added_count;
+    bool is_new = false;
+    if (before_ms == 0) {
+        if (key != NULL) {
+            registry_remove(registry, key);
+        }
+        return true;
+    }
+    args[1].size = bytes_print_i64(text, before_ms);
+    key = registry_hash_find_or_create(registry, REGISTRY_REVOKED, player, now_ms, &is_new);
+    if (key == NULL || key->kind != REGISTRY_HASH) {
+        return false;
+    }
+    if (registry_hash_put(registry, &key, args, 1, &added_count) == HASH_OK) {
+        return true;
+    }
+    if (is_new) {
+        registry_take_back(registry, key);
+    }
+    return false;
+}
+
+bool player_is_revoked(const struct server *server, const struct jwt_claims *claims) {
+    enum { MS_PER_S = 1000 };
+    const struct bytes player = {.at = claims->player, .size = claims->player_size};
+    int64_t before_ms = player_revoked_ms(server->registry, player, server->clock.now_ms);
+    return before_ms > 0 && claims->issued_s * MS_PER_S < before_ms;
+}
+
+/* ---- keys for other threads ---- */
+
+void player_keys_init(struct player_keys *keys) {
+    int status = pthread_mutex_init(&keys->mutex, NULL);
+    CHECK(status == 0);
+}
+
+void player_keys_set(struct player_keys *keys, const struct settings *settings) {
+    pthread_mutex_lock(&keys->mutex);
+    memcpy(keys->at, settings->player_keys, sizeof keys->at);
+    keys->count = settings->player_key_count;
+    pthread_mutex_unlock(&keys->mutex);
+}
+
+/* false: found is none. */
+static bool player_keys_copy(const struct jwt_key *found, struct jwt_key *key) {
+    if (found != NULL) {
+        *key = *found;
+    }
+    return found != NULL;
+}
+
+bool player_keys_find(struct player_keys *keys, const char *kid, struct jwt_key *key) {
+    pthread_mutex_lock(&keys->mutex);
+    bool is_there =
+        player_keys_copy(jwt_find_key(keys->at, keys->count, bytes_from_text(kid)), key);
+    pthread_mutex_unlock(&keys->mutex);
+    return is_there && key->algorithm == JWT_HS256;
+}
+
+bool player_keys_choose(struct player_keys *keys, struct bytes token, struct jwt_key *key) {
+    pthread_mutex_lock(&keys->mutex);
+    bool is_there = player_keys_copy(jwt_choose_key(keys->at, keys->count, token), key);
+    pthread_mutex_unlock(&keys->mutex);
+    return is_there;
+}

@@ -1,0 +1,341 @@
+"""Players' tokens over HTTP and RESP, as a login makes them: with whatever it says, for whoever it is, until it ends."""
+import base64
+import functools
+import hashlib
+import hmac
+import json
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import resp
+from process import wait_until
+from test_writes import Writer
+from web_server import WebServer
+
+SECRET = b"0123456789abcdef0123456789abcdef"
+
+
+def coded(data):
+    data = data if isinstance(data, bytes) else json.dumps(data).encode()
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+@functools.cache
+def key_pair(number):
+    """The path of a private key, and the public one as a line of the settings has it."""
+    path = Path(tempfile.mkdtemp()) / f"{number}.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", path], check=True)
+    public = subprocess.run(["openssl", "pkey", "-in", path, "-pubout"], check=True, capture_output=True, text=True)
+    return path, public.stdout.splitlines()[1]
+
+
+@functools.cache
+def signed_by(path, text):
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(text.encode())
+        file.flush()
+        made = subprocess.run(["openssl", "pkeyutl", "-sign", "-inkey", path, "-rawin", "-in", file.name],
+                              check=True, capture_output=True)
+    return made.stdout
+
+
+def token(player, kid="back", number=0, algorithm=None, **claims):
+    """A claim or a member of the header of None is left out."""
+    algorithm = algorithm or ("HS256" if kid == "back" else "EdDSA")
+    claims = {"sub": player, "exp": int(time.time()) + 3000, **claims}
+    text = ".".join((coded({"alg": algorithm, "typ": "JWT", "kid": kid}),
+                     coded({name: value for name, value in claims.items() if value is not None})))
+    signature = hmac.new(SECRET, text.encode(), hashlib.sha256).digest() if kid == "back" else signed_by(
+        key_pair(number)[0], text)
+    return f"{text}.{coded(signature)}"
+
+
+def bearer(text):
+    return {"Authorization": f"Bearer {text}"}
+
+
+class Players(unittest.TestCase):
+    def begin(self, *words, keys=None, **options):
+        keys = keys or [f"back hs256 {SECRET.decode()}", f"web ed25519 {key_pair(0)[1]} BOARDS game*"]
+        self.server = WebServer("--web-write", "yes", "--web-write-rate", "0", "--auth-delay", "0",
+                                *(word for key in keys for word in ("--player-key", *key.split())), *words, **options)
+        self.addCleanup(self.server.kill)
+        self.api = Writer(self.server)
+        run = self.server.run
+        for kid in ("back", "web"):
+            run("ACL", "SETUSER", f"player:{kid}", "on", "~game*", "~hall", "~name:*", "+@read", "-@dangerous",
+                "+lb.add", "+zadd", "+lb.tag", "+lb.submit", "+acl|whoami", "+@connection", "allchannels", "+subscribe")
+        run("LB.CREATE", "game", "FIELD", "score", "32", "TIME", "31", "S", "TAG", "clan", "8")
+        run("LB.CREATE", "hall", "FIELD", "score", "32", "TIME", "31", "S")
+        run("ZADD", "game", "5", "bob")
+
+    def client(self, text=None):
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        if text:
+            self.assertEqual(client.ask("AUTH", text), b"OK")
+        return client
+
+    def refused(self, client, *words):
+        answer = client.ask(*words)
+        self.assertIsInstance(answer, resp.Error, words)
+        return answer.text
+
+    def write(self, text, member, score=7, board="game", **headers):
+        return self.api.post(f"/boards/{board}/results", {"member": member, "value": score}, creates=False,
+                             **bearer(text), **headers)
+
+    def problem(self, text, path="/boards/game/me"):
+        """(status, detail) of a refused read."""
+        status, reply, _ = self.api.ask("/api/v1" + path, **bearer(text))
+        return status, reply["detail"] if isinstance(reply, dict) else reply.decode()
+
+    def test_a_player_writes_the_own_results_alone(self):
+        self.begin()
+        for kid in ("back", "web"):
+            ann = token("ann", kid)
+            self.assertEqual(self.write(ann, "ann")[0], 200)
+            self.assertEqual(self.write(ann, "bob")[0], 403)
+            self.assertEqual(self.write(ann, "ann", board="gamenew")[0], 404)
+            made = self.api.post("/boards/gamenew/results", {"member": "ann", "value": 1}, **bearer(ann))
+            self.assertEqual(made[0], 403, made)
+            self.assertEqual(self.write(ann, "ann", board="hall")[0], 200 if kid == "back" else 403)
+            both = [{"member": "ann", "value": 100}, {"member": "bob", "value": 100}]
+            self.assertEqual(self.api.post("/boards/game/results", both, creates=False, **bearer(ann))[0], 403)
+            for method, path in (("DELETE", "/boards/game/members/ann"), ("DELETE", "/boards/game"),
+                                 ("PUT", "/boards/game/members/bob/tags"), ("POST", "/boards/game/roll")):
+                self.assertIn(self.api.post(path, {}, method=method, **bearer(ann))[0], (400, 403, 404, 405), path)
+            client = self.client(ann)
+            self.assertIn("NOPERM", self.refused(client, "ZADD", "game", "9", "bob"))
+            self.assertIn("NOPERM", self.refused(client, "DEL", "game"))
+        self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), [b"bob", b"5", b"ann", b"7"])
+
+    def test_me_is_who_the_token_says(self):
+        self.begin()
+        names = ["ann", "Zoë", "a/b", "x" * 255, "مرحبا", "a\u0000b", "../bob", "bob?x=1", '"', "bob%00"]
+        for name in names:
+            text = token(name)
+            self.assertEqual(self.write(text, name)[0], 200, name)
+            reply = self.api.get("/boards/game/me", **bearer(text))
+            self.assertEqual(reply["member"]["member"] if isinstance(reply["member"], dict) else reply["member"], name)
+        self.assertEqual(self.server.run("ZSCORE", "game", "bob"), b"5")
+        self.assertEqual(self.problem("", "/boards/game/me")[0], 401)
+        self.assertEqual(self.api.ask("/api/v1/boards/game/me")[0], 401)  # of nobody who has not come as a player
+        self.assertEqual(self.problem(token("nobody"), "/boards/game/me")[0], 404)
+
+    def test_answers_that_are_kept_are_ones_own(self):
+        self.begin()
+        texts = {name: token(name) for name in ("ann", "bea", "cyd")}
+        for name, text in texts.items():
+            self.write(text, name, len(name) + ord(name[0]))
+        for _ in range(5):
+            for name, text in texts.items():
+                for kid_text in (text, token(name, "web")):
+                    reply = self.api.get("/boards/game/me", **bearer(kid_text))
+                    found = reply["member"]["member"] if isinstance(reply["member"], dict) else reply["member"]
+                    self.assertEqual(found, name)
+                    self.assertEqual(self.api.get("/me", **bearer(kid_text))["user"][:7], "player:")
+            self.assertEqual(self.api.ask("/api/v1/boards/game/me")[0], 401)
+
+    def test_what_is_wrong_is_said_and_nothing_is_let_in(self):
+        self.begin()
+        now = int(time.time())
+        right = token("ann")
+        head, claims, signature = right.split(".")
+        none = coded({"alg": "none", "kid": "back"})
+        public = key_pair(0)[1]
+        confused = f'{coded({"alg": "HS256", "kid": "web"})}.{claims}'
+        confused += "." + coded(hmac.new(base64.b64decode(public)[12:], confused.encode(), hashlib.sha256).digest())
+        cases = [(token("ann", exp=now - 61), "expired"), (token("ann", exp=None), "no end"),
+                 (token("ann", nbf=now + 1000), "not hold yet"), (token("ann", iat=now + 1000), "not hold yet"),
+                 (token("ann", aud="other"), "audience"), (token(""), "no player"), (token("x" * 256), "no player"),
+                 (token(7), "understood"), (token("ann", "web", number=1), "signature"),
+                 (f"{none}.{claims}.", "algorithm"), (f"{none}.{claims}.{signature}", "algorithm"),
+                 (f"{head}.{claims}.", "signature"), (f"{head}.{coded({'sub': 'bob', 'exp': now + 99})}.{signature}",
+                                                      "signature"),
+                 (confused, "algorithm"), (right[:-1] + ("A" if right[-1] != "A" else "B"), "signature")]
+        for text, why in cases:
+            status, detail = self.problem(text)
+            self.assertEqual(status, 401, (why, detail))
+            self.assertIn(why, detail)
+            self.assertIn(why, self.refused(self.client(), "AUTH", text))
+            self.assertIn(why, self.refused(self.client(), "HELLO", "3", "AUTH", "player", text))
+            self.assertEqual(self.write(text, "ann")[0], 401)
+        self.assertEqual(self.server.run("ZSCORE", "game", "ann"), None)
+        for kid in ("other", "", None):
+            text = f'{coded({"alg": "HS256", **({"kid": kid} if kid is not None else {})})}.{claims}.{signature}'
+            self.assertEqual(self.problem(text)[0], 401, kid)
+
+    def test_tokens_of_up_to_4096_bytes(self):
+        self.begin()
+        for size in (4095, 4096, 4097, 4098):
+            text = next(text for pad in range(2950, 3100) for text in [token("ann", p="x" * pad)] if len(text) >= size)
+            is_right = len(text) <= 4096
+            self.assertEqual(self.write(text, "ann")[0] == 200, is_right, len(text))
+            answer = self.client().ask("AUTH", text)
+            self.assertEqual(answer == b"OK", is_right, len(text))
+
+    def test_users_of_players_log_in_by_nothing_else(self):
+        self.begin()
+        self.server.run("ACL", "SETUSER", "player:back", ">secret")
+        made = self.server.run("ACL", "SETUSER", "player:back", "token>game")
+        self.assertEqual(self.api.status("/me", user="player:back:secret"), 401)
+        for name in ("player:back", "player"):
+            basic = base64.b64encode(f"{name}:secret".encode()).decode()
+            self.assertEqual(self.api.status("/me", Authorization=f"Basic {basic}"), 401)
+            basic = base64.b64encode(f"{name}:{token('ann')}".encode()).decode()
+            self.assertEqual(self.api.status("/me", Authorization=f"Basic {basic}"), 401)
+            self.assertEqual(self.api.log_in(name, "secret")[0], 401)
+            self.assertEqual(self.api.log_in(name, token("ann"))[0], 401)
+        if isinstance(made, bytes) and made.startswith(b"lbt_"):
+            self.assertEqual(self.api.status("/boards/game", **bearer(made.decode())), 401)
+        self.assertIn("WRONGPASS", self.refused(self.client(), "AUTH", "player:back", "secret"))
+
+    def test_it_ends_between_two_requests_of_one_connection(self):
+        self.begin()
+        end = int(time.time()) - 57  # 60 s more are allowed
+        text = token("ann", exp=end)
+        connection = self.api.connection()
+        self.addCleanup(connection.close)
+        client = self.client(text)
+        seen = set()
+
+        def is_over():
+            connection.request("GET", "/api/v1/boards/game", headers=bearer(text))
+            reply = connection.getresponse()
+            reply.read()
+            answer = client.ask("ZCARD", "game")
+            seen.add((reply.status, isinstance(answer, resp.Error)))
+            return reply.status == 401 and isinstance(answer, resp.Error)
+        wait_until(is_over, "the token's end")
+        self.assertLessEqual(seen, {(200, False), (200, True), (401, False), (401, True)})
+        self.assertEqual(self.write(text, "ann")[0], 401)
+        self.assertEqual(client.ask("AUTH", token("ann")), b"OK")
+
+    def test_a_key_that_goes_or_changes_ends_all_that_it_let_in(self):
+        self.begin()
+        ann, zoe = token("ann"), token("zoe", "web")
+        resp_ann, resp_zoe = self.client(ann), self.client(zoe)
+        stream = self.api.stream("/boards/game/events", **bearer(ann))
+        self.assertEqual(stream.next()[0], "page")
+        for path in ("/boards/game", "/boards/game"):
+            self.assertEqual(self.api.status(path, **bearer(ann)), 200)
+        web = f"web ed25519 {key_pair(0)[1]} BOARDS game*"
+        for keys in (f"{web}\nback hs256 {SECRET.decode()[::-1]}", web):
+            self.server.run("CONFIG", "SET", "player-key", keys)
+            self.assertEqual(self.api.status("/boards/game", **bearer(ann)), 401)
+            self.assertEqual(self.write(ann, "ann")[0], 401)
+            self.assertIn("NOAUTH", self.refused(resp_ann, "ZCARD", "game"))
+            self.assertEqual(resp_zoe.ask("ZCARD", "game"), 1)
+            self.assertEqual(self.api.status("/boards/game", **bearer(zoe)), 200)
+        self.server.run("ZINCRBY", "game", "1", "bob")
+        self.assertEqual(stream.next()[0], "gone")
+        self.server.run("ACL", "SETUSER", "player:web", "off")
+        self.assertEqual(self.api.status("/boards/game", **bearer(zoe)), 401)
+
+    def test_a_key_of_streams_is_its_players(self):
+        self.begin()
+        status, made, _ = self.api.ask("/api/v1/stream-key", "POST", **bearer(token("ann")))
+        self.assertEqual(status, 200)
+        stream = self.api.stream(f"/boards/game/events?key={made['key']}")
+        self.assertEqual(stream.next()[0], "page")
+        self.assertEqual(self.api.stream(f"/boards/game/events?key={made['key']}").refusal()[0], 401)
+        made = self.api.ask("/api/v1/stream-key", "POST", **bearer(token("ann", "web")))[1]
+        self.assertEqual(self.api.stream(f"/boards/hall/events?key={made['key']}").refusal()[0], 403)
+        self.server.run("LB.REVOKE", "ann")
+        self.server.run("ZINCRBY", "game", "1", "bob")
+        self.assertEqual(stream.next()[0], "gone")
+
+    def test_players_take_no_keys_of_a_user_who_is_called_like_them(self):
+        self.begin()
+        self.server.run("ACL", "SETUSER", "boss", "on", ">p", "~game", "+@read")
+        key = self.api.ask("/api/v1/stream-key", "POST", user="boss:p")[1]["key"]
+        for _ in range(70):
+            self.assertEqual(self.api.ask("/api/v1/stream-key", "POST", **bearer(token("boss")))[0], 200)
+        self.assertEqual(self.api.stream(f"/boards/game/events?key={key}").next()[0], "page")
+
+    def test_other_sites_are_let_in_as_the_setting_says(self):
+        self.begin("--web-allow-origin", "https://game.example")
+        for origin, allowed in (("https://game.example", "https://game.example"), ("https://evil.example", None)):
+            site = {"Origin": origin, "Sec_Fetch_Site": "cross-site"}
+            status, _, headers = self.write(token("ann"), "ann", **site)
+            self.assertEqual((status == 200, headers["Access-Control-Allow-Origin"]), (allowed is not None, allowed))
+            headers = self.api.ask("/api/v1/boards/game/results", "OPTIONS", Access_Control_Request_Method="POST",
+                                   Access_Control_Request_Headers="authorization,content-type", **site)[2]
+            self.assertEqual(headers["Access-Control-Allow-Origin"], allowed)
+
+    def test_ids_are_ones_own_also_over_a_crash(self):
+        self.begin("--appendonly", "yes", "--appendfsync", "always")
+        ann, zoe = token("ann"), token("zoe", "web")
+
+        def write_all():
+            return [self.write(text, name, 5, Idempotency_Key="k1")[1].get("changed")
+                    for text, name in ((ann, "ann"), (zoe, "zoe"))]
+        self.assertEqual(write_all(), [1, 1])
+        for name, text in (("ann", ann), ("zoe", zoe)):
+            self.assertEqual(self.client(text).ask("LB.ADD", "game", "INCR", "ONCE", "k2", "1", name), 1)
+        self.server.run("LB.REVOKE", "cyd")
+        users = self.server.run("ACL", "LIST")
+        before = self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES")
+        self.server.process.send_signal(signal.SIGKILL)
+        self.server.process.wait()
+        self.server.start()
+        for line in users:
+            if line.startswith(b"user player:"):
+                self.server.run("ACL", "SETUSER", *line.split()[1:])
+        self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), before)
+        for name, text in (("ann", ann), ("zoe", zoe)):
+            self.assertEqual(self.client(text).ask("LB.ADD", "game", "INCR", "ONCE", "k2", "1", name), 0)
+        for text, name in ((ann, "ann"), (zoe, "zoe")):
+            self.assertEqual(self.write(text, name, 5, Idempotency_Key="k1")[0], 200)
+        self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), before)
+        self.assertIn("revoked", self.refused(self.client(), "AUTH", token("cyd", iat=int(time.time()) - 100)))
+
+    def test_two_thousand_come_at_once(self):
+        for threads in ("1", "2"):
+            self.begin("--io-threads", threads)
+            text = token("ann", "web")
+            wrong = text[:-4] + ("AAAA" if text[-4:] != "AAAA" else "BBBB")
+            clients = [self.server.connect() for _ in range(2000)]
+            for i, client in enumerate(clients):
+                given = wrong if i % 10 == 0 else text
+                client.send([("AUTH", given), ("ZADD", "game", i, "ann"), ("ZADD", "game", "1", "bob")])
+                if i % 7 == 0:
+                    client.close()
+            for i, client in enumerate(clients):
+                if i % 7 == 0:
+                    continue
+                first, _, third = (client.receive() for _ in range(3))
+                self.assertEqual(first == b"OK", i % 10 > 0, first)
+                self.assertIsInstance(third, int if i % 10 == 0 else resp.Error)
+                client.close()
+            self.server.stop()
+
+    def test_a_server_that_stops_meanwhile_ends_well(self):
+        self.begin("--io-threads", "2")
+        text = token("ann", "web")
+        clients = [self.server.connect() for _ in range(300)]
+        for client in clients:
+            client.send([("AUTH", text)])
+        self.server.stop()
+        for client in clients:
+            client.close()
+
+    def test_a_replica_lets_the_same_players_read(self):
+        self.begin()
+        copy = WebServer("--replicaof", "127.0.0.1", self.server.port, "--player-key", "back", "hs256", SECRET.decode())
+        self.addCleanup(copy.kill)
+        copy.run("ACL", "SETUSER", "player:back", "on", "~game", "+@read", "+zadd")
+        wait_until(lambda: copy.run("ZCARD", "game") == 1, "the copy")
+        client = copy.connect()
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask("AUTH", token("ann")), b"OK")
+        self.assertEqual(client.ask("ZCARD", "game"), 1)
+        self.assertIn("READONLY", self.refused(client, "ZADD", "game", "1", "ann"))
+        self.assertIn("NOPERM", self.refused(client, "DEL", "game"))
+        self.server.run("LB.REVOKE", "ann")
+        wait_until(lambda: isinstance(client.ask("ZCARD", "game"), resp.Error), "the revocation on the replica")
