@@ -175,6 +175,7 @@ class Lab:
                   for begin in range(0, members, 500))
         self.do("LB.CREATE tags FIELD score 33 TAG country 8 TAG device 8 TAG clan 16",
                 "LB.LEAGUE CREATE league FIELD points 33 PERIOD WEEK ROOM 50 TIERS 5 UP 5 DOWN 5",
+                "LB.CREATE ladder RATING GLICKO2",
                 "LB.CREATE window FIELD points 33 PERIOD HOUR WINDOW 24 SUM",
                 "LB.CREATE rolling FIELD points 33 PERIOD HOUR ARCHIVE 2")
         self.fill(f"LB.ADD tags TAG country c{int(draw() * 200)} TAG device d{int(draw() * 190)} TAG clan clan{int(draw() * 30000)}"
@@ -185,6 +186,9 @@ class Lab:
         for board in ("window", "rolling"):
             self.fill(f"LB.ADD {board} {int(draw() * SCORES)} user:{i:012}\r\n" for i in range(some))
         with self.connect() as client:
+            for begin in range(0, members, FILL_LINES):
+                client.ask_all([["LB.RATE", "ladder", name_of(i), str(1000 + i % 997), "80"]
+                                for i in order[begin:begin + FILL_LINES]])
             client.ask_all([["LB.LEAGUE", "ADD", "league", self.score(), name_of(i)] for i in range(some)])
         self.do("COPY board other", "ZRANGESTORE half board 0 {=N/2}")
 

@@ -6,6 +6,7 @@ one. {member} is one at random, {pair:N/1000} so many scores and members, {=N/2}
     board, other   N members, the same       half   the worse half of them      tags   N members with tags
     hash           N/10 fields               key:0 ... and hash:0 ...           N/10 keys of one member, and of three fields
     league, window, rolling                  N/100 members                      s      what a row changes: a copy
+    ladder         N players with ratings
 """
 import re
 import socket
@@ -228,10 +229,12 @@ ROWS = [
     row("LB.INFO tags", SHORT), row("LB.LEAGUE ADD league INCR 1 {new}", SHORT),
     row("LB.LEAGUE CREATE {ns} FIELD points 33 PERIOD WEEK ROOM 50 TIERS 5 UP 5 DOWN 5", SHORT), row("LB.LEAGUE GET league {member}", SHORT),
     row("LB.LEAGUE INFO league", SHORT), row("LB.LEAGUE REMOVE league {member}", SHORT), row("LB.LEAGUE SET league 2 user:000000000000", SHORT),
-    row("LB.LEAGUE HELP", SHORT), row("LB.LIST"), row("LB.MOVE {member} {new}"), row("LB.QUANTILE tags {quantile:N/1000}"),
+    row("LB.LEAGUE HELP", SHORT), row("LB.LIST"), row("LB.MATCH ladder TEAM 1 {member} TEAM 1 {new}", SHORT),
+    row("LB.MOVE {member} {new}"), row("LB.PREDICT ladder TEAM 1 {member} TEAM 1 {new}", SHORT), row("LB.QUANTILE tags {quantile:N/1000}"),
     row("LB.QUANTILE tags {quantile:101} WHERE country c1", 10), row("LB.QUANTILE tags {quantile:101} WHERE country c1 WHERE device d1"),
     row("LB.RANGE tags 0 99", SHORT), row("LB.RANGE tags 0 {=N/10}"), row("LB.RANGE tags 0 99 WHERE country c1 WHERE device d1"),
-    row("LB.RANGE tags 0 {=N/1000} TAGS"), row("LB.RANGE board 0 {=N/1000} SINCE other"),
+    row("LB.RANGE tags 0 {=N/1000} TAGS"), row("LB.RANGE ladder 0 {=N/1000} RATING"), row("LB.RANGE board 0 {=N/1000} SINCE other"),
+    row("LB.RATE ladder {member} 1500 80", SHORT), row("LB.RATING ladder {member:N/1000}"),
     row("LB.ROLL s archive", before=("DEL archive", "COPY tags s REPLACE")), row("LB.SETTLE archive", SHORT, after=("DEL archive",)),
     row("LB.SUBMIT 3 board other tags {pair}", SHORT), row("LB.TAG tags {member} country c2", SHORT), row("LB.TAGS tags {member:N/1000}"),
     row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT), row("LB.WHERE {member}"),

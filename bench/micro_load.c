@@ -97,7 +97,7 @@ static void end_board(struct load *load, uint64_t number) {
     char name[32];
     size_t size = (size_t)snprintf(name, sizeof name, "board:%" PRIu64, number);
     must_do(registry_put_loaded(load->registry, 0, (struct bytes){name, size}, &load->board, NULL,
-                                REGISTRY_NO_EXPIRY) == REGISTRY_OK);
+                                NULL, REGISTRY_NO_EXPIRY) == REGISTRY_OK);
     load->taken_ns += now_ns() - begun_ns;
 }
 

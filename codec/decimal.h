@@ -27,6 +27,11 @@ struct decimal {
     bool is_negative; /* never with magnitude 0 */
 };
 
+static inline struct decimal decimal_from_i64(int64_t value) {
+    return (struct decimal){.magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value,
+                            .is_negative = value < 0};
+}
+
 enum decimal_status {
     DECIMAL_OK = 0,
     DECIMAL_NOT_A_NUMBER, /* the text is not of the form above */

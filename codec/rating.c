@@ -33,8 +33,9 @@ static const struct parameter {
     int64_t defaults[RATING_SYSTEMS];
 } parameters[RATING_PARAMETERS] = {
     [RATING_START] = {"START", OF_ALL, AS_VALUE, -FAR, FAR, {1500 * UNIT, 1500 * UNIT, 25 * NANO}},
-    [RATING_MIN] = {"MIN", OF_ALL, AS_VALUE, -FAR, FAR, {0, 0, -1000 * NANO}},
-    [RATING_MAX] = {"MAX", OF_ALL, AS_VALUE, -FAR, FAR, {10000 * UNIT, 10000 * UNIT, 1000 * NANO}},
+    [RATING_MIN] = {"FLOOR", OF_ALL, AS_VALUE, -FAR, FAR, {0, 0, -1000 * NANO}},
+    [RATING_MAX] =
+        {"CEILING", OF_ALL, AS_VALUE, -FAR, FAR, {10000 * UNIT, 10000 * UNIT, 1000 * NANO}},
     [RATING_MOVE_MAX] = {"MOVE-MAX", OF_ALL, AS_VALUE, 0, 2 * FAR, {0, 0, 0}},
     [RATING_Z] = {"Z", OF_ALL, 3, 0, 1000000, {0, 0, 3000}},
     [RATING_FACTOR] = {"FACTOR", OF_ALL, 3, 1, 1000000, {1000, 1000, 1000}},

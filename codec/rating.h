@@ -113,7 +113,7 @@ int64_t rating_parameter_most(enum rating_parameter parameter, enum rating_syste
 /* The defaults. */
 void rating_rule_init(struct rating_rule *rule, enum rating_system system);
 /* false: *wrong is the first parameter that is beyond its least or most, is no parameter of the system and not 0, or is
- * a START outside its MIN and MAX. */
+ * a START outside its FLOOR and CEILING. */
 MUST_CHECK bool rating_rule_check(const struct rating_rule *rule, enum rating_parameter *wrong);
 
 /* ---- records ---- */

@@ -151,7 +151,7 @@ class Method:
 
     def add_token(self, argument, group, is_group_required):
         is_strings = argument["token"] == "STRINGS"
-        if is_strings and not re.search("Record|Placed|Result", self.reply):
+        if argument["token"] in UNTYPED or is_strings and not re.search("Record|Placed|Result", self.reply):
             return
         is_always = is_strings or argument["token"] == self.option
         parameter = Parameter(argument["token"], argument["token"], "always" if is_always else "flag",
@@ -274,9 +274,16 @@ def alternatives(shape):
         yield (option, rest) if equals and re.fullmatch("[A-Z]+", option) else (None, part)
 
 
+# Commands of boards with RATING, and the word RATING in records, have no types: applications send them as any other
+# command.
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "RATING"}
+
+
 def methods(tables):
     """In the order of docs/reference/commands.md."""
     for command in of_group(tables, "leaderboard"):
+        if command["name"] in UNTYPED:
+            continue
         forms = list(alternatives(command["reply"]))
         for at, (option, reply) in enumerate(forms):
             yield Method(command, reply, option, forms[1][0] if at == 0 and len(forms) > 1 else None)

@@ -20,8 +20,10 @@ extern const struct command_row command_table[];
     ENTRY("leaderboard", lb_cuts) ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get)     \
     ENTRY("leaderboard", lb_hist) ENTRY("leaderboard", lb_info)                                    \
     ENTRY("leaderboard", lb_league) ENTRY("leaderboard", lb_list)                                  \
-    ENTRY("leaderboard", lb_move) ENTRY("leaderboard", lb_quantile)                                \
-    ENTRY("leaderboard", lb_range) ENTRY("leaderboard", lb_roll)                                   \
+    ENTRY("leaderboard", lb_match) ENTRY("leaderboard", lb_move)                                   \
+    ENTRY("leaderboard", lb_predict) ENTRY("leaderboard", lb_quantile)                             \
+    ENTRY("leaderboard", lb_range) ENTRY("leaderboard", lb_rate) ENTRY("leaderboard", lb_rating)   \
+    ENTRY("leaderboard", lb_roll)                                                                  \
     ENTRY("leaderboard", lb_settle) ENTRY("leaderboard", lb_submit)                                \
     ENTRY("leaderboard", lb_tag) ENTRY("leaderboard", lb_tags) ENTRY("leaderboard", lb_unban)      \
     ENTRY("leaderboard", lb_where)

@@ -186,6 +186,7 @@ static void window_job_receive(void *context, const struct effect *effect) {
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
+    case EFFECT_NOTE:
         return;
     case EFFECT_CREATE:
     case EFFECT_REMOVE:

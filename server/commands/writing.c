@@ -39,6 +39,10 @@ bool writing_explain(const struct call *call, const struct board_options *option
                                  "results, and only single members are written or removed (ZADD, "
                                  "ZINCRBY, ZREM, LB.ADD, LB.SUBMIT)");
         break;
+    case BOARD_REFUSE_RATED:
+        reply_error(call->reply, "ERR board has RATING: LB.MATCH and LB.RATE write to it, and ZREM "
+                                 "takes players off");
+        break;
     }
     return true;
 }
@@ -410,7 +414,7 @@ bool writing_create_board(const struct call *call, const struct board_options *k
                           unsigned choice, struct bytes name, struct board *board) {
     const struct board_options *options =
         kept != NULL ? kept : setting_board_options_for(&call->server->settings, name, choice);
-    if (kept == NULL && options->window.count > 0) {
+    if (kept == NULL && (options->window.count > 0 || options->has_rating)) {
         return !writing_explain(call, options, BOARD_WRITE_WHOLE);
     }
     bool is_made = kept == NULL && choice == 0

@@ -24,12 +24,16 @@ static const struct {
     const char *name, *text;
 } shapes[] = {
     {"Record", "[member:s rank:i time:d? fields:#... PCT=percent:n WITHKEY=key:s TAGS=tags:{s} "
-               "DATA=data:{s}?|FIELDS=[s?]? SINCE=since:i?]"},
+               "DATA=data:{s}?|FIELDS=[s?]? SINCE=since:i? RATING=rating:@Rating?]"},
     {"Placed", "[record:@Record? before:i? WITHREPEAT=repeated:b]"},
     {"Result", "[record:@Record? before:i? counts:b WITHREPEAT=repeated:b]"},
     {"BoardRecord", "[board:s record:@Record]"},
     {"LeaguePlaced", "[tier:i? room:i? record:@Record? before:i? WITHREPEAT=repeated:b]"},
     {"LeaguePlace", "[tier:i room:i? record:@Record? to_come:i? outlook:<up|stay|down>?]"},
+    {"Rating", "[rating:n deviation:n? volatility:n? games:i won:i drawn:i lost:i last:d?]"},
+    {"Rated", "[member:s rank:i? rating:n deviation:n? volatility:n? games:i won:i drawn:i lost:i "
+              "last:d?]"},
+    {"Played", "[member:s before:n after:n deviation:n? games:i rank-before:i? rank-after:i?]"},
     {"Count", "[values:s?... count:i]"},
     {"Cut", "[rank:i key:s]"},
     {"Ban", "[member:s pattern:s until:d?]"},

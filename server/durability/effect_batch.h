@@ -37,7 +37,7 @@ static inline void effect_batch_clear(struct effect_batch *batch) {
 MUST_CHECK static inline bool effect_batch_add(struct effect_batch *batch,
                                                const struct effect *effect) {
     bool may_wait = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
-                    effect->kind == EFFECT_TAGS ||
+                    effect->kind == EFFECT_TAGS || effect->kind == EFFECT_NOTE ||
                     (effect->kind == EFFECT_CREATE && effect->key_kind != NULL);
     if (effect_batch_is_done(batch)) {
         effect_batch_clear(batch);

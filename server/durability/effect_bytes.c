@@ -32,6 +32,7 @@ enum other_record {
     /* Of boards with tags. */
     OTHER_TAGS,
     OTHER_STATE,
+    OTHER_NOTE,
     OTHER_COUNT,
 };
 /* What follows a record of kind 3, in this order. */
@@ -68,6 +69,7 @@ static const struct {
     [OTHER_HASH_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_TIME},
     [OTHER_HASH_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_TIME},
     [OTHER_TAGS] = {EFFECT_RECORD_EFFECT, EFFECT_TAGS, 0},
+    [OTHER_NOTE] = {EFFECT_RECORD_EFFECT, EFFECT_NOTE, 0},
     [OTHER_TAGGED_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
     [OTHER_STATE] = {EFFECT_RECORD_EFFECT, EFFECT_STATE, HAS_STATE},
 };
@@ -333,8 +335,60 @@ static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
     return is_good;
 }
 
+static bool effect_bytes_put_parameter(struct coder *coder, uint8_t number, int64_t value,
+                                       int64_t usual) {
+    if (value != usual) {
+        *coder->to++ = (char)number;
+        (void)effect_bytes_code_i64(coder, &value);
+    }
+    return true;
+}
+
+/* Numbers of parameters, from 1 on, are theirs for ever. */
+static bool effect_bytes_code_rating(struct coder *coder, struct board_options *options) {
+    enum { MAXDEV = 254, MINGAMES = 255 };
+    struct board_rating *rating = &options->rating;
+    struct rating_rule usual;
+    uint8_t number = (uint8_t)rating->rule.system;
+    int64_t value = 0;
+    if (!effect_bytes_code_byte(coder, &number, RATING_SYSTEMS - 1)) {
+        return false;
+    }
+    rating_rule_init(&usual, (enum rating_system)number);
+    if (coder->from == NULL) {
+        for (unsigned i = 0; i < RATING_PARAMETERS; i++) {
+            (void)effect_bytes_put_parameter(coder, (uint8_t)(i + 1), rating->rule.of[i],
+                                             usual.of[i]);
+        }
+        (void)effect_bytes_put_parameter(coder, MAXDEV, rating->dev_max, 0);
+        (void)effect_bytes_put_parameter(coder, MINGAMES, rating->games_min, 0);
+        *coder->to++ = 0;
+        return true;
+    }
+    options->has_rating = true;
+    rating->rule = usual;
+    while (effect_bytes_take_byte(coder->from, &number) && number != 0) {
+        if (!effect_bytes_code_i64(coder, &value)) {
+            return false;
+        }
+        if (number <= RATING_PARAMETERS) {
+            rating->rule.of[number - 1] = value;
+        } else if (number == MAXDEV) {
+            rating->dev_max = value;
+        } else if (number == MINGAMES && value >= 0 && value <= UINT32_MAX) {
+            rating->games_min = (uint32_t)value;
+        } else {
+            return false;
+        }
+    }
+    return number == 0;
+}
+
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
                                     struct board_options *options, struct board_state *state) {
+    if (option->form == BOARD_FORM_RATING) {
+        return effect_bytes_code_rating(coder, options);
+    }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {
         return effect_bytes_code_zone(coder, &options->period.zone);
@@ -602,24 +656,32 @@ static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other
     }
 }
 
-/* The member of the last PUT or TAGS, which is usually the same, is not repeated. */
-static void effect_bytes_encode_tags(struct effect_encoder *encoder, const struct effect *effect) {
+/* TAGS and NOTE. The member of the last PUT or of these, which is usually the same, is not repeated. */
+static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
+                                          const struct effect *effect) {
     const char *last = encoder->out->at + encoder->member_at;
     struct bytes member = effect->member;
     bool is_last = encoder->member_size > 0 &&
                    bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
-    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + TAG_VALUES_PACKED_MAX);
+    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + 1 + effect->value.size);
     if (at == NULL) {
         return;
     }
-    at = effect_bytes_put_other(at, OTHER_TAGS);
+    bool is_note = effect->kind == EFFECT_NOTE;
+    at = effect_bytes_put_other(at, is_note ? OTHER_NOTE : OTHER_TAGS);
     at = effect_bytes_put_varint(at, is_last ? 0 : member.size);
     if (!is_last) {
         encoder->member_at = (size_t)(at - encoder->out->at);
         encoder->member_size = (uint32_t)member.size;
         at = effect_bytes_put(at, member.at, member.size);
     }
-    effect_bytes_commit(encoder, effect_bytes_put(at, effect->value.at, effect->value.size));
+    if (is_note) {
+        *at++ = (char)effect->value.size;
+    }
+    if (effect->value.size > 0) {
+        at = effect_bytes_put(at, effect->value.at, effect->value.size);
+    }
+    effect_bytes_commit(encoder, at);
 }
 
 /* The record of this kind of effect among those from begin on; end: there is none. */
@@ -652,8 +714,8 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
         effect_bytes_encode_member(encoder, KIND_PUT, effect);
     } else if (effect->kind == EFFECT_TAKE && !is_of_hash) {
         effect_bytes_encode_member(encoder, KIND_TAKE, effect);
-    } else if (effect->kind == EFFECT_TAGS) {
-        effect_bytes_encode_tags(encoder, effect);
+    } else if (effect->kind == EFFECT_TAGS || effect->kind == EFFECT_NOTE) {
+        effect_bytes_encode_of_member(encoder, effect);
     } else if (effect->kind == EFFECT_STATE) {
         effect_bytes_encode_other(encoder, OTHER_STATE, effect);
     } else {
@@ -728,6 +790,21 @@ bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct
     return count > 0;
 }
 
+bool effect_bytes_encode_next_note(struct effect_encoder *encoder, const struct registry_key *key,
+                                   uint32_t *index) {
+    struct hash_pair pair;
+    if (*index == registry_note_count(key)) {
+        return false;
+    }
+    hash_at(registry_note_hash(key), (*index)++, &pair);
+    effect_bytes_encode(encoder, &(struct effect){.kind = EFFECT_NOTE,
+                                                  .database = key->database,
+                                                  .name = registry_name(key),
+                                                  .member = pair.field,
+                                                  .value = pair.value});
+    return true;
+}
+
 static const struct effect no_operands;
 
 void effect_bytes_encode_close(struct effect_encoder *encoder) {
@@ -763,7 +840,15 @@ static bool effect_bytes_take_values(struct effect_decoder *decoder, struct byte
     return true;
 }
 
-static bool effect_bytes_decode_tags(struct effect_decoder *decoder) {
+static bool effect_bytes_take_note(struct effect_decoder *decoder, struct bytes *note) {
+    uint8_t size;
+    note->at = NULL;
+    note->size = 0;
+    return effect_bytes_take_byte(decoder, &size) &&
+           (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, note));
+}
+
+static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool is_note) {
     uint64_t size;
     if (!effect_bytes_take_varint(decoder, &size) ||
         (size > 0 && !effect_bytes_take_text(decoder, size, BOARD_MEMBER_MAX, &decoder->member)) ||
@@ -771,7 +856,8 @@ static bool effect_bytes_decode_tags(struct effect_decoder *decoder) {
         return false;
     }
     decoder->effect.member = decoder->member;
-    return effect_bytes_take_values(decoder, &decoder->effect.value);
+    return is_note ? effect_bytes_take_note(decoder, &decoder->effect.value)
+                   : effect_bytes_take_values(decoder, &decoder->effect.value);
 }
 
 static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
@@ -797,8 +883,8 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
                                                     uint64_t other) {
     struct coder coder = {.from = decoder};
     bool is_of_hash = other >= OTHER_HASH_CREATE && other < OTHER_TAGS;
-    bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash ||
-                                              other == OTHER_TAGS || other == OTHER_STATE);
+    bool needs_key =
+        other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash || other >= OTHER_TAGS);
     decoder->effect.options = NULL;
     decoder->effect.state = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
@@ -810,7 +896,8 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
     if (other == OTHER_FLUSH) {
         decoder->effect.name = (struct bytes){.at = NULL};
     }
-    if (other == OTHER_TAGS && !effect_bytes_decode_tags(decoder)) {
+    if ((other == OTHER_TAGS || other == OTHER_NOTE) &&
+        !effect_bytes_decode_of_member(decoder, other == OTHER_NOTE)) {
         return EFFECT_RECORD_BAD;
     }
     if (other != OTHER_PIECE && other != OTHER_TAGGED_PIECE) {

@@ -21,6 +21,8 @@
  *       18 STATE   state
  *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
+ *     of boards with notes:
+ *       19 NOTE    varint size, member, size 0: likewise; size (1 byte), note
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
  *     hashes there, and ids of results are members of boards (REGISTRY_ONCE).
@@ -33,9 +35,11 @@
  *             in few bits.
  *     options   slot (1 byte); with 0x80 set, the slot's new content follows: a code and a value for each row of
  *             skiplist/keyspace/board_options.h that is not as usual (a varint of both signs, a zone's
- *             name), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
+ *             name, a rating), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
  *             read, the end of a period in a named zone is that of today's tzdata. Behind it the state, if boards
  *             with these options have one
+ *     rating  system (1 byte), a number and a value for each parameter that is not as usual in it (codec/rating.h; 254
+ *             MAXDEV, 255 MINGAMES), and 0
  *     state   a code and a value for each of its rows that is not 0, likewise, and 0
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
@@ -56,7 +60,7 @@ enum {
     /* Codes and values of options and state, layout, tags. */
     EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
                             LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
-                            TAGS_MAX * (TAG_NAME_MAX + 2),
+                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11,
 };
 
 /* ---- writing ---- */
@@ -96,6 +100,9 @@ void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct b
 enum { EFFECT_PIECE_ENTRIES = 512 };
 bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
                                     uint32_t *rank);
+/* The same for the note at an index, as a NOTE effect. */
+MUST_CHECK bool effect_bytes_encode_next_note(struct effect_encoder *encoder,
+                                              const struct registry_key *key, uint32_t *index);
 void effect_bytes_encode_close(struct effect_encoder *encoder);
 
 /* ---- reading ---- */

@@ -254,7 +254,7 @@ static enum loading_status loading_index_board(struct loading *loading) {
     }
     if (registry_put_loaded(loading->registry, open->database,
                             (struct bytes){.at = open->name, .size = open->name_size}, &open->board,
-                            &open->state, open->expire_at_ms) != REGISTRY_OK) {
+                            &open->state, NULL, open->expire_at_ms) != REGISTRY_OK) {
         return loading_fail_memory(loading);
     }
     loading->board_count++;

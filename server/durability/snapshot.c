@@ -336,7 +336,7 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
 
 static void snapshot_write_board_piece(struct snapshot *snapshot,
                                        const struct registry_walk_piece *piece,
-                                       const struct board_stored *entries) {
+                                       const void *of_piece) {
     struct effect_encoder *encoder = &snapshot->encoder;
     const struct board *board = &piece->key->board;
     if (piece->is_first) {
@@ -345,7 +345,18 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
                                  registry_expiry(snapshot->registry, piece->key));
         snapshot->footer.board_count++;
     }
-    for (uint32_t done = 0; done < piece->count;) {
+    const struct board_stored *entries = of_piece;
+    const struct hash_pair *notes = of_piece;
+    for (uint32_t i = 0; piece->is_notes && i < piece->count; i++) {
+        const struct effect effect = {.kind = EFFECT_NOTE,
+                                      .database = piece->key->database,
+                                      .name = registry_name(piece->key),
+                                      .member = notes[i].field,
+                                      .value = notes[i].value};
+        effect_bytes_encode(encoder, &effect);
+        snapshot_check_chunk(snapshot);
+    }
+    for (uint32_t done = 0; !piece->is_notes && done < piece->count;) {
         /* As many as fit into one record with their tags, so that chunks do not get much too long. */
         const struct board_stored *first = entries + done;
         size_t size = 0, members_size = 0;
@@ -363,7 +374,7 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
         snapshot_check_chunk(snapshot);
         done += count;
     }
-    snapshot->footer.member_count += piece->count;
+    snapshot->footer.member_count += piece->is_notes ? 0 : piece->count;
     if (piece->is_last) {
         effect_bytes_encode_close(encoder);
     }
@@ -426,7 +437,7 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
             if (piece.key->kind == REGISTRY_HASH) {
                 snapshot_write_hash_piece(snapshot, &piece, entries.of_hash);
             } else {
-                snapshot_write_board_piece(snapshot, &piece, entries.of_board);
+                snapshot_write_board_piece(snapshot, &piece, &entries);
             }
             snapshot->walked_size += snapshot->filling.size - size_before;
         }

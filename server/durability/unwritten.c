@@ -77,6 +77,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
     case EFFECT_OPTIONS:
     case EFFECT_TAGS:
     case EFFECT_STATE:
+    case EFFECT_NOTE:
         break;
     case EFFECT_RENAME:
     case EFFECT_COPY:

@@ -919,6 +919,7 @@ static enum rdb_merge redis_apply_merge(void *context, struct rdb_load *load) {
         registry_find(apply->registry, (uint32_t)load->database, load->name, REDIS_APPLY_LONG_AGO);
     if (key == NULL || key->kind != REGISTRY_BOARD || load->kind != RDB_ZSET ||
         !layout_keys_equal(board_layout(&key->board), board_layout(&load->board)) ||
+        registry_options(key)->has_rating ||
         registry_options(key)->is_packed != loaded->is_packed ||
         registry_options(key)->fraction_ms != loaded->fraction_ms) {
         return RDB_MERGE_REPLACES;

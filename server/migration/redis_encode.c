@@ -202,6 +202,7 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
     case EFFECT_OPTIONS:
     case EFFECT_TAGS:
     case EFFECT_STATE:
+    case EFFECT_NOTE:
         if (is_of_board) {
             redis_encode_add_to_board(encode, effect);
         } else {

@@ -181,6 +181,7 @@ static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed
     case EFFECT_FILL:
     case EFFECT_TAGS:
     case EFFECT_STATE:
+    case EFFECT_NOTE:
         break;
     }
     return false;

@@ -202,11 +202,9 @@ static struct board_task_place *places;
 
 static void host_job_find_board(struct board_task *task, const struct registry_key *key,
                                 struct bytes name, uint32_t database) {
-    uint64_t packed_key;
     const uint32_t head[] = {database, (uint32_t)name.size};
     if (database < task->first_database || database >= task->end_database ||
-        (task->glob != NULL && !glob_takes(task->glob, name)) ||
-        !board_find(&key->board, task->member, &packed_key)) {
+        (task->glob != NULL && !glob_takes(task->glob, name)) || !board_task_has(task, key)) {
         return;
     }
     char *at = buffer_reserve(&task->found, sizeof head + name.size);
@@ -243,11 +241,9 @@ struct acting {
 static void host_job_act(void *context) {
     const struct acting *acting = context;
     struct server *server = acting->server;
-    uint64_t packed_key;
     struct registry_key *key =
         registry_find(server->registry, 0, acting->name, server->clock.now_ms);
-    if (key != NULL && key->kind == REGISTRY_BOARD &&
-        board_find(&key->board, acting->task->member, &packed_key)) {
+    if (key != NULL && key->kind == REGISTRY_BOARD && board_task_has(acting->task, key)) {
         acting->task->action->act(server, acting->task, key);
     }
 }

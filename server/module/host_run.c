@@ -496,7 +496,7 @@ static void host_run_drop_members(void *context) {
     }
     dropping->left = is_done ? HOST_STALE_DONE : HOST_STALE_MORE;
     notify_send(&module.server, "lb.stale", 0, dropping->name);
-    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
+    if (registry_board_is_over(key)) {
         notify_send(&module.server, "del", 0, dropping->name);
         registry_remove(registry, key);
         dropping->left = HOST_STALE_GONE;

@@ -9,6 +9,7 @@
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 enum {
@@ -102,6 +103,11 @@ static bool host_type_take_chunk(struct type_loading *loading, struct bytes chun
         case RDB_BOARD_ENTRIES:
             is_fine = host_type_take_entries(loading);
             break;
+        case RDB_BOARD_NOTE:
+            is_fine = rdb_value_put_note(&loading->members, loading->read->decoder.effect.member,
+                                         loading->read->decoder.effect.value) == RDB_VALUE_OK ||
+                      host_type_refuse(loading, "out of memory");
+            break;
         }
         if (!is_fine) {
             return false;
@@ -160,6 +166,7 @@ static struct registry_key *host_type_load_key(struct type_loading *loading, int
     }
     if (key != NULL) {
         board_move_to(&loading->board, &key->board);
+        registry_embedded_give_notes(key, &loading->members.notes);
         loading->has_board = false;
     }
     if (loading->has_board) {
@@ -229,7 +236,7 @@ static void host_type_rewrite(struct host_io *io, struct host_string *name, void
 }
 
 static size_t host_type_key_memory(const struct registry_key *key) {
-    return key != NULL ? memory_size(key) + board_memory_size(&key->board) : 0;
+    return key != NULL ? memory_size(key) + key_kind_board.size(key) : 0;
 }
 
 /* What is asked about a value that a command has just taken out of its key, while the host removes that: with
@@ -244,7 +251,8 @@ static void host_type_free(void *context) {
 }
 
 static size_t host_type_key_effort(const struct registry_key *key) {
-    return key != NULL ? board_count(&key->board) / MEMBERS_PER_EFFORT : 0;
+    return key != NULL ? board_count(&key->board) / MEMBERS_PER_EFFORT + registry_note_count(key)
+                       : 0;
 }
 
 static size_t host_type_effort(struct host_string *name, const void *context) {
@@ -309,7 +317,8 @@ static int host_type_defrag(struct host_defrag *ctx, struct host_string *name, v
     return 0;
 }
 
-static void host_type_digest_board(struct host_digest *digest, const struct board *board) {
+static void host_type_digest_board(struct host_digest *digest, const struct registry_key *key) {
+    const struct board *board = &key->board;
     struct board_cursor cursor;
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
@@ -330,16 +339,23 @@ static void host_type_digest_board(struct host_digest *digest, const struct boar
         }
     }
     host_DigestEndSequence(digest);
+    struct hash_pair pair;
+    for (uint32_t i = 0; i < registry_note_count(key); i++) {
+        hash_at(registry_note_hash(key), i, &pair);
+        host_DigestAddStringBuffer(digest, pair.field.at, pair.field.size);
+        host_DigestAddStringBuffer(digest, pair.value.at, pair.value.size);
+        host_DigestEndSequence(digest); /* in any order */
+    }
 }
 
 /* In order: equal boards and ids have equal digests, and only they. */
 static void host_type_digest(struct host_digest *digest, void *context) {
     const struct host_value *value = context;
     if (value->key != NULL) {
-        host_type_digest_board(digest, &value->key->board);
+        host_type_digest_board(digest, value->key);
     }
     if (value->ids != NULL) {
-        host_type_digest_board(digest, &value->ids->board);
+        host_type_digest_board(digest, value->ids);
     }
 }
 

@@ -30,7 +30,7 @@ bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
     board->time_us = 0;
     if (version != RDB_BOARD_TYPE_VERSION || !file_format_is_read(format)) {
         board->error = "a board of another format: a later version wrote it, or one before 1.0";
-    } else if (member_count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
+    } else if (member_count > 2 * (uint64_t)BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
         board->error = "damaged board";
     } else {
         board->time_us = (int64_t)time_us;
@@ -93,9 +93,16 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
         }
         board->read_count += board->decoder.entry_count;
         return RDB_BOARD_ENTRIES;
+    case EFFECT_RECORD_EFFECT:
+        if (!board->has_options || !board_options_have_notes(&board->options) ||
+            board->decoder.effect.kind != EFFECT_NOTE || board->decoder.effect.value.size == 0 ||
+            board->read_count == board->member_count) {
+            break;
+        }
+        board->read_count++;
+        return RDB_BOARD_NOTE;
     case EFFECT_RECORD_END:
     case EFFECT_RECORD_BAD:
-    case EFFECT_RECORD_EFFECT:
     case EFFECT_RECORD_CLOSE:
         break;
     }
@@ -130,9 +137,12 @@ bool rdb_board_write(const struct registry_key *key, unsigned flags, int64_t tim
     effect_bytes_encode_open(&writing.encoder, key, REGISTRY_NO_EXPIRY);
     sink->put_number(sink->context, FILE_FORMAT | flags);
     sink->put_number(sink->context, (uint64_t)time_us);
-    sink->put_number(sink->context, board_count(&key->board));
+    sink->put_number(sink->context, (uint64_t)board_count(&key->board) + registry_note_count(key));
     rdb_board_end_chunk(&writing, 0);
     for (uint32_t rank = 0; effect_bytes_encode_next_piece(&writing.encoder, &key->board, &rank);) {
+        rdb_board_end_chunk(&writing, CHUNK_SIZE);
+    }
+    for (uint32_t i = 0; effect_bytes_encode_next_note(&writing.encoder, key, &i);) {
         rdb_board_end_chunk(&writing, CHUNK_SIZE);
     }
     rdb_board_end_chunk(&writing, 0);

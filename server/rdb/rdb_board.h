@@ -3,7 +3,7 @@
  *
  *     value   format, server time in microseconds, count of members, chunk ...
  *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first begins with
- *             OPEN, all else are pieces, best members first
+ *             OPEN, all else are pieces, best members first, and behind them NOTEs, which count as members, too
  *     format  FILE_FORMAT. With a flag: RDB_BOARD_HAS_IDS, the key's ids of results (ONCE) follow, as another
  *             such value; RDB_BOARD_IS_IDS, these are ids, of the board before or of none
  *
@@ -12,6 +12,7 @@
  *     while ((event = rdb_board_next(board)) > RDB_BOARD_CHUNK_END)
  *         RDB_BOARD_OPENED     options
  *         RDB_BOARD_ENTRIES    entry_count entries
+ *         RDB_BOARD_NOTE       decoder.effect: member and value
  *     the next chunk, until rdb_board_is_whole
  *
  * It may come from anybody: what it says is checked, each entry by itself and against the one before.
@@ -29,6 +30,7 @@ enum rdb_board_event {
     RDB_BOARD_CHUNK_END,
     RDB_BOARD_OPENED,
     RDB_BOARD_ENTRIES,
+    RDB_BOARD_NOTE,
 };
 
 struct rdb_board {

@@ -181,7 +181,7 @@ static bool rdb_load_put_board(struct rdb_load *load) {
     uint32_t cut_count = load->value.count - board_count(&load->board);
     const struct board_state *state = load->kind == RDB_BOARD ? &load->reader.board->state : NULL;
     if (registry_put_loaded(load->registry, (uint32_t)load->database, load->name, &load->board,
-                            state, load->expire_at_ms) != REGISTRY_OK) {
+                            state, &load->value.notes, load->expire_at_ms) != REGISTRY_OK) {
         return rdb_load_fail_memory(load);
     }
     load->has_board = false;
@@ -227,7 +227,8 @@ static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
     }
     bool is_lasting = load->kind == RDB_BOARD && load->reader.board->options.is_created;
     bool is_empty =
-        is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
+        is_hash ? hash_count(&load->value.hash) == 0
+                : load->value.count == 0 && hash_count(&load->value.notes) == 0 && !is_lasting;
     bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
                       expire_at_ms <= load->now_us / 1000;
     if (!is_empty && !is_expired && !is_hash) {
@@ -350,6 +351,10 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
         break;
     case RDB_ENTRIES:
         is_fine = rdb_load_take_entries(load);
+        break;
+    case RDB_NOTE:
+        is_fine = rdb_load_check(
+            load, rdb_value_put_note(&load->value, reader->text, reader->value), NULL);
         break;
     case RDB_KEY_END:
         is_fine = load->kind == RDB_OTHER || rdb_load_end_key(load, reader->expire_at_ms);

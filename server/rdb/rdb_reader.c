@@ -812,6 +812,10 @@ static enum rdb_event rdb_reader_at_record(struct rdb_reader *reader) {
         return RDB_KEY;
     case RDB_BOARD_ENTRIES:
         return RDB_ENTRIES;
+    case RDB_BOARD_NOTE:
+        reader->text = reader->board->decoder.effect.member;
+        reader->value = reader->board->decoder.effect.value;
+        return RDB_NOTE;
     case RDB_BOARD_CHUNK_END:
         reader->state = RDB_AT_CHUNK;
         break;

@@ -5,6 +5,7 @@
  *         RDB_KEY      database, name, kind, type, expire_at_ms; of a board its options, too
  *         RDB_ENTRY    text and score of a zset, text and value of a hash; none of other kinds
  *         RDB_ENTRIES  some entries of a board, best first
+ *         RDB_NOTE     text and value: a note of a board's member
  *         RDB_KEY_END
  *         RDB_STATE    text: a blob of what the module keeps beside the keys (server/rdb/rdb_state.h)
  *
@@ -42,6 +43,7 @@ enum rdb_event {
     RDB_KEY,
     RDB_ENTRY,
     RDB_ENTRIES,
+    RDB_NOTE,
     RDB_KEY_END,
     RDB_STATE, /* not checked; not in a DUMP payload */
 };

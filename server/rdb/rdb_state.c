@@ -125,6 +125,7 @@ static bool rdb_state_follows(struct checking *checking, const struct effect *ef
     case EFFECT_FILL:
     case EFFECT_TAGS:
     case EFFECT_STATE:
+    case EFFECT_NOTE:
         break;
     }
     return false;

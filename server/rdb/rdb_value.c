@@ -49,17 +49,18 @@ static void rdb_value_free_slots(struct rdb_value *value) {
     value->fill.slots = NULL;
 }
 
-static void rdb_value_free_hash(struct rdb_value *value) {
+static void rdb_value_free_hash(struct hash *hash) {
     uint32_t work;
     do {
         work = UINT32_MAX;
-    } while (!hash_free_step(&value->hash, &work));
+    } while (!hash_free_step(hash, &work));
 }
 
 void rdb_value_deinit(struct rdb_value *value) {
     rdb_value_free_chunks(value->chunks);
     rdb_value_free_slots(value);
-    rdb_value_free_hash(value);
+    rdb_value_free_hash(&value->hash);
+    rdb_value_free_hash(&value->notes);
     memory_free(value->entries);
     memory_free(value->tags);
     memory_free(value->fields);
@@ -85,7 +86,8 @@ static void rdb_value_clear(struct rdb_value *value) {
     value->tags = NULL;
     value->count = 0;
     value->field_count = 0;
-    rdb_value_free_hash(value);
+    rdb_value_free_hash(&value->hash);
+    rdb_value_free_hash(&value->notes);
     value->seed = value->seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 }
 
@@ -707,6 +709,15 @@ enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board 
 }
 
 /* ---- hashes ---- */
+
+enum rdb_value_status rdb_value_put_note(struct rdb_value *value, struct bytes member,
+                                         struct bytes note) {
+    const struct bytes args[] = {member, note};
+    uint32_t added_count;
+    return hash_put(&value->notes, value->seed, args, 1, &added_count) == HASH_OK
+               ? RDB_VALUE_OK
+               : RDB_VALUE_OUT_OF_MEMORY;
+}
 
 void rdb_value_begin_hash(struct rdb_value *value) {
     rdb_value_clear(value);

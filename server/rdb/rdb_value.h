@@ -73,6 +73,7 @@ struct rdb_value {
     struct rdb_chunk *chunks;
     size_t chunk_used;
     struct hash hash;
+    struct hash notes;    /* of members of a board; whoever takes them zeroes them */
     struct bytes *fields; /* field, value, field, value ..., in the chunks, not in the hash yet */
     uint32_t field_count, field_capacity;
 };
@@ -122,6 +123,9 @@ MUST_CHECK enum rdb_value_status rdb_value_choose(struct rdb_value *value,
 MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value,
                                                    const struct board_entry *entry,
                                                    const struct bytes *tags);
+/* A note of a member. */
+MUST_CHECK enum rdb_value_status rdb_value_put_note(struct rdb_value *value, struct bytes member,
+                                                    struct bytes note);
 /* Fill an empty board of this layout with the best kept_max members (0: all). An error leaves a board
  * that may only be discarded. */
 MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,

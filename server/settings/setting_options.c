@@ -23,6 +23,7 @@ static const struct {
     [BOARD_FORM_UNIT] = {"", "unknown: use"},    [BOARD_FORM_WEEKDAY] = {"a ", "not a"},
     [BOARD_FORM_DATE] = {"a ", "not a"},         [BOARD_FORM_ZONE] = {"an ", "not a valid"},
     [BOARD_FORM_WINDOW] = {"a ", "not a valid"}, [BOARD_FORM_FRACTION] = {"a ", "not a"},
+    [BOARD_FORM_RATING] = {"", "unknown: use"},
 };
 
 static const struct {
@@ -101,6 +102,7 @@ static bool setting_options_parse_value(const struct board_option *option, struc
     case BOARD_FORM_WINDOW:
     case BOARD_FORM_FLAG:
     case BOARD_FORM_POINTER:
+    case BOARD_FORM_RATING:
         break;
     case BOARD_FORM_FRACTION:
         is_fine = timestamp_parse(word, &time_us);
@@ -260,6 +262,178 @@ static bool setting_options_parse_league(const struct parsing *parsing,
     return true;
 }
 
+/* ---- RATING system name value ... ---- */
+
+/* What a name in RATING stands for: a parameter of the rule, or one of these, by which the board decides who is ranked. */
+enum { RATING_MAXDEV = RATING_PARAMETERS, RATING_MINGAMES, RATING_NAMES };
+
+static const char *setting_options_rating_name(unsigned name) {
+    return name == RATING_MAXDEV     ? "MAXDEV"
+           : name == RATING_MINGAMES ? "MINGAMES"
+                                     : rating_parameter_name((enum rating_parameter)name);
+}
+
+static bool setting_options_rating_has(const struct rating_rule *rule, unsigned name) {
+    return name < RATING_PARAMETERS
+               ? rating_parameter_is_of((enum rating_parameter)name, rule->system)
+               : name == RATING_MINGAMES || rule->system != RATING_ELO;
+}
+
+static unsigned setting_options_rating_decimals(const struct rating_rule *rule, unsigned name) {
+    return name == RATING_MAXDEV ? rating_decimals(rule->system)
+           : name == RATING_MINGAMES
+               ? 0
+               : rating_parameter_decimals((enum rating_parameter)name, rule->system);
+}
+
+static int64_t setting_options_rating_value(const struct board_rating *rating, unsigned name) {
+    return name == RATING_MAXDEV     ? rating->dev_max
+           : name == RATING_MINGAMES ? rating->games_min
+                                     : rating->rule.of[name];
+}
+
+/* RATING_NAMES: the system has no such parameter. */
+static unsigned setting_options_rating_find(const struct rating_rule *rule, struct bytes word) {
+    unsigned name = 0;
+    while (name < RATING_NAMES && !(setting_options_rating_has(rule, name) &&
+                                    bytes_is(word, setting_options_rating_name(name)))) {
+        name++;
+    }
+    return name;
+}
+
+static size_t setting_options_print_rating(const struct board_rating *rating, char *out) {
+    struct board_rating usual = {.dev_max = 0};
+    char *at = out;
+    rating_rule_init(&usual.rule, rating->rule.system);
+    bool has_k = rating->rule.of[RATING_K] != usual.rule.of[RATING_K];
+    at += sprintf(at, "%s", rating_system_name(rating->rule.system));
+    for (unsigned name = 0; name < RATING_NAMES; name++) {
+        int64_t value = setting_options_rating_value(rating, name);
+        bool is_k = name == RATING_K_NEW || name == RATING_K_TOP; /* K alone says these, too */
+        if (setting_options_rating_has(&rating->rule, name) &&
+            (value != setting_options_rating_value(&usual, name) || (is_k && has_k))) {
+            at += sprintf(at, " %s ", setting_options_rating_name(name));
+            at += decimal_print(at, decimal_from_i64(value),
+                                setting_options_rating_decimals(&rating->rule, name));
+        }
+    }
+    return (size_t)(at - out);
+}
+
+static bool setting_options_fail_rating(const struct parsing *parsing,
+                                        const struct rating_rule *rule, unsigned name,
+                                        struct bytes word) {
+    unsigned decimals = setting_options_rating_decimals(rule, name);
+    int64_t least = name < RATING_PARAMETERS
+                        ? rating_parameter_least((enum rating_parameter)name, rule->system)
+                        : 0;
+    int64_t most = name == RATING_MINGAMES ? UINT32_MAX
+                   : name == RATING_MAXDEV
+                       ? RATING_LIMIT
+                       : rating_parameter_most((enum rating_parameter)name, rule->system);
+    char limits[2][DECIMAL_TEXT_MAX + 1];
+    limits[0][decimal_print(limits[0], decimal_from_i64(least), decimals)] = '\0';
+    limits[1][decimal_print(limits[1], decimal_from_i64(most), decimals)] = '\0';
+    return setting_words_fail(parsing->reason,
+                              "RATING %s %s '%s' is not a number with at most %u decimals: %s..%s",
+                              rating_system_name(rule->system), setting_options_rating_name(name),
+                              bytes_show(word).text, decimals, limits[0], limits[1]);
+}
+
+/* The value of a name; false: the reason was given. */
+static bool setting_options_parse_parameter(const struct parsing *parsing, unsigned name,
+                                            struct bytes word) {
+    struct board_rating *rating = &parsing->options->rating;
+    struct decimal value;
+    unsigned decimals = setting_options_rating_decimals(&rating->rule, name);
+    if (decimal_parse(word, decimals, &value) != DECIMAL_OK || value.magnitude > INT64_MAX) {
+        return setting_options_fail_rating(parsing, &rating->rule, name, word);
+    }
+    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    bool is_fine =
+        number >= 0 && number <= (name == RATING_MINGAMES ? (int64_t)UINT32_MAX : RATING_LIMIT);
+    if (name == RATING_MAXDEV && is_fine) {
+        rating->dev_max = number;
+    } else if (name == RATING_MINGAMES && is_fine) {
+        rating->games_min = (uint32_t)number;
+    } else if (name < RATING_PARAMETERS) {
+        enum rating_parameter parameter = (enum rating_parameter)name;
+        is_fine = number >= rating_parameter_least(parameter, rating->rule.system) &&
+                  number <= rating_parameter_most(parameter, rating->rule.system);
+        rating->rule.of[name] = number;
+    }
+    return is_fine || setting_options_fail_rating(parsing, &rating->rule, name, word);
+}
+
+/* *size words. Where the board has this system already, what is not named stays. */
+static bool setting_options_parse_rating(const struct parsing *parsing,
+                                         const struct board_option *option,
+                                         const struct bytes *words, size_t word_count,
+                                         size_t *size) {
+    struct board_options *options = parsing->options;
+    struct board_rating *rating = &options->rating;
+    bool has[RATING_NAMES] = {false};
+    enum rating_parameter wrong;
+    unsigned system = 0;
+    while (word_count > 1 && system < RATING_SYSTEMS &&
+           !bytes_is(words[1], rating_system_name((enum rating_system)system))) {
+        system++;
+    }
+    if (word_count < 2 || system == RATING_SYSTEMS) {
+        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
+                                          parsing->reason);
+    }
+    if (!options->has_rating || rating->rule.system != (enum rating_system)system) {
+        *rating = (struct board_rating){.dev_max = 0};
+        rating_rule_init(&rating->rule, (enum rating_system)system);
+    }
+    options->has_rating = true;
+    for (*size = 2; *size < word_count; *size += 2) {
+        unsigned name = setting_options_rating_find(&rating->rule, words[*size]);
+        if (name == RATING_NAMES) {
+            break;
+        }
+        if (has[name]) {
+            return setting_words_fail(parsing->reason, "RATING %s %s may be given only once",
+                                      rating_system_name((enum rating_system)system),
+                                      setting_options_rating_name(name));
+        }
+        has[name] = true;
+        if (*size + 1 == word_count) {
+            return setting_words_fail(parsing->reason, "RATING %s %s needs a value",
+                                      rating_system_name((enum rating_system)system),
+                                      setting_options_rating_name(name));
+        }
+        if (!setting_options_parse_parameter(parsing, name, words[*size + 1])) {
+            return false;
+        }
+    }
+    /* K alone is that of all players. */
+    for (unsigned name = RATING_K_NEW; has[RATING_K] && name <= RATING_K_TOP; name++) {
+        if (!has[name]) {
+            rating->rule.of[name] = rating->rule.of[RATING_K];
+        }
+    }
+    return rating_rule_check(&rating->rule, &wrong) ||
+           setting_words_fail(parsing->reason, "RATING %s %s does not fit the others",
+                              rating_system_name((enum rating_system)system),
+                              rating_parameter_name(wrong));
+}
+
+/* How an option is parsed whose value has several words; NULL: it has one. */
+typedef bool setting_options_parse_words(const struct parsing *parsing,
+                                         const struct board_option *option,
+                                         const struct bytes *words, size_t word_count,
+                                         size_t *size);
+static setting_options_parse_words *setting_options_find_words(const struct board_option *option) {
+    return option->form == BOARD_FORM_AGE                  ? setting_options_parse_age
+           : option->form == BOARD_FORM_WINDOW             ? setting_options_parse_window
+           : option->form == BOARD_FORM_RATING             ? setting_options_parse_rating
+           : option == &board_options[BOARD_OPTION_LEAGUE] ? setting_options_parse_league
+                                                           : NULL;
+}
+
 /* Parse words[0], the option's name, and its value: *size words. */
 static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
                                          size_t word_count, size_t *size) {
@@ -296,16 +470,12 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return true;
     }
     bool is_none = option->none != NULL && word_count > 1 && bytes_is(words[1], option->none);
-    if (option->form == BOARD_FORM_AGE && !is_none) {
-        return setting_options_parse_age(parsing, option, words, word_count, size);
-    }
+    setting_options_parse_words *parse_words = setting_options_find_words(option);
     if (option->form == BOARD_FORM_WINDOW && is_none) {
         options->window = (struct board_window){.count = 0};
-    } else if (option->form == BOARD_FORM_WINDOW) {
-        return setting_options_parse_window(parsing, option, words, word_count, size);
     }
-    if (option == &board_options[BOARD_OPTION_LEAGUE]) {
-        return setting_options_parse_league(parsing, option, words, word_count, size);
+    if (parse_words != NULL && !is_none) {
+        return parse_words(parsing, option, words, word_count, size);
     }
     if (option->form == BOARD_FORM_FRACTION && setting_options_end(parsing, words, word_count, 1)) {
         *size = 1;
@@ -420,6 +590,8 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
     if (!setting_options_finish(parsing.has, options, &parsed, reason)) {
         return false;
     }
+    /* Its records stay when nobody is ranked. */
+    parsed.is_created |= parsed.has_rating && takes != SETTING_TAKES_STATE;
     board_options_copy(&parsed, options);
     return true;
 }
@@ -456,6 +628,8 @@ size_t setting_options_print_one(const struct board_option *option,
         }
         return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%" PRId64 " %s",
                                 value / ages[unit].ms, ages[unit].name);
+    case BOARD_FORM_RATING:
+        return setting_options_print_rating(&options->rating, out);
     case BOARD_FORM_NUMBER:
     case BOARD_FORM_HOUR:
     case BOARD_FORM_TIME:
@@ -506,6 +680,10 @@ bool setting_options_check(const struct board_options *options, char *reason) {
     const char *doubles = board_options_refuse_doubles(options);
     if (doubles != NULL) {
         return setting_words_fail(reason, "%s", doubles);
+    }
+    const char *rating = board_options_refuse_rating(options);
+    if (rating != NULL) {
+        return setting_words_fail(reason, "%s", rating);
     }
     if (options->stale_ms > 0 && time->bits == 0) {
         return setting_words_fail(reason, "STALE requires a layout with a TIME");

@@ -333,9 +333,12 @@ MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct byt
                                       struct board_state *state, char *reason);
 enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
-    SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX,
+    /* Of RATING: names and values of all parameters. */
+    SETTING_RATING_TEXT_MAX = 32 + (RATING_PARAMETERS + 2) * (16 + DECIMAL_TEXT_MAX),
+    SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX + SETTING_RATING_TEXT_MAX,
 };
-/* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX); returns the size. */
+/* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX, of RATING SETTING_RATING_TEXT_MAX); returns the
+ * size. */
 size_t setting_options_print_one(const struct board_option *option,
                                  const struct board_options *options,
                                  const struct board_state *state, char *out);

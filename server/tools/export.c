@@ -33,7 +33,8 @@ struct exporting {
     uint32_t selected; /* UINT32_MAX: none yet */
     struct buffer members;
     uint32_t member_count;
-    uint64_t inexact_count, tie_count, other_fields_count, decay_count, tagged_count, system_count;
+    uint64_t inexact_count, tie_count, other_fields_count, decay_count, tagged_count, note_count,
+        system_count;
 };
 
 static void export_flush(struct exporting *exporting, size_t size_max) {
@@ -245,6 +246,7 @@ static void export_print_losses(const struct exporting *exporting) {
         {exporting->other_fields_count, "boards have several fields: Redis gets the first"},
         {exporting->decay_count, "boards have DECAY: Redis gets their scores as they are now"},
         {exporting->tagged_count, "members have tags, which Redis has not"},
+        {exporting->note_count, "players have rating records, which Redis has not"},
         {exporting->system_count, "keys of the server's own (bans) are left out"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
@@ -257,6 +259,16 @@ static void export_print_losses(const struct exporting *exporting) {
 
 /* ---- both ---- */
 
+static void export_print_note(struct exporting *exporting, const struct effect *effect) {
+    struct record *record = &exporting->record;
+    record->at[RECORD_KIND] = BYTES("note");
+    record->at[RECORD_MEMBER] = effect->member;
+    record->at[RECORD_SCORE] = BYTES("");
+    record->at[RECORD_TIME] = BYTES("");
+    record->at[RECORD_VALUE] = effect->value;
+    export_print_record(exporting);
+}
+
 /* Of a board, as lines: a PUT, and TAGS if there are, are one. */
 static void export_board_members(struct exporting *exporting, const struct registry_key *key,
                                  struct effect_fill *fill) {
@@ -265,6 +277,9 @@ static void export_board_members(struct exporting *exporting, const struct regis
     struct effect member = {.kind = EFFECT_FILL};
     while (!exporting->is_failed && effect_fill_next(fill, &effect)) {
         bool is_tags = effect.kind == EFFECT_TAGS;
+        if (member.kind == EFFECT_NOTE) {
+            export_print_note(exporting, &member);
+        }
         if (member.kind == EFFECT_PUT) {
             export_print_member(exporting, &member, is_tags ? effect.value : BYTES(""), layout);
         }
@@ -272,6 +287,8 @@ static void export_board_members(struct exporting *exporting, const struct regis
     }
     if (member.kind == EFFECT_PUT) {
         export_print_member(exporting, &member, BYTES(""), layout);
+    } else if (member.kind == EFFECT_NOTE) {
+        export_print_note(exporting, &member);
     }
 }
 
@@ -285,6 +302,7 @@ static void export_members(struct exporting *exporting, const struct registry_ke
     }
     while (!exporting->is_failed && effect_fill_next(fill, &effect)) {
         exporting->tagged_count += effect.kind == EFFECT_TAGS;
+        exporting->note_count += effect.kind == EFFECT_NOTE;
         if (effect.kind != EFFECT_PUT) {
             continue;
         }

@@ -211,10 +211,17 @@ static const char *import_take_record(struct importing *importing) {
         return import_is_of_key(importing, true) ? import_apply(importing, &effect)
                                                  : "no line of this hash comes before it";
     }
+    if (bytes_is(kind, "NOTE")) {
+        struct effect effect = {.kind = EFFECT_NOTE,
+                                .member = importing->record.at[RECORD_MEMBER],
+                                .value = importing->record.at[RECORD_VALUE]};
+        return import_is_of_key(importing, false) ? import_apply(importing, &effect)
+                                                  : "no line of this board comes before it";
+    }
     if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
         return import_begin_key(importing, bytes_is(kind, "HASH"));
     }
-    return "the kind is none of board, hash, member and field";
+    return "the kind is none of board, hash, member, field and note";
 }
 
 bool import_records(struct registry *registry, enum record_format format, FILE *in, char *error) {

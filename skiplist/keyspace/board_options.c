@@ -122,6 +122,7 @@ bool board_options_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_DATE:
     case BOARD_FORM_ZONE:
     case BOARD_FORM_POINTER:
+    case BOARD_FORM_RATING:
         break;
     }
     return true;
@@ -158,6 +159,34 @@ const char *board_options_refuse_doubles(const struct board_options *options) {
                : NULL;
 }
 
+const char *board_options_refuse_rating(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    const struct layout_field *lead = &layout->fields[0];
+    const struct rating_rule *rule = &options->rating.rule;
+    uint64_t ordinal;
+    if (!options->has_rating) {
+        return NULL;
+    }
+    if (layout->field_count != 1 || lead->is_ascending || lead->is_double ||
+        layout_field_decays(lead)) {
+        return "RATING needs a layout of one field, without ASC, DOUBLE and DECAY: the rating "
+               "ranks";
+    }
+    if (options->is_packed || options->fraction_ms != 0 || options->keeps_best ||
+        options->cap > 0 || options->limit > 0 || options->league.room > 0) {
+        return "RATING excludes CAP, LIMIT, KEEP BEST, PACKED, SCORE+FRACTION and leagues: all "
+               "players are rated, and ratings rise and fall";
+    }
+    return layout_field_ordinal(lead, decimal_from_i64(rating_ranks_least(rule, lead->scale)),
+                                &ordinal) != LAYOUT_OK ||
+                   layout_field_ordinal(lead,
+                                        decimal_from_i64(rating_ranks_most(rule, lead->scale)),
+                                        &ordinal) != LAYOUT_OK
+               ? "RATING needs a field with room for all ratings from FLOOR to CEILING: "
+                 "FIELD rating 32 SIGNED has it"
+               : NULL;
+}
+
 const struct board_option *board_options_find_alone(const struct board_options *options) {
     const struct board_option *found = NULL;
     for (size_t i = 0; i < BOARD_OPTION_COUNT && found == NULL; i++) {
@@ -171,7 +200,8 @@ const struct board_option *board_options_find_alone(const struct board_options *
 uint8_t board_options_guards(const struct board_options *options) {
     return (uint8_t)((options->guards & BOARD_FROZEN) | (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
-                     (options->league.room > 0 ? BOARD_LEAGUE : 0));
+                     (options->league.room > 0 ? BOARD_LEAGUE : 0) |
+                     (options->has_rating ? BOARD_RATED : 0));
 }
 
 /* ---- options ---- */
@@ -186,8 +216,15 @@ void board_options_copy(const struct board_options *options, struct board_option
     memcpy(copy, options, board_options_size(options));
 }
 
+static bool board_options_ratings_equal(const struct board_rating *a,
+                                        const struct board_rating *b) {
+    return a->rule.system == b->rule.system && a->dev_max == b->dev_max &&
+           a->games_min == b->games_min && memcmp(a->rule.of, b->rule.of, sizeof a->rule.of) == 0;
+}
+
 bool board_options_equal(const struct board_options *a, const struct board_options *b) {
     return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
+           (!a->has_rating || board_options_ratings_equal(&a->rating, &b->rating)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -279,6 +316,9 @@ enum board_refusal board_options_find_refusal(const struct board_options *option
     if ((guards & BOARD_LEAGUE) != 0 && write != BOARD_WRITE_LEAGUE) {
         return BOARD_REFUSE_LEAGUE;
     }
+    if ((guards & BOARD_RATED) != 0 && write < BOARD_WRITE_RATED) {
+        return BOARD_REFUSE_RATED;
+    }
     if ((guards & BOARD_FROZEN) != 0) {
         return options->window.is_share ? BOARD_REFUSE_SHARE : BOARD_REFUSE_FROZEN;
     }
@@ -302,6 +342,7 @@ void board_options_end_period(const struct board_options *options, struct board_
         }
     }
     archive->guards = is_frozen ? BOARD_FROZEN : 0;
+    archive->guards = board_options_guards(archive);
     archive->is_archive = true;
 }
 
@@ -366,6 +407,11 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
     for (unsigned i = 0; i < layout->tags.count; i++) {
         const struct tag *tag = &layout->tags.tags[i];
         hash = XXH3_64bits_withSeed(tag->name, strlen(tag->name), hash + tag->bits);
+    }
+    if (options->has_rating) {
+        const struct board_rating *rating = &options->rating;
+        hash = XXH3_64bits_withSeed(rating->rule.of, sizeof rating->rule.of,
+                                    hash + (uint64_t)rating->dev_max + rating->games_min);
     }
     const uint64_t words[] = {
         hash,
@@ -533,6 +579,12 @@ static bool board_options_is_time(int64_t time_ms) {
     return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
 }
 
+static bool board_options_is_rating_right(const struct board_options *options) {
+    enum rating_parameter wrong;
+    return rating_rule_check(&options->rating.rule, &wrong) && options->rating.dev_max >= 0 &&
+           options->rating.dev_max <= RATING_LIMIT && board_options_refuse_rating(options) == NULL;
+}
+
 /* Do they agree with each other? */
 static bool board_options_are_right(const struct board_options *options) {
     const struct layout *layout = &options->layout;
@@ -564,6 +616,7 @@ static bool board_options_are_right(const struct board_options *options) {
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
            board_options_refuse_doubles(options) == NULL &&
+           (!options->has_rating || board_options_is_rating_right(options)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&

@@ -22,6 +22,7 @@
 
 #include "codec/layout.h"
 #include "codec/period.h"
+#include "codec/rating.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
 
@@ -33,6 +34,7 @@ enum {
     BOARD_FROZEN = 1,
     BOARD_OPENS = 2,  /* opens_ms is given */
     BOARD_CLOSES = 4, /* closes_ms is */
+    BOARD_RATED = 16, /* matches alone write it */
     BOARD_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
 };
 
@@ -69,6 +71,14 @@ struct board_window {
     bool is_share;
 };
 
+/* RATING: matches change the members' records, which are notes of the board (registry.h); who is ranked has a score that
+ * follows from the record. */
+struct board_rating {
+    struct rating_rule rule;
+    int64_t dev_max;    /* MAXDEV: above it a member is not ranked; 0: none */
+    uint32_t games_min; /* MINGAMES: below it likewise */
+};
+
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
  * compared and hashed as bytes; each member has a row below. */
 struct board_options {
@@ -94,13 +104,15 @@ struct board_options {
     uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
     bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
     bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
-    uint8_t unused[3];
+    bool has_rating; /* RATING: then `rating` counts, too */
+    uint8_t unused[2];
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
     };
     uint64_t hash;
+    struct board_rating rating;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
 };
 
@@ -124,6 +136,10 @@ struct board_state {
 };
 static inline bool board_options_have_state(const struct board_options *options) {
     return options->window.count > 0 || options->window.is_share || options->is_archive;
+}
+/* May members have notes, on the board or not? */
+static inline bool board_options_have_notes(const struct board_options *options) {
+    return options->has_rating;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -155,6 +171,8 @@ enum board_write {
     BOARD_WRITE_MEMBERS, /* puts or takes members that it names */
     BOARD_WRITE_WHOLE,   /* takes or stores any */
     BOARD_WRITE_LEAGUE,  /* LB.LEAGUE, on the board of its league */
+    BOARD_WRITE_RATED,   /* LB.MATCH and LB.RATE */
+    BOARD_WRITE_AWAY,    /* takes members that it names off, with what they have there */
 };
 /* Why it may not, now. The only question of this kind: whatever writes asks it, whether at once, for a
  * client that waited, or in a pass. */
@@ -166,6 +184,7 @@ enum board_refusal {
     BOARD_REFUSE_AFTER,  /* it is closed */
     BOARD_REFUSE_LEAGUE,
     BOARD_REFUSE_WINDOW,
+    BOARD_REFUSE_RATED,
 };
 enum board_refusal board_options_find_refusal(const struct board_options *options,
                                               enum board_write write, int64_t now_ms);
@@ -177,7 +196,8 @@ static inline enum board_refusal board_options_refuse(const struct board_options
 }
 /* Does it last as long as the board is what it is? The others end by a time or by THAW. */
 static inline bool board_options_refusal_lasts(enum board_refusal refusal) {
-    return refusal == BOARD_REFUSE_LEAGUE || refusal == BOARD_REFUSE_WINDOW;
+    return refusal == BOARD_REFUSE_LEAGUE || refusal == BOARD_REFUSE_WINDOW ||
+           refusal == BOARD_REFUSE_RATED;
 }
 /* After an update of tzdata: move the period's end to where the zone's calendar has it now. */
 void board_options_renew_period(struct board_options *options);
@@ -273,6 +293,7 @@ enum board_option_form {
     BOARD_FORM_WINDOW,   /* a number, and what the periods are to it */
     BOARD_FORM_FRACTION, /* a time, or nothing */
     BOARD_FORM_POINTER,  /* a zone with a name */
+    BOARD_FORM_RATING,   /* a system, and names and values of what is not as usual in it */
 };
 
 /* What else must be there; without it the value is 0. */
@@ -348,6 +369,11 @@ struct board_option {
     ROW(DENSE, is_dense, "[DENSE] ", "[DENSE] ", "[DENSE <YES | NO>] ", .code = 39,                \
         .word = "DENSE", .is_kept = true, .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},       \
         .wanted = "YES or NO", .may_be_alone = true)                                               \
+    ROW(RATING, has_rating, "[RATING ELO|GLICKO2|OPENSKILL [name value ...]] ",                    \
+        "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
+        "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
+        .code = 40, .word = "RATING", .is_kept = true, .form = BOARD_FORM_RATING,                  \
+        .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")                                  \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
@@ -465,7 +491,7 @@ struct board_option {
     ROW(STALE, "stale", "i?'milliseconds'")                                                        \
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
-    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b")
+    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
@@ -513,6 +539,8 @@ bool board_options_applies(const struct board_option *option, const struct board
 const char *board_options_refuse_doubles(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
+/* What the layout and the other options have against RATING, as an error text; NULL: nothing. */
+const char *board_options_refuse_rating(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN stays. */
 uint8_t board_options_guards(const struct board_options *options);
 

@@ -483,7 +483,8 @@ static enum effect_status effect_apply_options(struct registry *registry, struct
                       ? layout_keys_equal(board_layout(&key->board), &effect->options->layout)
                       : board_options_keys_are_akin(registry_options(key), effect->options);
     unsigned full;
-    if (!is_fit || !registry_board_tags_fit(key, &effect->options->layout, &full) ||
+    if (!is_fit || board_options_have_notes(effect->options) != key->has_notes ||
+        !registry_board_tags_fit(key, &effect->options->layout, &full) ||
         (effect->options->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -501,7 +502,8 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
                         effect->options) ||
         (effect->options != NULL &&
          (!board_options_are_akin(registry_options(key), effect->options) ||
-          effect->options->is_dense != registry_options(key)->is_dense))) {
+          effect->options->is_dense != registry_options(key)->is_dense ||
+          board_options_have_notes(effect->options) != key->has_notes))) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->options != NULL) {
@@ -541,6 +543,21 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
         registry_trim(registry_database(registry, key->database));
         registry_free_shell(registry, key);
     }
+    return EFFECT_OK;
+}
+
+static enum effect_status effect_apply_note(struct registry *registry, struct registry_key *key,
+                                            const struct effect *effect) {
+    if (key->kind != REGISTRY_BOARD || !key->has_notes || !effect_is_member(effect->member) ||
+        effect->value.size > REGISTRY_NOTE_MAX) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    if (effect->value.size == 0) {
+        (void)registry_note_remove(registry, key, effect->member);
+    } else if (!registry_note_put(registry, key, effect->member, effect->value)) {
+        return EFFECT_OUT_OF_MEMORY;
+    }
+    registry_tell(registry, effect->database, effect->name);
     return EFFECT_OK;
 }
 
@@ -590,6 +607,8 @@ static enum effect_status effect_apply_one(struct registry *registry, const stru
         }
         registry_set_state(registry, key, effect->state);
         return EFFECT_OK;
+    case EFFECT_NOTE:
+        return effect_apply_note(registry, key, effect);
     case EFFECT_CREATE:
     case EFFECT_FLUSH:
     case EFFECT_FILL:

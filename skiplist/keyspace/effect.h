@@ -22,12 +22,13 @@
  *     STATE    its state alone changed
  *     FILL     a key was created together with all its members
  *     TAGS     a member's tags have these values; those it does not name are as before
+ *     NOTE     a member's note is this one, or it has none (any more)
  *
  * A key that is replaced at a destination is reported as REMOVE first. A board created by a write
  * is reported (CREATE) just before its first member, and not at all if it is taken back. A FILL
  * carries only its key, because it may be long. A listener that records it writes CREATE, EXPIRE if
  * it has an expiry, and every member as a PUT, in rank order (LATEST: in reverse), followed by its
- * TAGS if it has values, with effect_fill_next. */
+ * TAGS if it has values, and behind the members a NOTE each, with effect_fill_next. */
 #ifndef SKIPLIST_EFFECT_H
 #define SKIPLIST_EFFECT_H
 
@@ -47,22 +48,24 @@ enum effect_kind {
     EFFECT_FILL,
     EFFECT_TAGS,
     EFFECT_STATE,
+    EFFECT_NOTE,
 };
 
 /* All pointers in it are borrowed for the call. */
 struct effect {
     enum effect_kind kind;
     /* The key's kind (skiplist/keyspace/key_kind.h); NULL: a board. Applying CREATE, PUT, TAKE and
-     * CUT looks at it (TAGS: boards only), all others fit keys of any kind. */
+     * CUT looks at it (TAGS, NOTE: boards only), all others fit keys of any kind. */
     const struct key_kind *key_kind;
     uint32_t database;
     uint32_t to_database; /* RENAME, COPY */
     uint32_t rank, count; /* CUT */
     struct bytes name;    /* the key's name; RENAME, COPY: the old name */
     struct bytes to_name; /* RENAME, COPY */
-    struct bytes member;  /* PUT, TAKE, TAGS */
+    struct bytes member;  /* PUT, TAKE, TAGS, NOTE */
     uint64_t member_key;  /* PUT, of a board */
-    struct bytes value;   /* PUT, of another kind; TAGS: as tag_values_pack writes them */
+    struct bytes
+        value; /* PUT, of another kind; TAGS: as tag_values_pack writes them; NOTE, may be empty */
     int64_t expire_at_ms; /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
     /* CREATE, RULES, RENAME, COPY, FILL: the board's options now; NULL: no board. */
     const struct board_options *options;
@@ -121,6 +124,7 @@ struct effect_fill {
     char rooms[2][NAME_TEXT_ROOM]; /* for its text, and that of the member before */
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
+    uint32_t notes_done;
 };
 /* false: no effects left. The member of an effect stays until the one behind the next PUT. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);

@@ -579,6 +579,35 @@ void hash_prefetch(const struct hash *hash) {
     }
 }
 
+void hash_prefetch_fields(const struct hash *hash, const struct bytes *fields, uint32_t count) {
+    uint64_t hashes[HASH_PREFETCH_MAX];
+    uint32_t indexes[HASH_PREFETCH_MAX];
+    CHECK(count <= HASH_PREFETCH_MAX);
+    if (!hash_is_large(hash)) {
+        hash_prefetch(hash);
+        return;
+    }
+    const struct hash_large *large = hash->far.large;
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = hash_field_hash(large, fields[i]);
+        map_prefetch(&large->map, hashes[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct map_find find;
+        map_find(&large->map, hashes[i], &find);
+        if (!map_find_next(&find, &indexes[i]) || indexes[i] >= large->count) {
+            indexes[i] = UINT32_MAX;
+        } else {
+            prefetch_line(hash_list_at(large, indexes[i]));
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (indexes[i] != UINT32_MAX) {
+            prefetch_lines(hash_entry_at(large, indexes[i]), 128);
+        }
+    }
+}
+
 size_t hash_memory_size(const struct hash *hash) {
     if (!hash_is_large(hash)) {
         return hash->short_size == HASH_FAR ? memory_size(hash->far.packed) : 0;

@@ -147,6 +147,10 @@ bool hash_remove(struct hash *hash, struct bytes field);
 
 /* Prefetch what a look-up reads first. */
 void hash_prefetch(const struct hash *hash);
+/* The same for what hash_find of these fields reads, of which the memory is waited for together: some, up to
+ * HASH_PREFETCH_MAX. */
+enum { HASH_PREFETCH_MAX = 16 };
+void hash_prefetch_fields(const struct hash *hash, const struct bytes *fields, uint32_t count);
 /* Heap bytes, without those where it is. */
 size_t hash_memory_size(const struct hash *hash);
 /* Bytes that hash_move wants for it. */

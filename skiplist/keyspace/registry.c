@@ -405,7 +405,8 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
     } else if (tail != 0) {
         end = registry_tail_offset(size) +
               ((tail & TAIL_PERIOD) != 0 ? sizeof(struct registry_tail) : 0) +
-              ((tail & TAIL_STATE) != 0 ? sizeof(struct board_state) : 0);
+              ((tail & TAIL_STATE) != 0 ? sizeof(struct board_state) : 0) +
+              ((tail & TAIL_NOTES) != 0 ? sizeof(struct hash) : 0);
     }
     char *piece = memory_allocate_lasting(end - begin);
     if (piece == NULL) {
@@ -416,8 +417,9 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
     if (name.second.size > 0) {
         memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
     }
-    key->name_size = (uint32_t)size & 0x7ffff;
+    key->name_size = (uint32_t)size & 0x3ffff;
     key->has_state = (tail & TAIL_STATE) != 0;
+    key->has_notes = (tail & TAIL_NOTES) != 0;
     key->kind = kind & 0xf;
     key->database = database & 0x1f;
     key->is_lasting = false;
@@ -434,6 +436,9 @@ struct registry_key *registry_create_key(uint32_t database, struct registry_new_
     }
     if (key->has_state) {
         *registry_state_room(key) = (struct board_state){.from_ms = 0};
+    }
+    if (key->has_notes) {
+        *registry_own_notes(key) = (struct hash){.short_size = 0};
     }
     return key;
 }
@@ -895,8 +900,8 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
 static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
                                                      struct bytes name, struct board *board,
                                                      const struct board_state *state,
-                                                     int64_t expire_at_ms, bool is_lasting,
-                                                     int64_t now_ms) {
+                                                     struct hash *notes, int64_t expire_at_ms,
+                                                     bool is_lasting, int64_t now_ms) {
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
                              REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY,
@@ -907,6 +912,9 @@ static enum registry_status registry_put_owned_board(struct registry *registry, 
     key->is_lasting = is_lasting;
     board_move_to(board, &key->board);
     registry_give_state(key, state);
+    if (notes != NULL && key->has_notes) {
+        hash_move(notes, registry_own_notes(key), sizeof *notes);
+    }
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     effect_emit_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
@@ -914,19 +922,20 @@ static enum registry_status registry_put_owned_board(struct registry *registry, 
 
 enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                         struct bytes name, struct board *board, int64_t now_ms) {
-    return registry_put_board_until(registry, database, name, board, NULL, REGISTRY_NO_EXPIRY,
+    return registry_put_board_until(registry, database, name, board, NULL, NULL, REGISTRY_NO_EXPIRY,
                                     false, now_ms);
 }
 
 enum registry_status registry_put_board_until(struct registry *registry, uint32_t database,
                                               struct bytes name, struct board *board,
-                                              const struct board_state *state, int64_t expire_at_ms,
-                                              bool is_lasting, int64_t now_ms) {
+                                              const struct board_state *state, struct hash *notes,
+                                              int64_t expire_at_ms, bool is_lasting,
+                                              int64_t now_ms) {
     const struct board_options *options = board_options_of(board_layout(board));
     CHECK(options->cap == 0 || board_count(board) <= options->cap);
     return registry_roll_name(registry, database, name, now_ms)
-               ? registry_put_owned_board(registry, database, name, board, state, expire_at_ms,
-                                          is_lasting, now_ms)
+               ? registry_put_owned_board(registry, database, name, board, state, notes,
+                                          expire_at_ms, is_lasting, now_ms)
                : REGISTRY_OUT_OF_MEMORY;
 }
 
@@ -963,9 +972,10 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
 
 enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                          struct bytes name, struct board *board,
-                                         const struct board_state *state, int64_t expire_at_ms) {
-    return registry_put_owned_board(registry, database, name, board, state, expire_at_ms, false,
-                                    INT64_MIN);
+                                         const struct board_state *state, struct hash *notes,
+                                         int64_t expire_at_ms) {
+    return registry_put_owned_board(registry, database, name, board, state, notes, expire_at_ms,
+                                    false, INT64_MIN);
 }
 
 enum board_status registry_append_loaded(struct registry *registry, struct registry_key *key,

@@ -92,8 +92,9 @@ struct registry_key {
         };
         struct registry_key *next_unfreed;
     };
-    uint32_t name_size : 19;
+    uint32_t name_size : 18;
     uint32_t has_state : 1; /* of a board: behind the name */
+    uint32_t has_notes : 1; /* likewise */
     uint32_t kind : 4;
     uint32_t database : 5;
     uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
@@ -121,6 +122,31 @@ const struct board_state *registry_state(const struct registry_key *key);
 void registry_set_state(struct registry *registry, struct registry_key *key,
                         const struct board_state *state);
 
+/* Notes of members, which a board with RATING has: some bytes under a member's name, whether that is on the board or not.
+ * They are part of the value: what copies, moves, saves or removes the board does it with its notes. */
+enum { REGISTRY_NOTE_MAX = 255 /* bytes; at least 1 */ };
+/* NULL: this board can have none. */
+const struct hash *registry_note_hash(const struct registry_key *key);
+static inline uint32_t registry_note_count(const struct registry_key *key) {
+    return key->has_notes ? hash_count(registry_note_hash(key)) : 0;
+}
+/* The member's note, borrowed until the notes change; false: it has none. */
+MUST_CHECK bool registry_note_find(const struct registry_key *key, struct bytes member,
+                                   struct bytes *note);
+/* Report an effect each, but no change of the key: registry_tell_members follows, once a command. put: false: no memory,
+ * nothing changed. remove: false: there is none. */
+MUST_CHECK bool registry_note_put(struct registry *registry, struct registry_key *key,
+                                  struct bytes member, struct bytes note);
+bool registry_note_remove(struct registry *registry, struct registry_key *key, struct bytes member);
+/* Has the board neither members nor notes? */
+static inline bool registry_board_is_empty(const struct registry_key *key) {
+    return board_count(&key->board) == 0 && registry_note_count(key) == 0;
+}
+/* Is it empty, and not one that stays so? Who has taken the last from it removes it then. */
+static inline bool registry_board_is_over(const struct registry_key *key) {
+    return registry_board_is_empty(key) && !registry_options(key)->is_created;
+}
+
 /* Where a key is in a walk over all keys (skiplist/keyspace/registry_walk.h). */
 enum registry_walk_state {
     REGISTRY_WALK_AHEAD,
@@ -134,6 +160,8 @@ struct key_cursor {
     uint64_t last;
     uint32_t rank;
     bool has_last;
+    bool has_notes_begun, are_notes_done;
+    uint32_t notes_ahead;
 };
 
 /* Counts since the start, and of what waits to be freed. */
@@ -330,11 +358,12 @@ void registry_discard_board(struct registry *registry, struct board *board);
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);
-/* The same with a state (NULL: zeroed), and an expiry, as registry_expiry_set takes it. */
+/* The same with a state (NULL: zeroed), notes, which are empty afterwards (NULL: none), and an expiry, as
+ * registry_expiry_set takes it. */
 MUST_CHECK enum registry_status
 registry_put_board_until(struct registry *registry, uint32_t database, struct bytes name,
-                         struct board *board, const struct board_state *state, int64_t expire_at_ms,
-                         bool is_lasting, int64_t now_ms);
+                         struct board *board, const struct board_state *state, struct hash *notes,
+                         int64_t expire_at_ms, bool is_lasting, int64_t now_ms);
 
 /* A board that is made in steps. Until it is whole it is a key of REGISTRY_STAGING, whose options are no more than the
  * layout, so that it reaches journals, snapshots and replicas as it grows:
@@ -375,7 +404,7 @@ MUST_CHECK bool registry_create_board_like(struct registry *registry,
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,
                                                     const struct board_state *state,
-                                                    int64_t expire_at_ms);
+                                                    struct hash *notes, int64_t expire_at_ms);
 /* More members behind the last one of such a board, in rank order; nobody is told. Errors: the board may then only be
  * removed. */
 MUST_CHECK enum board_status registry_append_loaded(struct registry *registry,

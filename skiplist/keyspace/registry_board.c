@@ -315,6 +315,10 @@ static bool registry_board_free_step(struct registry *registry, struct registry_
                                      uint32_t *work) {
     const struct board_options *options = registry_options(key);
     uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
+    if (registry_note_count(key) > 0) {
+        (void)!hash_free_step(registry_own_notes(key), work);
+        return false;
+    }
     bool has_remains = board_has_remains(&key->board);
     if (!board_deinit_step(&key->board, *work)) {
         return false;
@@ -327,12 +331,18 @@ static bool registry_board_free_step(struct registry *registry, struct registry_
 }
 
 static size_t registry_board_size(const struct registry_key *key) {
-    return board_memory_size(&key->board);
+    return board_memory_size(&key->board) +
+           (key->has_notes ? hash_memory_size(registry_note_hash(key)) : 0);
 }
 
 static bool registry_board_copy(struct registry *registry, const struct registry_key *key,
                                 struct registry_key *to) {
+    CHECK(key->has_notes == to->has_notes);
     if (!board_copy(&key->board, &to->board)) {
+        return false;
+    }
+    if (key->has_notes && !hash_copy(registry_note_hash(key), registry_own_notes(to))) {
+        board_deinit(&to->board);
         return false;
     }
     board_options_hold_again(&registry->options, registry_options(key));
@@ -341,10 +351,34 @@ static bool registry_board_copy(struct registry *registry, const struct registry
 
 static void registry_board_move(struct registry_key *key, struct registry_key *to) {
     board_move_to(&key->board, &to->board);
+    registry_note_move_all(key, to);
 }
 
+bool registry_board_walks_notes(const struct registry_key *key, const struct key_cursor *cursor) {
+    return cursor->rank == board_count(&key->board) && !cursor->are_notes_done &&
+           registry_note_count(key) > 0;
+}
+
+/* As fields of a hash, from the last one on. */
+static uint32_t registry_board_walk_notes(const struct registry_key *key, struct key_cursor *cursor,
+                                          struct hash_pair *pair, uint32_t entries_max) {
+    struct key_cursor notes = {.rank = cursor->notes_ahead, .has_last = cursor->has_notes_begun};
+    uint32_t count = registry_hash_walk_on(registry_note_hash(key), &notes, pair, entries_max,
+                                           &cursor->are_notes_done);
+    cursor->notes_ahead = notes.rank;
+    cursor->has_notes_begun = true;
+    return count;
+}
+
+/* Members, then the notes once, then members that have come behind them meanwhile. Changes of notes on the open board are
+ * all recorded. */
 static uint32_t registry_board_walk(const struct registry_key *key, struct key_cursor *cursor,
                                     void *entries, uint32_t entries_max, bool *is_last) {
+    if (registry_board_walks_notes(key, cursor)) {
+        uint32_t note_count = registry_board_walk_notes(key, cursor, entries, entries_max);
+        *is_last = cursor->are_notes_done && cursor->rank == board_count(&key->board);
+        return note_count;
+    }
     struct board_stored *entry = entries;
     struct board_cursor place;
     struct board_run run;
@@ -360,7 +394,7 @@ static uint32_t registry_board_walk(const struct registry_key *key, struct key_c
         cursor->last = entry[count - 1].key;
         cursor->has_last = true;
     }
-    *is_last = cursor->rank == board_count(&key->board);
+    *is_last = cursor->rank == board_count(&key->board) && !registry_board_walks_notes(key, cursor);
     return count;
 }
 
@@ -381,7 +415,19 @@ static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *ef
     return true;
 }
 
-/* In rank order, so that equals arrive in their order; LATEST: in reverse. */
+static bool registry_board_fill_note(struct effect_fill *fill, struct effect *effect) {
+    struct hash_pair pair;
+    if (fill->notes_done == registry_note_count(effect->key)) {
+        return false;
+    }
+    hash_at(registry_note_hash(effect->key), fill->notes_done++, &pair);
+    effect->kind = EFFECT_NOTE;
+    effect->member = pair.field;
+    effect->value = pair.value;
+    return true;
+}
+
+/* In rank order, so that equals arrive in their order; LATEST: in reverse. Then the notes. */
 static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
     struct board_stored entry;
@@ -397,7 +443,7 @@ static bool registry_board_fill(struct effect_fill *fill, struct effect *effect)
         return true;
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
-        return false;
+        return registry_board_fill_note(fill, effect);
     }
     fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
     effect->member = fill->member;
@@ -425,6 +471,13 @@ static const char *registry_board_check(const struct registry *registry,
     if ((board_options_have_state(registry_options(key)) && !key->has_state) ||
         !board_options_take_state(registry_options(key), registry_state(key))) {
         return "registry: a board has no state, or one that contradicts its options";
+    }
+    if (key->has_notes != board_options_have_notes(registry_options(key))) {
+        return "registry: a key and its board differ about having notes";
+    }
+    const char *wrong = key->has_notes ? hash_check(registry_note_hash(key)) : NULL;
+    if (wrong != NULL) {
+        return wrong;
     }
     if (cursor != NULL) {
         uint32_t rank_min = cursor->has_last ? board_count_above(&key->board, cursor->last) : 0;

@@ -18,12 +18,19 @@ struct registry_key *registry_embedded_create(struct registry *registry, uint32_
     return key;
 }
 
+void registry_embedded_give_notes(struct registry_key *key, struct hash *notes) {
+    if (key->has_notes) {
+        hash_move(notes, registry_own_notes(key), sizeof *notes);
+    }
+}
+
 struct registry_key *registry_embedded_rename(struct registry *registry, struct registry_key *key,
                                               struct bytes name) {
     struct registry_key *named = registry_embedded_create(
         registry, key->database, name, key->kind, registry_options(key), registry_state(key));
     if (named != NULL) {
         board_move_to(&key->board, &named->board);
+        registry_note_move_all(key, named);
         memory_free(key);
     }
     return named;
@@ -57,6 +64,11 @@ const struct board_options *registry_embedded_free(struct registry_key *key) {
     if (key->kind == REGISTRY_BOARD) {
         options = registry_options(key);
         board_deinit(&key->board);
+        uint32_t work = UINT32_MAX;
+        if (key->has_notes) {
+            bool is_done = hash_free_step(registry_own_notes(key), &work);
+            CHECK(is_done);
+        }
     }
     registry_free_key(key);
     return options;

@@ -16,6 +16,8 @@ MUST_CHECK struct registry_key *registry_embedded_create(struct registry *regist
                                                          uint32_t kind,
                                                          const struct board_options *options,
                                                          const struct board_state *state);
+/* Give it notes, which are empty then; where it can have none they stay. */
+void registry_embedded_give_notes(struct registry_key *key, struct hash *notes);
 /* The same key and value with another name. The old key is freed. NULL: no memory, nothing
  * changed. */
 MUST_CHECK struct registry_key *

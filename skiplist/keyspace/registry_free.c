@@ -28,7 +28,7 @@ static void registry_free_poison(const struct registry *registry) {
     struct registry_key *key = registry->unfreed;
     while (key != NULL && !__asan_address_is_poisoned(key->name_at)) {
         ASAN_POISON_MEMORY_REGION(key->name_at,
-                                  key->kind == REGISTRY_HASH
+                                  key->kind == REGISTRY_HASH || key->has_notes
                                       ? key->name_size
                                       : memory_size(key) - offsetof(struct registry_key, name_at));
         key = key->next_unfreed;

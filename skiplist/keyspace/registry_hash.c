@@ -126,10 +126,8 @@ static void registry_hash_move(struct registry_key *key, struct registry_key *to
     hash_move(registry_own_hash(key), registry_own_hash(to), registry_hash_room(to));
 }
 
-static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cursor *cursor,
-                                   void *entries, uint32_t entries_max, bool *is_last) {
-    const struct hash *hash = registry_hash(key);
-    struct hash_pair *pair = entries;
+uint32_t registry_hash_walk_on(const struct hash *hash, struct key_cursor *cursor,
+                               struct hash_pair *pair, uint32_t entries_max, bool *is_last) {
     uint32_t ahead =
         cursor->has_last && cursor->rank < hash_count(hash) ? cursor->rank : hash_count(hash);
     uint32_t count = 0;
@@ -150,6 +148,11 @@ static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cu
     *cursor = (struct key_cursor){.rank = ahead, .has_last = true};
     *is_last = ahead == 0;
     return count;
+}
+
+static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cursor *cursor,
+                                   void *entries, uint32_t entries_max, bool *is_last) {
+    return registry_hash_walk_on(registry_hash(key), cursor, entries, entries_max, is_last);
 }
 
 static bool registry_hash_fill(struct effect_fill *fill, struct effect *effect) {

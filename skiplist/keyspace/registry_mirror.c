@@ -177,6 +177,40 @@ static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t
     }
 }
 
+/* ---- notes, which are copied behind the members, as a hash ---- */
+
+static void registry_mirror_put_note(struct registry_mirror *mirror, struct bytes member,
+                                     struct bytes note) {
+    if (!registry_note_set(mirror->registry, mirror->copy, member, note)) {
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+    }
+}
+
+static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t entries_max) {
+    struct hash_pair pair;
+    uint32_t done;
+    for (uint32_t i = 0;
+         i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
+         (done = registry_note_count(mirror->copy)) < registry_note_count(mirror->key);
+         i++) {
+        hash_at(registry_note_hash(mirror->key), done, &pair);
+        registry_mirror_put_note(mirror, pair.field, pair.value);
+    }
+}
+
+static void registry_mirror_follow_note(struct registry_mirror *mirror,
+                                        const struct effect *effect) {
+    struct bytes note;
+    if (!registry_note_find(mirror->copy, effect->member, &note)) {
+        return;
+    }
+    if (effect->value.size > 0) {
+        registry_mirror_put_note(mirror, effect->member, effect->value);
+    } else {
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+    }
+}
+
 /* ---- frozen copies ---- */
 
 static void registry_mirror_tell(struct registry_mirror *mirror, const struct effect *effect) {
@@ -194,7 +228,7 @@ static void registry_mirror_tell(struct registry_mirror *mirror, const struct ef
             is_told = mirror->changed(mirror->context, name_text(entry.member, room));
             board_cursor_next(&cursor);
         }
-    } else if (effect->kind != EFFECT_TAGS) {
+    } else if (effect->kind != EFFECT_TAGS && effect->kind != EFFECT_NOTE) {
         is_told = mirror->changed(mirror->context, effect->member);
     }
     if (!is_told) {
@@ -242,6 +276,8 @@ static void registry_mirror_follow_member(struct registry_mirror *mirror,
         bool is_packed = tag_values_unpack(effect->value, TAGS_MAX, &values);
         CHECK(is_packed);
         registry_mirror_tag_member(mirror, effect->member, &values);
+    } else if (effect->kind == EFFECT_NOTE) {
+        registry_mirror_follow_note(mirror, effect);
     } else { /* CUT, reported before the members are removed */
         uint32_t copied = mirror->copied_count;
         uint32_t first =
@@ -271,6 +307,7 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
     case EFFECT_TAKE:
     case EFFECT_CUT:
     case EFFECT_TAGS:
+    case EFFECT_NOTE:
         if (effect->key == mirror->key && mirror->changed != NULL) {
             registry_mirror_tell(mirror, effect);
         } else if (effect->key == mirror->key) {
@@ -315,7 +352,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     *mirror = (struct registry_mirror){.registry = registry, .key = key};
     mirror->copy = registry_reserve_key(registry, key->database,
                                         (struct registry_new_name){.first = registry_name(key)},
-                                        key->kind, false, 0);
+                                        key->kind, false, key->has_notes ? TAIL_NOTES : 0);
     if (mirror->copy == NULL) {
         return false;
     }
@@ -352,7 +389,11 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
     } else if (mirror->copied_count < count) {
         registry_mirror_append_members(mirror, entries_max);
     }
-    return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count
+    if (mirror->copied_count == count) {
+        registry_mirror_copy_notes(mirror, entries_max);
+    }
+    return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count &&
+                   registry_note_count(mirror->copy) == registry_note_count(mirror->key)
                ? REGISTRY_MIRROR_WHOLE
                : mirror->status;
 }
@@ -379,6 +420,7 @@ void registry_mirror_give(struct registry_mirror *mirror, struct registry_key *t
     CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
     effect_listener_remove(mirror->registry, &mirror->listener);
     board_move_to(&mirror->copy->board, &to->board);
+    registry_note_move_all(mirror->copy, to);
     registry_free_key(mirror->copy);
     mirror->copy = NULL;
 }

@@ -2,6 +2,7 @@
  *
  *     registry.c          keys: finding, creating, removing, putting, renaming, copying
  *     registry_board.c    boards as values of keys; changes of their members and options
+ *     registry_note.c     notes of members of a board
  *     registry_hash.c     hashes as values of keys; changes of their fields
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
@@ -233,7 +234,8 @@ MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uin
 enum {
     TAIL_PERIOD = 1, /* struct registry_tail */
     TAIL_STATE = 2,  /* struct board_state, behind it */
-    TAIL_SIZE = 4,   /* times the bytes of a struct hash, if not just HASH_SIZE_MIN */
+    TAIL_NOTES = 4,  /* struct hash, behind that */
+    TAIL_SIZE = 8,   /* times the bytes of a struct hash, if not just HASH_SIZE_MIN */
 };
 /* That of a key that is to get this key's hash. */
 static inline unsigned registry_tail_of_hash(const struct hash *hash) {
@@ -243,7 +245,8 @@ static inline unsigned registry_tail_of_hash(const struct hash *hash) {
 static inline unsigned registry_tail_for(const struct board_options *options) {
     return options == NULL ? 0
                            : (options->period.unit != PERIOD_NONE ? TAIL_PERIOD : 0U) |
-                                 (board_options_have_state(options) ? TAIL_STATE : 0U);
+                                 (board_options_have_state(options) ? TAIL_STATE : 0U) |
+                                 (board_options_have_notes(options) ? TAIL_NOTES : 0U);
 }
 /* Reserve a key without a value, so that registry_put_reserved can insert it, with an expiry and a
  * tail if requested, without allocating. NULL: no memory. */
@@ -401,6 +404,22 @@ static inline struct board_state *registry_state_room(struct registry_key *key) 
                   (key->is_periodic ? sizeof(struct registry_tail) : 0);
     return state;
 }
+/* The notes of a key that has some. */
+static inline struct hash *registry_own_notes(struct registry_key *key) {
+    void *notes =
+        (char *)registry_state_room(key) + (key->has_state ? sizeof(struct board_state) : 0);
+    return notes;
+}
+/* Is the next piece of a walk one of notes? */
+bool registry_board_walks_notes(const struct registry_key *key, const struct key_cursor *cursor);
+/* A piece of a walk in a hash, registry_hash.c. */
+uint32_t registry_hash_walk_on(const struct hash *hash, struct key_cursor *cursor,
+                               struct hash_pair *pair, uint32_t entries_max, bool *is_last);
+/* Move them to a key of the same options; those that were there are overwritten. */
+void registry_note_move_all(struct registry_key *key, struct registry_key *to);
+/* As registry_note_put, before the key is in its database, and without a report. */
+MUST_CHECK bool registry_note_set(struct registry *registry, struct registry_key *key,
+                                  struct bytes member, struct bytes note);
 
 /* Is the period of the key's board over, so that its members go? Not where the archive is a copy. */
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {

@@ -100,7 +100,7 @@ static bool registry_roll_reserve(struct registry *registry, const struct regist
     const struct archive none = {.name = {.first = registry_name(key)},
                                  .expire_at_ms = REGISTRY_NO_EXPIRY};
     const struct archive *to = archive != NULL ? archive : &none;
-    bool has_successor = board_count(&key->board) > 0 && (archive != NULL || next != NULL);
+    bool has_successor = !registry_board_is_empty(key) && (archive != NULL || next != NULL);
     bool is_archived = has_successor && archive != NULL;
     struct board_options options;
     board_options_end_period(registry_options(key), &options);
@@ -112,7 +112,8 @@ static bool registry_roll_reserve(struct registry *registry, const struct regist
         .successor = has_successor
                          ? registry_reserve_key(registry, key->database, to->name, REGISTRY_BOARD,
                                                 to->expire_at_ms != REGISTRY_NO_EXPIRY,
-                                                registry_tail_for(is_archived ? &options : NULL))
+                                                registry_tail_for(is_archived ? &options : NULL) |
+                                                    (key->has_notes ? TAIL_NOTES : 0U))
                          : NULL,
     };
     if (rolling->successor != NULL) {
@@ -322,7 +323,7 @@ bool registry_roll_copy(struct registry *registry, struct registry_key *key,
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
     const struct board_options *next = registry_roll_hold_next(registry, key, now_ms);
     struct rolling rolling = {.successor = NULL};
-    bool has_archive = registry_options(key)->archives_max > 0 && board_count(&key->board) > 0;
+    bool has_archive = registry_options(key)->archives_max > 0 && !registry_board_is_empty(key);
     if (next == NULL ||
         (has_archive && !registry_roll_reserve(registry, key, NULL, &archive, now_ms, &rolling))) {
         board_options_release(&registry->options, next);
@@ -487,7 +488,7 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
     if ((options->is_created || options->window.count > 0) && !has_expired) {
         visit(context, registry_name(key));
     }
-    if (options->archives_max == 0 || board_count(&key->board) == 0 || options->window.count > 0 ||
+    if (options->archives_max == 0 || registry_board_is_empty(key) || options->window.count > 0 ||
         registry_roll_expires_before(registry_expiry_in(database, key), options) ||
         board_options_archive_end_ms(options) <= now_ms) {
         return; /* there is no archive then */
@@ -647,12 +648,12 @@ bool registry_roll_archive_limit(struct registry *registry, uint64_t room, int64
 static bool registry_roll_archive_begin(struct registry *registry, struct registry_key *key,
                                         int64_t now_ms) {
     struct registry_archiving *archiving = &registry->archiving;
-    uint32_t count = board_count(&key->board);
+    uint64_t count = (uint64_t)board_count(&key->board) + registry_note_count(key);
     bool is_short = count <= AT_ONCE_MAX || registry_options(key)->archives_max == 0;
     if (is_short && registry->is_still) {
         return false;
     }
-    bool has_room = is_short || board_memory_size(&key->board) < archiving->room;
+    bool has_room = is_short || registry->kinds[key->kind]->size(key) < archiving->room;
     bool has_begun = false;
     if (is_short) {
         has_begun = registry_roll_copy(registry, key, NULL, now_ms);
@@ -718,7 +719,7 @@ int64_t registry_roll_archive_next_due(const struct registry *registry) {
 bool registry_roll_archive_save(struct registry *registry, struct registry_key **key) {
     int64_t expire_at_ms = registry_expiry(registry, *key);
     if (expire_at_ms == REGISTRY_NO_EXPIRY || !registry_is_copy_due(*key, expire_at_ms) ||
-        registry_options(*key)->archives_max == 0 || board_count(&(*key)->board) == 0) {
+        registry_options(*key)->archives_max == 0 || registry_board_is_empty(*key)) {
         return true;
     }
     bool stays = registry_options(*key)->is_created;
@@ -737,8 +738,9 @@ bool registry_roll_archive_give(struct registry *registry, const struct registry
         mirror->status != REGISTRY_MIRROR_MORE) {
         return false;
     }
-    uint32_t count = board_count(&key->board);
-    if (count - mirror->copied_count > count / GIVE_PARTS) {
+    uint64_t count = (uint64_t)board_count(&key->board) + registry_note_count(key);
+    uint64_t copied_count = (uint64_t)mirror->copied_count + registry_note_count(mirror->copy);
+    if (count - copied_count > count / GIVE_PARTS) {
         return false;
     }
     while (status == REGISTRY_MIRROR_MORE) {

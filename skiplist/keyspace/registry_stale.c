@@ -23,7 +23,7 @@ bool registry_stale_may_leave(const struct registry_key *key, int64_t now_ms) {
     }
     const struct board_options *options = registry_options(key);
     return options->stale_ms > 0 && !registry_is_over(key, now_ms) &&
-           board_options_refuse(options, BOARD_WRITE_MEMBERS, now_ms) == BOARD_TAKE;
+           board_options_refuse(options, BOARD_WRITE_AWAY, now_ms) == BOARD_TAKE;
 }
 
 /* Entries in a row of which all are stale, or none is. */
@@ -135,8 +135,7 @@ static void registry_stale_step_open(struct registry *registry, int64_t now_ms, 
     bool is_done = !registry_stale_may_leave(key, now_ms);
     uint32_t removed_count =
         is_done ? 0 : registry_stale_drop(registry, key, now_ms, &stale->from_key, work, &is_done);
-    bool is_removed =
-        removed_count > 0 && board_count(&key->board) == 0 && !registry_options(key)->is_created;
+    bool is_removed = removed_count > 0 && registry_board_is_over(key);
     if (removed_count > 0 && registry->outside.board_stale != NULL) {
         registry->outside.board_stale(registry->outside.listener_context, key->database,
                                       registry_name(key), is_removed);

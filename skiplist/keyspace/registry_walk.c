@@ -260,6 +260,7 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
     case EFFECT_OPTIONS:
     case EFFECT_STATE:
     case EFFECT_FILL:
+    case EFFECT_NOTE:
         break;
     }
     return true;
@@ -282,6 +283,8 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
     }
     *piece = (struct registry_walk_piece){
         .key = walk->pass.open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
+    piece->is_notes =
+        piece->key->kind == REGISTRY_BOARD && registry_board_walks_notes(piece->key, &walk->cursor);
     piece->count = registry->kinds[piece->key->kind]->walk(piece->key, &walk->cursor, entries,
                                                            entries_max, &piece->is_last);
     walk->has_begun = true;

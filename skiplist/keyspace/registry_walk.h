@@ -18,7 +18,8 @@
  * they are then, in their order: so what is written down as it comes gives the board, and nothing is met twice.
  *
  * Hashes are walked from their last field to the first, in pieces of limited bytes. Every field that
- * is there is returned at least once, with the value it then has, as struct hash_pair.
+ * is there is returned at least once, with the value it then has, as struct hash_pair. Likewise a board's notes, behind
+ * members and perhaps before others: a NOTE that takes one away may be of a member that has none yet.
  *
  * There is one walk at a time. Only changes on the open board cost more. */
 #ifndef SKIPLIST_REGISTRY_WALK_H
@@ -30,6 +31,7 @@ struct registry_walk_piece {
     const struct registry_key *key;
     uint32_t count; /* entries; an empty value is one piece with 0 entries */
     uint32_t rank;  /* of the first one, on a board: its tags are those of tags_at */
+    bool is_notes;  /* of a board: its entries are notes, as struct hash_pair */
     bool is_first;  /* the first piece of this key */
     bool is_last;   /* the last piece of this key */
 };

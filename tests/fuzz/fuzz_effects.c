@@ -33,6 +33,7 @@ static void check_equal(const struct effect *a, const struct effect *b) {
         CHECK(memcmp(a->state, b->state, sizeof *a->state) == 0);
         break;
     case EFFECT_TAGS:
+    case EFFECT_NOTE:
         CHECK(bytes_equal(a->member, b->member) && bytes_equal(a->value, b->value));
         break;
     case EFFECT_CUT:

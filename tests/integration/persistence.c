@@ -159,15 +159,15 @@ static void check_story(void) {
     wire_check(&wire, "ZRANGE altered 0 -1", "[b c]");
     wire_check(&wire, "ZREM altered b", "-CLOSED board has been closed since 2001-01-01T00:00:00Z");
     wire_check(&wire, "ZADD lodge 6 b", "-FULL board is full: at most 1 members");
-    wire_check(
-        &wire, "LB.LIST MATCH altered COUNT 50",
-        "[0 [[name altered layout FIELD s 20 count :2 cap :2 keep last "
-        "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
-        "archive nil every :1000 "
-        "on nil at :7 from 1970-01-01 archived frozen copy :0] limit nil frozen :0 opens "
-        "nil closes "
-        ":978307200000 stale nil settle :0 settled nil ended nil dense :0 window nil archives [] "
-        "tags []]]]");
+    wire_check(&wire, "LB.LIST MATCH altered COUNT 50",
+               "[0 [[name altered layout FIELD s 20 count :2 cap :2 keep last "
+               "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
+               "archive nil every :1000 "
+               "on nil at :7 from 1970-01-01 archived frozen copy :0] limit nil frozen :0 opens "
+               "nil closes "
+               ":978307200000 stale nil settle :0 settled nil ended nil dense :0 rating nil window "
+               "nil archives [] "
+               "tags []]]]");
     wire_check(&wire, "ZRANGE hot 0 -1 WITHSCORES", "[bob 7 ann 7.5]");
     wire_check(&wire, "LB.TAGS ranks ann bob", "[[country DE] [country FR clan wolves]]");
     wire_check(&wire, "ZREVRANGE ranks 0 -1", "[ann bob]");

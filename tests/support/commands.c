@@ -96,6 +96,15 @@ void commands_write(struct wire *wire, int count) {
             text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
                          (int)below(99));
         }
+        if (below(8) == 0) {
+            text_command(&text, "LB.CREATE rated RATING GLICKO2 MINGAMES 2");
+            text_command(&text, "LB.MATCH rated RANKS %d %d TEAM 1 p%d TEAM 2 q%d r%d",
+                         (int)below(2), (int)below(2), (int)below(20), (int)below(20),
+                         (int)below(20));
+            text_command(&text, below(6) == 0 ? "ZREM rated p%d" : "LB.RATE rated p%d 1700",
+                         (int)below(20));
+            asked += 3;
+        }
         const struct grammar *drawn = &requests.grammar;
         text_command_words(&text, drawn->words, drawn->sizes, drawn->count);
         if (is_multi) {
@@ -121,6 +130,10 @@ void commands_make_kinds(struct wire *wire) {
         (void)wire_ask(wire, i % 2 == 0 ? "ZINCRBY capped 7 a" : "ZADD late 5 x 5 y");
     }
     wire_check_prefix(wire, "ZADD hourly 1 one 1 two", ":");
+    wire_check(wire, "LB.CREATE rated RATING GLICKO2 MINGAMES 2", "OK");
+    for (int i = 0; i < 60; i++) {
+        (void)wire_ask(wire, "LB.MATCH rated TEAM 1 p7 TEAM 2 q8 r9");
+    }
     wire_check(wire, "PEXPIRE late 10000000", ":1");
     wire_check_prefix(wire, "LB.BAN cheater EX 1000", ":");
 }

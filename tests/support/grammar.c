@@ -95,6 +95,7 @@ const struct grammar_feature grammar_features[GRAMMAR_FEATURES] = {
     {"closed", VALUES("FREEZE", "THAW", "OPENS", "CLOSES")},
     {"decay", VALUES("DECAY", "LB.HIST")},
     {"dense", VALUES("DENSE", "COMP", "LB.QUANTILE")},
+    {"rating", VALUES("RATING", "LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING")},
     {"fields", VALUES("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "DOUBLE",
                       "LAYOUT", "START", "END")},
     {"league", VALUES("LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE")},

@@ -21,8 +21,8 @@ enum {
 };
 
 /* How a new board behaves is said by the first letter of its name. */
-enum kind { PLAIN, LATEST, TIMELESS, CAPPED, DAYS, WEEKS, MONTHS, KINDS };
-static const char letters[] = "pltcdwm";
+enum kind { PLAIN, LATEST, TIMELESS, CAPPED, DAYS, WEEKS, MONTHS, RATED, SEASONS, KINDS };
+static const char letters[] = "pltcdwmrs";
 static struct board_options kinds[KINDS];
 
 const struct board_options *workload_options(char letter) {
@@ -42,7 +42,9 @@ static void make_kinds(void) {
                                                "FIELD a 33 TIME 31 S TAG class 1",
                                                "FIELD a 30 TIME 27 MS TAG clan 9",
                                                "FIELD a 60 SCALE 2 DECAY 6 H",
-                                               "FIELD a 30 TIME 22 S LATEST"};
+                                               "FIELD a 30 TIME 22 S LATEST",
+                                               "FIELD a 33 SIGNED SCALE 2 TIME 31 S TAG clan 2",
+                                               "FIELD a 30 SIGNED TIME 30 S LATEST"};
     char error[LAYOUT_ERROR_MAX];
     memset(kinds, 0, sizeof kinds);
     for (int i = 0; i < KINDS; i++) {
@@ -62,6 +64,16 @@ static void make_kinds(void) {
     kinds[MONTHS].period.every = 1;
     kinds[MONTHS].period.zone_minutes = -210;
     kinds[MONTHS].archives_max = 0;
+    for (int i = RATED; i <= SEASONS; i++) {
+        kinds[i].has_rating = true;
+        kinds[i].is_created = true;
+        kinds[i].guards = BOARD_RATED;
+        rating_rule_init(&kinds[i].rating.rule, i == RATED ? RATING_GLICKO2 : RATING_ELO);
+        kinds[i].rating.games_min = 3;
+    }
+    kinds[SEASONS].period = kinds[DAYS].period;
+    kinds[SEASONS].archives_max = 2;
+    kinds[SEASONS].copies = true;
 }
 
 struct registry *workload_create_registry(uint64_t hash_seed) {
@@ -170,7 +182,7 @@ static void pick_values(struct workload *workload, const struct board *board,
 
 /* A board goes with its last member. */
 static void remove_if_empty(struct workload *workload, struct registry_key *key) {
-    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
+    if (registry_board_is_over(key)) {
         registry_remove(workload->registry, key);
     }
 }
@@ -273,6 +285,32 @@ static void cut(struct workload *workload) {
     uint32_t count = below(workload, board_count(&key->board) - rank + UINT64_C(1));
     registry_board_cut(workload->registry, key, rank, count);
     remove_if_empty(workload, key);
+}
+
+/* Notes of members, on the board or not. */
+static void note_members(struct workload *workload) {
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
+    char text[512];
+    char note[REGISTRY_NOTE_MAX];
+    if (key == NULL || !key->has_notes) {
+        return;
+    }
+    uint32_t left = below(workload, 4) == 0 ? below(workload, workload->members_max) : 3;
+    for (; left > 0; left--) {
+        struct bytes member = pick_member(workload, text);
+        size_t size = 1 + below(workload, below(workload, 9) == 0 ? REGISTRY_NOTE_MAX : 45);
+        memset(note, (int)below(workload, 256), size);
+        if (below(workload, 8) == 0) {
+            registry_note_remove(workload->registry, key, member);
+        } else if (!registry_note_put(workload->registry, key, member,
+                                      (struct bytes){note, size})) {
+            workload->failures++;
+        }
+    }
+    remove_if_empty(workload, key);
+    if (registry_options(key)->is_created) {
+        registry_tell_members(workload->registry, key);
+    }
 }
 
 /* ---- hashes ---- */
@@ -437,6 +475,13 @@ static void pick_options(struct workload *workload, struct board_options *option
     options->opens_ms = (options->guards & BOARD_OPENS) != 0 ? 1 + below(workload, 1000) : 0;
     options->closes_ms =
         (options->guards & BOARD_CLOSES) != 0 ? workload->now_ms + below(workload, 1000) : 0;
+    if (options->has_rating) {
+        options->cap = 0;
+        options->limit = 0;
+        options->keeps_best = false;
+        options->rating.games_min = below(workload, 3);
+        options->guards |= BOARD_RATED;
+    }
 }
 
 static void pick_contests(struct workload *workload, struct board_options *options) {
@@ -583,9 +628,10 @@ void workload_step(struct workload *workload) {
         {8, rename_or_copy}, {5, set_expiry},    {4, roll_by_hand},
         {3, wait_some},      {10, write_hash},   {6, take_fields},
         {4, alter},          {12, tag_members},  {4, settle},
+        {10, note_members},
     };
-    uint32_t turn = below(workload, 124);
-    if (turn == 123 && below(workload, 4) == 0) {
+    uint32_t turn = below(workload, 134);
+    if (turn == 133 && below(workload, 4) == 0) {
         uint32_t database = below(workload, REGISTRY_DATABASES + 3);
         registry_flush(workload->registry,
                        database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
@@ -664,6 +710,10 @@ static void compare_key(void *context, const struct registry_key *key) {
     }
     assert_true(board_options_equal(registry_options(key), registry_options(other)));
     compare_boards(&key->board, &other->board);
+    assert_int_equal(key->has_notes, other->has_notes);
+    if (key->has_notes) {
+        compare_hashes(registry_note_hash(key), registry_note_hash(other));
+    }
 }
 
 static void assert_valid(const struct registry *registry) {
@@ -711,6 +761,8 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
     digest_number(hash, options->cap);
     digest_number(hash, options->keeps_best);
     digest_number(hash, options->is_dense);
+    digest_number(hash, options->has_rating);
+    digest_number(hash, options->has_rating ? options->rating.games_min : 0);
     digest_number(hash, options->is_created);
     digest_number(hash, options->limit);
     digest_number(hash, options->guards);
@@ -768,8 +820,8 @@ static void digest_board(uint64_t *hash, const struct registry_key *key) {
 }
 
 /* Fields come in no order. */
-static void digest_hash(uint64_t *hash, const struct registry_key *key) {
-    struct hash_cursor cursor = hash_begin(registry_hash(key));
+static void digest_hash(uint64_t *hash, const struct hash *fields) {
+    struct hash_cursor cursor = hash_begin(fields);
     struct hash_pair pair;
     uint64_t sum = 0;
     while (hash_next(&cursor, &pair)) {
@@ -794,9 +846,12 @@ static void digest_key(void *context, const struct registry_key *key) {
     digest_text(&hash, registry_name(key));
     digest_number(&hash, registry_expiry(digest->registry, key));
     if (key->kind == REGISTRY_HASH) {
-        digest_hash(&hash, key);
+        digest_hash(&hash, registry_hash(key));
     } else {
         digest_board(&hash, key);
+    }
+    if (key->has_notes) {
+        digest_hash(&hash, registry_note_hash(key));
     }
     struct random mixed = {.state = hash};
     uint64_t of_key = random_next(&mixed);

@@ -54,6 +54,9 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     while (effect_bytes_encode_next_piece(encoder, &key->board, &rank)) {
         continue;
     }
+    for (uint32_t i = 0; effect_bytes_encode_next_note(encoder, key, &i);) {
+        continue;
+    }
     effect_bytes_encode_close(encoder);
     memory_free(encoder);
     rdb_write_footer(out, BOARD_VERSION | FILE_FORMAT);
@@ -187,8 +190,9 @@ static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
             ? registry_put_hash(call->registry, database, restoring->name, &restoring->value.hash,
                                 restoring->expire_at_ms, restoring->is_lasting, call->now_ms)
             : registry_put_board_until(call->registry, database, restoring->name, &restoring->board,
-                                       &restoring->state, restoring->expire_at_ms,
-                                       restoring->is_lasting, call->now_ms);
+                                       &restoring->state, &restoring->value.notes,
+                                       restoring->expire_at_ms, restoring->is_lasting,
+                                       call->now_ms);
     if (status != REGISTRY_OK) {
         (void)call_out_of_memory(call);
         return;
@@ -206,6 +210,7 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
                       restoring->expire_at_ms <= restoring->call->now_ms;
     /* All members may be banned. */
     bool is_empty = !is_hash && board_count(&restoring->board) == 0 &&
+                    hash_count(&restoring->value.notes) == 0 &&
                     !board_options_of(board_layout(&restoring->board))->is_created;
     if (is_expired || is_empty) {
         /* It would have expired already: nothing is put, and a key that is replaced is gone. */
@@ -257,6 +262,10 @@ static bool restore_open_board(struct restoring *restoring, const struct board_o
         return call_refuse(restoring->call, "ERR payload is of a board with another layout than "
                                             "LB.CREATE gave this one: DEL it first");
     }
+    if (like != NULL && options->has_rating) {
+        return call_refuse(restoring->call, "ERR payload is of a board with RATING: DEL the board "
+                                            "that is there first");
+    }
     board_options_without_window(options, &plain);
     if (like == NULL && plain.period.unit != PERIOD_NONE &&
         !writing_may_use_archives(restoring->call, restoring->name, ACL_WRITE)) {
@@ -289,6 +298,18 @@ static bool restore_take_entries(struct restoring *restoring, const struct board
         }
     }
     return true;
+}
+
+/* A record of a player. One who is banned keeps it, as where LB.BAN takes a player off the board. false: the error was
+ * replied. */
+static bool restore_take_note(struct restoring *restoring, struct bytes member, struct bytes note) {
+    if (!restoring->has_board ||
+        !board_options_have_notes(board_options_of(board_layout(&restoring->board))) ||
+        note.size == 0 || member.size == 0 || member.size > BOARD_MEMBER_MAX) {
+        return restore_refuse_payload(restoring);
+    }
+    return restore_check_value(restoring, rdb_value_put_note(&restoring->value, member, note),
+                               NULL);
 }
 
 /* ---- values of Redis ---- */
@@ -387,6 +408,11 @@ static bool restore_read_value(struct restoring *restoring, struct rdb_reader *r
             }
             break;
         }
+        case RDB_NOTE:
+            if (!restore_take_note(restoring, reader->text, reader->value)) {
+                return false;
+            }
+            break;
         case RDB_STATE: /* not of a value */
         case RDB_KEY_END:
             break;
@@ -448,8 +474,15 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
             break;
         case EFFECT_RECORD_END:
             return is_closed || restore_refuse_payload(restoring);
-        case EFFECT_RECORD_BAD:
         case EFFECT_RECORD_EFFECT:
+            if (decoder->effect.kind != EFFECT_NOTE) {
+                return restore_refuse_payload(restoring);
+            }
+            if (!restore_take_note(restoring, decoder->effect.member, decoder->effect.value)) {
+                return false;
+            }
+            break;
+        case EFFECT_RECORD_BAD:
             return restore_refuse_payload(restoring);
         }
     }

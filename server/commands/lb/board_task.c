@@ -353,11 +353,16 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         }
     } else {
         board_look_up(&key->board, task->member, NULL, &member);
-        registry_board_take(server->registry, key, &member);
+        if (member.is_there) {
+            registry_board_take(server->registry, key, &member);
+        }
+        if (task->action->takes_notes) {
+            registry_note_remove(server->registry, key, task->member);
+        }
         task->done_count++;
     }
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
-    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
+    if (registry_board_is_over(key)) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
         registry_remove(server->registry, key);
     } else {

@@ -32,10 +32,11 @@ struct board_task;
 /* The part of a command. Its entry's variant. */
 struct board_task_kind {
     bool writes;
+    bool takes_notes; /* a board counts where the member has a note and is not on it, too */
     /* What happens at once, before the first step, when a client asks; false: the error was
      * replied. Or NULL. */
     bool (*begin)(const struct call *call, struct board_task *task);
-    /* The board has the member. */
+    /* The board has the member, or a note of it. */
     void (*act)(struct server *server, struct board_task *task, struct registry_key *key);
     /* After the last board; or NULL. */
     void (*finish)(struct server *server, struct board_task *task);
@@ -71,6 +72,14 @@ struct board_task {
     char durable_name[DURABLE_JOB_NAME_SIZE]; /* if it writes */
     uint64_t done_count, left_count;          /* boards */
 };
+
+/* Is the member on the board, or, where that counts, has it a note there? */
+static inline bool board_task_has(const struct board_task *task, const struct registry_key *key) {
+    uint64_t packed_key;
+    struct bytes note;
+    return board_find(&key->board, task->member, &packed_key) ||
+           (task->action->takes_notes && registry_note_find(key, task->member, &note));
+}
 
 /* The handler of these commands. */
 void board_task_run(struct call *call);

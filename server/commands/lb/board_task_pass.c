@@ -12,11 +12,10 @@ enum {
 /* ---- boards that have the member ---- */
 
 static void board_task_pass_find_board(struct board_task *task, const struct registry_key *key) {
-    uint64_t packed_key;
     struct bytes name = registry_name(key);
     uint32_t size = (uint32_t)name.size;
     if (key->kind != REGISTRY_BOARD || (task->glob != NULL && !glob_takes(task->glob, name)) ||
-        !board_find(&key->board, task->member, &packed_key)) {
+        !board_task_has(task, key)) {
         return;
     }
     char *at = buffer_reserve(&task->found, 1 + sizeof size + name.size);
@@ -64,13 +63,11 @@ static void board_task_pass_take_found(struct board_task *task, uint32_t *databa
 static void board_task_pass_act_on_found(struct server *server, struct board_task *task) {
     uint32_t database;
     struct bytes name;
-    uint64_t packed_key;
     board_task_pass_take_found(task, &database, &name);
     /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
     struct registry_key *key =
         registry_find(server->registry, database, name, server->clock.now_ms);
-    if (key != NULL && key->kind == REGISTRY_BOARD &&
-        board_find(&key->board, task->member, &packed_key)) {
+    if (key != NULL && key->kind == REGISTRY_BOARD && board_task_has(task, key)) {
         task->action->act(server, task, key);
     }
 }

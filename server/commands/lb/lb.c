@@ -198,6 +198,11 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
     return true;
 }
 
+static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
+    char reason[SETTING_ERROR_MAX];
+    return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
+}
+
 /* The options, from an argument on. false: the error was replied. */
 static bool lb_create_read_options(const struct call *call, uint32_t first,
                                    struct board_options *options) {
@@ -206,7 +211,7 @@ static bool lb_create_read_options(const struct call *call, uint32_t first,
                                call->request->count - first, options, NULL, reason)) {
         return call_refuse_reason(call, "%s", reason);
     }
-    return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
+    return lb_create_check_options(call, options);
 }
 
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
@@ -225,6 +230,26 @@ bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *
     return true;
 }
 
+/* RATING without a layout: ratings with two decimals, or what OPENSKILL ranks by with four. Tags stay. */
+static void lb_create_choose_layout(struct board_options *options) {
+    bool is_skill = options->rating.rule.system == RATING_OPENSKILL;
+    const struct bytes words[] = {BYTES("FIELD"),
+                                  is_skill ? BYTES("ordinal") : BYTES("rating"),
+                                  is_skill ? BYTES("33") : BYTES("30"),
+                                  BYTES("SIGNED"),
+                                  BYTES("SCALE"),
+                                  is_skill ? BYTES("4") : BYTES("2"),
+                                  BYTES("TIME"),
+                                  BYTES("31"),
+                                  BYTES("S")};
+    const struct tag_set tags = options->layout.tags;
+    char error[LAYOUT_ERROR_MAX];
+    enum layout_status status =
+        layout_parse_words(words, sizeof words / sizeof words[0], &options->layout, error);
+    CHECK(status == LAYOUT_OK);
+    options->layout.tags = tags;
+}
+
 /* The arguments after the key. */
 static bool lb_create_read(const struct call *call, struct board_options *options) {
     uint32_t next = FIRST_WORD;
@@ -232,7 +257,14 @@ static bool lb_create_read(const struct call *call, struct board_options *option
         return false;
     }
     struct period before = options->period; /* that of a board line: an operator's */
-    return lb_create_read_options(call, next, options) &&
+    bool may_choose = next == FIRST_WORD && !options->has_rating;
+    if (!lb_create_read_options(call, next, options)) {
+        return false;
+    }
+    if (may_choose && options->has_rating) {
+        lb_create_choose_layout(options);
+    }
+    return (!may_choose || lb_create_check_options(call, options)) &&
            (options->period.unit == PERIOD_NONE || period_equal(&options->period, &before) ||
             lb_check_archives(call, call_arg(call, 1)));
 }
@@ -304,12 +336,36 @@ static bool lb_create_alter_window(const struct call *call, const struct registr
     return window_may_begin(call, call_arg(call, 1), options);
 }
 
+/* What ranks would be another thing for all who are ranked. */
+static bool lb_create_check_rating(const struct call *call, const struct board_options *before,
+                                   const struct board_options *options) {
+    static const enum rating_parameter lasting[] = {RATING_Z, RATING_FACTOR, RATING_OFFSET};
+    const struct rating_rule *rule = &options->rating.rule;
+    if (!before->has_rating && !options->has_rating) {
+        return true;
+    }
+    if (!before->has_rating || rule->system != before->rating.rule.system) {
+        return call_refuse(call, "ERR RATING, and its system, are given when a board is created: "
+                                 "LB.CREATE");
+    }
+    for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
+        if (rule->of[lasting[i]] != before->rating.rule.of[lasting[i]]) {
+            return call_refuse_format(call,
+                                      "ERR RATING %s cannot be changed: all players are ranked by "
+                                      "it",
+                                      rating_parameter_name(lasting[i]));
+        }
+    }
+    return true;
+}
+
 /* false: the error was replied. */
 static bool lb_create_alter_read_options(const struct call *call, const struct registry_key *key,
                                          struct board_options *options) {
     const struct board_options *before = registry_options(key);
     board_options_copy(before, options);
     if (!lb_create_read_options(call, FIRST_WORD, options) ||
+        !lb_create_check_rating(call, before, options) ||
         (options->window.count > 0 && !lb_create_alter_window(call, key, options))) {
         return false;
     }
@@ -532,7 +588,9 @@ static void lb_roll_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE) ||
+    enum board_write write =
+        registry_options(key)->has_rating ? BOARD_WRITE_RATED : BOARD_WRITE_WHOLE;
+    if (writing_refuses(call, registry_options(key), write) ||
         !lb_check_no_copy_is_due(call, key) || !call_check_key(call, archive) ||
         (roll.has_window && !lb_roll_move_window(call, registry_options(key), &roll, &next))) {
         return;

@@ -317,7 +317,7 @@ const struct command command_lb_get = {
     .name = "LB.GET",
     .syntax =
         "key n:integer member... [COMP] [DENSE] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
-        " " LB_FILTER_WITHIN " [TAGS] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
+        " " LB_FILTER_WITHIN " [TAGS] [RATING] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
     .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
     .reply = "[@Record?]",

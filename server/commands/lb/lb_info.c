@@ -67,9 +67,11 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
     const struct board_options *options = registry_options(key);
     const struct board_option *option = &board_options[info->id];
     int64_t value = board_options_get(option, options, registry_state(key));
-    char text[SETTING_OPTION_TEXT_MAX];
+    char text[SETTING_RATING_TEXT_MAX > SETTING_OPTION_TEXT_MAX ? SETTING_RATING_TEXT_MAX
+                                                                : SETTING_OPTION_TEXT_MAX];
     reply_bulk_text(call->reply, info->name);
     if (!board_options_applies(option, options) ||
+        (option->form == BOARD_FORM_RATING && value == 0) ||
         (option->none != NULL && value == option->usual)) {
         reply_null(call->reply);
     } else if (option->form == BOARD_FORM_FLAG || option->form == BOARD_FORM_YES_NO) {
@@ -80,7 +82,8 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
             text[size++] = (char)(*at | 0x20); /* in lower case */
         }
         reply_bulk(call->reply, (struct bytes){text, size});
-    } else if (option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) {
+    } else if ((option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) ||
+               option->form == BOARD_FORM_RATING) {
         size_t size = setting_options_print_one(option, options, NULL, text);
         reply_bulk(call->reply, (struct bytes){text, size});
     } else {

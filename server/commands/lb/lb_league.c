@@ -572,6 +572,9 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     if (!is_read) {
         return call_refuse_reason(call, "%s", reason);
     }
+    if (rooms->has_rating) {
+        return call_refuse(call, "ERR a league takes no RATING: its rooms take results");
+    }
     if (!setting_options_check(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }

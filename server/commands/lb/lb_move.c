@@ -217,6 +217,43 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
     memory_reserve_end();
 }
 
+/* RATING: ratings are not merged. A player with a record there keeps it, and the board is left as it was. */
+static void lb_move_rated(struct server *server, struct board_task *task,
+                          struct registry_key *key) {
+    struct registry *registry = server->registry;
+    struct board_member from;
+    struct bytes note = {.at = NULL};
+    uint64_t to_key;
+    char copy[REGISTRY_NOTE_MAX];
+    bool has_note = registry_note_find(key, task->member, &note);
+    board_look_up(&key->board, task->member, NULL, &from);
+    if (has_note) {
+        memcpy(copy, note.at, note.size);
+        note.at = copy;
+    }
+    const struct bytes args[] = {task->to, note};
+    struct bytes other;
+    if (board_find(&key->board, task->to, &to_key) || registry_note_find(key, task->to, &other) ||
+        ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
+        !memory_reserve_begin(lb_move_room(task, &key->board) +
+                              hash_growth_size(registry_note_hash(key), args, has_note))) {
+        task->left_count++;
+        return;
+    }
+    if (has_note) {
+        bool is_put = registry_note_put(registry, key, task->to, note);
+        CHECK(is_put);
+        registry_note_remove(registry, key, task->member);
+    }
+    if (from.is_there) {
+        lb_move_change(server, task, key, &from, from.key);
+    } else {
+        lb_move_tell(server, key, true, true);
+        task->done_count++;
+    }
+    memory_reserve_end();
+}
+
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct registry_key *board =
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
@@ -226,6 +263,8 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         return;
     } else if (league_parts(server->registry, key, task->member, task->to)) {
         task->left_count++;
+    } else if (key->has_notes) {
+        lb_move_rated(server, task, key);
     } else {
         lb_move_on_board(server, task, key);
     }
@@ -266,7 +305,9 @@ const struct command command_lb_move = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
     .run = board_task_run,
-    .variant =
-        &(const struct board_task_kind){
-            .writes = true, .begin = lb_move_begin, .act = lb_move_act, .answer = lb_move_answer},
+    .variant = &(const struct board_task_kind){.writes = true,
+                                               .takes_notes = true,
+                                               .begin = lb_move_begin,
+                                               .act = lb_move_act,
+                                               .answer = lb_move_answer},
 };

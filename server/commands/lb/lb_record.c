@@ -6,6 +6,7 @@
 
 #include "protocol/put.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/lb/lb_tags.h"
 #include "skiplist/run.h"
 
@@ -13,6 +14,8 @@ _Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are 
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
+_Static_assert((int)LB_DATA_GROUP <= (int)HASH_PREFETCH_MAX,
+               "notes of a group are fetched together");
 /* Every integer up to 2^53 is a double. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
@@ -23,6 +26,9 @@ static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
 
 bool lb_begin_ranks(const struct call *call, const struct board *board,
                     const struct option_uses *uses, struct lb_shape *shape) {
+    if (shape->with_rating && board != NULL && !lb_rating_check(call, lb_rating_key(board))) {
+        return false;
+    }
     if (!shape->is_dense) {
         return lb_since_begin(call, board, uses, &shape->since);
     }
@@ -52,7 +58,7 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     bool has_data = lb_data_is_asked(&shape.data);
     bool has_since = lb_since_is_asked(&shape.since);
     uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
-                             shape.with_tags + has_data + has_since;
+                             shape.with_tags + has_data + has_since + shape.with_rating;
     /* Member by member: what is not used yet need not be zero. */
     writer->call = call;
     writer->reply = call->reply;
@@ -61,7 +67,7 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     writer->shape = shape;
     writer->numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers;
     writer->element_count = element_count;
-    writer->is_grouped = has_data || shape.with_tags || has_since;
+    writer->is_grouped = has_data || shape.with_tags || has_since || shape.with_rating;
     writer->shares_ranks = shape.is_competition || shape.is_dense;
     writer->has_last = false;
     writer->filter = NULL;
@@ -312,6 +318,10 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     } else if (writer->shape.with_tags) {
         tags_at_many(writer->board, group->ranks, group->count, values);
     }
+    if (writer->shape.with_rating) {
+        hash_prefetch_fields(registry_note_hash(lb_rating_key(writer->board)), group->members,
+                             group->count);
+    }
     size_t room =
         writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
@@ -336,6 +346,10 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         }
         if (has_since && has_data) {
             lb_since_reply(writer->reply, since_ranks[i]);
+        }
+        if (writer->shape.with_rating) {
+            lb_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
+                            writer->call->now_ms);
         }
     }
     group->count = 0;
@@ -394,7 +408,7 @@ static bool lb_record_end_names(const struct lb_writer *writer, struct lb_group 
     return true;
 }
 
-/* group: NULL without TAGS, DATA and SINCE. */
+/* group: NULL without TAGS, DATA, SINCE and RATING. */
 __attribute__((always_inline)) static inline void lb_record_write_span(struct lb_writer *writer,
                                                                        struct zset_span span,
                                                                        bool is_best_first,

@@ -3,7 +3,7 @@
  * A record describes one member:
  *
  *     [member, rank, time | nil, field 1, field 2, ...]
- *                   PCT, WITHKEY, TAGS, DATA, SINCE append: [..., pct, key, tags, data, since]
+ *                   PCT, WITHKEY, TAGS, DATA, SINCE, RATING append: [..., pct, key, tags, data, since, rating]
  *
  *     rank     0-based, best first, on every board; with COMP the rank of the first member with
  *              the same fields, whatever their times; with DENSE how many such fields are better
@@ -17,6 +17,7 @@
  *     tags     lb_tags.h
  *     data     of the member's hash: lb_data.h
  *     since    the rank on another board: lb_since.h
+ *     rating   of the player, on a board with RATING: lb_rating.h
  *
  * With STRINGS, or after CLIENT NUMBERS STRINGS, every field and percentage is a string, in both
  * versions of the protocol. Ranks and times stay integers: a time above 2^53 is a string, but the
@@ -41,6 +42,7 @@ struct lb_shape {
     bool with_key;         /* WITHKEY */
     bool with_strings;     /* STRINGS */
     bool with_tags;        /* TAGS */
+    bool with_rating;      /* RATING: of a board that has it */
     struct lb_data data;   /* DATA */
     struct lb_since since; /* SINCE: begun by the caller */
 };
@@ -49,7 +51,8 @@ struct lb_shape {
 enum { LB_TAGS_RECORDS = 4, LB_TAGS_MEMBERS = 2 };
 static inline uint64_t lb_record_work(const struct cost_view *view, const struct lb_shape *shape,
                                       uint64_t tags_units, uint64_t count) {
-    return lb_data_work(view, &shape->data, count) + (shape->with_tags ? tags_units * count : 0);
+    return lb_data_work(view, &shape->data, count) +
+           ((uint64_t)shape->with_tags + shape->with_rating) * tags_units * count;
 }
 
 /* Bindings for a struct with a shape and a filter (lb_filter.h); a command takes those that its syntax has. */
@@ -57,7 +60,7 @@ static inline uint64_t lb_record_work(const struct cost_view *view, const struct
     {BIND("COMP", type, shape.is_competition)}, {BIND("DENSE", type, shape.is_dense)},             \
         {BIND("PCT", type, shape.with_percent)}, {BIND("WITHKEY", type, shape.with_key)},          \
         {BIND("STRINGS", type, shape.with_strings)}, {BIND("TAGS", type, shape.with_tags)},        \
-        LB_FILTER_BINDINGS(type, filter),                                                          \
+        {BIND("RATING", type, shape.with_rating)}, LB_FILTER_BINDINGS(type, filter),               \
         {BIND("DATA", type, shape.data.pattern), .repeat = BINDING_ONCE_NAMED,                     \
          .read = lb_data_check_pattern},                                                           \
         {BIND("FIELDS", type, shape.data.fields)}, {                                               \
@@ -78,7 +81,7 @@ struct lb_writer {
     uint64_t lead_mask, lead_flip, lead_zero, lead_limit;
     uint8_t lead_shift;
     uint32_t element_count;
-    bool is_grouped;            /* TAGS, DATA or SINCE: records are written in groups */
+    bool is_grouped;            /* TAGS, DATA, SINCE or RATING: records are written in groups */
     size_t room;                /* reserved for everything but the member's bytes */
     char head[PUT_HEADER_ROOM]; /* of a record */
     uint8_t head_size;
@@ -110,7 +113,7 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
                       struct lb_writer *writer);
 /* From here on records of another board, of the same shape; no group. */
 void lb_continue_records(struct lb_writer *writer, const struct board *board);
-/* The record of the member with this rank and key; without TAGS, DATA and SINCE. */
+/* The record of the member with this rank and key; without TAGS, DATA, SINCE and RATING. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
@@ -123,7 +126,7 @@ char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes memb
 void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
                     const struct lookup_found *found, unsigned count);
 
-/* Records with TAGS, DATA or SINCE are written in groups, whose members are looked up together; those without
+/* Records with TAGS, DATA, SINCE or RATING are written in groups, whose members are looked up together; those without
  * are written at once. */
 struct lb_group {
     struct bytes members[LB_DATA_GROUP];       /* of the board */

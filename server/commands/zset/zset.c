@@ -100,7 +100,7 @@ void zset_remove_span(const struct call *call, struct registry_key *key, struct 
 
 void zset_end_removal(const struct call *call, struct registry_key *key, const char *event) {
     call_notify(call, SETTING_EVENT_ZSET, event, registry_name(key));
-    if (board_count(&key->board) == 0 && !registry_options(key)->is_created) {
+    if (registry_board_is_over(key)) {
         call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
         registry_remove(call->registry, key);
     }
@@ -442,6 +442,21 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
     reply_integer(call->reply, removed_count);
 }
 
+/* RATING: players go with their records, also those who are not ranked. */
+static void zset_remove_rated(const struct call *call, struct registry_key *key) {
+    int64_t removed_count = 0;
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        struct bytes name = call_arg(call, i);
+        bool is_ranked = zset_remove_take(call, key, name, NULL);
+        removed_count += (int)registry_note_remove(call->registry, key, name) | (int)is_ranked;
+    }
+    if (removed_count > 0) {
+        registry_tell_members(call->registry, key);
+        zset_end_removal(call, key, "zrem");
+    }
+    reply_integer(call->reply, removed_count);
+}
+
 /* WINDOW: a member is looked up in each period. */
 static uint64_t zset_remove_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
@@ -462,11 +477,15 @@ static void zrem_run(struct call *call) {
         }
     }
     const struct board_options *options = key != NULL ? registry_options(key) : NULL;
-    if (options != NULL && writing_refuses(call, options, BOARD_WRITE_MEMBERS)) {
+    if (options != NULL && writing_refuses(call, options, BOARD_WRITE_AWAY)) {
         return;
     }
     if (options != NULL && options->window.count > 0) {
         zset_remove_from_window(call, key);
+        return;
+    }
+    if (options != NULL && options->has_rating) {
+        zset_remove_rated(call, key);
         return;
     }
     if (key != NULL) {

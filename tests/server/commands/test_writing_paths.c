@@ -147,6 +147,8 @@ static const struct {
     {ON_KEY, "LB.CREATE KEY"},
     {ON_KEY, "LB.TAG KEY ann team red"},
     {ON_KEY, "LB.SETTLE KEY"},
+    {ON_KEY, "LB.MATCH KEY TEAM 1 ann TEAM 1 bob"},
+    {ON_KEY, "LB.RATE KEY ann 1500"},
     {ON_KEY, "LB.LEAGUE CREATE KEY " SPACE " PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1 ARCHIVE ALL"},
     {ON_KEY, "LB.LEAGUE ADD KEY INCR 1 ann"},
     {ON_KEY, "LB.LEAGUE SET KEY 2 ann"},

@@ -61,6 +61,7 @@ static void assert_reads_effect(const struct effect *expected) {
         }
         break;
     case EFFECT_TAGS:
+    case EFFECT_NOTE:
         assert_text(effect->member, expected->member);
         assert_text(effect->value, expected->value);
         break;
@@ -118,7 +119,7 @@ static void parse_options(const char *layout, struct board_options *options) {
     assert_int_equal(layout_parse(bytes_from_text(layout), &options->layout, error), LAYOUT_OK);
 }
 
-enum { EACH_KIND = 32 };
+enum { EACH_KIND = 34 };
 
 /* One effect of each kind, with the smallest and largest values of a record. */
 static void make_each_kind(struct effect *effects) {
@@ -209,6 +210,8 @@ static void make_each_kind(struct effect *effects) {
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bob"), .value = BYTES("\1\0")},
         {.kind = EFFECT_TAGS, .name = name, .member = BYTES("bo"), .value = BYTES("\3\1x\2yy")},
         {.kind = EFFECT_TAGS, .name = archive, .member = BYTES("bo"), .value = BYTES("\0")},
+        {.kind = EFFECT_NOTE, .name = archive, .member = BYTES("bo"), .value = BYTES("a note")},
+        {.kind = EFFECT_NOTE, .name = archive, .member = BYTES("eve"), .value = {.size = 0}},
         {.kind = EFFECT_STATE, .name = archive, .state = &settled},
         {.kind = EFFECT_STATE, .name = name, .state = &left},
     };
@@ -627,7 +630,7 @@ static void assert_good_values(struct bytes packed, struct bytes chunk) {
 /* The effect could have been written. */
 static void assert_good_effect(const struct effect *effect, struct bytes chunk) {
     assert_true(effect->kind < EFFECT_FILL || effect->kind == EFFECT_TAGS ||
-                effect->kind == EFFECT_STATE);
+                effect->kind == EFFECT_STATE || effect->kind == EFFECT_NOTE);
     assert_true(effect->database < REGISTRY_ALL_DATABASES);
     if (effect->kind != EFFECT_FLUSH) {
         assert_within(effect->name, chunk, REGISTRY_NAME_MAX);
@@ -638,11 +641,13 @@ static void assert_good_effect(const struct effect *effect, struct bytes chunk) 
         assert_hash_text(effect->member, chunk);
         assert_hash_text(effect->value, chunk);
     } else if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
-               effect->kind == EFFECT_TAGS) {
+               effect->kind == EFFECT_TAGS || effect->kind == EFFECT_NOTE) {
         assert_within(effect->member, chunk, BOARD_MEMBER_MAX);
     }
     if (effect->kind == EFFECT_TAGS) {
         assert_good_values(effect->value, chunk);
+    } else if (effect->kind == EFFECT_NOTE && effect->value.size > 0) {
+        assert_within(effect->value, chunk, REGISTRY_NOTE_MAX);
     }
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
         assert_within(effect->to_name, chunk, REGISTRY_NAME_MAX);

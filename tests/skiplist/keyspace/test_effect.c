@@ -22,7 +22,7 @@ struct twin {
     struct workload workload;
     struct effect_listener listener;
     struct registry *copy;
-    uint64_t told[EFFECT_STATE + 1];
+    uint64_t told[EFFECT_NOTE + 1];
     bool is_queueing;
     struct queue queue;
     uint64_t failures; /* of applying, for lack of memory */
@@ -106,7 +106,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
             workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
-    for (int i = 0; i <= EFFECT_STATE; i++) {
+    for (int i = 0; i <= EFFECT_NOTE; i++) {
         assert_true(twin.told[i] > 0);
     }
     assert_true(twin.workload.failures > 0);

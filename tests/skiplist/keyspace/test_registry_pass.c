@@ -96,6 +96,7 @@ static void receive(void *context, const struct effect *effect) {
     case EFFECT_CUT:
     case EFFECT_TAGS:
     case EFFECT_STATE:
+    case EFFECT_NOTE:
     case EFFECT_OPTIONS:
     case EFFECT_EXPIRE:
         break;

@@ -178,13 +178,13 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     }
     assert_int_equal(board_append_end(&board), BOARD_OK);
     memory_fail_at(1);
-    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, NOON_MS),
+    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, NULL, NOON_MS),
                      REGISTRY_OUT_OF_MEMORY);
     memory_fail_at(0);
     assert_int_equal(board_count(&board), 3);
     /* At the time of the caller it has expired and its period is over; not before. */
     assert_int_equal(
-        registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, options.period_end_ms + 5),
+        registry_put_loaded(registry, 0, BYTES("d"), &board, NULL, NULL, options.period_end_ms + 5),
         REGISTRY_OK);
     const struct registry_key *key = find(registry, "d", NOON_MS);
     assert_true(board_options_equal(registry_options(key), &options));
@@ -196,7 +196,7 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     memset(name_text, 'x', sizeof name_text);
     struct bytes name = {name_text, sizeof name_text};
     assert_true(registry_create_board_like(registry, workload_options('p'), &board));
-    assert_int_equal(registry_put_loaded(registry, 0, name, &board, NULL, REGISTRY_NO_EXPIRY),
+    assert_int_equal(registry_put_loaded(registry, 0, name, &board, NULL, NULL, REGISTRY_NO_EXPIRY),
                      REGISTRY_OK);
     assert_non_null(registry_find(registry, 0, name, NOON_MS));
 }

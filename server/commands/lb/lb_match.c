@@ -1,0 +1,776 @@
+/* LB.MATCH LB.PREDICT LB.RATE LB.RATING: boards that rate (RATING).
+ *
+ *     LB.MATCH ladder ONCE m17 TEAM 2 ann bob TEAM 1 cid
+ *       words -> teams -> records of all players -> rating_match -> notes, and keys of those who are ranked
+ *
+ * A match is all or nothing: memory is reserved for all players before the first one changes. */
+#include <stdlib.h>
+
+#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_rating.h"
+#include "server/commands/once.h"
+#include "server/commands/writing.h"
+#include "server/dispatch/cost.h"
+#include "skiplist/lookup.h"
+
+enum {
+    FIRST_OPTION = 2,
+    FEW = 16, /* players whose state needs no heap memory, and who are compared in pairs */
+    WEIGHT_DECIMALS = 6, /* of WEIGHTS and SCORES */
+    CHANCE_DECIMALS = 6,
+};
+_Static_assert((int)LOOKUP_GROUP <= (int)HASH_PREFETCH_MAX,
+               "records of a group are fetched together");
+_Static_assert(RATING_CHANCE_ONE == 1000000, "chances have six decimals");
+_Static_assert((int)RATING_RECORD_BYTES <= (int)REGISTRY_NOTE_MAX, "a record is a note");
+
+/* ---- records ---- */
+
+bool lb_rating_find(const struct registry_key *key, struct bytes member,
+                    struct rating_record *record) {
+    struct bytes note;
+    *record = rating_record_start(&registry_options(key)->rating.rule);
+    return registry_note_find(key, member, &note) && note.size == RATING_RECORD_BYTES &&
+           rating_unpack(note.at, record);
+}
+
+bool lb_rating_check(const struct call *call, const struct registry_key *key) {
+    return key == NULL || registry_options(key)->has_rating ||
+           call_refuse(call, "ERR board has no RATING: LB.CREATE key ... RATING "
+                             "ELO|GLICKO2|OPENSKILL makes one that has");
+}
+
+static bool lb_match_is_ranked(const struct board_rating *rating,
+                               const struct rating_record *record) {
+    return rating_games(record) >= rating->games_min &&
+           (rating->dev_max == 0 || record->deviation <= rating->dev_max);
+}
+
+static void lb_match_put_value(struct reply *reply, const struct board_rating *rating,
+                               int64_t value) {
+    reply_decimal(reply, decimal_from_i64(value), rating_decimals(rating->rule.system));
+}
+
+static void lb_match_put_deviation(struct reply *reply, const struct board_rating *rating,
+                                   const struct rating_record *record, int64_t now_ms) {
+    if (rating->rule.system == RATING_ELO) {
+        reply_null(reply);
+    } else {
+        lb_match_put_value(reply, rating, rating_now(&rating->rule, record, now_ms));
+    }
+}
+
+/* rating, deviation, volatility, games, won, drawn, lost, last: so many elements. */
+enum { LB_RATING_ELEMENTS = 8 };
+static void lb_match_put_record(struct reply *reply, const struct board_rating *rating,
+                                const struct rating_record *record, int64_t now_ms) {
+    lb_match_put_value(reply, rating, record->value);
+    lb_match_put_deviation(reply, rating, record, now_ms);
+    if (rating->rule.system == RATING_GLICKO2) {
+        reply_decimal(reply, decimal_from_i64(record->volatility), RATING_VOLATILITY_DECIMALS);
+    } else {
+        reply_null(reply);
+    }
+    reply_integer(reply, (int64_t)rating_games(record));
+    reply_integer(reply, record->won);
+    reply_integer(reply, record->drawn);
+    reply_integer(reply, record->lost);
+    if (record->last_ms > 0) {
+        reply_integer(reply, record->last_ms);
+    } else {
+        reply_null(reply);
+    }
+}
+
+void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
+                     int64_t now_ms) {
+    struct rating_record record;
+    if (!lb_rating_find(key, member, &record)) {
+        reply_null_array(reply);
+        return;
+    }
+    reply_array(reply, LB_RATING_ELEMENTS);
+    lb_match_put_record(reply, &registry_options(key)->rating, &record, now_ms);
+}
+
+/* ---- the words of a match ---- */
+
+struct teams {
+    struct bytes once_id; /* at NULL: none */
+    int64_t at_ms;
+    uint32_t count, player_count, rank_count, weight_count;
+    bool has_at, has_scores;
+    uint32_t sizes[RATING_TEAMS_MAX];
+    uint32_t ranks[RATING_TEAMS_MAX];
+    int64_t scores[RATING_TEAMS_MAX]; /* SCORES: higher is better */
+    uint32_t weights[RATING_PLAYERS_MAX];
+    struct bytes names[RATING_PLAYERS_MAX];
+};
+
+static bool lb_match_refuse_many(const struct call *call) {
+    return call_refuse_format(call, "ERR a match has at most %d teams and %d players",
+                              (int)RATING_TEAMS_MAX, (int)RATING_PLAYERS_MAX);
+}
+
+/* TEAM n member ... */
+static bool lb_match_read_team(const struct call *call, uint32_t *next, struct teams *teams) {
+    uint32_t left = call->request->count - *next;
+    int64_t size;
+    if (left == 0 || !call_parse_integer(call, call_arg(call, *next), &size)) {
+        return left != 0 ? false : call_syntax_error(call);
+    }
+    if (size < 1 || size >= left) {
+        return call_refuse(call, "ERR TEAM needs a number of players, and as many members");
+    }
+    if (teams->count == RATING_TEAMS_MAX || size > RATING_PLAYERS_MAX - teams->player_count) {
+        return lb_match_refuse_many(call);
+    }
+    teams->sizes[teams->count++] = (uint32_t)size;
+    for (int64_t i = 0; i < size; i++) {
+        struct bytes name = call_arg(call, *next + 1 + (uint32_t)i);
+        if (!zset_check_member(call, name)) {
+            return false;
+        }
+        teams->names[teams->player_count++] = name;
+    }
+    *next += 1 + (uint32_t)size;
+    return true;
+}
+
+/* The number at an argument; false: it is none, and no error was replied. */
+static bool lb_match_read_number(const struct call *call, uint32_t index, unsigned decimals,
+                                 int64_t *number) {
+    struct decimal value;
+    if (index >= call->request->count ||
+        decimal_parse(call_arg(call, index), decimals, &value) != DECIMAL_OK ||
+        value.magnitude > INT64_MAX) {
+        return false;
+    }
+    *number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    return true;
+}
+
+/* RANKS, SCORES and WEIGHTS: numbers up to the next word. */
+static bool lb_match_read_numbers(const struct call *call, const char *word, uint32_t *next,
+                                  struct teams *teams) {
+    bool is_ranks = word[0] == 'R';
+    bool is_weights = word[0] == 'W';
+    uint32_t *count = is_weights ? &teams->weight_count : &teams->rank_count;
+    uint32_t most = is_weights ? (uint32_t)RATING_PLAYERS_MAX : (uint32_t)RATING_TEAMS_MAX;
+    int64_t largest = is_ranks ? UINT32_MAX : is_weights ? RATING_WEIGHT_MAX : INT64_MAX;
+    int64_t number;
+    if (*count > 0) {
+        return call_refuse(call, is_weights ? "ERR WEIGHTS may be given once"
+                                            : "ERR RANKS or SCORES may be given once");
+    }
+    while (lb_match_read_number(call, *next, is_ranks ? 0 : WEIGHT_DECIMALS, &number)) {
+        if ((word[0] != 'S' && number < 0) || number > largest) {
+            return call_refuse_word(call, call_arg(call, *next), "is out of range", NULL);
+        }
+        if (*count == most) {
+            return lb_match_refuse_many(call);
+        }
+        if (is_weights) {
+            teams->weights[*count] = (uint32_t)number;
+        } else if (is_ranks) {
+            teams->ranks[*count] = (uint32_t)number;
+        } else {
+            teams->scores[*count] = number;
+        }
+        ++*count;
+        ++*next;
+    }
+    teams->has_scores |= word[0] == 'S';
+    return *count > 0 || call_refuse_format(call, "ERR %s needs a number for each %s", word,
+                                            is_weights ? "player" : "team");
+}
+
+static bool lb_match_read_word(const struct call *call, uint32_t *next, struct teams *teams) {
+    uint32_t at = *next;
+    struct bytes value =
+        at + 1 < call->request->count ? call_arg(call, at + 1) : (struct bytes){.at = NULL};
+    ++*next;
+    if (call_arg_is(call, at, "TEAM")) {
+        return lb_match_read_team(call, next, teams);
+    }
+    if (call_arg_is(call, at, "RANKS") || call_arg_is(call, at, "SCORES") ||
+        call_arg_is(call, at, "WEIGHTS")) {
+        const char *word = call_arg_is(call, at, "RANKS")    ? "RANKS"
+                           : call_arg_is(call, at, "SCORES") ? "SCORES"
+                                                             : "WEIGHTS";
+        return lb_match_read_numbers(call, word, next, teams);
+    }
+    ++*next;
+    if (call_arg_is(call, at, "ONCE") && value.at != NULL && teams->once_id.at == NULL) {
+        teams->once_id = value;
+        return once_is_id(value) || call_refuse(call, "ERR ONCE takes an id of 1 to 64 bytes");
+    }
+    if (call_arg_is(call, at, "AT") && value.at != NULL && !teams->has_at) {
+        teams->has_at = true;
+        return call_parse_integer(call, value, &teams->at_ms) &&
+               ((teams->at_ms >= 1 && teams->at_ms <= RATING_MS_MAX) ||
+                call_refuse_word(call, value, "is not a time of a match", NULL));
+    }
+    return call_syntax_error(call);
+}
+
+/* Of RANKS: as they are. Of SCORES: how many teams have more. */
+static void lb_match_rank_scores(struct teams *teams) {
+    for (uint32_t i = 0; i < teams->count && teams->has_scores; i++) {
+        teams->ranks[i] = 0;
+        for (uint32_t j = 0; j < teams->count; j++) {
+            teams->ranks[i] += teams->scores[j] > teams->scores[i];
+        }
+    }
+}
+
+static int lb_match_compare_names(const void *left, const void *right) {
+    const struct bytes *a = left;
+    const struct bytes *b = right;
+    size_t size = a->size < b->size ? a->size : b->size;
+    int order = memcmp(a->at, b->at, size);
+    return order != 0 ? order : a->size < b->size ? -1 : a->size > b->size;
+}
+
+static bool lb_match_refuse_twice(const struct call *call, struct bytes name) {
+    return call_refuse_format(call, "ERR player '%s' is in the match twice", bytes_show(name).text);
+}
+
+/* Is nobody there twice? false: the error was replied. */
+static bool lb_match_check_twice(const struct call *call, const struct teams *teams) {
+    const struct bytes *names = teams->names;
+    uint32_t count = teams->player_count;
+    if (count > FEW) {
+        struct bytes sorted[RATING_PLAYERS_MAX];
+        memcpy(sorted, names, count * sizeof names[0]);
+        qsort(sorted, count, sizeof sorted[0], lb_match_compare_names);
+        for (uint32_t i = 1; i < count; i++) {
+            if (bytes_equal(sorted[i - 1], sorted[i])) {
+                return lb_match_refuse_twice(call, sorted[i]);
+            }
+        }
+        return true;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (bytes_equal(names[i], names[j])) {
+                return lb_match_refuse_twice(call, names[i]);
+            }
+        }
+    }
+    return true;
+}
+
+/* The arrays are set as far as they are counted. false: the error was replied. */
+static bool lb_match_read(const struct call *call, struct teams *teams) {
+    uint32_t next = FIRST_OPTION;
+    teams->once_id.at = NULL;
+    teams->at_ms = call->now_ms;
+    teams->count = 0;
+    teams->player_count = 0;
+    teams->rank_count = 0;
+    teams->weight_count = 0;
+    teams->has_at = false;
+    teams->has_scores = false;
+    while (next < call->request->count) {
+        if (!lb_match_read_word(call, &next, teams)) {
+            return false;
+        }
+    }
+    if (teams->count < 2) {
+        return call_refuse(call, "ERR a match needs two teams or more");
+    }
+    if (teams->rank_count > 0 && teams->rank_count != teams->count) {
+        return call_refuse_format(call, "ERR %s needs a number for each team",
+                                  teams->has_scores ? "SCORES" : "RANKS");
+    }
+    if (teams->weight_count > 0 && teams->weight_count != teams->player_count) {
+        return call_refuse(call, "ERR WEIGHTS needs a number for each player");
+    }
+    lb_match_rank_scores(teams);
+    return lb_match_check_twice(call, teams);
+}
+
+static struct rating_match lb_match_of(const struct teams *teams) {
+    return (struct rating_match){.sizes = teams->sizes,
+                                 .ranks = teams->rank_count > 0 ? teams->ranks : NULL,
+                                 .weights = teams->weight_count > 0 ? teams->weights : NULL,
+                                 .teams = teams->count,
+                                 .at_ms = teams->at_ms};
+}
+
+static bool lb_match_check(const struct call *call, const struct rating_rule *rule,
+                           const struct rating_match *match) {
+    switch (rating_match_check(rule, match)) {
+    case RATING_OK:
+        return true;
+    case RATING_TEAMS_WRONG:
+        return lb_match_refuse_many(call);
+    case RATING_TIME_WRONG:
+        return call_refuse(call, "ERR the time is none of a match");
+    case RATING_WEIGHTS_WRONG:
+        break;
+    }
+    return call_refuse(call, "ERR WEIGHTS are for RATING OPENSKILL");
+}
+
+/* ---- players ---- */
+
+/* A player while the match is counted. */
+struct player {
+    struct rating_record before;
+    struct board_member member; /* on the board */
+    uint64_t key;
+    uint32_t rank_before;
+    bool is_ranked;
+    char note[RATING_RECORD_BYTES];
+};
+
+struct players {
+    struct registry_key *key;
+    const struct bytes *names;
+    struct rating_record *records;
+    struct player *list;
+    struct bytes *notes; /* name and note, in turn */
+    uint32_t count;
+    void *heap; /* or NULL */
+    struct rating_record few_records[FEW];
+    struct player few[FEW];
+    struct bytes few_notes[2 * FEW];
+};
+
+/* Room for so many. false: no memory. */
+static bool lb_match_begin_players(struct players *players, const struct bytes *names,
+                                   uint32_t count) {
+    players->names = names;
+    players->count = count;
+    players->heap = NULL;
+    players->records = players->few_records;
+    players->list = players->few;
+    players->notes = players->few_notes;
+    if (count > FEW) {
+        size_t each =
+            sizeof(struct player) + sizeof(struct rating_record) + 2 * sizeof(struct bytes);
+        players->heap = memory_allocate(count * each);
+        players->list = players->heap;
+        if (players->heap == NULL) {
+            return false;
+        }
+        players->records = (void *)(players->list + count);
+        players->notes = (void *)(players->records + count);
+    }
+    return true;
+}
+
+static void lb_match_end_players(struct players *players) {
+    memory_free(players->heap);
+}
+
+/* Records, members and ranks as they are. */
+static void lb_match_find_players(struct players *players) {
+    const struct board *board = &players->key->board;
+    struct lookup ahead[LOOKUP_GROUP];
+    for (uint32_t begin = 0; begin < players->count;) {
+        unsigned count = lookup_group_size(players->count, begin);
+        hash_prefetch_fields(registry_note_hash(players->key), players->names + begin, count);
+        lookup_members(board, players->names + begin, 1, count, ahead);
+        for (uint32_t i = begin; i < begin + count; i++) {
+            struct player *player = &players->list[i];
+            (void)lb_rating_find(players->key, players->names[i], &player->before);
+            players->records[i] = player->before;
+            board_look_up(board, players->names[i], &ahead[i - begin], &player->member);
+            player->rank_before =
+                player->member.is_there ? board_rank_of(board, &player->member) : UINT32_MAX;
+        }
+        begin += count;
+    }
+}
+
+/* What ranks, and since when. false: the error was replied. */
+static bool lb_match_plan_player(const struct call *call, const struct players *players, uint32_t i,
+                                 int64_t at_ms) {
+    const struct board_options *options = registry_options(players->key);
+    const struct layout *layout = &options->layout;
+    const struct layout_field *lead = &layout->fields[0];
+    const struct rating_record *record = &players->records[i];
+    struct player *player = &players->list[i];
+    int64_t time_us = (record->last_ms > at_ms ? record->last_ms : at_ms) * 1000;
+    uint64_t ordinal;
+    rating_pack(record, player->note);
+    players->notes[(size_t)2 * i] = players->names[i];
+    players->notes[(size_t)2 * i + 1] =
+        (struct bytes){.at = player->note, .size = RATING_RECORD_BYTES};
+    player->is_ranked = lb_match_is_ranked(&options->rating, record);
+    if (!player->is_ranked) {
+        return true;
+    }
+    /* The options were checked: the field has room for every rating. */
+    bool has_room =
+        layout_field_ordinal(
+            lead, decimal_from_i64(rating_ranks(&options->rating.rule, record, lead->scale)),
+            &ordinal) == LAYOUT_OK;
+    CHECK(has_room);
+    player->key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
+    return layout_stamp(layout, player->key, time_us, &player->key) == LAYOUT_OK ||
+           call_refuse_time(call, layout, time_us);
+}
+
+/* Memory for all of it. false: the error was replied. */
+static bool lb_match_reserve(struct writing *writing, const struct players *players) {
+    const struct hash *notes = registry_note_hash(players->key);
+    return writing_reserve(writing, players->names, 1, players->count, false,
+                           hash_growth_size(notes, players->notes, players->count)) ||
+           call_out_of_memory(writing->call);
+}
+
+/* Memory is reserved, and nothing fails any more. */
+static void lb_match_write(struct writing *writing, struct players *players) {
+    struct registry *registry = writing->call->registry;
+    struct board *board = &players->key->board;
+    struct lookup ahead[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP];
+    for (uint32_t i = 0; i < players->count; i++) {
+        struct player *player = &players->list[i];
+        uint32_t at = i % LOOKUP_GROUP;
+        if (at ==
+            0) { /* where they are, and where they come to: hints, as each changes the board */
+            unsigned count = lookup_group_size(players->count, i);
+            for (unsigned j = 0; j < count; j++) {
+                keys[j] = players->list[i + j].is_ranked ? players->list[i + j].key : 0;
+            }
+            lookup_members_to_put(board, players->names + i, 1, count, keys, ahead);
+        }
+        board_look_up(board, players->names[i], &ahead[at], &player->member);
+        bool is_kept = registry_note_put(registry, players->key, players->names[i],
+                                         players->notes[(size_t)2 * i + 1]);
+        CHECK(is_kept);
+        if (player->is_ranked) {
+            enum writing_status status = writing_put(writing, &player->member, player->key, true);
+            CHECK(status == WRITING_PUT);
+        } else if (player->member.is_there) {
+            registry_board_take(registry, players->key, &player->member);
+        }
+    }
+    writing->is_changed = true;
+}
+
+static void lb_match_put_rank(struct reply *reply, bool is_there, uint32_t rank) {
+    if (is_there) {
+        reply_integer(reply, rank);
+    } else {
+        reply_null(reply);
+    }
+}
+
+/* [member, before, after, deviation, games, rank before, rank after] of each. */
+static void lb_match_reply(const struct call *call, const struct players *players) {
+    enum { ELEMENTS = 7 };
+    const struct board *board = &players->key->board;
+    const struct board_rating *rating = &registry_options(players->key)->rating;
+    reply_array(call->reply, players->count);
+    for (uint32_t i = 0; i < players->count && !reply_is_lost(call->reply); i++) {
+        const struct player *player = &players->list[i];
+        struct board_member member;
+        board_look_up(board, players->names[i], NULL, &member);
+        reply_array(call->reply, ELEMENTS);
+        reply_bulk(call->reply, players->names[i]);
+        lb_match_put_value(call->reply, rating, player->before.value);
+        lb_match_put_value(call->reply, rating, players->records[i].value);
+        lb_match_put_deviation(call->reply, rating, &players->records[i], call->now_ms);
+        reply_integer(call->reply, (int64_t)rating_games(&players->records[i]));
+        lb_match_put_rank(call->reply, player->rank_before != UINT32_MAX, player->rank_before);
+        lb_match_put_rank(call->reply, member.is_there,
+                          member.is_there ? board_rank_of(board, &member) : 0);
+    }
+}
+
+/* ---- LB.MATCH ---- */
+
+/* The board to write to, which a `board` line makes. false: the error was replied. */
+static bool lb_match_begin(const struct call *call, struct writing *writing) {
+    struct bytes name = call_arg(call, 1);
+    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
+    if (call_find_key(call, name) == NULL &&
+        (!call_check_key(call, name) ||
+         !setting_board_options_for(&call->server->settings, name, 0)->has_rating)) {
+        return call_check_key(call, name) && call_refuse(call, "ERR no such key");
+    }
+    writing->key = registry_find_or_create(call->registry, call->session->database, name,
+                                           call->now_ms, &writing->is_new);
+    if (writing->key == NULL) {
+        return call_out_of_memory(call);
+    }
+    if (!call_check_kind(call, writing->key, REGISTRY_BOARD) ||
+        !lb_rating_check(call, writing->key)) {
+        return false;
+    }
+    writing->board = &writing->key->board;
+    writing->options = registry_options(writing->key);
+    return true;
+}
+
+/* The rest, with a board; the caller ends it. false: the error was replied, and nothing has changed. */
+static bool lb_match_play(const struct call *call, struct teams *teams, struct writing *writing,
+                          struct players *players) {
+    const struct board_options *options = writing->options;
+    const struct rating_match match = lb_match_of(teams);
+    struct once once;
+    if (writing_refuses(call, options, BOARD_WRITE_RATED) ||
+        !lb_match_check(call, &options->rating.rule, &match)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < teams->player_count && writing->has_bans; i++) {
+        if (writing_refuse_banned(writing, teams->names[i])) {
+            return false;
+        }
+    }
+    enum once_status status = ONCE_NEW;
+    if (teams->once_id.at != NULL) {
+        status = once_begin(call, registry_name(writing->key), teams->once_id, &once);
+    }
+    if (status == ONCE_REFUSED) {
+        return false;
+    }
+    players->key = writing->key;
+    lb_match_find_players(players);
+    if (status == ONCE_REPEATED) {
+        lb_match_reply(call, players);
+        return true;
+    }
+    rating_match(&options->rating.rule, &match, players->records);
+    for (uint32_t i = 0; i < players->count; i++) {
+        if (!lb_match_plan_player(call, players, i, teams->at_ms)) {
+            return false;
+        }
+    }
+    if (teams->once_id.at != NULL && !once_put(&once)) {
+        return false;
+    }
+    if (!lb_match_reserve(writing, players)) {
+        if (teams->once_id.at != NULL) {
+            once_take_back(&once);
+        }
+        return false;
+    }
+    lb_match_write(writing, players);
+    memory_reserve_end();
+    lb_match_reply(call, players);
+    return true;
+}
+
+static void lb_match_run(struct call *call) {
+    struct teams teams;
+    struct writing writing;
+    struct players players;
+    if (!lb_match_read(call, &teams) || !lb_match_begin(call, &writing)) {
+        return;
+    }
+    if (!lb_match_begin_players(&players, teams.names, teams.player_count)) {
+        call_out_of_memory(call);
+    } else {
+        (void)!lb_match_play(call, &teams, &writing, &players);
+        lb_match_end_players(&players);
+    }
+    writing_end(&writing, "zadd");
+}
+
+/* Players, of whom each is at least one word. */
+static uint64_t lb_match_count(const struct cost_view *view) {
+    uint32_t count = view->call->request->count;
+    return count > FIRST_OPTION ? count - FIRST_OPTION : 0;
+}
+
+#define LB_TEAMS_SYNTAX "teams=(TEAM n:integer member...)..."
+
+const struct command command_lb_match = {
+    .name = "LB.MATCH",
+    .arity = -8,
+    .syntax = "key [ONCE id] [AT unix-time-milliseconds:unix-time] "
+              "[RANKS rank:double...] [SCORES score:double...] [WEIGHTS "
+              "weight:double...] " LB_TEAMS_SYNTAX,
+    .reply = "[@Played]",
+    .summary = "Rate a match of two teams or more, the best first: all players at once",
+    .complexity = "O(p log n) for p players and n members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .key_access = "RW update",
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_match_count, 2000, 0, "word behind the key",
+                 "a match is one command"),
+    .run = lb_match_run,
+};
+
+/* ---- LB.PREDICT ---- */
+
+static void lb_predict_run(struct call *call) {
+    struct teams teams;
+    struct players players;
+    struct registry_key *key;
+    uint32_t chances[RATING_TEAMS_MAX];
+    uint32_t quality;
+    if (!lb_match_read(call, &teams) || !call_need_board(call, call_arg(call, 1), &key) ||
+        !lb_rating_check(call, key)) {
+        return;
+    }
+    if (teams.rank_count > 0 || teams.weight_count > 0 || teams.has_at ||
+        teams.once_id.at != NULL) {
+        call_reply_syntax_error(call);
+        return;
+    }
+    const struct rating_rule *rule = &registry_options(key)->rating.rule;
+    const struct rating_match match = lb_match_of(&teams);
+    if (!lb_match_check(call, rule, &match)) {
+        return;
+    }
+    if (!lb_match_begin_players(&players, teams.names, teams.player_count)) {
+        call_out_of_memory(call);
+        return;
+    }
+    for (uint32_t i = 0; i < players.count; i++) {
+        if (i % HASH_PREFETCH_MAX == 0) {
+            uint32_t left = players.count - i;
+            hash_prefetch_fields(registry_note_hash(key), players.names + i,
+                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+        }
+        (void)lb_rating_find(key, players.names[i], &players.records[i]);
+    }
+    rating_predict(rule, &match, players.records, chances, &quality);
+    lb_match_end_players(&players);
+    reply_array(call->reply, 2);
+    reply_array(call->reply, teams.count);
+    for (uint32_t i = 0; i < teams.count; i++) {
+        reply_decimal(call->reply, decimal_from_i64(chances[i]), CHANCE_DECIMALS);
+    }
+    reply_decimal(call->reply, decimal_from_i64(quality), CHANCE_DECIMALS);
+}
+
+const struct command command_lb_predict = {
+    .name = "LB.PREDICT",
+    .arity = -8,
+    .syntax = "key " LB_TEAMS_SYNTAX,
+    .reply = "[chances:[n] quality:n]",
+    .summary = "Each team's chance to win, and how even the match would be, from 0 to 1",
+    .complexity = "O(p + t^2) for p players in t teams",
+    .flags = COMMAND_READ,
+    .cost =
+        COST(COMMAND_BY_ARGUMENTS, lb_match_count, 500, 0, "word behind the key", "fewer teams"),
+    .run = lb_predict_run,
+};
+
+/* ---- LB.RATE ---- */
+
+/* A rating or a deviation. false: the error was replied. */
+static bool lb_match_read_rating(const struct call *call, const struct board_rating *rating,
+                                 uint32_t index, bool is_deviation, int64_t *number) {
+    unsigned decimals = rating_decimals(rating->rule.system);
+    struct decimal value;
+    if (decimal_parse(call_arg(call, index), decimals, &value) != DECIMAL_OK ||
+        value.magnitude > (uint64_t)RATING_LIMIT || (is_deviation && value.is_negative)) {
+        return call_refuse_word(call, call_arg(call, index),
+                                is_deviation ? "is not a deviation" : "is not a rating", NULL);
+    }
+    *number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    return true;
+}
+
+static bool lb_match_seed(const struct call *call, struct writing *writing,
+                          struct players *players) {
+    const struct board_rating *rating = &writing->options->rating;
+    int64_t value;
+    int64_t deviation = -1;
+    if (writing_refuses(call, writing->options, BOARD_WRITE_RATED) ||
+        !writing_check_member(writing, call_arg(call, 2)) ||
+        !lb_match_read_rating(call, rating, 3, false, &value) ||
+        (call->request->count > 4 && !lb_match_read_rating(call, rating, 4, true, &deviation))) {
+        return false;
+    }
+    if (deviation >= 0 && rating->rule.system == RATING_ELO) {
+        return call_refuse(call, "ERR RATING ELO has no deviation");
+    }
+    players->key = writing->key;
+    lb_match_find_players(players);
+    rating_record_seed(&rating->rule, &players->records[0], value, deviation);
+    if (!lb_match_plan_player(call, players, 0, call->now_ms) ||
+        !lb_match_reserve(writing, players)) {
+        return false;
+    }
+    lb_match_write(writing, players);
+    memory_reserve_end();
+    return true;
+}
+
+static void lb_match_put_rated(const struct call *call, const struct registry_key *key,
+                               struct bytes name);
+
+static void lb_rate_run(struct call *call) {
+    struct writing writing;
+    struct players players;
+    struct bytes name = call_arg(call, 2);
+    if (!lb_match_begin(call, &writing)) {
+        return;
+    }
+    bool has_room = lb_match_begin_players(&players, &name, 1);
+    CHECK(has_room);
+    if (lb_match_seed(call, &writing, &players)) {
+        lb_match_put_rated(call, writing.key, name);
+    }
+    writing_end(&writing, "zadd");
+}
+
+const struct command command_lb_rate = {
+    .name = "LB.RATE",
+    .syntax = "key member rating:double [deviation:double]",
+    .reply = "@Rated",
+    .summary = "Give a player a rating, and a deviation, without a match; games stay as they are",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW update",
+    .run = lb_rate_run,
+};
+
+/* ---- LB.RATING ---- */
+
+/* [member, rank, rating, deviation, volatility, games, won, drawn, lost, last], or nil. */
+static void lb_match_put_rated(const struct call *call, const struct registry_key *key,
+                               struct bytes name) {
+    struct rating_record record;
+    struct board_member member;
+    if (!zset_is_member(name) || !lb_rating_find(key, name, &record)) {
+        reply_null_array(call->reply);
+        return;
+    }
+    board_look_up(&key->board, name, NULL, &member);
+    reply_array(call->reply, 2 + LB_RATING_ELEMENTS);
+    reply_bulk(call->reply, name);
+    lb_match_put_rank(call->reply, member.is_there,
+                      member.is_there ? board_rank_of(&key->board, &member) : 0);
+    lb_match_put_record(call->reply, &registry_options(key)->rating, &record, call->now_ms);
+}
+
+static void lb_rating_run(struct call *call) {
+    struct registry_key *key;
+    if (!call_need_board(call, call_arg(call, 1), &key) || !lb_rating_check(call, key)) {
+        return;
+    }
+    reply_array(call->reply, call->request->count - 2);
+    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
+        if ((i - 2) % HASH_PREFETCH_MAX == 0) {
+            uint32_t left = call->request->count - i;
+            hash_prefetch_fields(registry_note_hash(key), &call->request->args[i],
+                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+        }
+        lb_match_put_rated(call, key, call_arg(call, i));
+    }
+}
+
+const struct command command_lb_rating = {
+    .name = "LB.RATING",
+    .syntax = "key member...",
+    .reply = "[@Rated?]",
+    .summary = "Players' ratings, with those who are not ranked; the deviation is that of now",
+    .complexity = "O(m log n) for m members of the board's n",
+    .flags = COMMAND_READ,
+    .member_arg = 2,
+    .member_step = 1,
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 1200, 0, "member named",
+                 "several commands of a hundred each"),
+    .run = lb_rating_run,
+};
