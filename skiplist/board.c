@@ -1173,6 +1173,35 @@ static uint32_t board_count_limited(const struct board *board, uint64_t key, boo
     return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
 }
 
+void board_count_many(const struct board *board, const uint64_t *keys, uint32_t count,
+                      bool or_equal, uint32_t *counts) {
+    struct skiplist_place places[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (!board->is_large || board_count(board) == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            counts[i] = board_count_limited(board, keys[i], or_equal);
+        }
+        return;
+    }
+    /* Many lie beyond every key. */
+    const struct skiplist *list = &board->large->list;
+    const struct block *last = skiplist_leaf(list, list->last);
+    uint64_t best = block_keys(skiplist_leaf(list, list->first))[0];
+    uint64_t worst = block_keys(last)[last->count - 1];
+    uint64_t inner[BOARD_AT_MAX] = {0};
+    uint32_t which[BOARD_AT_MAX], inner_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        counts[i] = keys[i] > best ? 0 : list->count;
+        inner[inner_count] = keys[i];
+        which[inner_count] = i;
+        inner_count += keys[i] <= best && keys[i] >= worst;
+    }
+    skiplist_places_above(list, inner, inner_count, or_equal, places);
+    for (uint32_t i = 0; i < inner_count; i++) {
+        counts[which[i]] = skiplist_rank(list, places[i]);
+    }
+}
+
 uint32_t board_count_above(const struct board *board, uint64_t key) {
     return board_count_limited(board, key, false);
 }

@@ -197,9 +197,12 @@ uint32_t board_count_from(const struct board *board, uint64_t key);
 
 /* The entry at a rank (rank < board_count). */
 struct board_stored board_at(const struct board *board, uint32_t rank);
+/* One of both for many keys, in any order: cache misses overlap. or_equal: board_count_from. */
+enum { BOARD_AT_MAX = 16 };
+void board_count_many(const struct board *board, const uint64_t *keys, uint32_t count,
+                      bool or_equal, uint32_t *counts);
 /* The entries at many ranks, in any order. On a large board much faster than repeated board_at,
  * because the cache misses overlap. */
-enum { BOARD_AT_MAX = 16 };
 void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
                    struct board_stored *entries);
 

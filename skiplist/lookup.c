@@ -526,6 +526,7 @@ void lookup_read_one(const struct board *board, struct bytes name, const struct 
     found->leaf = member.leaf;
     found->index = member.index;
     found->rank = member.index;
+    found->below = (struct board_below){.block = 0, .index = member.index};
     if (board->is_large) {
         const struct skiplist *list = &board->large->list;
         const struct skiplist_node *node = skiplist_node(list, member.leaf);

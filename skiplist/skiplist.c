@@ -222,6 +222,41 @@ struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t
     return place;
 }
 
+void skiplist_places_above(const struct skiplist *list, const uint64_t *keys, uint32_t count,
+                           bool or_equal, struct skiplist_place *places) {
+    bool has_index = skiplist_node(list, list->root)->level > 0;
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        places[i].leaf = skiplist_block_for(list, keys[i], or_equal, 1);
+        if (has_index) {
+            prefetch_lines(nodes_index(list, places[i].leaf),
+                           sizeof(struct index_block) + INDEX_FANOUT);
+        }
+    }
+    for (uint32_t i = 0; i < count && has_index; i++) {
+        struct index_block *index = nodes_index(list, places[i].leaf);
+        uint32_t position = index_fences_above(index, keys[i]) * INDEX_STRIDE;
+        prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
+        prefetch_line(index_children(index) + position);
+    }
+    for (uint32_t i = 0; i < count && has_index; i++) {
+        struct index_block *index = nodes_index(list, places[i].leaf);
+        places[i].leaf = index_children(index)[index_child_for(index, keys[i], or_equal)];
+        prefetch_line(skiplist_node(list, places[i].leaf));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        prefetch_line(nodes_leaf(list, places[i].leaf));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = nodes_leaf(list, places[i].leaf);
+        prefetch_lines(block_keys(block), block->count * sizeof keys[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = nodes_leaf(list, places[i].leaf);
+        places[i].index = block_keys_above(block_keys(block), block->count, keys[i], or_equal);
+    }
+}
+
 struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t key) {
     return skiplist_place_above(list, key, !list->is_latest);
 }

@@ -157,13 +157,16 @@ uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_e
 /* The place behind all keys above key, or (or_equal) above or equal to it. */
 struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
                                            bool or_equal);
+/* The same of many keys, in any order and of a list that is not empty, with overlapping cache misses. */
+enum { SKIPLIST_AT_MAX = 16 };
+void skiplist_places_above(const struct skiplist *list, const uint64_t *keys, uint32_t count,
+                           bool or_equal, struct skiplist_place *places);
 /* The entry at a rank below count. */
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank);
 /* Descend to the lowest index block and prefetch its spans: place->leaf is that one, and place->index relative to its
  * first entry. Without index blocks, that of the only leaf. */
 void skiplist_begin_place(const struct skiplist *list, uint32_t rank, struct skiplist_place *place);
 /* The entries at many ranks, in any order, with overlapping cache misses. */
-enum { SKIPLIST_AT_MAX = 16 };
 void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
                       struct skiplist_place *places);
 /* Number of entries before place. */

@@ -13,7 +13,15 @@ typedef uint8_t codes8 __attribute__((vector_size(16)));
 typedef uint16_t codes16 __attribute__((vector_size(16)));
 typedef uint32_t codes32 __attribute__((vector_size(16)));
 
-/* Codes among `count` that match a simple filter; 64 bytes at a time, as far as a sum of the smallest codes has room. */
+/* From byte n on, n at most 32: 32 bytes of which the last n are set. */
+static const uint8_t tag_group_last[64] = {
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* Codes among `count` that match a simple filter; 64 bytes at a time, as far as a sum of the smallest codes has room; then 16,
+ * the last ones once more where they are fewer, of which some count. */
 #define COUNT_SIMPLE(name, type, vector, lanes, rounds)                                            \
     static uint32_t name(const type *codes, uint32_t count, uint32_t mask, uint32_t equal) {       \
         vector masks = (vector){0} + (type)mask, equals = (vector){0} + (type)equal;               \
@@ -30,6 +38,18 @@ typedef uint32_t codes32 __attribute__((vector_size(16)));
                 more -= (vector)((at[3] & masks) == equals);                                       \
             }                                                                                      \
             matches += more;                                                                       \
+            for (uint32_t lane = 0; lane < (lanes); lane++) {                                      \
+                sum += matches[lane];                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        if (i < count && count >= (lanes)) {                                                       \
+            vector matches = {0}, at, last;                                                        \
+            for (; i < count; i += (lanes)) {                                                      \
+                uint32_t size = count - i < (lanes) ? count - i : (lanes);                         \
+                memcpy(&at, codes + i + size - (lanes), sizeof at);                                \
+                memcpy(&last, tag_group_last + sizeof last + size * sizeof(type), sizeof last);    \
+                matches -= (vector)((at & masks) == equals) & last;                                \
+            }                                                                                      \
             for (uint32_t lane = 0; lane < (lanes); lane++) {                                      \
                 sum += matches[lane];                                                              \
             }                                                                                      \
@@ -64,18 +84,29 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
         ends[t] = end;                                                                             \
     }
 
-/* How many of these codes match, 32 bytes at a time. */
+/* How many of these codes match, 32 bytes at a time; the last ones once more where they are fewer, of which some count. */
 #define COUNT_LISTED(name, type, vector, rounds)                                                   \
     static uint32_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
-        LISTED(type, vector)                                                                       \
         uint32_t sum = 0, i = 0;                                                                   \
         enum { LANES = sizeof(vector) / sizeof(type) };                                            \
-        while (i + 2 * LANES <= count) {                                                           \
+        for (; i < count && count < 2 * LANES; i++) {                                              \
+            sum += tag_filter_matches(filter, codes[i]);                                           \
+        }                                                                                          \
+        if (i == count) {                                                                          \
+            return sum;                                                                            \
+        }                                                                                          \
+        LISTED(type, vector)                                                                       \
+        while (i < count) {                                                                        \
             vector matches = {0};                                                                  \
-            for (uint32_t r = 0; r < (rounds) && i + 2 * LANES <= count; r++, i += 2 * LANES) {    \
-                vector left, right, all_left = ~(vector){0}, all_right = ~(vector){0};             \
-                memcpy(&left, codes + i, sizeof left);                                             \
-                memcpy(&right, codes + i + LANES, sizeof right);                                   \
+            for (uint32_t r = 0; r < (rounds) && i < count; r++, i += 2 * LANES) {                 \
+                vector left, right, all_left, all_right;                                           \
+                uint32_t more = count - i < 2 * LANES ? count - i : 2 * LANES;                     \
+                const type *at = codes + i + more - 2 * LANES;                                     \
+                const uint8_t *last = tag_group_last + more * sizeof(type);                        \
+                memcpy(&left, at, sizeof left);                                                    \
+                memcpy(&right, at + LANES, sizeof right);                                          \
+                memcpy(&all_left, last, sizeof all_left);                                          \
+                memcpy(&all_right, last + sizeof all_left, sizeof all_right);                      \
                 for (uint32_t t = 0, v = 0; t < tests; t++) {                                      \
                     vector value_left = left & masks[t], value_right = right & masks[t];           \
                     vector is_left = flips[t], is_right = flips[t];                                \
@@ -91,9 +122,6 @@ COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
             for (uint32_t lane = 0; lane < LANES; lane++) {                                        \
                 sum += matches[lane];                                                              \
             }                                                                                      \
-        }                                                                                          \
-        for (; i < count; i++) {                                                                   \
-            sum += tag_filter_matches(filter, codes[i]);                                           \
         }                                                                                          \
         return sum;                                                                                \
     }
@@ -556,8 +584,7 @@ static const struct filter_mark *tag_group_find_mark(const struct filter_marks *
 }
 
 static uint32_t tag_group_count_marked(const struct skiplist *list, const struct tag_filter *filter,
-                                       uint32_t ranks) {
-    const struct filter_mark *mark = tag_group_find_mark(&filter->marks, ranks - 1, false);
+                                       const struct filter_mark *mark, uint32_t ranks) {
     const struct sheet *sheet = sheet_of(list, nodes_index(list, mark->id));
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
     if (!is_last && ranks - mark->rank > mark[1].rank - ranks) { /* it is nearer to the end */
@@ -598,7 +625,8 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
     const struct skiplist *list = &board->large->list;
     uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (tag_group_has_marks(list, filter)) {
-        return tag_group_count_marked(list, filter, ranks);
+        return tag_group_count_marked(list, filter,
+                                      tag_group_find_mark(&filter->marks, ranks - 1, false), ranks);
     }
     if (ranks == list->count) {
         return tag_group_count_all(list, filter, &work_left);
@@ -606,6 +634,41 @@ uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, u
     struct skiplist_place last = skiplist_at(list, ranks - 1);
     last.index++;
     return tag_group_count_before(list, last, filter, &work_left);
+}
+
+void tag_group_count_many(const struct board *board, struct tag_filter *filter, uint32_t count,
+                          uint32_t *counts) {
+    const struct filter_mark *marks[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (filter->is_nobody || board_tags(board) == NULL ||
+        !tag_group_has_marks(&board->large->list, filter)) {
+        for (uint32_t i = 0; i < count; i++) {
+            counts[i] = tag_group_count(board, filter, counts[i]);
+        }
+        return;
+    }
+    const struct skiplist *list = &board->large->list;
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(counts[i] <= list->count);
+        marks[i] = NULL;
+        if (counts[i] > 0) {
+            marks[i] = tag_group_find_mark(&filter->marks, counts[i] - 1, false);
+            prefetch_line(&nodes_index(list, marks[i]->id)->sheet);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sheet *sheet =
+            marks[i] != NULL ? nodes_index(list, marks[i]->id)->sheet : NULL;
+        if (sheet != NULL) {
+            sheet_prefetch(sheet, 0);
+            sheet_prefetch_code(sheet, counts[i] - marks[i]->rank);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (marks[i] != NULL) {
+            counts[i] = tag_group_count_marked(list, filter, marks[i], counts[i]);
+        }
+    }
 }
 
 uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,

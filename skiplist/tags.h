@@ -97,6 +97,9 @@ uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
                         const struct board_member *member);
 /* Members of the group among the first `ranks` ranks: the rank inside the group of whoever is there. */
 uint32_t tag_group_count(const struct board *board, struct tag_filter *filter, uint32_t ranks);
+/* The same of many, at most BOARD_AT_MAX, with overlapping cache misses: counts[i] was ranks, and is that. */
+void tag_group_count_many(const struct board *board, struct tag_filter *filter, uint32_t count,
+                          uint32_t *counts);
 /* The rank of the group's nth member, 0: the best. false: it has fewer. */
 MUST_CHECK bool tag_group_find(const struct board *board, struct tag_filter *filter, uint32_t nth,
                                uint32_t *rank);

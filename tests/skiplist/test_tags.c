@@ -158,9 +158,15 @@ static void compare_values(const struct tags_twin *twin, uint32_t rank) {
     struct board_member member;
     const struct board *board = twin->pair->board;
     uint32_t number = number_of(stored_text(board_at(board, rank).member));
-    for (int way = 0; way < 2; way++) {
+    for (int way = 0; way < 3; way++) {
         if (way == 0) {
             tags_at(board, rank, &values);
+        } else if (way == 1) {
+            struct lookup_found found;
+            struct bytes name = user_of(number, text);
+            lookup_read(board, &name, 1, &found);
+            assert_int_equal(found.rank, rank);
+            tags_below_many(board, &found.below, 1, &values);
         } else {
             board_look_up(board, user_of(number, text), NULL, &member);
             tags_of(board, &member, &values);
@@ -296,6 +302,14 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
         }
     }
     assert_int_equal(tag_group_count(board, filter, all), count);
+    uint32_t counts[BOARD_AT_MAX], places[BOARD_AT_MAX];
+    for (uint32_t i = 0; i < BOARD_AT_MAX; i++) {
+        counts[i] = places[i] = (uint32_t)random_below(random, all + 1);
+    }
+    tag_group_count_many(board, filter, BOARD_AT_MAX, counts);
+    for (uint32_t i = 0; i < BOARD_AT_MAX; i++) {
+        assert_int_equal(counts[i], tag_group_count(board, filter, places[i]));
+    }
     assert_false(tag_group_find(board, filter, count, &rank));
     for (uint32_t i = 0; i < checks && count > 0; i++) {
         uint32_t nth = (uint32_t)random_below(random, count);

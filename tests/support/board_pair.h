@@ -3,6 +3,7 @@
 #define TESTS_SUPPORT_BOARD_PAIR_H
 
 #include "codec/memory.h"
+#include "skiplist/lookup.h"
 #include "tests/support/random.h"
 #include "tests/support/stored_text.h"
 #include "tests/support/test.h"
@@ -115,9 +116,33 @@ static inline void pair_compare_dense(const struct board_pair *pair) {
     assert_int_equal(board_dense_count(pair->board), count > 0 ? last + 1 : 0);
 }
 
+/* All members, in the order of ranks, and between them some who are not there. */
+static inline void pair_compare_readings(const struct board_pair *pair) {
+    enum { NAMES = 100 };
+    struct bytes names[NAMES];
+    struct lookup_stream stream;
+    for (uint32_t begin = 0; begin < pair->twin.count; begin += NAMES / 2) {
+        uint32_t count = 0, left = pair->twin.count - begin;
+        for (uint32_t i = 0; i < NAMES / 2 && i < left; i++) {
+            names[count++] = pair->twin.entries[begin + i].member;
+            names[count++] = BYTES("not on any board");
+        }
+        const struct lookup_found *found = NULL;
+        lookup_stream_begin(&stream, pair->board, names, count);
+        for (uint32_t i = 0; i < count; i++) {
+            found = i % LOOKUP_TURN == 0 ? lookup_stream_next(&stream) : found + 1;
+            assert_int_equal(found->rank, i % 2 == 0 ? begin + i / 2 : LOOKUP_NOWHERE);
+            if (i % 2 == 0) {
+                assert_int_equal(found->key, pair->twin.entries[begin + i / 2].key);
+            }
+        }
+    }
+}
+
 static inline void pair_compare(const struct board_pair *pair) {
     assert_board_valid(pair->board);
     assert_true(twin_board_equals(&pair->twin, pair->board));
+    pair_compare_readings(pair);
     if (board_is_dense(pair->board)) {
         pair_compare_dense(pair);
     }
@@ -179,6 +204,15 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
 static inline void pair_compare_key(const struct board_pair *pair, uint64_t key) {
     assert_int_equal(board_count_above(pair->board, key), twin_board_count_above(&pair->twin, key));
     assert_int_equal(board_count_from(pair->board, key), twin_board_count_from(&pair->twin, key));
+    const uint64_t keys[] = {key + 1, 0, key, UINT64_MAX, key};
+    enum { KEYS = sizeof keys / sizeof *keys };
+    uint32_t above[KEYS], from[KEYS];
+    board_count_many(pair->board, keys, KEYS, false, above);
+    board_count_many(pair->board, keys, KEYS, true, from);
+    for (int i = 0; i < KEYS; i++) {
+        assert_int_equal(above[i], twin_board_count_above(&pair->twin, keys[i]));
+        assert_int_equal(from[i], twin_board_count_from(&pair->twin, keys[i]));
+    }
 }
 
 #endif

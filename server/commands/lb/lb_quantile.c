@@ -206,31 +206,51 @@ struct edge_end {
     uint32_t count;
 };
 
-static uint32_t lb_quantile_count_to(const struct board *board, const struct lb_filter *filter,
-                                     uint64_t key, bool is_equal, struct edge_end *end) {
-    if (!end->is_known || end->key != key) {
-        uint32_t count = is_equal ? board_count_from(board, key) : board_count_above(board, key);
-        end->count = filter != NULL ? lb_filter_rank(filter, count) : count;
-        end->key = key;
-        end->is_known = true;
+/* For each of some keys. filter: NULL without WHERE. end: the last one that was the same for all. */
+static void lb_quantile_count_to(const struct board *board, const struct lb_filter *filter,
+                                 const uint64_t *keys, uint32_t count, bool is_equal,
+                                 struct edge_end *end, uint32_t *counts) {
+    uint32_t same = 0;
+    while (same < count && keys[same] == keys[0]) {
+        same++;
     }
-    return end->count;
+    if (same < count || !end->is_known || end->key != keys[0]) {
+        board_count_many(board, keys, same < count ? count : 1, is_equal, counts);
+        if (filter != NULL) {
+            tag_group_count_many(board, filter->group, same < count ? count : 1, counts);
+        }
+    }
+    if (same == count) {
+        *end = (struct edge_end){true, keys[0],
+                                 end->is_known && end->key == keys[0] ? end->count : counts[0]};
+        for (uint32_t i = 0; i < count; i++) {
+            counts[i] = end->count;
+        }
+    }
 }
 
-/* Members with a score of edge or more. filter: NULL without WHERE. ends: the last ones. */
-static uint32_t lb_quantile_count_at_or_above(const struct call *call, const struct board *board,
-                                              const struct lb_filter *filter, struct decimal edge,
-                                              struct edge_end ends[2]) {
-    const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
+/* Members with a score of each of some edges or more. */
+static void lb_quantile_count_at_or_above(const struct call *call, const struct board *board,
+                                          const struct lb_filter *filter,
+                                          const struct decimal *edges, uint32_t count,
+                                          struct edge_end ends[2], uint32_t *above) {
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
-    uint64_t lowest_key;
-    uint64_t highest_key;
-    if (!layout_key_range(board_layout(board), lower, upper, call->now_us, &lowest_key,
-                          &highest_key)) {
-        return 0;
+    uint64_t lowest[BOARD_AT_MAX], highest[BOARD_AT_MAX];
+    uint32_t from[BOARD_AT_MAX], better[BOARD_AT_MAX], which[BOARD_AT_MAX], here = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edges[i]};
+        above[i] = 0;
+        which[here] = i;
+        here += layout_key_range(board_layout(board), lower, upper, call->now_us, &lowest[here],
+                                 &highest[here]);
     }
-    return lb_quantile_count_to(board, filter, lowest_key, true, &ends[0]) -
-           lb_quantile_count_to(board, filter, highest_key, false, &ends[1]);
+    if (here > 0) {
+        lb_quantile_count_to(board, filter, lowest, here, true, &ends[0], from);
+        lb_quantile_count_to(board, filter, highest, here, false, &ends[1], better);
+    }
+    for (uint32_t i = 0; i < here; i++) {
+        above[which[i]] = from[i] - better[i];
+    }
 }
 
 /* board may be NULL, and so may filter: without WHERE. */
@@ -240,13 +260,19 @@ static void lb_quantile_reply_edges(const struct call *call, const struct edges 
                     : board != NULL ? board_count(board)
                                     : 0;
     struct edge_end ends[2] = {{.is_known = false}};
+    uint32_t above[BOARD_AT_MAX] = {0}, count;
     reply_array(call->reply, edges->at.count + 1);
-    for (uint32_t i = 0; i < edges->at.count && !reply_is_lost(call->reply); i++) {
-        uint32_t above = board != NULL ? lb_quantile_count_at_or_above(call, board, filter,
-                                                                       edges->values[i], ends)
-                                       : 0;
-        reply_integer(call->reply, left - above);
-        left = above;
+    for (uint32_t begin = 0; begin < edges->at.count && !reply_is_lost(call->reply);
+         begin += count) {
+        count = edges->at.count - begin < BOARD_AT_MAX ? edges->at.count - begin : BOARD_AT_MAX;
+        if (board != NULL) {
+            lb_quantile_count_at_or_above(call, board, filter, &edges->values[begin], count, ends,
+                                          above);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            reply_integer(call->reply, left - above[i]);
+            left = above[i];
+        }
     }
     reply_integer(call->reply, left);
 }
