@@ -1,6 +1,8 @@
 /* What libmicrohttpd costs by itself: its set-up in server/http/http.c, and a handler that answers every request with the
- * same bytes at once. build/bench/web_floor PORT [BYTES of the reply] */
+ * same bytes, at once or, with "waits", in the loop's next turn: as one has to whose answer comes from another thread.
+ * build/bench/web_floor PORT [BYTES of the reply [waits]] */
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +11,20 @@
 
 #include "server/http/http.h"
 
+enum { CONNECTIONS_MAX = 1000 };
+
 struct floor {
     struct MHD_Daemon *daemon;
     struct MHD_Response *response;
+    bool waits;
+    struct MHD_Connection *waiting[CONNECTIONS_MAX];
+    unsigned waiting_count;
 };
 
 static enum MHD_Result floor_answer(void *context, struct MHD_Connection *connection,
                                     const char *path, const char *method, const char *version,
                                     const char *upload, size_t *upload_size, void **own) {
-    const struct floor *floor = context;
+    struct floor *floor = context;
     (void)path;
     (void)method;
     (void)version;
@@ -30,28 +37,41 @@ static enum MHD_Result floor_answer(void *context, struct MHD_Connection *connec
         *upload_size = 0;
         return MHD_YES;
     }
+    if (floor->waits && *own == context) {
+        *own = floor->waiting;
+        floor->waiting[floor->waiting_count++] = connection;
+        MHD_suspend_connection(connection);
+        return MHD_YES;
+    }
     return MHD_queue_response(connection, MHD_HTTP_OK, floor->response);
 }
 
 static void floor_on_poll(uv_poll_t *poll, int status, int events) {
-    const struct floor *floor = poll->data;
+    struct floor *floor = poll->data;
     (void)status;
     (void)events;
-    MHD_run(floor->daemon);
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+    do {
+        while (floor->waiting_count > 0) {
+            MHD_resume_connection(floor->waiting[--floor->waiting_count]);
+        }
+        MHD_run(floor->daemon);
+    } while (floor->waiting_count > 0 ||
+             (MHD_get_timeout(floor->daemon, &wait_ms) == MHD_YES && wait_ms == 0));
 }
 
 int main(int argument_count, char **arguments) {
-    enum { CONNECTIONS_MAX = 1000 };
-    struct floor floor;
+    static struct floor floor;
     uv_poll_t poll;
     char error[HTTP_ERROR_MAX];
     if (argument_count < 2) {
-        fprintf(stderr, "web_floor PORT [BYTES]\n");
+        fprintf(stderr, "web_floor PORT [BYTES [waits]]\n");
         return 2;
     }
     int fd = http_listen("web", "127.0.0.1", atoi(arguments[1]), error);
     size_t size = argument_count > 2 ? strtoul(arguments[2], NULL, 10) : 100;
     static char body[1 << 20];
+    floor.waits = argument_count > 3;
     if (fd < 0 || size > sizeof body) {
         fprintf(stderr, "%s\n", fd < 0 ? error : "at most a megabyte");
         return 1;

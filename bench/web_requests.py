@@ -8,7 +8,8 @@ row with many results, per result). All of the server is on one core, and who as
 on that, the ratios hardly. With a password, each request has an Authorization header (Basic).
 
 `page while it is written`: a connection of its own writes a result 100 times a second. `pages`: of 5,000 places, each
-seldom the one before. `no handler` is build/bench/web_floor, whose reply is as long as a page."""
+seldom the one before. `no handler` is build/bench/web_floor, whose reply is as long as a page; `waits`: each of its
+requests is suspended and resumed, as those are whose answer the engine gives."""
 import argparse
 import base64
 import json
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEMBERS = 100000
 NAMES = 1000  # distinct ones
 WRITES_A_SECOND = 100
-KINDS = ["HTTP, no handler", "RESP, page", "HTTP, page", "HTTP, page while it is written", "HTTP, pages", "HTTP, search by name",
+KINDS = ["HTTP, no handler", "HTTP, no handler, 1 result", "HTTP, no handler, waits, 1 result", "RESP, page", "HTTP, page", "HTTP, page while it is written", "HTTP, pages", "HTTP, search by name",
          "RESP, 1 result", "HTTP, 1 result", "RESP, 100 results", "HTTP, 100 results", "HTTP, 1000 results"]
 
 
@@ -143,33 +144,34 @@ def main():
     server_core, client_core = cores()
     if server_core is not None:
         os.sched_setaffinity(0, {client_core})
-    ports = {"RESP": free_port(), "HTTP": free_port(), "floor": free_port()}
+    ports = {name: free_port() for name in ("RESP", "HTTP", "floor", "waits", "short")}
     rows = {name: [] for name in KINDS if any(word in name for word in options.rows.split(","))}
     with tempfile.TemporaryDirectory() as directory:
         server = subprocess.Popen(
             [options.server, "--port", str(ports["RESP"]), "--web-port", str(ports["HTTP"]), "--web-write", "yes", "--save", "",
              "--dir", directory, "--web-data", "user:* name", *(["--requirepass", options.password] if options.password else [])],
             stdout=subprocess.DEVNULL, preexec_fn=pinned(server_core))
-        floor = subprocess.Popen([options.floor, str(ports["floor"]), "1400"], preexec_fn=pinned(server_core))
+        floors = {name: subprocess.Popen([options.floor, str(ports[name]), size, *more], preexec_fn=pinned(server_core))
+                  for name, size, more in (("floor", "1400", []), ("waits", "60", ["waits"]), ("short", "60", []))}
         try:
             time.sleep(1)
             writer = fill(ports["RESP"], options.password)
             for _ in range(options.rounds):
                 for name, measured in rows.items():
-                    is_floor = name == "HTTP, no handler"
-                    pid = floor.pid if is_floor else server.pid
+                    place = (name[:4] if "no handler" not in name else "waits" if "waits" in name else
+                             "short" if "result" in name else "floor")
+                    pid = floors[place].pid if place in floors else server.pid
                     before, began = thread_times(pid), time.monotonic()
-                    written = run(name, ports["floor" if is_floor else name[:4]], options.connections, options.seconds,
+                    written = run(name, ports[place], options.connections, options.seconds,
                                   options.password, writer if "while" in name else None)
                     seconds, after = time.monotonic() - began, thread_times(pid)
                     of_thread = {thread: (after[thread] - before.get(thread, 0)) / written for thread in after}
                     measured.append((written / seconds, of_thread["engine"], of_thread.get("leaderboard-web", 0),
                                      of_thread["engine"] + of_thread.get("leaderboard-web", 0)))
         finally:
-            server.terminate()
-            floor.terminate()
-            server.wait()
-            floor.wait()
+            for process in (server, *floors.values()):
+                process.terminate()
+                process.wait()
     table = [[name, *(f"{statistics.median(row[i] for row in measured):.0f}" for i in range(4))]
              for name, measured in rows.items()]
     print(markdown_table(["requests", "a second", "engine, ns each", "HTTP thread, ns each", "both, ns each"], table))

@@ -11,6 +11,7 @@
 
 #include "codec/glob.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 
 enum {
     SHA256_SIZE = 32,
@@ -636,7 +637,7 @@ const char *jwt_status_text(enum jwt_status status) {
 /* ---- making one ---- */
 
 struct jwt_text {
-    char at[JWT_SIZE_MAX / 2];
+    char at[JWT_SIZE_MAX / 4 * 3];
     size_t size;
 };
 
@@ -656,8 +657,14 @@ size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, i
     struct jwt_text header = {.size = 0}, claims = {.size = 0};
     struct json json = {.append = jwt_append, .out = &header};
     unsigned char hash[SHA256_SIZE];
-    if (key->algorithm != JWT_HS256 || player.size == 0 || player.size > JWT_CLAIM_MAX) {
+    if (key->algorithm != JWT_HS256 || player.size == 0 || player.size > JWT_CLAIM_MAX ||
+        !utf8_is_valid(player)) {
         return 0;
+    }
+    for (size_t i = 0; i < player.size; i++) {
+        if ((unsigned char)player.at[i] < ' ') {
+            return 0; /* '?' in JSON that is made here: another player */
+        }
     }
     json_open(&json, NULL, '{');
     json_text(&json, "alg", BYTES("HS256"));

@@ -87,7 +87,8 @@ const struct jwt_key *jwt_choose_key(const struct jwt_key *keys, uint32_t count,
 /* Is it right, by this key and this time? claims: set if it is. 3 us with hs256, 60 with ed25519. */
 MUST_CHECK enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_t now_s,
                                       struct jwt_claims *claims);
-/* Make one, with an hs256 key. out has JWT_SIZE_MAX bytes. Returns its size; 0: not with this key. */
+/* Make one, with an hs256 key, for a player whose name is UTF-8 without control characters. out has JWT_SIZE_MAX bytes.
+ * Returns its size; 0: not with this key, or not for this name. */
 size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, int64_t expires_s,
                 char *out);
 

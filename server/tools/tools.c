@@ -411,7 +411,9 @@ static bool tools_print_player_token(const struct settings *settings, const char
     }
     size_t size = jwt_sign(key, bytes_from_text(player), now_s, now_s + seconds, token);
     if (size == 0) {
-        return tools_complain("a player's name has 1 to %d bytes", (int)JWT_CLAIM_MAX);
+        return tools_complain(
+            "a player's name has 1 to %d bytes, of UTF-8 without control characters",
+            (int)JWT_CLAIM_MAX);
     }
     printf("%.*s\n", (int)size, token);
     return true;

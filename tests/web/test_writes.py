@@ -309,7 +309,7 @@ class Refused(unittest.TestCase):
         count = 0
         for path, operations in api.get("/openapi.json")["paths"].items():
             for method in set(operations) - {"get"}:
-                if path in ("/login", "/logout", "/stream-key"):
+                if path in ("/login", "/logout", "/stream-key", "/players"):  # the last one is for web-guests to say
                     continue
                 body = {"member": "a", "value": 1} if method != "delete" else ""
                 status, reply, _ = api.post(re.sub(r"\{\w+\}", "x", path), body, method.upper())

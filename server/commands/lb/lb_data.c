@@ -123,6 +123,7 @@ bool lb_data_is_named(struct session_names *names, const struct hash *hash) {
     if (names->left == 0 || hash == NULL || !hash_find(hash, names->field, &name)) {
         return false;
     }
+    name.size = name.size < LB_DATA_NAME_MAX ? name.size : LB_DATA_NAME_MAX;
     for (struct bytes word = name; word.size >= prefix.size;) {
         struct bytes begin = {.at = word.at, .size = prefix.size};
         if (prefix.size == 0 || (bytes_lower(word.at[0]) == bytes_lower(prefix.at[0]) &&

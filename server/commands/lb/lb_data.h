@@ -17,6 +17,8 @@ enum {
     LB_DATA_GROUP = 16, /* members at a time */
     /* A look-up takes as long as so many records: for the cost of a command. */
     LB_DATA_RECORDS = 4,
+    LB_DATA_NAME_MAX =
+        1024, /* bytes of a name that are looked at, so that long ones take no longer */
 };
 
 /* The options as given; zeroed: not. */

@@ -4,6 +4,7 @@
 
 #include <strings.h>
 
+#include "server/commands/lb/lb_data.h"
 #include "server/web/value.h"
 #include "server/web/web_query.h"
 #include "tests/support/harness.h"
@@ -154,6 +155,18 @@ static const char *const writes[] = {
     "ZREMRANGEBYRANK a 0 5",
     "PEXPIRE user:m$700 $100",
 };
+
+SERVER_TEST(of_a_long_name_the_beginning_is_searched) {
+    struct members found;
+    char blanks[LB_DATA_NAME_MAX + 1] = "";
+    memset(blanks, ' ', LB_DATA_NAME_MAX);
+    harness_run(h, s, "ZADD a 1 m1 2 m2");
+    harness_run_format(h, s, "HSET user:m1 name \"%sann\"", blanks + 3);
+    harness_run_format(h, s, "HSET user:m2 name \"%sann\"", blanks + 2);
+    search(h, "ann", 10, "", &found);
+    assert_int_equal(found.count, 1);
+    assert_string_equal(found.at[0], "m1");
+}
 
 SERVER_TEST(at_random_those_are_found_whom_a_plain_look_finds) {
     struct random random = random_begin("at_random_those_are_found");
