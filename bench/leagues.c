@@ -1,7 +1,7 @@
 /* What a league costs: bytes a member, LB.LEAGUE ADD against LB.ADD, and the longest step when all
  * rooms begin anew, and when their archives go and the members who have not come are settled.
  *
- *     build/bench/leagues [members] [rows]      a million, in rooms of thirty; all rows
+ *     build/bench/leagues [members] [room] [rows]      a million, in rooms of thirty; all rows
  *
  * In one process and without sockets, as bench/regress.c. For instructions, run it with some ten
  * thousand members under valgrind --tool=callgrind --toggle-collect=driver_run: a row's are those with
@@ -77,7 +77,13 @@ static double bytes_since(size_t before) {
 int main(int argc, char **argv) {
     static struct driver driver;
     members = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000000;
-    rows_left = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : UINT32_MAX;
+    unsigned room = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 30;
+    rows_left = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : UINT32_MAX;
+    char create[128];
+    snprintf(create, sizeof create,
+             "LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD DAY ROOM %u TIERS 10 UP 5 "
+             "DOWN 5 ARCHIVE 1",
+             room);
     members = (members + BATCH - 1) / BATCH * BATCH;
     memory_init(); /* as the server does */
     driver_start(&driver);
@@ -89,9 +95,7 @@ int main(int argc, char **argv) {
     driver_one(&driver, "FLUSHALL");
     while (registry_free_step(driver.server.registry, UINT32_MAX)) {}
     before = memory_used();
-    driver_one(&driver,
-               "LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD DAY ROOM 30 TIERS 10 UP 5 "
-               "DOWN 5 ARCHIVE 1");
+    driver_one(&driver, create);
     row(&driver, "LB.LEAGUE ADD, new member", "LB.LEAGUE ADD weekly $score $member", false);
     printf("%-44s %8.1f bytes a member\n", "league", bytes_since(before));
     row(&driver, "LB.LEAGUE ADD, random update", "LB.LEAGUE ADD weekly INCR 5 $member", true);

@@ -274,9 +274,9 @@ def alternatives(shape):
         yield (option, rest) if equals and re.fullmatch("[A-Z]+", option) else (None, part)
 
 
-# Commands of boards with RATING, and the word RATING in records, have no types: applications send them as any other
-# command.
-UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "RATING"}
+# Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types:
+# applications send them as any other command.
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REVOKED", "RATING"}
 
 
 def methods(tables):

@@ -325,6 +325,10 @@ def tokens(arguments, source):
             self.board.events(top=3)
 
 
+# As clients/templates/walk.py has it.
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REVOKED", "RATING"}
+
+
 class Package(unittest.TestCase):
     def test_every_option_of_every_command_is_there(self):
         server = process.Server()
@@ -335,7 +339,8 @@ class Package(unittest.TestCase):
         for name in [name for name, each in docs.items() if "subcommands" in each]:
             docs.update({sub: as_dict(each) for sub, each in as_dict(docs.pop(name)["subcommands"]).items()})
         docs = {name: each for name, each in docs.items()
-                if decode(each["group"]) == "leaderboard" and not name.endswith("|help")}
+                if decode(each["group"]) == "leaderboard" and not name.endswith("|help")
+                and name.upper() not in UNTYPED}
         self.assertGreater(len(docs), 25)
         for name, each in docs.items():
             method = name[len("lb."):].replace("|", "_")
@@ -344,6 +349,8 @@ class Package(unittest.TestCase):
                              if own == method or own.startswith(method + "_"))
             self.assertTrue(source, name)
             for token in tokens(each.get("arguments", []), source):
+                if method not in ("create", "alter") and token in UNTYPED:
+                    continue
                 self.assertIn(f'"{token}"', source, name)
 
     def test_the_version_is_the_servers(self):
