@@ -109,7 +109,7 @@ class Players(unittest.TestCase):
         for client, name in ((back, "ann"), (web, "bob")):
             self.assertTrue(self.refused(client, "LB.ADD", "game", "2", name).startswith("NOAUTH"))
         self.server.run("ACL", "SETUSER", "player:next", "on", "~game", "+lb.add")
-        self.assertEqual(self.client(token("ann", "next", algorithm="HS256")).ask("LB.ADD", "game", "3", "ann"), 0)
+        self.assertEqual(self.client(token("ann", "next", algorithm="HS256")).ask("LB.ADD", "game", "3", "ann"), 1)
 
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
