@@ -58,6 +58,7 @@ static struct {
     uv_signal_t signals[SIGNALS];
     uv_timer_t second;
     bool has_files_of_redis; /* in the dir, at start */
+    bool has_keys_in_file;   /* player-key lines, when it was read last */
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
@@ -309,6 +310,35 @@ static void main_reload_certificates(void) {
     }
 }
 
+/* The keys of players as the file has them now, if it has or had any: those of the command line stay. What cannot be
+ * read changes nothing. is_start: only find out whether it has any. */
+static void main_read_player_keys(bool is_start) {
+    struct settings *settings = &program.server.settings;
+    struct settings fresh;
+    char program_name[] = "leaderboard-server";
+    char *arguments[] = {program_name, settings->file_path, NULL};
+    char error[SETTING_ERROR_MAX];
+    if (settings->file_path == NULL || !settings_init(&fresh)) {
+        return;
+    }
+    bool had_keys = program.has_keys_in_file;
+    bool is_read = setting_file_apply_arguments(&fresh, 2, arguments, error);
+    if (is_read) {
+        program.has_keys_in_file = fresh.player_key_count > 0;
+    } else if (!is_start) {
+        log_write(LOG_WARNING,
+                  "player-key lines cannot be read again, the old ones stay in use: %s", error);
+    }
+    if (is_read && !is_start && (had_keys || program.has_keys_in_file)) {
+        memcpy(settings->player_keys, fresh.player_keys, sizeof settings->player_keys);
+        settings->player_key_count = fresh.player_key_count;
+        player_keys_set(&program.server.acl.player_keys, settings);
+        log_write(LOG_NOTICE, "player-key lines read again count=%u signal=SIGHUP",
+                  (unsigned)settings->player_key_count);
+    }
+    settings_deinit(&fresh);
+}
+
 static void main_on_signal(uv_signal_t *signal, int number) {
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
@@ -325,6 +355,7 @@ static void main_on_signal(uv_signal_t *signal, int number) {
         log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
                   is_open ? "reopened" : "cannot be reopened, the old file stays in use");
         main_reload_certificates();
+        main_read_player_keys(false);
         if (is_ready) {
             service_tell("READY=1");
         }
@@ -525,6 +556,7 @@ static bool main_start(void) {
     }
     player_keys_init(&program.server.acl.player_keys);
     player_keys_set(&program.server.acl.player_keys, &program.server.settings);
+    main_read_player_keys(true);
     if (!tick_init(&program.tick, &program.loop, &program.server) ||
         uv_timer_init(&program.loop, &program.second) != 0 ||
         uv_timer_start(&program.second, main_keep_info, SECOND_MS, SECOND_MS) != 0) {

@@ -49,7 +49,7 @@ def token(player, kid="back", number=0, algorithm=None, **claims):
     claims = {"sub": player, "exp": int(time.time()) + 3000, **claims}
     text = ".".join((coded({"alg": algorithm, "typ": "JWT", "kid": kid}),
                      coded({name: value for name, value in claims.items() if value is not None})))
-    signature = hmac.new(SECRET, text.encode(), hashlib.sha256).digest() if kid == "back" else signed_by(
+    signature = hmac.new(SECRET, text.encode(), hashlib.sha256).digest() if algorithm == "HS256" else signed_by(
         key_pair(number)[0], text)
     return f"{text}.{coded(signature)}"
 
@@ -93,6 +93,23 @@ class Players(unittest.TestCase):
         """(status, detail) of a refused read."""
         status, reply, _ = self.api.ask("/api/v1" + path, **bearer(text))
         return status, reply["detail"] if isinstance(reply, dict) else reply.decode()
+
+    def test_the_keys_of_the_file_are_read_again(self):
+        file = Path(tempfile.mkdtemp()) / "server.conf"
+        file.write_text(f"player-key back hs256 {SECRET.decode()}\n")
+        self.begin(keys=[f"web ed25519 {key_pair(0)[1]}"], config=file)
+        back, web = self.client(token("ann")), self.client(token("bob", "web"))
+        file.write_text("player-key back hs256 short\n")
+        self.server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "player-key lines cannot be read again" in self.server.told(), "the refusal")
+        self.assertEqual(back.ask("LB.ADD", "game", "1", "ann"), 1)
+        file.write_text(f"player-key next hs256 {SECRET.decode()}\n")
+        self.server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "player-key lines read again count=1" in self.server.told(), "the new keys")
+        for client, name in ((back, "ann"), (web, "bob")):
+            self.assertTrue(self.refused(client, "LB.ADD", "game", "2", name).startswith("NOAUTH"))
+        self.server.run("ACL", "SETUSER", "player:next", "on", "~game", "+lb.add")
+        self.assertEqual(self.client(token("ann", "next", algorithm="HS256")).ask("LB.ADD", "game", "3", "ann"), 1)
 
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
