@@ -315,7 +315,7 @@ static bool registry_board_free_step(struct registry *registry, struct registry_
                                      uint32_t *work) {
     const struct board_options *options = registry_options(key);
     uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
-    if (registry_note_count(key) > 0) {
+    if (key->has_notes && hash_size(registry_note_hash(key)) > HASH_HEAD_SIZE) {
         (void)!hash_free_step(registry_own_notes(key), work);
         return false;
     }

@@ -196,6 +196,29 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
     memory_fail_at(0);
 }
 
+REGISTRY_TEST(notes_that_are_all_removed_go_with_their_board) {
+    enum { PLAYERS = 1000 };
+    struct board_options options = usual_options;
+    bool is_new;
+    options.has_rating = true;
+    options.is_created = true;
+    rating_rule_init(&options.rating.rule, RATING_ELO);
+    struct registry_key *key =
+        registry_find_or_create_like(registry, 0, BYTES("ladder"), &options, NULL, 0, &is_new);
+    assert_non_null(key);
+    for (int i = 0; i < PLAYERS; i++) {
+        assert_true(registry_note_put(registry, key, bytes_from_text(formatted("p%d", i)),
+                                      BYTES("played")));
+    }
+    assert_true(hash_is_large(registry_note_hash(key)));
+    for (int i = 0; i < PLAYERS; i++) {
+        assert_true(registry_note_remove(registry, key, bytes_from_text(formatted("p%d", i))));
+    }
+    assert_true(registry_board_is_empty(key));
+    registry_remove(registry, key);
+    registry_free_all(registry);
+}
+
 /* ---- expiry ---- */
 
 REGISTRY_TEST(a_key_goes_at_its_millisecond) {
