@@ -490,10 +490,13 @@ static void lb_match_reply(const struct call *call, const struct players *player
 static bool lb_match_begin(const struct call *call, struct writing *writing) {
     struct bytes name = call_arg(call, 1);
     *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
-    if (call_find_key(call, name) == NULL &&
-        (!call_check_key(call, name) ||
-         !setting_board_options_for(&call->server->settings, name, 0)->has_rating)) {
-        return call_check_key(call, name) && call_refuse(call, "ERR no such key");
+    if (call_find_key(call, name) == NULL) {
+        if (!call_check_key(call, name)) {
+            return false;
+        }
+        if (!setting_board_options_for(&call->server->settings, name, 0)->has_rating) {
+            return call_refuse(call, "ERR no such key");
+        }
     }
     writing->key = registry_find_or_create(call->registry, call->session->database, name,
                                            call->now_ms, &writing->is_new);

@@ -61,6 +61,8 @@ ZSET_TEST(what_is_wrong_in_a_match_changes_nothing) {
         {"LB.RATE plain ann 1500", no_rating},
         {"LB.GET plain 1 ann RATING", no_rating},
         {"LB.RATE k ann 1500 50", "-ERR RATING ELO has no deviation"},
+        {"LB.MATCH \"\" TEAM 1 ann TEAM 1 bob", "-ERR key is 0 bytes long: 1..65536 are allowed"},
+        {"LB.RATE \"\" ann 1500", "-ERR key is 0 bytes long: 1..65536 are allowed"},
     };
     static const char *const refused[] = {
         "LB.MATCH k TEAM 1 ann RANKS 1 2 SCORES",
