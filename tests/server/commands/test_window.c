@@ -428,7 +428,7 @@ WINDOW_TEST(what_is_written_at_a_time_counts_with_the_periods) {
     static const struct {
         const char *command;
         int taken;
-    } rows[] = {{"ZADD", 44}, {"LB.ADD", 44}};
+    } rows[] = {{"ZADD", 66}, {"LB.ADD", 66}};
     char line[1024];
     zset_expect(h, "CONFIG SET busy-command-limit 20", "+OK");
     zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 1000 BEST", "+OK");
