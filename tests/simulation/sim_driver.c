@@ -72,6 +72,7 @@ static struct {
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
     bool has_chain;     /* one replica follows another one */
     int far;            /* a machine that all links to are thin, for the whole schedule; -1: none */
+    int64_t far_rate;   /* of those links, in bytes a second */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -488,8 +489,8 @@ static void sim_driver_set_far(int far, int64_t rate) {
     }
 }
 
-bool sim_driver_has_far(void) {
-    return driver.far >= 0;
+int64_t sim_driver_far_rate(void) {
+    return driver.far_rate;
 }
 
 void sim_driver_bring_near(void) {
@@ -502,10 +503,12 @@ void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
     driver.far = -1;
+    driver.far_rate = 0;
     driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
     if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
         driver.far = (int)random_below(&driver.random, (uint64_t)options->server_count);
-        sim_driver_set_far(driver.far, sim_random_between(&driver.random, 16, 64) * 1000);
+        driver.far_rate = sim_random_between(&driver.random, 16, 64) * 1000;
+        sim_driver_set_far(driver.far, driver.far_rate);
         sim_trace("machine %d is far", driver.far);
     }
     sim_driver_draw();

@@ -30,8 +30,8 @@ struct sim_driver_options {
 
 /* The arguments of the servers are set. */
 void sim_driver_start(const struct sim_driver_options *options);
-/* One machine is far away: little a second reaches it. */
-bool sim_driver_has_far(void);
+/* One machine is far away: so many bytes a second reach it. 0: none is. */
+int64_t sim_driver_far_rate(void);
 /* No machine is far away any more. */
 void sim_driver_bring_near(void);
 /* The number of faults drawn, and what they are, a line each. */

@@ -28,8 +28,9 @@ struct sim_load_options {
     uint64_t seed;
     enum sim_promise promise;
     bool is_planned; /* no write ends without an answer */
-    bool
-        has_thin_link; /* then there may be some hundred KB from the beginning: a full copy takes its time */
+    /* Bytes a second of the thin links, or 0. With them there may be some hundred KB from the beginning: a full copy
+     * takes its time. */
+    int64_t thin_rate;
 };
 
 void sim_load_start(const struct sim_load_options *options);

@@ -172,7 +172,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         machine->wall_offset_ns = sim_random_between(&clock, -500, 500) * SIM_MS;
         sim_main_add(machine, common);
         sim_main_add(machine, mode->arguments);
-        if (sim_driver_has_far()) {
+        if (sim_driver_far_rate() > 0) {
             sim_main_add(machine, forgetful);
         }
         if (i > 0) {
@@ -209,7 +209,7 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
         .seed = seed,
         .promise = mode->promise,
         .is_planned = mode->kinds.is_planned,
-        .has_thin_link = sim_driver_has_far(),
+        .thin_rate = sim_driver_far_rate(),
     });
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");
