@@ -2,7 +2,8 @@
  *
  * Invariant: while the status is MORE, the copy holds the first copied_count entries of the original in order of
  * arrival: by rank, LATEST boards from the last rank on, hashes by index. An entry that is put goes behind
- * its equals (LATEST: before them), so next to an equal of last_key it is always beyond the copy. */
+ * its equals (LATEST: before them), so next to an equal of last_key it is always beyond the copy. Notes follow, and of
+ * those it holds the ones at index notes_left and above. */
 #include "skiplist/keyspace/registry_mirror.h"
 
 #include "codec/memory.h"
@@ -186,28 +187,30 @@ static void registry_mirror_put_note(struct registry_mirror *mirror, struct byte
     }
 }
 
+/* From the last one on: a removal moves notes to lower indexes alone, and new ones come last. */
 static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t entries_max) {
+    uint32_t count = registry_note_count(mirror->key);
     struct hash_pair pair;
-    uint32_t done;
+    if (!mirror->has_notes_begun || mirror->notes_left > count) {
+        mirror->notes_left = count;
+        mirror->has_notes_begun = true;
+    }
     for (uint32_t i = 0;
-         i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
-         (done = registry_note_count(mirror->copy)) < registry_note_count(mirror->key);
-         i++) {
-        hash_at(registry_note_hash(mirror->key), done, &pair);
+         i < entries_max && mirror->status == REGISTRY_MIRROR_MORE && mirror->notes_left > 0; i++) {
+        hash_at(registry_note_hash(mirror->key), --mirror->notes_left, &pair);
         registry_mirror_put_note(mirror, pair.field, pair.value);
     }
 }
 
 static void registry_mirror_follow_note(struct registry_mirror *mirror,
                                         const struct effect *effect) {
-    struct bytes note;
-    if (!registry_note_find(mirror->copy, effect->member, &note)) {
+    if (!mirror->has_notes_begun) {
         return;
     }
     if (effect->value.size > 0) {
         registry_mirror_put_note(mirror, effect->member, effect->value);
     } else {
-        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        (void)hash_remove(registry_own_notes(mirror->copy), effect->member);
     }
 }
 
@@ -393,7 +396,7 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
         registry_mirror_copy_notes(mirror, entries_max);
     }
     return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count &&
-                   registry_note_count(mirror->copy) == registry_note_count(mirror->key)
+                   mirror->notes_left == 0
                ? REGISTRY_MIRROR_WHOLE
                : mirror->status;
 }

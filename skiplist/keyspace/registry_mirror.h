@@ -37,6 +37,8 @@ struct registry_mirror {
     struct effect_listener listener;
     uint32_t copied_count; /* entries */
     uint64_t last_key;     /* of a board: that of the entry copied last */
+    uint32_t notes_left;   /* the notes at indexes below it are to be copied */
+    bool has_notes_begun;
     enum registry_mirror_status status;
     registry_mirror_changed *changed; /* of one that is frozen, or only watches; else NULL */
     void *context;

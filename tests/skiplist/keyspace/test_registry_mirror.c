@@ -41,6 +41,18 @@ static void assert_same_hashes(const struct hash *a, const struct hash *b) {
     }
 }
 
+/* In any order. */
+static void assert_same_notes(const struct registry_key *a, const struct registry_key *b) {
+    struct hash_pair pair;
+    struct bytes note;
+    assert_int_equal(registry_note_count(a), registry_note_count(b));
+    for (uint32_t i = 0; i < registry_note_count(a); i++) {
+        hash_at(registry_note_hash(a), i, &pair);
+        assert_true(registry_note_find(b, pair.field, &note));
+        assert_true(bytes_equal(note, pair.value));
+    }
+}
+
 /* Copy at once and by the mirror, and compare. */
 static void check_whole(struct workload *workload, struct registry_mirror *mirror) {
     struct registry *registry = workload->registry;
@@ -63,11 +75,26 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
         assert_ptr_equal(registry_options(copies[1]), registry_options(copies[0]));
         assert_int_equal(board_options_equal(registry_options(copies[1]), options), !is_archive);
         assert_same_boards(&copies[0]->board, &copies[1]->board);
+        assert_same_notes(copies[0], copies[1]);
     } else {
         assert_same_hashes(registry_hash(copies[0]), registry_hash(copies[1]));
     }
     registry_remove(registry, copies[0]);
     registry_remove(registry, copies[1]);
+}
+
+/* One of so many names gets a note, or loses it. */
+static void change_note(struct workload *workload, struct registry_key *key, uint32_t names,
+                        uint64_t removed_one_in) {
+    static const char text[] = "a note of some bytes, as long as any";
+    struct bytes name =
+        bytes_from_text(formatted("p%u", (unsigned)random_below(&workload->random, names)));
+    size_t size = 1 + random_below(&workload->random, sizeof text - 1);
+    if (random_below(&workload->random, removed_one_in) == 0) {
+        (void)registry_note_remove(workload->registry, key, name);
+    } else {
+        assert_true(registry_note_put(workload->registry, key, name, (struct bytes){text, size}));
+    }
 }
 
 static struct registry_key *pick(struct workload *workload) {
@@ -111,6 +138,40 @@ TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     }
     print_message("whole %u, of hashes %u, lost %u\n", whole_count, whole_hashes, lost_count);
     assert_true(whole_count > rounds / 10 && whole_hashes > 10 && lost_count > 10);
+    workload_end(&workload);
+}
+
+/* Notes are followed wherever they are removed: nothing is lost by that. */
+TEST(a_copy_follows_notes_that_come_change_and_go) {
+    struct workload workload;
+    workload_begin(&workload, __func__, 300);
+    for (int round = 0; round < (is_short_run() ? 100 : 2000); round++) {
+        struct registry_mirror mirror;
+        bool is_new;
+        struct registry_key *key =
+            registry_find_or_create_like(workload.registry, 0, BYTES("ladder"),
+                                         workload_options('r'), NULL, workload.now_ms, &is_new);
+        assert_non_null(key);
+        uint32_t names = 1 + (uint32_t)random_below(&workload.random, 2000);
+        for (uint32_t left = names; left > 0; left--) {
+            change_note(&workload, key, names, 10);
+        }
+        assert_true(registry_mirror_begin(&mirror, workload.registry, key));
+        enum registry_mirror_status status;
+        while ((status = registry_mirror_step(&mirror, 20)) == REGISTRY_MIRROR_MORE) {
+            for (uint64_t left = random_below(&workload.random, 10); left > 0; left--) {
+                change_note(&workload, key, names, 2);
+            }
+        }
+        assert_int_equal(status, REGISTRY_MIRROR_WHOLE);
+        assert_same_notes(key, mirror.copy);
+        check_whole(&workload, &mirror);
+        registry_mirror_end(&mirror);
+        if (random_below(&workload.random, 2) == 0) {
+            registry_remove(workload.registry, key);
+        }
+        (void)registry_free_step(workload.registry, 10000);
+    }
     workload_end(&workload);
 }
 
