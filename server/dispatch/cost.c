@@ -118,7 +118,8 @@ uint64_t cost_count_scores(const struct cost_view *view) {
 }
 
 uint64_t cost_count_whole(const struct cost_view *view) {
-    return cost_size(view, 1);
+    const struct registry_key *key = cost_key(view, 1);
+    return (uint64_t)cost_size(view, 1) + (key != NULL ? registry_note_count(key) : 0);
 }
 
 uint64_t cost_count_database(const struct cost_view *view) {

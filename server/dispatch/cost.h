@@ -56,7 +56,7 @@ enum {
 uint64_t cost_of_result(const struct registry_key *key);
 /* The same pairs, on the board of the first key. */
 command_work cost_count_scores;
-/* The members of the first key's board, or the fields of its hash. */
+/* The members and notes of the first key's board, or the fields of its hash. */
 command_work cost_count_whole;
 /* The keys of the database, or of all databases. */
 command_work cost_count_database;

@@ -13,9 +13,10 @@
 #include "skiplist/keyspace/registry_mirror.h"
 
 enum {
-    AT_ONCE_MAX = 4000, /* members, or fields that count as MEMBERS_PER_FIELD */
+    AT_ONCE_MAX =
+        4000, /* members, or fields and players' records that count as MEMBERS_PER_FIELD */
     ATTEMPTS_MAX = 8,
-    FIELD_UNITS = 4,       /* what a field takes, in members */
+    FIELD_UNITS = 4,       /* what a field or a record takes, in members */
     MEMBERS_PER_FIELD = 8, /* a field has memory of its own, unlike a member */
 };
 
@@ -62,8 +63,9 @@ static void copy_notify(struct server *server, const struct copy_request *reques
 }
 
 static uint64_t copy_size(const struct registry_key *key) {
-    return key->kind == REGISTRY_HASH ? (uint64_t)hash_count(registry_hash(key)) * MEMBERS_PER_FIELD
-                                      : board_count(&key->board);
+    return key->kind == REGISTRY_HASH
+               ? (uint64_t)hash_count(registry_hash(key)) * MEMBERS_PER_FIELD
+               : board_count(&key->board) + (uint64_t)registry_note_count(key) * MEMBERS_PER_FIELD;
 }
 
 /* ---- in steps ---- */
@@ -240,8 +242,10 @@ static void copy_run(struct call *call) {
 static uint64_t copy_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
+    uint64_t note_count = key != NULL ? registry_note_count(key) : 0;
     return view->call->session->transaction.is_open || view->call->server->jobs.count >= JOBS_MAX
-               ? (uint64_t)cost_size(view, 1) * (is_hash ? FIELD_UNITS : 1)
+               ? (uint64_t)cost_size(view, 1) * (is_hash ? FIELD_UNITS : 1) +
+                     note_count * FIELD_UNITS
                : 0;
 }
 
@@ -257,7 +261,7 @@ const struct command command_copy = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = COST(COMMAND_BY_PRODUCT, copy_count, 18, 2,
                  "in `MULTI`: member of the board; a field of a "
-                 "hash counts as 4",
+                 "hash, or a player's record, counts as 4",
                  "`COPY` outside of `MULTI`"),
     .run = copy_run,
 };

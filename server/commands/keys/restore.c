@@ -98,7 +98,7 @@ const struct command command_dump = {
         "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "member or field",
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "member, player's record or field",
                  "a backup, which holds up nobody"),
     .run = dump_run,
 };

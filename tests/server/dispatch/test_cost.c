@@ -1,6 +1,7 @@
 /* busy-command-limit, and the cost estimates for it. */
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
+#include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 
 enum {
@@ -277,6 +278,35 @@ ZSET_TEST(what_is_touched_decides_not_what_is_there) {
         }
     }
     zset_expect(h, "ZCARD half", ":30000");
+}
+
+/* Players who are not ranked have records, which COPY and DUMP take along. */
+ZSET_TEST(records_of_players_count) {
+    static char line[LINE_MAX_SIZE];
+    int players = 0;
+    zset_expect(h, "LB.CREATE r RATING ELO MINGAMES 100", "+OK");
+    while (players < 20000) {
+        size_t size = (size_t)snprintf(line, sizeof line, "LB.MATCH r");
+        for (int i = 0; i < 100; i++) {
+            size +=
+                (size_t)snprintf(line + size, sizeof line - size, " TEAM 1 player:%d", players++);
+        }
+        zset_expect_part(h, line, "[[player:");
+    }
+    zset_expect(h, "ZCARD r", ":0");
+    set_limit(h, 1);
+    assert_true(is_refused(h, "DUMP r"));
+    assert_false(is_refused(h, "RENAME r s"));
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "COPY s c");
+    expect_aborted(h);
+    zset_expect(h, "EXISTS c", ":0");
+    struct session *other = harness_connect(h);
+    player_begin(h, other, "COPY s c");
+    assert_false(player_step(h, other));
+    while (!player_step(h, other)) {}
+    assert_string_equal(player_end(h, other), ":1\r\n");
+    zset_expect(h, "EXISTS s c", ":2");
 }
 
 /* Each member has a group of its own, which the numbers of small tags tell at once, and of the second of two large ones
