@@ -478,14 +478,7 @@ rating-hash: ## 10^6 rated matches have the same bits by gcc and clang, -O0 to -
 	@.ci/install-packages check
 	@.ci/install-packages arm64
 	@mkdir -p $(B)
-	@set -e; for build in gcc/-O0 gcc/-O1 gcc/-O2 gcc/-O3 gcc/-O3/-march=native clang/-O0 clang/-O1 clang/-O2 clang/-O3 \
-	    clang/-O3/-march=native aarch64-linux-gnu-gcc/-O0/-static aarch64-linux-gnu-gcc/-O2/-static aarch64-linux-gnu-gcc/-O3/-static; do \
-	    flags=$$(echo "$${build#*/}" | tr / ' '); \
-	    $${build%%/*} $(FLAGS) $(EXACT) $$flags tests/codec/rating_hash.c codec/rating.c codec/real.c codec/check.c -o $(RATING_HASH); \
-	    case $$build in aarch64*) run=qemu-aarch64 ;; *) run= ;; esac; \
-	    if $$run $(RATING_HASH) > $(RATING_HASH).out; then echo "  $$build: $$(head -1 $(RATING_HASH).out)"; \
-	    else echo "$$build: $$(head -1 $(RATING_HASH).out), which is not the hash of the others" >&2; exit 1; fi; \
-	done
+	@.ci/rating-hash $(RATING_HASH) $(FLAGS) $(EXACT)
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so
