@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "server/acl/acl_file.h"
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
@@ -58,7 +61,9 @@ static struct {
     uv_signal_t signals[SIGNALS];
     uv_timer_t second;
     bool has_files_of_redis; /* in the dir, at start */
-    bool has_keys_in_file;   /* player-key lines, when it was read last */
+    uint64_t file_keys;      /* a hash of the file's player-key lines, as they were read last */
+    struct jwt_key argument_keys[JWT_KEYS_MAX]; /* those that are in no file */
+    uint32_t argument_key_count;
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
@@ -310,31 +315,70 @@ static void main_reload_certificates(void) {
     }
 }
 
-/* The keys of players as the file has them now, if it has or had any: those of the command line stay. What cannot be
- * read changes nothing. is_start: only find out whether it has any. */
-static void main_read_player_keys(bool is_start) {
+/* What the `player-key` lines of a file say. */
+static uint64_t main_hash_player_keys(const struct settings *settings) {
+    uint64_t hash = settings->player_key_count;
+    for (uint32_t i = 0; i < settings->player_key_count; i++) {
+        const struct jwt_key *key = &settings->player_keys[i];
+        const char *const texts[] = {key->kid, key->text, key->issuer, key->audience, key->boards};
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+            hash = XXH3_64bits_withSeed(texts[k], strlen(texts[k]), hash);
+        }
+    }
+    return hash;
+}
+
+/* At the start: which keys the command line has given. */
+static void main_note_player_keys(const struct settings *fresh) {
+    const struct settings *settings = &program.server.settings;
+    for (uint32_t i = 0; i < settings->player_key_count; i++) {
+        const struct jwt_key *key = &settings->player_keys[i];
+        if (jwt_find_key(fresh->player_keys, fresh->player_key_count, bytes_from_text(key->kid)) ==
+            NULL) {
+            program.argument_keys[program.argument_key_count++] = *key;
+        }
+    }
+}
+
+/* The file's lines have changed: take them, with the keys of the command line. What CONFIG SET has set goes. */
+static void main_take_player_keys(const struct settings *fresh) {
     struct settings *settings = &program.server.settings;
+    memcpy(settings->player_keys, fresh->player_keys, sizeof settings->player_keys);
+    settings->player_key_count = fresh->player_key_count;
+    for (uint32_t i = 0; i < program.argument_key_count; i++) {
+        const struct jwt_key *key = &program.argument_keys[i];
+        if (settings->player_key_count < JWT_KEYS_MAX &&
+            jwt_find_key(settings->player_keys, settings->player_key_count,
+                         bytes_from_text(key->kid)) == NULL) {
+            settings->player_keys[settings->player_key_count++] = *key;
+        }
+    }
+    player_keys_set(&program.server.acl.player_keys, settings);
+    log_write(LOG_NOTICE, "player-key lines read again count=%u signal=SIGHUP",
+              (unsigned)settings->player_key_count);
+}
+
+/* The keys of players, if what the file says of them is not what it said when it was read last. What cannot be read
+ * changes nothing. */
+static void main_read_player_keys(bool is_start) {
     struct settings fresh;
     char program_name[] = "leaderboard-server";
-    char *arguments[] = {program_name, settings->file_path, NULL};
+    char *arguments[] = {program_name, program.server.settings.file_path, NULL};
     char error[SETTING_ERROR_MAX];
-    if (settings->file_path == NULL || !settings_init(&fresh)) {
+    if (arguments[1] == NULL || !settings_init(&fresh)) {
         return;
     }
-    bool had_keys = program.has_keys_in_file;
-    bool is_read = setting_file_apply_arguments(&fresh, 2, arguments, error);
-    if (is_read) {
-        program.has_keys_in_file = fresh.player_key_count > 0;
+    if (setting_file_apply_arguments(&fresh, 2, arguments, error)) {
+        uint64_t hash = main_hash_player_keys(&fresh);
+        if (is_start) {
+            main_note_player_keys(&fresh);
+        } else if (hash != program.file_keys) {
+            main_take_player_keys(&fresh);
+        }
+        program.file_keys = hash;
     } else if (!is_start) {
         log_write(LOG_WARNING,
                   "player-key lines cannot be read again, the old ones stay in use: %s", error);
-    }
-    if (is_read && !is_start && (had_keys || program.has_keys_in_file)) {
-        memcpy(settings->player_keys, fresh.player_keys, sizeof settings->player_keys);
-        settings->player_key_count = fresh.player_key_count;
-        player_keys_set(&program.server.acl.player_keys, settings);
-        log_write(LOG_NOTICE, "player-key lines read again count=%u signal=SIGHUP",
-                  (unsigned)settings->player_key_count);
     }
     settings_deinit(&fresh);
 }

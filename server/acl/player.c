@@ -96,8 +96,7 @@ bool player_may_name_hashes(const struct call *call, struct bytes pattern) {
     }
     /* Who has chosen the own name would choose the key's, or take that of a board that is to come. */
     const struct jwt_key *key = player_find_key(call->server, player);
-    bool is_of_boards = key == NULL || (key->boards[0] != '\0' && jwt_takes_board(key, pattern)) ||
-                        pattern.size == 1;
+    bool is_of_boards = key == NULL || jwt_takes_board(key, pattern) || pattern.size == 1;
     bool is_named = false;
     for (uint32_t i = 0; i < user->selector_count && !is_named && !is_of_boards; i++) {
         const struct acl_text *same =
@@ -106,8 +105,17 @@ bool player_may_name_hashes(const struct call *call, struct bytes pattern) {
     }
     return is_named || call_refuse_format(call,
                                           "NOPERM HSET of a player takes a pattern that is one of "
-                                          "its user's, and is not for boards: not '%.*s'",
+                                          "its user's, and none of BOARDS, which the player-key "
+                                          "must have: not '%.*s'",
                                           bytes_shown_size(pattern, 64), pattern.at);
+}
+
+bool player_may_write_hash(const struct call *call, struct bytes name) {
+    const struct session_player *player = call->session->player;
+    const struct jwt_key *key = player != NULL ? player_find_key(call->server, player) : NULL;
+    return player == NULL || (key != NULL && !jwt_takes_board(key, name)) ||
+           call_refuse_format(call, "NOPERM '%.*s' is a name of boards (BOARDS), not of hashes",
+                              bytes_shown_size(name, 64), name.at);
 }
 
 /* ---- revoked tokens ---- */

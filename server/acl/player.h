@@ -11,7 +11,7 @@
  *   - no new board; no hash, but one whose name follows from a pattern that is one of its user's, to the letter, and none
  *     of BOARDS
  *   - nothing that administers the server (COMMAND_ADMIN)
- *   - only boards that the key's BOARDS take; hashes are left to the user's rights
+ *   - by name only boards that the key's BOARDS take; hashes are left to the user's rights
  *   - nothing once the token is over, or its key is gone
  *
  * Whoever is logged in as a player:KID without a token does not exist: see acl_is_of_players. */
@@ -31,6 +31,8 @@ const char *player_find_denial(const struct server *server, const struct session
                                uint32_t command, const struct request *request, char *text);
 /* May a player write hashes that are named by this pattern? false: the error was replied. */
 MUST_CHECK bool player_may_name_hashes(const struct call *call, struct bytes pattern);
+/* And this hash, which one of them names: is it none of the boards that there may be? */
+MUST_CHECK bool player_may_write_hash(const struct call *call, struct bytes name);
 /* Is it a token of a key that there is, and not over? */
 MUST_CHECK bool player_is_there(const struct server *server, const struct session_player *player);
 

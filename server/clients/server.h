@@ -135,6 +135,8 @@ struct server_acl {
     struct auth_guard guard; /* failed passwords by address */
     char *path;              /* of the aclfile, absolute; NULL: none */
     struct player_keys player_keys;
+    bool
+        has_verifier; /* signatures that take long are looked at by a thread (server/loop/verifier.h) */
 };
 
 /* What INFO and logs say of the process. */

@@ -82,15 +82,20 @@ static const char *login_take_player(struct server *server, struct session *sess
     return NULL;
 }
 
+/* Has a thread looked at this token, by whatever key? */
+static bool login_is_verified(const struct session *session, struct bytes token) {
+    unsigned char digest[DIGEST_SIZE];
+    digest_make(token, digest);
+    return session->verified != NULL &&
+           memcmp(session->verified->digest, digest, sizeof digest) == 0;
+}
+
 /* What a thread has found of it before, or what is found now. */
 static enum jwt_status login_verify(const struct server *server, const struct session *session,
                                     const struct jwt_key *key, struct bytes token,
                                     struct jwt_claims *claims) {
     const struct session_verified *verified = session->verified;
-    unsigned char digest[DIGEST_SIZE];
-    digest_make(token, digest);
-    if (verified != NULL && key != NULL && verified->key_mark == key->mark &&
-        memcmp(verified->digest, digest, sizeof digest) == 0) {
+    if (key != NULL && login_is_verified(session, token) && verified->key_mark == key->mark) {
         *claims = verified->claims;
         return verified->status;
     }
@@ -103,6 +108,10 @@ const char *login_try_player(struct server *server, struct session *session, str
     const struct jwt_key *key =
         jwt_choose_key(settings->player_keys, settings->player_key_count, token);
     struct jwt_claims claims = {.player_size = 0};
+    if (key != NULL && key->algorithm == JWT_ED25519 && server->acl.has_verifier &&
+        !login_is_verified(session, token)) {
+        return "it was not in its place: AUTH [player] TOKEN, or HELLO 3 AUTH player TOKEN";
+    }
     enum jwt_status status = login_verify(server, session, key, token, &claims);
     memory_free(session->verified);
     session->verified = NULL;
@@ -164,9 +173,12 @@ enum login_outcome login_try_player_address(struct server *server, const char *a
                                             enum jwt_status status, struct acl_user **user,
                                             const char **wrong, int64_t *retry_ms) {
     struct session session;
-    if (!login_begin_address(server, &session, address, ACL_PLAYERS, retry_ms)) {
+    /* What others behind the address guess is not for a token that is signed to wait for. */
+    bool is_due = login_begin_address(server, &session, address, ACL_PLAYERS, retry_ms);
+    if (!is_due && !jwt_is_signed(status)) {
         return LOGIN_TOO_SOON;
     }
+    *retry_ms = 0;
     *wrong = login_take_player(server, &session, given->kid[0] != '\0' ? given->kid : NULL, status,
                                &given->claims, BYTES("HTTP"));
     *user = session.user;

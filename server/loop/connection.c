@@ -141,18 +141,21 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     struct bytes token = connection_password(&entry->request);
     bool is_player =
         player_has_token(server, entry->request.count > 2 ? name : BYTES("player"), token);
-    name = is_player ? ACL_PLAYERS : name;
-    if (connection->auth_due_ms != 0 || connection->is_verified) {
+    /* Nobody guesses a signature: the tokens of others behind this address are not for it to wait for. */
+    if (is_player) {
         bool is_verified = connection->is_verified;
-        connection->auth_due_ms = 0;
         connection->is_verified = false;
-        return !is_verified && is_player && verifier_begin(&tick->verifier, connection, token);
+        return !is_verified && verifier_begin(&tick->verifier, connection, token);
+    }
+    if (connection->auth_due_ms != 0) {
+        connection->auth_due_ms = 0;
+        return false;
     }
     int64_t wait_ms = auth_guard_begin_wait(&server->acl.guard, &server->settings,
                                             auth_guard_address(connection->session.address), name,
                                             server->clock.monotonic_ms);
     if (wait_ms == 0) {
-        return is_player && verifier_begin(&tick->verifier, connection, token);
+        return false;
     }
     int64_t due_ms = server->clock.monotonic_ms + wait_ms;
     connection->auth_due_ms = (due_ms + STEP_MS - 1) / STEP_MS * STEP_MS;

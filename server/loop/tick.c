@@ -987,6 +987,7 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
         uv_timer_start(&tick->second, tick_on_second, TICK_SECOND_MS, TICK_SECOND_MS) == 0 &&
         tick_network_init(tick);
     tick_network_note(tick);
+    server->acl.has_verifier = is_ready;
     return is_ready;
 }
 

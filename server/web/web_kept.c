@@ -140,7 +140,11 @@ void web_kept_end(struct web *web) {
 
 static uint64_t web_kept_hash(const struct web *web, const struct web_identity *identity,
                               const char *target) {
-    uint64_t who = XXH3_64bits_withSeed(identity->user, strlen(identity->user), web->rate_seed);
+    /* Players share a user. */
+    struct bytes name = identity->is_player ? (struct bytes){.at = identity->digest,
+                                                             .size = sizeof identity->digest}
+                                            : bytes_from_text(identity->user);
+    uint64_t who = XXH3_64bits_withSeed(name.at, name.size, web->rate_seed);
     return XXH3_64bits_withSeed(target, strlen(target), who ^ (uint64_t)identity->kind);
 }
 

@@ -280,7 +280,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     char token[WEB_TOKEN_SIZE];
     bool was_secure, is_posted = request->wants_login;
     request->login = NULL;
-    if (login->verdict != HTTP_LOGIN_OK) {
+    if (login->verdict != HTTP_LOGIN_OK && !login->given.is_player) {
         web_login_forget_known(web, login->given.address);
     }
     if (exchange->stage != HTTP_WAITS) {

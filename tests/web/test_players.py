@@ -105,9 +105,14 @@ class Players(unittest.TestCase):
         self.assertEqual(back.ask("LB.ADD", "game", "1", "ann"), 1)
         file.write_text(f"player-key next hs256 {SECRET.decode()}\n")
         self.server.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "player-key lines read again count=1" in self.server.told(), "the new keys")
-        for client, name in ((back, "ann"), (web, "bob")):
-            self.assertTrue(self.refused(client, "LB.ADD", "game", "2", name).startswith("NOAUTH"))
+        wait_until(lambda: "player-key lines read again count=2" in self.server.told(), "the new keys")
+        self.assertTrue(self.refused(back, "LB.ADD", "game", "2", "ann").startswith("NOAUTH"))
+        self.assertEqual(web.ask("LB.ADD", "game", "2", "bob"), 1)  # of the command line
+        self.server.run("CONFIG", "SET", "player-key", f"next hs256 {SECRET.decode()}")
+        lines = self.server.told().count("log reopened")
+        self.server.process.send_signal(signal.SIGHUP)  # the file is as it was: logrotate changes no key
+        wait_until(lambda: self.server.told().count("log reopened") > lines, "the log")
+        self.assertTrue(self.refused(web, "LB.ADD", "game", "3", "bob").startswith("NOAUTH"))
         self.server.run("ACL", "SETUSER", "player:next", "on", "~game", "+lb.add")
         self.assertEqual(self.client(token("ann", "next", algorithm="HS256")).ask("LB.ADD", "game", "3", "ann"), 1)
 

@@ -169,14 +169,13 @@ bool lb_add_check_only(const struct call *call, const struct layout *layout, str
 bool lb_add_check_at(const struct call *call, const struct layout *layout,
                      const struct lb_add *add) {
     uint64_t stamped;
-    if (add->time != LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
-        return true;
+    bool has_time = add->time == LB_ADD_TIME_GIVEN || add->operation == LB_ADD_PACKED;
+    if ((has_time || add->time == LB_ADD_TIME_KEPT) && call->session->player != NULL) {
+        return call_refuse(call,
+                           "NOPERM players say no time (AT, KEEPTIME, or in a PACKED key): it "
+                           "is taken when the result comes");
     }
-    if (call->session->player != NULL) {
-        return call_refuse(call, "NOPERM players say no time (AT, or in a PACKED key): it is taken "
-                                 "when the result comes");
-    }
-    if (add->operation == LB_ADD_PACKED) {
+    if (add->time != LB_ADD_TIME_GIVEN || add->operation == LB_ADD_PACKED) {
         return true;
     }
     if (layout->time.bits == 0) {

@@ -108,6 +108,7 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
     const char *end = lb_hset_print_name(hset, base, behind, member, at);
     const struct bytes name = {.at = at, .size = (size_t)(end - at)};
     bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, base, ACL_WRITE) &&
+                   player_may_write_hash(call, name) &&
                    (place == NULL || lb_hset_open(call, hset, name, place));
     if (at != on_stack) {
         memory_free(at);

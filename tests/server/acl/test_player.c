@@ -13,7 +13,7 @@
 #define NOW (HARNESS_START_US / 1000000)
 
 #define KEYS                                                                                       \
-    "player-key back hs256 " JWT_MAKER_SECRET "\n"                                                 \
+    "player-key back hs256 " JWT_MAKER_SECRET " BOARDS b* x* w* l* r*\n"                           \
     "player-key web ed25519 " JWT_MAKER_PUBLIC " BOARDS b*\n"
 #define USERS                                                                                      \
     "user player:back on ~b* ~{b* ~player:* +@all\n"                                               \
@@ -101,6 +101,9 @@ HARNESS_TEST(every_command_that_writes_takes_the_own_member_alone, KEYS USERS) {
         "LB.SUBMIT 2 b0 b9 5 ann",
         "LB.SUBMIT 2 b0 x0 5 ann",
         "LB.SUBMIT 1 b0 AT 1767225600000 5 ann",
+        "LB.ADD b0 KEEPTIME 900 ann",
+        "LB.ADD b0 BEST KEEPTIME 900 ann",
+        "LB.SUBMIT 1 b0 KEEPTIME 900 ann",
         "DEL b0",
         "HSET player:ann name x",
         "HDEL player:ann name",
