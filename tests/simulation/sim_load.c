@@ -791,7 +791,7 @@ static void sim_load_judge_equality(struct sim_client *line, int master, const c
 
 /* The same boards, and on them the same members with the same keys, tags and hashes. */
 static void sim_load_judge_lots(struct sim_client *line, int master) {
-    static const char *const boards[] = {"x0", "x1", "x2", "x3", "xl", "xo0", "xo1"};
+    static const char *const boards[] = {"x0", "x1", "x2", "x3", "xl", "xo0", "xo1", "xr0", "xr1"};
     char request[128];
     /* By its clock, which may be ahead, a replica hides what expires before the master takes it away. */
     (void)sim_load_fetch(
