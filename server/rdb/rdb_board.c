@@ -25,6 +25,7 @@ bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
     board->has_ids = (format & RDB_BOARD_HAS_IDS) != 0;
     board->is_ids = (format & RDB_BOARD_IS_IDS) != 0;
     format &= ~(uint64_t)(board->has_ids ? RDB_BOARD_HAS_IDS : RDB_BOARD_IS_IDS);
+    board->last_key = UINT64_MAX;
     board->read_count = 0;
     board->member_count = member_count;
     board->time_us = 0;
@@ -47,13 +48,12 @@ static bool rdb_board_are_fit(struct rdb_board *board) {
     struct tag_values values;
     for (uint32_t i = 0; i < board->decoder.entry_count; i++) {
         const struct board_entry *entry = &board->decoder.entries[i];
-        bool is_first = board->read_count == 0 && i == 0;
         bool are_values_fit = !board->decoder.has_values ||
                               tag_values_unpack(board->decoder.entry_values[i],
                                                 board->options.layout.tags.count, &values);
         if (entry->member.size == 0 || entry->member.size > BOARD_MEMBER_MAX ||
             !layout_has_room(&board->options.layout, entry->key) || !are_values_fit ||
-            (!is_first && entry->key > board->last_key)) {
+            entry->key > board->last_key) {
             return false;
         }
         board->last_key = entry->key;

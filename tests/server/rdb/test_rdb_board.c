@@ -218,6 +218,33 @@ RDB_TEST(values_of_tags_that_are_not_there_are_refused, "") {
     }
 }
 
+static void make_notes(struct buffer *out, const struct registry_key *key) {
+    struct buffer chunk;
+    struct effect_encoder encoder;
+    buffer_init(&chunk, 0);
+    effect_bytes_encode_begin(&encoder, &chunk);
+    for (uint32_t i = 0; effect_bytes_encode_next_note(&encoder, key, &i);) {}
+    make_chunk(out, &chunk);
+    buffer_deinit(&chunk);
+}
+
+RDB_TEST(notes_may_stand_before_members, "") {
+    harness_run(h, s, "LB.CREATE k RATING ELO");
+    harness_run(h, s, "LB.MATCH k TEAM 1 ann TEAM 1 bob");
+    const struct board_stored entries[] = {board_at(&find(h, "k")->board, 0),
+                                           board_at(&find(h, "k")->board, 1)};
+    begin_file(file);
+    make_board_head(file, "x", FILE_FORMAT, TIME_US, 4);
+    make_open(file, find(h, "k"));
+    make_notes(file, find(h, "k"));
+    make_piece(file, entries, 2);
+    make_byte(file, 0);
+    make_end(file);
+    assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
+    harness_expect(h, s, "ZRANGE x 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\nann\r\n");
+    assert_int_equal(registry_note_count(find(h, "x")), 2);
+}
+
 RDB_TEST(values_of_other_modules_are_passed_over, "") {
     begin_file(file);
     make_key(file, 7, "other");
