@@ -204,14 +204,17 @@ static bool lb_create_check_options(const struct call *call, const struct board_
 }
 
 /* The options, from an argument on. false: the error was replied. */
+static bool lb_create_parse_options(const struct call *call, uint32_t first,
+                                    struct board_options *options) {
+    char reason[SETTING_ERROR_MAX];
+    return setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
+                                 call->request->count - first, options, NULL, reason) ||
+           call_refuse_reason(call, "%s", reason);
+}
+
 static bool lb_create_read_options(const struct call *call, uint32_t first,
                                    struct board_options *options) {
-    char reason[SETTING_ERROR_MAX];
-    if (!setting_options_parse(SETTING_TAKES_OPTIONS, &call->request->args[first],
-                               call->request->count - first, options, NULL, reason)) {
-        return call_refuse_reason(call, "%s", reason);
-    }
-    return lb_create_check_options(call, options);
+    return lb_create_parse_options(call, first, options) && lb_create_check_options(call, options);
 }
 
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
@@ -258,13 +261,13 @@ static bool lb_create_read(const struct call *call, struct board_options *option
     }
     struct period before = options->period; /* that of a board line: an operator's */
     bool may_choose = next == FIRST_WORD && !options->has_rating;
-    if (!lb_create_read_options(call, next, options)) {
+    if (!lb_create_parse_options(call, next, options)) {
         return false;
     }
     if (may_choose && options->has_rating) {
         lb_create_choose_layout(options);
     }
-    return (!may_choose || lb_create_check_options(call, options)) &&
+    return lb_create_check_options(call, options) &&
            (options->period.unit == PERIOD_NONE || period_equal(&options->period, &before) ||
             lb_check_archives(call, call_arg(call, 1)));
 }
