@@ -396,11 +396,16 @@ static bool lb_match_plan_player(const struct call *call, const struct players *
     struct player *player = &players->list[i];
     int64_t time_us = (record->last_ms > at_ms ? record->last_ms : at_ms) * 1000;
     uint64_t ordinal;
+    uint64_t stamped;
     rating_pack(record, player->note);
     players->notes[(size_t)2 * i] = players->names[i];
     players->notes[(size_t)2 * i + 1] =
         (struct bytes){.at = player->note, .size = RATING_RECORD_BYTES};
     player->is_ranked = lb_match_is_ranked(&options->rating, record);
+    /* Who is not ranked yet will be, and not before this match. */
+    if (layout_stamp(layout, layout_zero_key(layout), time_us, &stamped) != LAYOUT_OK) {
+        return call_refuse_time(call, layout, time_us);
+    }
     if (!player->is_ranked) {
         return true;
     }
@@ -410,14 +415,17 @@ static bool lb_match_plan_player(const struct call *call, const struct players *
             lead, decimal_from_i64(rating_ranks(&options->rating.rule, record, lead->scale)),
             &ordinal) == LAYOUT_OK;
     CHECK(has_room);
-    player->key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
-    return layout_stamp(layout, player->key, time_us, &player->key) == LAYOUT_OK ||
-           call_refuse_time(call, layout, time_us);
+    player->key = layout_with_ordinal(layout, stamped, 0, ordinal);
+    return true;
 }
 
-/* Memory for all of it. false: the error was replied. */
+/* Room and memory for all of it. false: the error was replied. */
 static bool lb_match_reserve(struct writing *writing, const struct players *players) {
     const struct hash *notes = registry_note_hash(players->key);
+    if (!hash_has_room(notes, players->notes, players->count)) {
+        return call_refuse_format(writing->call, "ERR board is full: at most %u players",
+                                  (unsigned)HASH_FIELDS_END - 1);
+    }
     return writing_reserve(writing, players->names, 1, players->count, false,
                            hash_growth_size(notes, players->notes, players->count)) ||
            call_out_of_memory(writing->call);
@@ -512,12 +520,11 @@ static bool lb_match_begin(const struct call *call, struct writing *writing) {
     return true;
 }
 
-/* The rest, with a board; the caller ends it. false: the error was replied, and nothing has changed. */
-static bool lb_match_play(const struct call *call, struct teams *teams, struct writing *writing,
-                          struct players *players) {
+/* The rest, with a board; the caller ends it. once: NULL: none. false: the error was replied, and nothing has changed. */
+static bool lb_match_play(const struct call *call, struct teams *teams, struct once *once,
+                          struct writing *writing, struct players *players) {
     const struct board_options *options = writing->options;
     const struct rating_match match = lb_match_of(teams);
-    struct once once;
     if (writing_refuses(call, options, BOARD_WRITE_RATED) ||
         !lb_match_check(call, &options->rating.rule, &match)) {
         return false;
@@ -527,31 +534,20 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct w
             return false;
         }
     }
-    enum once_status status = ONCE_NEW;
-    if (teams->once_id.at != NULL) {
-        status = once_begin(call, registry_name(writing->key), teams->once_id, &once);
-    }
-    if (status == ONCE_REFUSED) {
-        return false;
-    }
     players->key = writing->key;
     lb_match_find_players(players);
-    if (status == ONCE_REPEATED) {
-        lb_match_reply(call, players);
-        return true;
-    }
     rating_match(&options->rating.rule, &match, players->records);
     for (uint32_t i = 0; i < players->count; i++) {
         if (!lb_match_plan_player(call, players, i, teams->at_ms)) {
             return false;
         }
     }
-    if (teams->once_id.at != NULL && !once_put(&once)) {
+    if (once != NULL && !once_put(once)) {
         return false;
     }
     if (!lb_match_reserve(writing, players)) {
-        if (teams->once_id.at != NULL) {
-            once_take_back(&once);
+        if (once != NULL) {
+            once_take_back(once);
         }
         return false;
     }
@@ -561,17 +557,53 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct w
     return true;
 }
 
+/* The records as they are now, whatever has become of the board; none if it is gone. */
+static void lb_match_answer_repeat(const struct call *call, const struct teams *teams) {
+    struct players players;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &players.key)) {
+        return;
+    }
+    if (players.key == NULL || !players.key->has_notes) {
+        reply_array(call->reply, 0);
+    } else if (!lb_match_begin_players(&players, teams->names, teams->player_count)) {
+        call_out_of_memory(call);
+    } else {
+        lb_match_find_players(&players);
+        lb_match_reply(call, &players);
+        lb_match_end_players(&players);
+    }
+}
+
+/* ONCE. false: the command is answered. */
+static bool lb_match_is_new(const struct call *call, const struct teams *teams, struct once *once) {
+    switch (once_begin(call, call_arg(call, 1), teams->once_id, once)) {
+    case ONCE_NEW:
+        return true;
+    case ONCE_REPEATED:
+        lb_match_answer_repeat(call, teams);
+        break;
+    case ONCE_REFUSED:
+        break;
+    }
+    return false;
+}
+
 static void lb_match_run(struct call *call) {
     struct teams teams;
+    struct once once;
     struct writing writing;
     struct players players;
-    if (!lb_match_read(call, &teams) || !lb_match_begin(call, &writing)) {
+    if (!lb_match_read(call, &teams)) {
+        return;
+    }
+    bool has_id = teams.once_id.at != NULL;
+    if ((has_id && !lb_match_is_new(call, &teams, &once)) || !lb_match_begin(call, &writing)) {
         return;
     }
     if (!lb_match_begin_players(&players, teams.names, teams.player_count)) {
         call_out_of_memory(call);
     } else {
-        (void)!lb_match_play(call, &teams, &writing, &players);
+        (void)!lb_match_play(call, &teams, has_id ? &once : NULL, &writing, &players);
         lb_match_end_players(&players);
     }
     writing_end(&writing, "zadd");

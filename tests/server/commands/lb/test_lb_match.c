@@ -209,6 +209,54 @@ ZSET_TEST(a_match_counts_once) {
     zset_expect_part(h, "LB.RATING k bob", "[[bob :1 ");
 }
 
+/* As with every other command: what has become of the board meanwhile does not make it another match. */
+ZSET_TEST(a_repeat_is_answered_where_a_match_would_be_refused) {
+    static const char again[] = "LB.MATCH k ONCE m1 TEAM 1 ann TEAM 1 bob";
+    static const char now[] = "[[ann 1520 1520 nil :1 :0 :0] [bob 1480 1480 nil :1 :1 :1]]";
+    create(h, "k", "ELO");
+    zset_expect_part(h, again, "[[ann 1500 ");
+    zset_expect(h, "LB.MATCH k ONCE m1 TEAM 1 ann TEAM 1 bob WEIGHTS 1 1", now);
+    zset_expect(h, "LB.ALTER k FREEZE", "+OK");
+    zset_expect(h, again, now);
+    zset_expect(h, "RENAME k other", "+OK");
+    zset_expect(h, again, "[]");
+    zset_expect(h, "RENAME other k", "+OK");
+    zset_expect(h, "LB.BAN bob", ":1");
+    zset_expect(h, again, "[[ann 1520 1520 nil :1 :0 :0] [bob 1480 1480 nil :1 nil nil]]");
+    zset_expect(h, "DEL k", ":1");
+    zset_expect(h, again, "[]");
+    zset_expect(h, "ZADD k 1 ann", ":1");
+    zset_expect(h, again, "[]");
+    zset_expect(h, "DEL k", ":1");
+    zset_expect(h, "HSET k f 1", ":1");
+    zset_expect_part(h, again, "-WRONGTYPE ");
+}
+
+/* Who is not ranked yet could not be ranked by any later match. */
+ZSET_TEST(a_time_that_the_layout_has_not_is_refused_also_of_those_who_are_not_ranked) {
+    static const char *const boards[] = {"ELO MINGAMES 2", "ELO"};
+    for (size_t i = 0; i < COUNT_OF(boards); i++) {
+        create(h, "k", boards[i]);
+        zset_expect_part(h, "LB.MATCH k AT 281474976710655 TEAM 1 ann TEAM 1 bob", "-ERR ");
+        zset_expect_part(h, "LB.MATCH k AT 1 TEAM 1 ann TEAM 1 bob", "-ERR ");
+        zset_expect(h, "LB.RATING k ann bob", "[nil* nil*]");
+        zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
+        zset_expect(h, "DEL k", ":1");
+    }
+}
+
+HARNESS_TEST(a_layout_is_chosen_where_the_default_could_not_rate,
+             "default-layout decimals\nlayout pair FIELD a 20 FIELD b 12\nboard p* pair\n") {
+    static const char *const keys[] = {"any", "pairs"};
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        create(h, keys[i], "GLICKO2");
+        zset_expect_part(h, formatted("LB.INFO %s", keys[i]),
+                         "FIELD rating 30 SIGNED SCALE 2 TIME 31 S");
+        zset_expect_part(h, formatted("LB.MATCH %s TEAM 1 ann TEAM 1 bob", keys[i]), "[[ann ");
+    }
+    zset_expect_part(h, "LB.CREATE x FIELD a 20 FIELD b 12 RATING ELO", "-ERR RATING needs ");
+}
+
 ZSET_TEST(a_player_is_seeded_forgotten_and_moved) {
     create(h, "k", "GLICKO2 PERIOD-MS 0");
     zset_expect(h, "LB.RATE k ann 1800.5 60", "[ann :0 1800.5 60 0.06 :0 :0 :0 :0 nil]");
