@@ -189,7 +189,7 @@ static void registry_mirror_put_note(struct registry_mirror *mirror, struct byte
 
 /* From the last one on: a removal moves notes to lower indexes alone, and new ones come last. */
 static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t entries_max) {
-    uint32_t count = registry_note_count(mirror->key);
+    uint32_t count = mirror->copy->has_notes ? registry_note_count(mirror->key) : 0;
     struct hash_pair pair;
     if (!mirror->has_notes_begun || mirror->notes_left > count) {
         mirror->notes_left = count;
@@ -204,7 +204,7 @@ static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t 
 
 static void registry_mirror_follow_note(struct registry_mirror *mirror,
                                         const struct effect *effect) {
-    if (!mirror->has_notes_begun) {
+    if (!mirror->has_notes_begun || !mirror->copy->has_notes) {
         return;
     }
     if (effect->value.size > 0) {
@@ -350,12 +350,12 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
 
 /* ---- the life of a mirror ---- */
 
-bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
-                           const struct registry_key *key) {
+static bool registry_mirror_begin_as(struct registry_mirror *mirror, struct registry *registry,
+                                     const struct registry_key *key, bool has_notes) {
     *mirror = (struct registry_mirror){.registry = registry, .key = key};
     mirror->copy = registry_reserve_key(registry, key->database,
                                         (struct registry_new_name){.first = registry_name(key)},
-                                        key->kind, false, key->has_notes ? TAIL_NOTES : 0);
+                                        key->kind, false, has_notes ? TAIL_NOTES : 0);
     if (mirror->copy == NULL) {
         return false;
     }
@@ -370,10 +370,20 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
     return true;
 }
 
+bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
+                           const struct registry_key *key) {
+    return registry_mirror_begin_as(mirror, registry, key, key->has_notes);
+}
+
+bool registry_mirror_begin_members(struct registry_mirror *mirror, struct registry *registry,
+                                   const struct registry_key *key) {
+    return registry_mirror_begin_as(mirror, registry, key, false);
+}
+
 bool registry_mirror_watch(struct registry_mirror *mirror, struct registry *registry,
                            const struct registry_key *key, registry_mirror_changed *changed,
                            void *context) {
-    bool has_begun = registry_mirror_begin(mirror, registry, key);
+    bool has_begun = registry_mirror_begin_members(mirror, registry, key);
     mirror->changed = changed;
     mirror->context = context;
     return has_begun;

@@ -48,6 +48,10 @@ struct registry_mirror {
  * memory. */
 MUST_CHECK bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
                                       const struct registry_key *key);
+/* Of a board, without its notes: to read the copy, and neither for copy_to nor for give. */
+MUST_CHECK bool registry_mirror_begin_members(struct registry_mirror *mirror,
+                                              struct registry *registry,
+                                              const struct registry_key *key);
 /* Of a board: nothing is copied, and `changed` is told which members of the original change, until that is LOST. */
 MUST_CHECK bool registry_mirror_watch(struct registry_mirror *mirror, struct registry *registry,
                                       const struct registry_key *key,

@@ -156,7 +156,7 @@ static bool zset_steps_copy(const struct call *call, struct steps *steps, uint32
     }
     if (mirror->copy == NULL || key == NULL) {
         registry_mirror_end(mirror);
-        return key == NULL || registry_mirror_begin(mirror, call->registry, key) ||
+        return key == NULL || registry_mirror_begin_members(mirror, call->registry, key) ||
                call_out_of_memory(call);
     }
     switch (registry_mirror_step(mirror, REGISTRY_MIRROR_STEP)) {

@@ -175,6 +175,32 @@ TEST(a_copy_follows_notes_that_come_change_and_go) {
     workload_end(&workload);
 }
 
+TEST(a_copy_of_the_members_alone_has_no_notes) {
+    struct workload workload;
+    struct registry_mirror mirror;
+    enum registry_mirror_status status;
+    bool is_new;
+    workload_begin(&workload, __func__, 300);
+    struct registry_key *key =
+        registry_find_or_create_like(workload.registry, 0, BYTES("ladder"), workload_options('r'),
+                                     NULL, workload.now_ms, &is_new);
+    assert_non_null(key);
+    assert_true(key_fill(workload.registry, key, 1, 500));
+    for (int i = 0; i < 1000; i++) {
+        change_note(&workload, key, 1000, 10);
+    }
+    assert_true(registry_mirror_begin_members(&mirror, workload.registry, key));
+    while ((status = registry_mirror_step(&mirror, 20)) == REGISTRY_MIRROR_MORE) {
+        change_note(&workload, key, 1000, 2);
+    }
+    change_note(&workload, key, 1000, 2);
+    assert_int_equal(registry_mirror_step(&mirror, 0), REGISTRY_MIRROR_WHOLE);
+    assert_same_boards(&key->board, &mirror.copy->board);
+    assert_int_equal(registry_note_count(mirror.copy), 0);
+    registry_mirror_end(&mirror);
+    workload_end(&workload);
+}
+
 /* Begin a workload, and change until there is a board of some size. */
 static struct registry_key *begin_with_board(struct workload *workload, const char *test_name) {
     struct registry_key *key = NULL;
