@@ -442,9 +442,13 @@ static void zset_remove_from_window(const struct call *call, struct registry_key
     reply_integer(call->reply, removed_count);
 }
 
-/* RATING: players go with their records, also those who are not ranked. */
+/* RATING: players go with their records, also those who are not ranked. Nobody begins anew by a token of their own. */
 static void zset_remove_rated(const struct call *call, struct registry_key *key) {
     int64_t removed_count = 0;
+    if (call->session->player != NULL) {
+        reply_error(call->reply, "NOPERM a player's token takes no record off a board with RATING");
+        return;
+    }
     for (uint32_t i = 2; i < call->request->count; i++) {
         struct bytes name = call_arg(call, i);
         bool is_ranked = zset_remove_take(call, key, name, NULL);

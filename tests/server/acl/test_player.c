@@ -136,6 +136,12 @@ HARNESS_TEST(every_command_that_writes_takes_the_own_member_alone, KEYS USERS) {
         expect_denied(h, ann, denied[i]);
     }
     harness_expect(h, s, "ZSCORE b0 bob", "$1\r\n5\r\n");
+    /* Nor does a player begin a rating anew. */
+    harness_expect(h, s, "LB.CREATE b3 RATING ELO", "+OK\r\n");
+    harness_expect_part(h, s, "LB.MATCH b3 TEAM 1 bob TEAM 1 ann", "1480");
+    expect_denied(h, ann, "ZREM b3 ann");
+    expect_denied(h, ann, "LB.RATE b3 ann 1500");
+    harness_expect_part(h, s, "LB.RATING b3 ann", "1480");
     /* Reading is not bound. */
     (void)harness_run(h, s, "ACL SETUSER player:back ~*"); /* LB.WHERE is about all boards */
     (void)harness_run(h, s, "CONFIG SET player-key \"back hs256 " JWT_MAKER_SECRET "\"");
