@@ -350,6 +350,12 @@ static void look_at(void *context, const struct registry_key *key) {
         struct bytes member = stored_text(entry.member);
         sum = mix(sum, member.at, member.size);
     }
+    for (uint32_t i = 0; i < registry_note_count(key); i++) {
+        struct hash_pair note;
+        hash_at(registry_note_hash(key), i, &note);
+        sum = mix(sum, note.field.at, note.field.size);
+        sum = mix(sum, note.value.at, note.value.size);
+    }
     int64_t expire_at_ms = registry_expiry(census->registry, key);
     sum = mix(sum, &expire_at_ms, sizeof expire_at_ms);
     seen_key_of(census, key->database, registry_name(key))->content_now = sum | 1;

@@ -898,10 +898,10 @@ TEST(three_features_a_task_and_a_fault_at_a_time_hold) {
 }
 
 static void expect_feature(void *context, const struct command *command, const char *token) {
-    static const char *const plain[] = {"NX",    "XX",    "GT",      "LT",     "CH",   "MATCH",
-                                        "COUNT", "REV",   "US",      "MS",     "S",    "M",
-                                        "H",     "D",     "MEMBERS", "MINUTE", "HOUR", "DAY",
-                                        "WEEK",  "MONTH", "YEAR",    "YES",    "NO",   NULL};
+    static const char *const plain[] = {
+        "NX",   "XX",    "GT",   "LT",  "CH", "MATCH",   "COUNT",  "REV",  "US",
+        "MS",   "S",     "M",    "H",   "D",  "MEMBERS", "MINUTE", "HOUR", "DAY",
+        "WEEK", "MONTH", "YEAR", "YES", "NO", "RANKS",   "SCORES", NULL};
     (void)context;
     for (size_t i = 0; i < FEATURES; i++) {
         if (grammar_names_token(grammar_features[i].words, command, token)) {
