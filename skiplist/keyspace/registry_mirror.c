@@ -97,11 +97,13 @@ static void registry_mirror_append_members(struct registry_mirror *mirror, uint3
     board_cursor_seek(board, mirror->copied_count, &cursor);
     while (left > 0 && mirror->status == REGISTRY_MIRROR_MORE) {
         uint32_t count = left < REGISTRY_MIRROR_STEP ? left : REGISTRY_MIRROR_STEP;
+        uint64_t last_key = 0;
         for (uint32_t i = 0; i < count; i++) {
             bool is_there = board_cursor_read(&cursor, &entry);
             CHECK(is_there);
             entries[i] =
                 (struct board_entry){.member = name_text(entry.member, rooms[i]), .key = entry.key};
+            last_key = entry.key;
             board_cursor_next(&cursor);
         }
         if (board_append_indexed(copy, entries, count) != BOARD_OK) {
@@ -116,7 +118,7 @@ static void registry_mirror_append_members(struct registry_mirror *mirror, uint3
             }
         }
         mirror->copied_count = board_count(copy);
-        mirror->last_key = entries[count - 1].key;
+        mirror->last_key = last_key;
         left -= count;
     }
 }

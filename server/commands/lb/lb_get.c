@@ -133,7 +133,7 @@ static void lb_get_reply_each(struct reading *reading, const struct lb_writer *w
 static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
                                 const struct place *places, uint32_t count) {
     struct lb_group group;
-    group.count = 0;
+    lb_group_begin(&group);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         if (places[i].found.rank == LOOKUP_NOWHERE) {
             lb_group_write(writer, &group);

@@ -97,7 +97,7 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
         return;
     }
     lb_begin_records(call, board, quantiles->shape, &writer);
-    group.count = 0;
+    lb_group_begin(&group);
     reply_array(call->reply, quantiles->q.count);
     for (uint32_t i = 0, size; i < quantiles->q.count && !reply_is_lost(call->reply); i += size) {
         size = quantiles->q.count - i < BOARD_AT_MAX ? quantiles->q.count - i : BOARD_AT_MAX;

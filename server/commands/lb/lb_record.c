@@ -443,7 +443,7 @@ __attribute__((noinline)) static void lb_record_write_span_in_groups(struct lb_w
                                                                      struct zset_span span,
                                                                      bool is_best_first) {
     struct lb_group group;
-    group.count = 0;
+    lb_group_begin(&group);
     lb_record_write_span(writer, span, is_best_first, &group);
     lb_group_write(writer, &group);
 }
@@ -475,7 +475,7 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     if (span.count == 0) {
         return;
     }
-    group.count = 0;
+    lb_group_begin(&group);
     lb_begin_records(call, filter->board, shape, &writer);
     writer.filter = filter;
     writer.filter_count = shape.with_percent ? lb_filter_count(filter) : 0;

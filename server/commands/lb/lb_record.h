@@ -138,6 +138,9 @@ struct lb_group {
     bool has_below;                          /* all have, or none */
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
+static inline void lb_group_begin(struct lb_group *group) {
+    group->count = 0;
+}
 /* Add a record to the group, and write the group when it is full. The order stays. */
 void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
                         const struct lookup_found *found, uint32_t shown_rank);

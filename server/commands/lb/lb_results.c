@@ -117,7 +117,10 @@ static bool lb_results_plan(struct lb_results *results) {
             struct board_member member;
             results->failed = begin + i;
             /* Of a group of one it is kept: that is put as it was found. */
-            struct board_member *found = group.count == 1 ? &results->list[begin].member : &member;
+            struct board_member *found = &member;
+            if (group.count == 1) {
+                found = &results->list[begin].member;
+            }
             lb_results_look_up(results, &group, i, found);
             if (!lb_results_plan_one(results, begin + i, found)) {
                 return false;
