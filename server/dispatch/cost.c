@@ -79,14 +79,15 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
     return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
+/* Members or fields. */
+static uint32_t cost_count_of(const struct registry_key *key) {
+    return key == NULL                  ? 0
+           : key->kind == REGISTRY_HASH ? hash_count(registry_hash(key))
+                                        : board_count(&key->board);
+}
+
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
-    const struct registry_key *key = cost_key(view, key_arg);
-    uint32_t count = 0;
-    if (key != NULL) {
-        count =
-            key->kind == REGISTRY_HASH ? hash_count(registry_hash(key)) : board_count(&key->board);
-    }
-    return cost_sum(count, cost_growth(view, key_arg));
+    return cost_sum(cost_count_of(cost_key(view, key_arg)), cost_growth(view, key_arg));
 }
 
 uint64_t cost_count_keys(const struct cost_view *view) {
@@ -119,7 +120,8 @@ uint64_t cost_count_scores(const struct cost_view *view) {
 
 uint64_t cost_count_whole(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
-    return (uint64_t)cost_size(view, 1) + (key != NULL ? registry_note_count(key) : 0);
+    uint64_t note_count = key != NULL ? registry_note_count(key) : 0;
+    return cost_sum(cost_count_of(key), cost_growth(view, 1)) + note_count;
 }
 
 uint64_t cost_count_database(const struct cost_view *view) {
