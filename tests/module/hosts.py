@@ -208,6 +208,9 @@ class Changes:
             for _ in range(min(count, 50)):
                 pipe.execute_command(*self.next())
             count -= 50
-            errors += sum(isinstance(reply, redis.RedisError)
-                          for reply in pipe.execute(raise_on_error=False))
+            try:
+                replies = pipe.execute(raise_on_error=False)
+            except redis.ResponseError as error:  # of a command that this version does not know: none of them has run
+                replies = [error]
+            errors += sum(isinstance(reply, redis.RedisError) for reply in replies)
         return errors
