@@ -320,10 +320,8 @@ static uint64_t main_hash_player_keys(const struct settings *settings) {
     uint64_t hash = settings->player_key_count;
     for (uint32_t i = 0; i < settings->player_key_count; i++) {
         const struct jwt_key *key = &settings->player_keys[i];
-        const char *const texts[] = {key->kid, key->text, key->issuer, key->audience, key->boards};
-        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
-            hash = XXH3_64bits_withSeed(texts[k], strlen(texts[k]), hash);
-        }
+        hash = XXH3_64bits_withSeed(key->kid, strlen(key->kid), hash + key->mark);
+        hash = XXH3_64bits_withSeed(key->boards, strlen(key->boards), hash);
     }
     return hash;
 }
@@ -365,6 +363,10 @@ static void main_read_player_keys(bool is_start) {
     char program_name[] = "leaderboard-server";
     char *arguments[] = {program_name, program.server.settings.file_path, NULL};
     char error[SETTING_ERROR_MAX];
+    if (is_start && program.server.settings.player_key_count == 0) {
+        program.file_keys = main_hash_player_keys(&program.server.settings);
+        return; /* nor has the file any */
+    }
     if (arguments[1] == NULL || !settings_init(&fresh)) {
         return;
     }

@@ -13,18 +13,18 @@ bool player_has_token(const struct server *server, struct bytes name, struct byt
 
 /* The key by which the player's token was checked. NULL: it is gone, or has changed. */
 static const struct jwt_key *player_find_key(const struct server *server,
-                                             const struct session_player *player) {
+                                             const struct jwt_player *player) {
     const struct settings *settings = &server->settings;
     const struct jwt_key *key = jwt_find_key(settings->player_keys, settings->player_key_count,
                                              bytes_from_text(player->kid));
     return key != NULL && key->mark == player->claims.key_mark ? key : NULL;
 }
 
-static bool player_is_over(const struct server *server, const struct session_player *player) {
+static bool player_is_over(const struct server *server, const struct jwt_player *player) {
     return server->clock.now_ms / 1000 >= player->claims.expires_s + JWT_SKEW_S;
 }
 
-bool player_is_there(const struct server *server, const struct session_player *player) {
+bool player_is_there(const struct server *server, const struct jwt_player *player) {
     return player_find_key(server, player) != NULL && !player_is_over(server, player) &&
            !player_is_revoked(server, &player->claims);
 }
@@ -48,7 +48,7 @@ static struct bytes player_find_foreign(const struct jwt_key *key, uint32_t comm
 
 const char *player_find_denial(const struct server *server, const struct session *session,
                                uint32_t command, const struct request *request, char *text) {
-    const struct session_player *player = session->player;
+    const struct jwt_player *player = session->player;
     const struct command *entry = command_by_index(command);
     if (player == NULL || (entry->flags & COMMAND_NO_AUTH) != 0) {
         return NULL;
@@ -90,7 +90,7 @@ const char *player_find_denial(const struct server *server, const struct session
 
 bool player_may_name_hashes(const struct call *call, struct bytes pattern) {
     const struct acl_user *user = call->session->user;
-    const struct session_player *player = call->session->player;
+    const struct jwt_player *player = call->session->player;
     if (player == NULL) {
         return true;
     }
@@ -111,7 +111,7 @@ bool player_may_name_hashes(const struct call *call, struct bytes pattern) {
 }
 
 bool player_may_write_hash(const struct call *call, struct bytes name) {
-    const struct session_player *player = call->session->player;
+    const struct jwt_player *player = call->session->player;
     const struct jwt_key *key = player != NULL ? player_find_key(call->server, player) : NULL;
     return player == NULL || (key != NULL && !jwt_takes_board(key, name)) ||
            call_refuse_format(call, "NOPERM '%.*s' is a name of boards (BOARDS), not of hashes",

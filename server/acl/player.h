@@ -34,7 +34,7 @@ MUST_CHECK bool player_may_name_hashes(const struct call *call, struct bytes pat
 /* And this hash, which one of them names: is it none of the boards that there may be? */
 MUST_CHECK bool player_may_write_hash(const struct call *call, struct bytes name);
 /* Is it a token of a key that there is, and not over? */
-MUST_CHECK bool player_is_there(const struct server *server, const struct session_player *player);
+MUST_CHECK bool player_is_there(const struct server *server, const struct jwt_player *player);
 
 /* ---- revoked tokens ----
  *

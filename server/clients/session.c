@@ -21,7 +21,7 @@ void session_init(struct session *session, uint64_t id, int64_t monotonic_ms) {
     buffer_init(&session->kept, 0);
 }
 
-void session_set_player(struct session *session, struct session_player *player) {
+void session_set_player(struct session *session, struct jwt_player *player) {
     memory_free(session->player);
     session->player = player;
 }

@@ -91,12 +91,6 @@ struct session_names {
     uint32_t left;
 };
 
-/* A player's token, which was right when the session began with it (server/acl/player.h). */
-struct session_player {
-    char kid[JWT_KID_MAX + 1];
-    struct jwt_claims claims;
-};
-
 /* What a thread has found of the token that the next AUTH or HELLO has (server/loop/verifier.h). */
 struct session_verified {
     unsigned char digest[DIGEST_SIZE]; /* of the token */
@@ -161,7 +155,7 @@ struct session {
     struct acl_user *user; /* the default user before authentication */
     /* Who the client is, if it has come with a player's token: it then writes of this member alone. Owned; NULL: it
      * has not. */
-    struct session_player *player;
+    struct jwt_player *player;
     struct session_verified *verified; /* owned; NULL: nothing */
     uint64_t command_count;
     uint64_t input_bytes, output_bytes;
@@ -179,7 +173,7 @@ struct session {
 void session_init(struct session *session, uint64_t id, int64_t monotonic_ms);
 void session_deinit(struct session *session);
 /* Take the player, who becomes the session's; NULL: none. */
-void session_set_player(struct session *session, struct session_player *player);
+void session_set_player(struct session *session, struct jwt_player *player);
 /* Reset to the state after connecting (RESET), except its user, is_monitor, transaction, watches,
  * subscriptions and tracking: the server resets those. */
 void session_reset(struct session *session);

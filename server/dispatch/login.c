@@ -61,7 +61,7 @@ static const char *login_take_player(struct server *server, struct session *sess
                         : player_is_revoked(server, claims) ? "it was revoked"
                         : user == NULL ? "there is no user player:KID of its kid, or it is off"
                                        : NULL;
-    struct session_player *player = wrong == NULL ? memory_allocate_zeroed(sizeof *player) : NULL;
+    struct jwt_player *player = wrong == NULL ? memory_allocate_zeroed(sizeof *player) : NULL;
     if (wrong == NULL && player == NULL) {
         return "out of memory";
     }
@@ -85,21 +85,11 @@ static const char *login_take_player(struct server *server, struct session *sess
 /* Has a thread looked at this token, by whatever key? */
 static bool login_is_verified(const struct session *session, struct bytes token) {
     unsigned char digest[DIGEST_SIZE];
-    digest_make(token, digest);
-    return session->verified != NULL &&
-           memcmp(session->verified->digest, digest, sizeof digest) == 0;
-}
-
-/* What a thread has found of it before, or what is found now. */
-static enum jwt_status login_verify(const struct server *server, const struct session *session,
-                                    const struct jwt_key *key, struct bytes token,
-                                    struct jwt_claims *claims) {
-    const struct session_verified *verified = session->verified;
-    if (key != NULL && login_is_verified(session, token) && verified->key_mark == key->mark) {
-        *claims = verified->claims;
-        return verified->status;
+    if (session->verified == NULL) {
+        return false;
     }
-    return key == NULL ? JWT_NO_KEY : jwt_verify(key, token, server->clock.now_ms / 1000, claims);
+    digest_make(token, digest);
+    return memcmp(session->verified->digest, digest, sizeof digest) == 0;
 }
 
 const char *login_try_player(struct server *server, struct session *session, struct bytes token,
@@ -108,15 +98,20 @@ const char *login_try_player(struct server *server, struct session *session, str
     const struct jwt_key *key =
         jwt_choose_key(settings->player_keys, settings->player_key_count, token);
     struct jwt_claims claims = {.player_size = 0};
-    if (key != NULL && key->algorithm == JWT_ED25519 && server->acl.has_verifier &&
-        !login_is_verified(session, token)) {
+    enum jwt_status status = JWT_NO_KEY;
+    bool is_verified = login_is_verified(session, token);
+    if (key != NULL && key->algorithm == JWT_ED25519 && server->acl.has_verifier && !is_verified) {
         return "it was not in its place: AUTH [player] TOKEN, or HELLO 3 AUTH player TOKEN";
     }
-    enum jwt_status status = login_verify(server, session, key, token, &claims);
+    if (key != NULL && is_verified && session->verified->key_mark == key->mark) {
+        claims = session->verified->claims;
+        status = session->verified->status;
+    } else if (key != NULL) {
+        status = jwt_verify(key, token, server->clock.now_ms / 1000, &claims);
+    }
     memory_free(session->verified);
     session->verified = NULL;
-    return login_take_player(server, session, key != NULL ? key->kid : NULL,
-                             key != NULL ? status : JWT_NO_KEY, &claims, word);
+    return login_take_player(server, session, key != NULL ? key->kid : NULL, status, &claims, word);
 }
 
 /* ---- over HTTP ---- */
@@ -169,9 +164,9 @@ enum login_outcome login_try_token(struct server *server, const char *address, s
 }
 
 enum login_outcome login_try_player_address(struct server *server, const char *address,
-                                            const struct session_player *given,
-                                            enum jwt_status status, struct acl_user **user,
-                                            const char **wrong, int64_t *retry_ms) {
+                                            const struct jwt_player *given, enum jwt_status status,
+                                            struct acl_user **user, const char **wrong,
+                                            int64_t *retry_ms) {
     struct session session;
     /* What others behind the address guess is not for a token that is signed to wait for. */
     bool is_due = login_begin_address(server, &session, address, ACL_PLAYERS, retry_ms);

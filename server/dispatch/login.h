@@ -28,7 +28,7 @@ MUST_CHECK enum login_outcome login_try_token(struct server *server, const char 
 /* The same with a player's token, which the HTTP thread has looked at: whose it says it is, and whether that is right.
  * WRONG: *wrong says why. */
 MUST_CHECK enum login_outcome login_try_player_address(struct server *server, const char *address,
-                                                       const struct session_player *given,
+                                                       const struct jwt_player *given,
                                                        enum jwt_status status,
                                                        struct acl_user **user, const char **wrong,
                                                        int64_t *retry_ms);

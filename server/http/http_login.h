@@ -29,8 +29,7 @@ struct http_login {
     /* A player's token, which was looked at before the engine is asked: what it says, and whether that is right. */
     bool is_player;
     enum jwt_status player_status;
-    char kid[JWT_KID_MAX + 1]; /* "": of none of the keys */
-    struct jwt_claims claims;
+    struct jwt_player player;
     const char *wrong; /* set by the engine; NULL: not said */
 };
 

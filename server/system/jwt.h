@@ -77,6 +77,11 @@ struct jwt_claims {
     int64_t issued_s;  /* 0: not said */
     uint64_t key_mark; /* of the key that it was checked by */
 };
+/* Whose token it is. */
+struct jwt_player {
+    char kid[JWT_KID_MAX + 1]; /* of the key; "": it is of none */
+    struct jwt_claims claims;
+};
 
 /* Has the text the form of one: three parts of base64url, of which the first can be an object? Tokens that are made here
  * (acl.h) and nearly all passwords have not. */

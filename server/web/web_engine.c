@@ -136,14 +136,6 @@ static void web_engine_describe_user(const struct web_engine *engine, const stru
              user->name.at);
 }
 
-/* NULL: it is no player. */
-static const struct session_player *web_engine_player_of(const struct http_login *login,
-                                                         struct session_player *player) {
-    snprintf(player->kid, sizeof player->kid, "%s", login->kid);
-    player->claims = login->claims;
-    return login->is_player ? player : NULL;
-}
-
 enum http_verdict web_engine_check_login(void *context, struct http_login *login) {
     struct web_engine *engine = context;
     struct acl_user *user;
@@ -151,11 +143,10 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
     if (engine->server->settings.protected_mode && !login->is_local && !login->is_secure) {
         return HTTP_LOGIN_REFUSED;
     }
-    const struct session_player *player = web_engine_player_of(login, &(struct session_player){0});
     enum login_outcome outcome =
-        player != NULL
-            ? login_try_player_address(engine->server, login->address, player, login->player_status,
-                                       &user, &login->wrong, &login->retry_ms)
+        login->is_player
+            ? login_try_player_address(engine->server, login->address, &login->player,
+                                       login->player_status, &user, &login->wrong, &login->retry_ms)
         : login->is_token
             ? login_try_token(engine->server, login->address, bytes_from_text(login->password),
                               &user, &login->retry_ms)

@@ -295,8 +295,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     identity.is_by_header = !is_posted;
     identity.is_token = login->given.is_token;
     identity.is_player = login->given.is_player;
-    snprintf(identity.player.kid, sizeof identity.player.kid, "%s", login->given.kid);
-    identity.player.claims = login->given.claims;
+    identity.player = login->given.player;
     snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
     digest_print(bytes_from_text(login->given.password), identity.digest);
     if (!is_posted) {
@@ -359,8 +358,8 @@ static void web_login_verify(struct web *web, struct http_login *given) {
     given->is_player = true;
     given->player_status = JWT_NO_KEY;
     if (player_keys_choose(&web->engine.server->acl.player_keys, token, &key)) {
-        snprintf(given->kid, sizeof given->kid, "%s", key.kid);
-        given->player_status = jwt_verify(&key, token, web_login_now_s(), &given->claims);
+        snprintf(given->player.kid, sizeof given->player.kid, "%s", key.kid);
+        given->player_status = jwt_verify(&key, token, web_login_now_s(), &given->player.claims);
         explicit_bzero(&key, sizeof key);
     }
 }

@@ -63,7 +63,7 @@ struct web_identity {
     char user[HTTP_USER_MAX];
     /* The player whose token it is; is_player: user is that of the key. */
     bool is_player;
-    struct session_player player;
+    struct jwt_player player;
     /* Of the password or the token: the login is void when the user has another. */
     char digest[DIGEST_TEXT_SIZE];
 };
@@ -468,7 +468,7 @@ void web_kept_end(struct web *web);
 struct web_session {
     char token_digest[DIGEST_TEXT_SIZE]; /* all zeros: free */
     bool is_player;
-    struct session_player player;
+    struct jwt_player player;
     bool is_used, is_token;
     char user[HTTP_USER_MAX];
     char digest[DIGEST_TEXT_SIZE]; /* of the password, or the token */
