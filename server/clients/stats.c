@@ -52,6 +52,26 @@ void stats_count_error(struct stats *stats, const char *prefix) {
     }
 }
 
+void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit) {
+    char name[STATS_BOARD_MAX];
+    uint32_t i = 0;
+    size_t size = board.size < sizeof name ? board.size : sizeof name - 1;
+    for (size_t at = 0; at < size; at++) {
+        char byte = board.at[at];
+        name[at] = byte > ' ' && byte <= '~' && byte != '"' && byte != '\\' ? byte : '_';
+    }
+    name[size] = '\0';
+    while (i < stats->limited_count && i < STATS_LIMITED_MAX - 1 &&
+           strcmp(stats->limited[i].board, name) != 0) {
+        i++;
+    }
+    if (i == stats->limited_count) {
+        stats->limited_count++;
+        strcpy(stats->limited[i].board, i < STATS_LIMITED_MAX - 1 ? name : "*");
+    }
+    stats->limited[i].refused[limit]++;
+}
+
 void stats_sample(struct stats *stats, int64_t monotonic_ms) {
     int64_t elapsed_ms = monotonic_ms - stats->sampled_at_ms;
     if (elapsed_ms <= 0) {

@@ -12,6 +12,8 @@
 
 enum {
     STATS_ERROR_KINDS_MAX = 128,
+    STATS_LIMITED_MAX = 32, /* boards */
+    STATS_BOARD_MAX = 64,   /* bytes, with a terminator */
 };
 
 struct stats_command {
@@ -31,6 +33,12 @@ struct stats_network {
     uint64_t reads, writes; /* system calls */
 };
 
+/* Results that LIMITS of a board refused. */
+struct stats_limited {
+    char board[STATS_BOARD_MAX]; /* its name, as far as it fits and can stand in a label; the last one: all others */
+    uint64_t refused[LIMITS];
+};
+
 struct stats {
     struct stats_command *commands; /* by command_index */
     uint32_t command_count;
@@ -43,6 +51,8 @@ struct stats {
     uint64_t error_replies;
     uint64_t once_refused;             /* results with an id for which there was no room */
     uint64_t once_repeated;            /* that had come before */
+    struct stats_limited limited[STATS_LIMITED_MAX];
+    uint32_t limited_count;
     uint64_t unexpected_closed_output; /* closed by the output limits */
     uint64_t clients_evicted;          /* evicted by maxmemory-clients */
     /* The largest buffers of any one client at the last scan of all clients, about a second ago. */
@@ -73,6 +83,8 @@ void stats_reset(struct stats *stats);
 /* Count an error whose text begins with prefix. The caller counts error_replies. Once there are
  * STATS_ERROR_KINDS_MAX prefixes, new ones are not counted. */
 void stats_count_error(struct stats *stats, const char *prefix);
+/* Count a result that a limit of this board has refused. */
+void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit);
 /* Called once a second: compute the rates since the last call. */
 void stats_sample(struct stats *stats, int64_t monotonic_ms);
 /* The upper bound, in microseconds, of the bucket that contains the given quantile (0.0 .. 1.0) of

@@ -384,10 +384,34 @@ static bool effect_bytes_code_rating(struct coder *coder, struct board_options *
     return number == 0;
 }
 
+/* Bits of limits are theirs for ever. */
+static bool effect_bytes_code_limits(struct coder *coder, struct board_options *options) {
+    struct limits_rule *rule = &options->limits;
+    uint8_t for_all = rule->is_for_all;
+    if (coder->from != NULL) {
+        *rule = (struct limits_rule){.has = 0};
+        options->has_limits = true;
+    }
+    bool is_good = effect_bytes_code_byte(coder, &for_all, 1) &&
+                   effect_bytes_code_byte(coder, &rule->has, (1U << LIMITS) - 1);
+    rule->is_for_all = for_all != 0;
+    for (unsigned limit = 0; limit < LIMITS && is_good; limit++) {
+        if (limits_has(rule, limit)) {
+            is_good = effect_bytes_code_i64(coder, &rule->of[limit]) &&
+                      effect_bytes_code_i64(coder, &rule->time_ms[limit]) &&
+                      effect_bytes_code_byte(coder, &rule->scale[limit], DECIMAL_SCALE_MAX);
+        }
+    }
+    return is_good;
+}
+
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
                                     struct board_options *options, struct board_state *state) {
     if (option->form == BOARD_FORM_RATING) {
         return effect_bytes_code_rating(coder, options);
+    }
+    if (option->form == BOARD_FORM_LIMITS) {
+        return effect_bytes_code_limits(coder, options);
     }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {

@@ -40,6 +40,8 @@
  *             with these options have one
  *     rating  system (1 byte), a number and a value for each parameter that is not as usual in it (codec/rating.h; 254
  *             MAXDEV, 255 MINGAMES), and 0
+ *     limits  for all (1 byte), which (1 byte, a bit for each limit of skiplist/keyspace/limits.h), and of each its value or
+ *             count, its time in milliseconds, and the decimals of the value (1 byte)
  *     state   a code and a value for each of its rows that is not 0, likewise, and 0
  *     values  of a member's tags, as tag_values_pack writes them (codec/tag.h)
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
@@ -60,7 +62,7 @@ enum {
     /* Codes and values of options and state, layout, tags. */
     EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
                             LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
-                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11,
+                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11 + LIMITS * 21 + 2,
 };
 
 /* ---- writing ---- */

@@ -347,6 +347,7 @@ void figures_take(const struct server *server, struct figures *figures) {
 #define OF_COMMAND(field)   OF(stats_command, FIGURE_OF_COMMAND, field)
 #define OF_DATABASE(field)  OF(figures_database, FIGURE_OF_DATABASE, field)
 #define OF_REPLICA(field)   OF(figures_replica, FIGURE_OF_REPLICA, field)
+#define OF_LIMITED(limit)   OF(stats_limited, FIGURE_OF_LIMITED, refused[limit])
 #define OF_THREAD(field)    OF(stats_network, FIGURE_OF_THREAD, field)
 #define CONSTANT(value)     .type = FIGURE_CONSTANT, .text = (value)
 
@@ -397,7 +398,8 @@ const char *figures_label(enum figure_of of) {
         [FIGURE_OF_COMMAND] = "command",   [FIGURE_OF_ERROR] = "prefix",
         [FIGURE_OF_DATABASE] = "database", [FIGURE_OF_REPLICA] = "replica",
         [FIGURE_OF_SYNC_STATE] = "state",  [FIGURE_OF_THREAD] = "thread",
-        [FIGURE_OF_ONCE_USER] = "user",    [FIGURE_OF_LATENCY] = NULL,
+        [FIGURE_OF_ONCE_USER] = "user",    [FIGURE_OF_LIMITED] = "board",
+        [FIGURE_OF_LATENCY] = NULL,
     };
     return labels[of];
 }
@@ -669,6 +671,14 @@ const struct figure figures_table[] = {
      COUNTER(BOARDS + 3, "once_refused_results",
              "Results refused with TRYAGAIN, as there were once-max younger ids"),
      FIELD(stats.once_refused)},
+    {COUNTER(BOARDS + 5, "limit_refusals",
+             "Results that LIMITS refused, of the first boards that refused some; * has the others"),
+     .label = "limit=\"MAX\"", OF_LIMITED(LIMIT_MAX)},
+    {.place = BOARDS + 5, .label = "limit=\"MIN\"", OF_LIMITED(LIMIT_MIN)},
+    {.place = BOARDS + 5, .label = "limit=\"STEP\"", OF_LIMITED(LIMIT_STEP)},
+    {.place = BOARDS + 5, .label = "limit=\"EVERY\"", OF_LIMITED(LIMIT_EVERY)},
+    {.place = BOARDS + 5, .label = "limit=\"RESULTS\"", OF_LIMITED(LIMIT_RESULTS)},
+    {.place = BOARDS + 5, .label = "limit=\"GAIN\"", OF_LIMITED(LIMIT_GAIN)},
     LINE("evicted_keys:0"),
     {INFO("evicted_clients"),
      COUNTER(CLIENTS + 4, "evicted_clients", "Clients closed by maxmemory-clients"),

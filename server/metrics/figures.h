@@ -160,6 +160,7 @@ enum figure_of {
     FIGURE_OF_SYNC_STATE,
     FIGURE_OF_THREAD,
     FIGURE_OF_ONCE_USER,
+    FIGURE_OF_LIMITED, /* a board whose LIMITS refused results */
     /* Lines of INFO that are no rows. */
     FIGURE_OF_SOURCE,
     FIGURE_OF_LATENCY,

@@ -182,6 +182,11 @@ static void metrics_put_samples(struct page *page) {
             metrics_put_sample(page, &figures->once_users[i], figures->once_users[i].user);
         }
         break;
+    case FIGURE_OF_LIMITED:
+        for (uint32_t i = 0; i < stats->limited_count; i++) {
+            metrics_put_sample(page, &stats->limited[i], stats->limited[i].board);
+        }
+        break;
     case FIGURE_OF_SERVER:
     case FIGURE_OF_SOURCE:
     case FIGURE_OF_LATENCY:

@@ -23,7 +23,7 @@ static const struct {
     [BOARD_FORM_UNIT] = {"", "unknown: use"},    [BOARD_FORM_WEEKDAY] = {"a ", "not a"},
     [BOARD_FORM_DATE] = {"a ", "not a"},         [BOARD_FORM_ZONE] = {"an ", "not a valid"},
     [BOARD_FORM_WINDOW] = {"a ", "not a valid"}, [BOARD_FORM_FRACTION] = {"a ", "not a"},
-    [BOARD_FORM_RATING] = {"", "unknown: use"},
+    [BOARD_FORM_RATING] = {"", "unknown: use"},  [BOARD_FORM_LIMITS] = {"", "unknown: use"},
 };
 
 static const struct {
@@ -103,6 +103,7 @@ static bool setting_options_parse_value(const struct board_option *option, struc
     case BOARD_FORM_FLAG:
     case BOARD_FORM_POINTER:
     case BOARD_FORM_RATING:
+    case BOARD_FORM_LIMITS:
         break;
     case BOARD_FORM_FRACTION:
         is_fine = timestamp_parse(word, &time_us);
@@ -421,6 +422,145 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
                               rating_parameter_name(wrong));
 }
 
+/* ---- LIMITS PLAYERS|ALL limit ... ---- */
+
+/* The units of EVERY, and those behind PER. */
+static const struct {
+    const char *word, *window_word;
+    int64_t ms;
+} limit_units[] = {{"S", NULL, 1000},
+                   {"M", "MINUTE", 60000},
+                   {"H", "HOUR", 3600000},
+                   {"D", "DAY", 86400000}};
+enum { LIMIT_UNITS = sizeof limit_units / sizeof limit_units[0] };
+
+static bool setting_options_parse_limit_unit(bool is_window, struct bytes word, int64_t *ms) {
+    for (size_t i = 0; i < LIMIT_UNITS; i++) {
+        const char *unit = is_window ? limit_units[i].window_word : limit_units[i].word;
+        if (unit != NULL && bytes_is(word, unit)) {
+            *ms = limit_units[i].ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a limit looks like, as its error shows it. */
+static const char *setting_options_limit_form(uint8_t has) {
+    return has == LIMIT_HAS_VALUE  ? "value"
+           : has == LIMIT_HAS_TIME ? "n S|M|H|D"
+           : (has & LIMIT_HAS_COUNT) != 0 ? "n PER MINUTE|HOUR|DAY"
+                                          : "value PER MINUTE|HOUR|DAY";
+}
+
+/* The words behind the name of a limit: *size of them. false: the reason was given. */
+static bool setting_options_parse_limit(const struct parsing *parsing, enum limit limit,
+                                        const struct bytes *words, size_t word_count,
+                                        size_t *size) {
+    struct limits_rule *rule = &parsing->options->limits;
+    uint8_t has = limit_rows[limit].has;
+    bool is_window = (has & LIMIT_HAS_TIME) != 0 && has != LIMIT_HAS_TIME;
+    struct decimal value = {.magnitude = 0};
+    unsigned scale = 0;
+    int64_t unit_ms = 0;
+    *size = is_window ? 3 : has == LIMIT_HAS_TIME ? 2 : 1;
+    bool is_fine = word_count >= *size &&
+                   decimal_parse_exact(words[0], &value, &scale) == DECIMAL_OK &&
+                   value.magnitude <= INT64_MAX &&
+                   ((has & LIMIT_HAS_VALUE) != 0 || (scale == 0 && value.magnitude >= 1 &&
+                                                     value.magnitude <= LIMIT_COUNT_MAX)) &&
+                   (!is_window || bytes_is(words[1], "PER")) &&
+                   ((has & LIMIT_HAS_TIME) == 0 ||
+                    setting_options_parse_limit_unit(is_window, words[*size - 1], &unit_ms));
+    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    if (is_fine) {
+        rule->has = (uint8_t)(rule->has | 1U << limit);
+        rule->of[limit] = has == LIMIT_HAS_TIME ? 0 : number;
+        rule->scale[limit] = (uint8_t)scale;
+        rule->time_ms[limit] =
+            has == LIMIT_HAS_TIME && number <= LIMIT_TIME_MS_MAX / unit_ms ? number * unit_ms
+            : has == LIMIT_HAS_TIME                                        ? 0
+                                                                           : unit_ms;
+        is_fine = limits_validate(rule);
+    }
+    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is none: use %s %s",
+                                         limit_rows[limit].name, word_count > 0 ? " " : "",
+                                         word_count > 0 ? bytes_show(words[0]).text : "",
+                                         limit_rows[limit].name, setting_options_limit_form(has));
+}
+
+/* *size words. All limits are said at once: those of before are gone. */
+static bool setting_options_parse_limits(const struct parsing *parsing,
+                                         const struct board_option *option,
+                                         const struct bytes *words, size_t word_count,
+                                         size_t *size) {
+    struct board_options *options = parsing->options;
+    bool is_for_all = word_count > 1 && bytes_is(words[1], "ALL");
+    if (word_count < 2 || (!is_for_all && !bytes_is(words[1], "PLAYERS"))) {
+        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
+                                          parsing->reason);
+    }
+    options->has_limits = true;
+    options->limits = (struct limits_rule){.has = 0};
+    for (*size = 2; *size < word_count;) {
+        unsigned limit = 0;
+        size_t more;
+        while (limit < LIMITS && !bytes_is(words[*size], limit_rows[limit].name)) {
+            limit++;
+        }
+        if (limit == LIMITS) {
+            break;
+        }
+        if (limits_has(&options->limits, limit)) {
+            return setting_words_fail(parsing->reason, "LIMITS %s may be given only once",
+                                      limit_rows[limit].name);
+        }
+        if (!setting_options_parse_limit(parsing, limit, words + *size + 1, word_count - *size - 1,
+                                         &more)) {
+            return false;
+        }
+        *size += 1 + more;
+    }
+    options->limits.is_for_all = is_for_all;
+    return options->limits.has != 0 ||
+           setting_words_fail(parsing->reason, "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
+                                               "EVERY, RESULTS or GAIN",
+                              is_for_all ? "ALL" : "PLAYERS");
+}
+
+size_t setting_options_print_limit(const struct limits_rule *rule, enum limit limit, char *out) {
+    uint8_t has = limit_rows[limit].has;
+    size_t unit = LIMIT_UNITS - 1;
+    char *at = out + sprintf(out, "%s", limit_rows[limit].name);
+    if (has != LIMIT_HAS_TIME) {
+        *at++ = ' ';
+        at += decimal_print(at, decimal_from_i64(rule->of[limit]), rule->scale[limit]);
+        *at = '\0';
+    }
+    while ((has & LIMIT_HAS_TIME) != 0 && unit > 0 &&
+           rule->time_ms[limit] % limit_units[unit].ms != 0) {
+        unit--;
+    }
+    if (has == LIMIT_HAS_TIME) {
+        at += sprintf(at, " %" PRId64 " %s", rule->time_ms[limit] / limit_units[unit].ms,
+                      limit_units[unit].word);
+    } else if ((has & LIMIT_HAS_TIME) != 0) {
+        at += sprintf(at, " PER %s", limit_units[unit].window_word);
+    }
+    return (size_t)(at - out);
+}
+
+static size_t setting_options_print_limits(const struct limits_rule *rule, char *out) {
+    size_t size = (size_t)sprintf(out, "%s", rule->is_for_all ? "ALL" : "PLAYERS");
+    for (unsigned limit = 0; limit < LIMITS; limit++) {
+        if (limits_has(rule, limit)) {
+            out[size++] = ' ';
+            size += setting_options_print_limit(rule, limit, out + size);
+        }
+    }
+    return size;
+}
+
 /* How an option is parsed whose value has several words; NULL: it has one. */
 typedef bool setting_options_parse_words(const struct parsing *parsing,
                                          const struct board_option *option,
@@ -430,6 +570,7 @@ static setting_options_parse_words *setting_options_find_words(const struct boar
     return option->form == BOARD_FORM_AGE                  ? setting_options_parse_age
            : option->form == BOARD_FORM_WINDOW             ? setting_options_parse_window
            : option->form == BOARD_FORM_RATING             ? setting_options_parse_rating
+           : option->form == BOARD_FORM_LIMITS             ? setting_options_parse_limits
            : option == &board_options[BOARD_OPTION_LEAGUE] ? setting_options_parse_league
                                                            : NULL;
 }
@@ -591,7 +732,8 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
         return false;
     }
     /* Its records stay when nobody is ranked. */
-    parsed.is_created |= parsed.has_rating && takes != SETTING_TAKES_STATE;
+    parsed.is_created |= board_options_have_notes(&parsed) && takes != SETTING_TAKES_STATE &&
+                         takes != SETTING_TAKES_LEAGUE;
     board_options_copy(&parsed, options);
     return true;
 }
@@ -630,6 +772,8 @@ size_t setting_options_print_one(const struct board_option *option,
                                 value / ages[unit].ms, ages[unit].name);
     case BOARD_FORM_RATING:
         return setting_options_print_rating(&options->rating, out);
+    case BOARD_FORM_LIMITS:
+        return setting_options_print_limits(&options->limits, out);
     case BOARD_FORM_NUMBER:
     case BOARD_FORM_HOUR:
     case BOARD_FORM_TIME:
@@ -684,6 +828,10 @@ bool setting_options_check(const struct board_options *options, char *reason) {
     const char *rating = board_options_refuse_rating(options);
     if (rating != NULL) {
         return setting_words_fail(reason, "%s", rating);
+    }
+    const char *limits = board_options_refuse_limits(options);
+    if (limits != NULL) {
+        return setting_words_fail(reason, "%s", limits);
     }
     if (options->stale_ms > 0 && time->bits == 0) {
         return setting_words_fail(reason, "STALE requires a layout with a TIME");

@@ -335,13 +335,17 @@ enum {
     SETTING_OPTION_TEXT_MAX = 64 + PERIOD_ZONE_TEXT_MAX,
     /* Of RATING: names and values of all parameters. */
     SETTING_RATING_TEXT_MAX = 32 + (RATING_PARAMETERS + 2) * (16 + DECIMAL_TEXT_MAX),
-    SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX + SETTING_RATING_TEXT_MAX,
+    SETTING_LIMITS_TEXT_MAX = 16 + LIMITS * (48 + DECIMAL_TEXT_MAX),
+    SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX + SETTING_RATING_TEXT_MAX +
+                             SETTING_LIMITS_TEXT_MAX,
 };
-/* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX, of RATING SETTING_RATING_TEXT_MAX); returns the
- * size. */
+/* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX, of RATING SETTING_RATING_TEXT_MAX, of LIMITS
+ * SETTING_LIMITS_TEXT_MAX, which is less); returns the size. */
 size_t setting_options_print_one(const struct board_option *option,
                                  const struct board_options *options,
                                  const struct board_state *state, char *out);
+/* A limit of LIMITS, as it is given, with a terminator: EVERY 10 S. out: SETTING_LIMITS_TEXT_MAX. */
+size_t setting_options_print_limit(const struct limits_rule *rule, enum limit limit, char *out);
 /* The words of all that is not as usual, but for layout and tags, each with a blank before it, and a
  * terminator. out: SETTING_RULES_TEXT_MAX; returns the size without it. */
 size_t setting_options_print(const struct board_options *options, const struct board_state *state,

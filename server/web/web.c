@@ -250,7 +250,9 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
     if (repeated > 0 && repeated == query->write.result_count) {
         http_reply_header(reply, "Idempotent-Replayed", "true");
     }
-    reply->retry_s = query->status == 503 && query->retry_s > 0 ? query->retry_s : reply->retry_s;
+    reply->retry_s = (query->status == 503 || query->status == 429) && query->retry_s > 0
+                         ? query->retry_s
+                         : reply->retry_s;
     reply->body = query->out;
     query->out = body;
     http_exchange_ready(exchange);

@@ -123,6 +123,7 @@ bool board_options_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_ZONE:
     case BOARD_FORM_POINTER:
     case BOARD_FORM_RATING:
+    case BOARD_FORM_LIMITS:
         break;
     }
     return true;
@@ -187,6 +188,15 @@ const char *board_options_refuse_rating(const struct board_options *options) {
                : NULL;
 }
 
+const char *board_options_refuse_limits(const struct board_options *options) {
+    if (!options->has_limits) {
+        return NULL;
+    }
+    return options->has_rating
+               ? "LIMITS and RATING exclude each other: matches rate players, who send no results"
+               : limits_refuse(&options->limits, &options->layout.fields[0]);
+}
+
 const struct board_option *board_options_find_alone(const struct board_options *options) {
     const struct board_option *found = NULL;
     for (size_t i = 0; i < BOARD_OPTION_COUNT && found == NULL; i++) {
@@ -225,6 +235,7 @@ static bool board_options_ratings_equal(const struct board_rating *a,
 bool board_options_equal(const struct board_options *a, const struct board_options *b) {
     return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
            (!a->has_rating || board_options_ratings_equal(&a->rating, &b->rating)) &&
+           (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -412,6 +423,13 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
         const struct board_rating *rating = &options->rating;
         hash = XXH3_64bits_withSeed(rating->rule.of, sizeof rating->rule.of,
                                     hash + (uint64_t)rating->dev_max + rating->games_min);
+    }
+    if (options->has_limits) {
+        const struct limits_rule *limits = &options->limits;
+        hash = XXH3_64bits_withSeed(limits->of, sizeof limits->of, hash + limits->has);
+        hash = XXH3_64bits_withSeed(limits->time_ms, sizeof limits->time_ms,
+                                    hash + limits->is_for_all);
+        hash = XXH3_64bits_withSeed(limits->scale, sizeof limits->scale, hash);
     }
     const uint64_t words[] = {
         hash,
@@ -617,6 +635,9 @@ static bool board_options_are_right(const struct board_options *options) {
            options->guards == board_options_guards(options) &&
            board_options_refuse_doubles(options) == NULL &&
            (!options->has_rating || board_options_is_rating_right(options)) &&
+           (!options->has_limits ||
+            (options->limits.has != 0 && limits_validate(&options->limits) &&
+             board_options_refuse_limits(options) == NULL)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&

@@ -23,6 +23,7 @@
 #include "codec/layout.h"
 #include "codec/period.h"
 #include "codec/rating.h"
+#include "skiplist/keyspace/limits.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
 
@@ -105,7 +106,8 @@ struct board_options {
     bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
     bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
     bool has_rating; /* RATING: then `rating` counts, too */
-    uint8_t unused[2];
+    bool has_limits; /* LIMITS: then `limits` counts, too */
+    uint8_t unused;
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
@@ -113,6 +115,7 @@ struct board_options {
     };
     uint64_t hash;
     struct board_rating rating;
+    struct limits_rule limits;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
 };
 
@@ -139,7 +142,7 @@ static inline bool board_options_have_state(const struct board_options *options)
 }
 /* May members have notes, on the board or not? */
 static inline bool board_options_have_notes(const struct board_options *options) {
-    return options->has_rating;
+    return options->has_rating || options->has_limits;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -294,6 +297,7 @@ enum board_option_form {
     BOARD_FORM_FRACTION, /* a time, or nothing */
     BOARD_FORM_POINTER,  /* a zone with a name */
     BOARD_FORM_RATING,   /* a system, and names and values of what is not as usual in it */
+    BOARD_FORM_LIMITS,   /* for whom, and limits */
 };
 
 /* What else must be there; without it the value is 0. */
@@ -336,6 +340,11 @@ struct board_option {
 
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
+#define BOARD_LIMITS_SYNTAX(who)                                                                   \
+    "[LIMITS for=" who " [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | D>] "  \
+    "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
+    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]] "
+
 /* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
 #define BOARD_OPTIONS_FIRST(ROW)                                                                   \
     ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
@@ -374,6 +383,9 @@ struct board_option {
         "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
         .code = 40, .word = "RATING", .is_kept = true, .form = BOARD_FORM_RATING,                  \
         .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")                                  \
+    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...] ", BOARD_LIMITS_SYNTAX("<PLAYERS | ALL>"),    \
+        BOARD_LIMITS_SYNTAX("<PLAYERS | ALL | NONE>"), .code = 41, .word = "LIMITS", .is_kept = true, \
+        .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL", .none = "NONE")                     \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
@@ -491,7 +503,8 @@ struct board_option {
     ROW(STALE, "stale", "i?'milliseconds'")                                                        \
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
-    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?")
+    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?")               \
+    ROW(LIMITS, "limits", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
@@ -541,6 +554,8 @@ const char *board_options_refuse_doubles(const struct board_options *options);
 const struct board_option *board_options_find_alone(const struct board_options *options);
 /* What the layout and the other options have against RATING, as an error text; NULL: nothing. */
 const char *board_options_refuse_rating(const struct board_options *options);
+/* What the layout and RATING have against LIMITS, as an error text; NULL: nothing. */
+const char *board_options_refuse_limits(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN stays. */
 uint8_t board_options_guards(const struct board_options *options);
 

@@ -483,7 +483,7 @@ static enum effect_status effect_apply_options(struct registry *registry, struct
                       ? layout_keys_equal(board_layout(&key->board), &effect->options->layout)
                       : board_options_keys_are_akin(registry_options(key), effect->options);
     unsigned full;
-    if (!is_fit || board_options_have_notes(effect->options) != key->has_notes ||
+    if (!is_fit || effect->options->has_rating != registry_options(key)->has_rating ||
         !registry_board_tags_fit(key, &effect->options->layout, &full) ||
         (effect->options->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;

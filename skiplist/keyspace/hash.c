@@ -490,13 +490,18 @@ bool hash_has_room(const struct hash *hash, const struct bytes *args, uint32_t c
 }
 
 size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint32_t count) {
+    size_t text_size = 0;
+    for (uint64_t i = 0; i < (uint64_t)count * 2; i++) {
+        text_size += args[i].size;
+    }
+    return hash_growth_size_for(hash, count, text_size);
+}
+
+size_t hash_growth_size_for(const struct hash *hash, uint32_t count, size_t text_size) {
     /* Of an entry: its head or the sizes of two texts, what an allocation adds, its place in the list. */
     enum { ENTRY_SIZE = sizeof(struct hash_entry) + 24 + sizeof(struct hash_entry *) };
-    size_t size = (size_t)count * ENTRY_SIZE + 2 * (size_t)PAGES_SIZE;
+    size_t size = (size_t)count * ENTRY_SIZE + 2 * (size_t)PAGES_SIZE + text_size;
     struct map empty;
-    for (uint64_t i = 0; i < (uint64_t)count * 2; i++) {
-        size += args[i].size;
-    }
     if (hash_is_large(hash)) {
         const struct hash_large *large = hash->far.large;
         return size + 2 * large->list.capacity * sizeof(void *) +

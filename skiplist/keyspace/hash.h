@@ -142,6 +142,8 @@ MUST_CHECK enum hash_status hash_put_within(struct hash *hash, size_t room, uint
 bool hash_has_room(const struct hash *hash, const struct bytes *args, uint32_t count);
 /* Estimated bytes that hash_put of these may allocate, rather too high than too low; for memory_reserve_begin. */
 size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint32_t count);
+/* The same of so many fields, whose names and values have so many bytes. */
+size_t hash_growth_size_for(const struct hash *hash, uint32_t count, size_t text_size);
 /* Remove a field; false: there is none. Never fails for lack of memory. */
 bool hash_remove(struct hash *hash, struct bytes field);
 

@@ -253,10 +253,12 @@ static bool registry_board_set_options(struct registry *registry, struct registr
     return is_set;
 }
 
-/* Move the board to a key of the same name with another tail. NULL: no memory. */
+/* Move the board to a key of the same name with another tail. over: a hash that is in no database, and takes notes that the
+ * other cannot have, to be freed in steps; NULL: there are none. NULL: no memory. */
 static struct registry_key *registry_board_replace_key(struct registry *registry,
                                                        struct registry_key *key,
-                                                       const struct board_options *options) {
+                                                       const struct board_options *options,
+                                                       struct registry_key *over) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     struct registry_key *successor = registry_reserve_key(
         registry, key->database, (struct registry_new_name){.first = registry_name(key)},
@@ -268,6 +270,10 @@ static struct registry_key *registry_board_replace_key(struct registry *registry
     successor->is_lasting = key->is_lasting;
     successor->is_unreported = key->is_unreported;
     registry_replace(registry, key, successor);
+    if (over != NULL) {
+        hash_move(registry_own_notes(key), registry_own_hash(over), registry_hash_room(over));
+        registry_free_later(registry, over);
+    }
     registry_free_shell(registry, key);
     return successor;
 }
@@ -282,9 +288,20 @@ struct registry_key *registry_board_alter(struct registry *registry, struct regi
     struct board_state given = *(state != NULL ? state : registry_state(key));
     registry_count_state(registry, key, -1);
     if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
-        (board_options_have_state(held) && !key->has_state)) {
-        struct registry_key *successor = registry_board_replace_key(registry, key, held);
+        (board_options_have_state(held) && !key->has_state) ||
+        board_options_have_notes(held) != key->has_notes) {
+        bool has_notes_over = key->has_notes && !board_options_have_notes(held);
+        struct registry_key *over =
+            has_notes_over
+                ? registry_create_key(key->database,
+                                      (struct registry_new_name){.first = registry_name(key)},
+                                      REGISTRY_HASH, registry_tail_of_hash(registry_note_hash(key)))
+                : NULL;
+        struct registry_key *successor = (over != NULL) == has_notes_over
+                                             ? registry_board_replace_key(registry, key, held, over)
+                                             : NULL;
         if (successor == NULL) {
+            registry_free_key(over);
             registry_count_state(registry, key, 1);
             board_options_release(&registry->options, held);
             return NULL;

@@ -2,6 +2,8 @@
  *
  *     key   [ board | ... | name | tail of a PERIOD | state | struct hash ]      board_options_have_notes(options)
  *
+ * What they say is the option's that asks for them: ratings (codec/rating.h), or what limits count (limits.h).
+ *
  * It is large from a few hundred notes on (hash.h), and then grows in steps. */
 #include "skiplist/keyspace/registry_private.h"
 
@@ -43,8 +45,7 @@ bool registry_note_remove(struct registry *registry, struct registry_key *key,
 }
 
 void registry_note_move_all(struct registry_key *key, struct registry_key *to) {
-    CHECK(key->has_notes == to->has_notes);
-    if (key->has_notes) {
+    if (key->has_notes && to->has_notes) {
         hash_move(registry_own_notes(key), registry_own_notes(to), sizeof(struct hash));
     }
 }

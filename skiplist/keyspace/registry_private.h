@@ -415,7 +415,7 @@ bool registry_board_walks_notes(const struct registry_key *key, const struct key
 /* A piece of a walk in a hash, registry_hash.c. */
 uint32_t registry_hash_walk_on(const struct hash *hash, struct key_cursor *cursor,
                                struct hash_pair *pair, uint32_t entries_max, bool *is_last);
-/* Move them to a key of the same options; those that were there are overwritten. */
+/* Move them to a key that can have some; those that were there are overwritten. */
 void registry_note_move_all(struct registry_key *key, struct registry_key *to);
 /* As registry_note_put, before the key is in its database, and without a report. */
 MUST_CHECK bool registry_note_set(struct registry *registry, struct registry_key *key,

@@ -159,6 +159,7 @@ static void info_put_row(struct info *info, const struct figure *row) {
         break;
     case FIGURE_OF_SYNC_STATE:
     case FIGURE_OF_ONCE_USER:
+    case FIGURE_OF_LIMITED:
         break;
     }
 }

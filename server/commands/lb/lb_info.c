@@ -71,7 +71,7 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
                                                                 : SETTING_OPTION_TEXT_MAX];
     reply_bulk_text(call->reply, info->name);
     if (!board_options_applies(option, options) ||
-        (option->form == BOARD_FORM_RATING && value == 0) ||
+        (option->form >= BOARD_FORM_RATING && value == 0) ||
         (option->none != NULL && value == option->usual)) {
         reply_null(call->reply);
     } else if (option->form == BOARD_FORM_FLAG || option->form == BOARD_FORM_YES_NO) {
@@ -83,7 +83,7 @@ static void lb_info_put_option(const struct call *call, const struct registry_ke
         }
         reply_bulk(call->reply, (struct bytes){text, size});
     } else if ((option->form >= BOARD_FORM_UNIT && option->form <= BOARD_FORM_ZONE) ||
-               option->form == BOARD_FORM_RATING) {
+               option->form >= BOARD_FORM_RATING) {
         size_t size = setting_options_print_one(option, options, NULL, text);
         reply_bulk(call->reply, (struct bytes){text, size});
     } else {

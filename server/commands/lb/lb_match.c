@@ -563,7 +563,7 @@ static void lb_match_answer_repeat(const struct call *call, const struct teams *
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &players.key)) {
         return;
     }
-    if (players.key == NULL || !players.key->has_notes) {
+    if (players.key == NULL || !registry_options(players.key)->has_rating) {
         reply_array(call->reply, 0);
     } else if (!lb_match_begin_players(&players, teams->names, teams->player_count)) {
         call_out_of_memory(call);

@@ -263,10 +263,15 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         return;
     } else if (league_parts(server->registry, key, task->member, task->to)) {
         task->left_count++;
-    } else if (key->has_notes) {
+    } else if (registry_options(key)->has_rating) {
         lb_move_rated(server, task, key);
     } else {
+        uint64_t left_count = task->left_count;
         lb_move_on_board(server, task, key);
+        /* LIMITS count on for the other name with what it has. */
+        if (task->left_count == left_count) {
+            registry_note_remove(server->registry, key, task->member);
+        }
     }
 }
 

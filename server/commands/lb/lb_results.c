@@ -70,6 +70,23 @@ static uint32_t *lb_results_find_slot(const struct lb_results *results,
     return &results->slots[at];
 }
 
+/* is_again: the member was named before. */
+static bool lb_results_check_limits(const struct lb_results *results, struct lb_result *result,
+                                    struct bytes member, const struct lb_add_step *before,
+                                    bool is_again) {
+    const struct lb_add *add = results->add;
+    result->limited.size = 0;
+    if (is_again) {
+        return call_refuse_format(results->call,
+                                  "ERR member '%s' is given twice: a board with LIMITS takes one "
+                                  "result of a member at a time",
+                                  bytes_show(member).text);
+    }
+    return (before->is_there ? add->is_new_only : add->is_existing_only) ||
+           limiting_check(result->writing, member, before->is_there, before->key,
+                          result->step.key, result->step.is_written, &result->limited);
+}
+
 static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
                                 const struct board_member *member) {
     const struct lb_add *add = results->add;
@@ -81,6 +98,11 @@ static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
     if (!lb_add_plan(result->writing, add,
                      lb_add_values(results->call->request, add, result->index), &before,
                      &result->step)) {
+        return false;
+    }
+    if (limiting_applies(result->writing) &&
+        !lb_results_check_limits(results, result, member->name, &before,
+                                 slot != NULL && *slot != 0)) {
         return false;
     }
     /* HSET needs the right to the hash, whatever becomes of the result. */
@@ -173,13 +195,17 @@ static bool lb_results_begin_hashes(struct lb_results *results, size_t *size) {
 static size_t lb_results_growth_size(const struct lb_results *results) {
     bool with_tags = results->add->tags.count > 0;
     size_t size = results->more;
+    size_t names_size = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
         size += lb_results_name(results, i).size * (writing->whole != NULL ? 2 : 1);
         count++;
+        names_size += lb_results_name(results, i).size;
         if (i + 1 == results->count || lb_results_begins_board(results, i + 1)) {
             size += writing_growth_size(writing, count, with_tags);
+            size += limiting_applies(writing) ? limiting_growth_size(writing, count, names_size) : 0;
+            names_size = 0;
             count = 0;
         }
     }
@@ -234,8 +260,12 @@ static void lb_results_put_members(struct lb_results *results) {
         }
     }
     for (uint32_t i = 0; i < results->count; i++) {
+        struct writing *writing = results->list[i].writing;
+        if (limiting_applies(writing)) {
+            limiting_put(writing, lb_results_name(results, i), &results->list[i].limited);
+        }
         if (lb_results_begins_board(results, i)) {
-            writing_settle(results->list[i].writing);
+            writing_settle(writing);
         }
     }
 }

@@ -11,6 +11,7 @@
 #define SERVER_COMMAND_LB_RESULTS_H
 
 #include "server/commands/lb/lb_add.h"
+#include "server/commands/limiting.h"
 
 struct lb_result {
     struct writing *writing;
@@ -20,6 +21,7 @@ struct lb_result {
     struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
+    struct limited limited;     /* of LIMITS */
 };
 
 struct lb_results {

@@ -9,7 +9,7 @@
  * The command is all or nothing: scores are parsed and range-checked first; a time outside the
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
-#include "server/commands/writing.h"
+#include "server/commands/limiting.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
@@ -167,37 +167,56 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     return status != WRITING_FAILED;
 }
 
+/* What a pair does to its member. */
+struct zadd_step {
+    struct board_member member;
+    bool is_skipped;        /* by NX, XX, GT, LT */
+    uint64_t before, after; /* ordinals of the first field */
+    uint64_t key;           /* without the time of the change */
+};
+
+/* false: the error was replied. */
+static bool zset_add_plan_pair(const struct call *call, const struct writing *writing,
+                               const struct zadd *zadd, uint32_t pair, const struct lookup *ahead,
+                               struct zadd_step *step) {
+    const struct layout *layout = board_layout(writing->board);
+    const struct layout_field *lead = &layout->fields[0];
+    struct board_member *member = &step->member;
+    board_look_up(writing->board, zset_add_pair_member(call, zadd, pair), ahead, member);
+    step->is_skipped = member->is_there ? zadd->is_new_only : zadd->is_existing_only;
+    if (step->is_skipped) {
+        return true;
+    }
+    step->key = member->is_there ? member->key : layout_zero_key(layout);
+    step->before = layout_ordinal(layout, step->key, 0);
+    step->after = zadd->is_increment ? 0 : zadd->ordinals[pair];
+    if (zadd->is_increment && layout_field_add_at(lead, step->before, zadd->delta, call->now_us,
+                                                  call->now_us, &step->after) != LAYOUT_OK) {
+        return zset_refuse_sum(call, lead, step->before, zadd->delta, call->now_us);
+    }
+    step->is_skipped = member->is_there && ((zadd->is_greater_only && step->after <= step->before) ||
+                                            (zadd->is_less_only && step->after >= step->before));
+    step->key = layout_with_ordinal(layout, step->key, 0, step->after);
+    return true;
+}
+
 /* false: the error was replied; the board is unchanged. */
 static bool zset_add_apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
                                 uint32_t pair, const struct lookup *ahead) {
-    const struct layout *layout = board_layout(writing->board);
-    const struct layout_field *lead = &layout->fields[0];
-    struct board_member member;
-    board_look_up(writing->board, zset_add_pair_member(call, zadd, pair), ahead, &member);
-    bool is_there = member.is_there;
-    uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
+    struct zadd_step step;
+    if (!zset_add_plan_pair(call, writing, zadd, pair, ahead, &step)) {
+        return false;
+    }
     zadd->ordinals[pair] = false;
-    zadd->is_skipped = is_there ? zadd->is_new_only : zadd->is_existing_only;
-    if (zadd->is_skipped) {
+    zadd->is_skipped = step.is_skipped;
+    if (step.is_skipped) {
         return true;
     }
-    uint64_t key = is_there ? member.key : layout_zero_key(layout);
-    uint64_t before = layout_ordinal(layout, key, 0);
-    if (zadd->is_increment && layout_field_add_at(lead, before, zadd->delta, call->now_us,
-                                                  call->now_us, &after) != LAYOUT_OK) {
-        return zset_refuse_sum(call, lead, before, zadd->delta, call->now_us);
-    }
-    zadd->is_skipped = is_there && ((zadd->is_greater_only && after <= before) ||
-                                    (zadd->is_less_only && after >= before));
-    if (zadd->is_skipped) {
+    zadd->result = step.after;
+    if (step.member.is_there && step.after == step.before) {
         return true;
     }
-    zadd->result = after;
-    if (is_there && after == before) {
-        return true;
-    }
-    return zset_add_put(call, writing, zadd, pair, &member,
-                        layout_with_ordinal(layout, key, 0, after));
+    return zset_add_put(call, writing, zadd, pair, &step.member, step.key);
 }
 
 /* ---- many pairs ---- */
@@ -286,20 +305,61 @@ static bool zset_add_check_sums(const struct call *call, const struct writing *w
     return true;
 }
 
-static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
-                                 struct zadd *zadd) {
-    if (zadd->pair_count == 1) {
-        return zset_add_apply_pair(call, writing, zadd, 0, call->ahead);
+/* ---- LIMITS ---- */
+
+struct zadd_limited {
+    struct limited *list; /* of each pair */
+    uint32_t *slots;      /* by the hashes of members, so that none is named twice: pair + 1 */
+    uint32_t slot_mask;
+    size_t names_size;
+};
+
+/* false: the error was replied. */
+static bool zset_add_check_limits(const struct call *call, const struct writing *writing,
+                                  const struct zadd *zadd, struct zadd_limited *limited) {
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
+        struct zadd_step step;
+        struct bytes name = zset_add_pair_member(call, zadd, pair);
+        if (!zset_add_plan_pair(call, writing, zadd, pair, NULL, &step)) {
+            return false;
+        }
+        uint32_t slot = (uint32_t)(step.member.hash >> 32) & limited->slot_mask;
+        while (limited->slots[slot] != 0) {
+            if (bytes_equal(zset_add_pair_member(call, zadd, limited->slots[slot] - 1), name)) {
+                return call_refuse_format(call,
+                                          "ERR member '%s' is given twice: a board with LIMITS "
+                                          "takes one result of a member at a time",
+                                          bytes_show(name).text);
+            }
+            slot = (slot + 1) & limited->slot_mask;
+        }
+        limited->slots[slot] = pair + 1;
+        limited->names_size += name.size;
+        bool is_put = (!step.member.is_there || step.after != step.before) && !step.is_skipped &&
+                      writing_takes(writing, &step.member, step.key, zadd->is_increment);
+        if (!step.is_skipped &&
+            !limiting_check(writing, name, step.member.is_there, step.member.key, step.key, is_put,
+                            &limited->list[pair])) {
+            return false;
+        }
     }
+    return true;
+}
+
+/* limited: of each pair; NULL: there are no LIMITS. false: the error was replied; the board is unchanged. */
+static bool zset_add_apply_all(const struct call *call, struct writing *writing, struct zadd *zadd,
+                               const struct zadd_limited *limited) {
+    size_t limited_size =
+        limited != NULL ? limiting_growth_size(writing, zadd->pair_count, limited->names_size) : 0;
     if (!zset_add_has_room(call, writing, zadd)) {
         writing_refuse_full(call, writing->options);
         return false;
     }
-    if (!zset_add_check_sums(call, writing, zadd)) {
+    if (zadd->pair_count > 1 && !zset_add_check_sums(call, writing, zadd)) {
         return false;
     }
     if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count, false,
-                         0)) {
+                         limited_size)) {
         return call_out_of_memory(call);
     }
     /* A few pairs have already been prefetched by the tick. */
@@ -310,6 +370,9 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         is_applied = is_grouped ? zset_add_apply_group(call, writing, zadd, pair)
                                 : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
+    for (uint32_t pair = 0; limited != NULL && pair < zadd->pair_count && is_applied; pair++) {
+        limiting_put(writing, zset_add_pair_member(call, zadd, pair), &limited->list[pair]);
+    }
     writing_settle(writing);
     /* Members that were added and then removed by CAP in the same command do not count as added. */
     if (writing->has_lost) {
@@ -318,9 +381,36 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
             zadd->added_count += zset_add_count_found(call, writing->board, zadd, pair, true);
         }
     }
-
     memory_reserve_end();
     return is_applied;
+}
+
+static bool zset_add_apply_limited(const struct call *call, struct writing *writing,
+                                   struct zadd *zadd) {
+    uint32_t slot_count = 8;
+    while (slot_count < 2 * zadd->pair_count) {
+        slot_count *= 2;
+    }
+    struct zadd_limited limited = {
+        .list = memory_allocate_zeroed(zadd->pair_count * sizeof *limited.list),
+        .slots = memory_allocate_zeroed(slot_count * sizeof *limited.slots),
+        .slot_mask = slot_count - 1,
+    };
+    bool is_done = ((limited.list != NULL && limited.slots != NULL) || call_out_of_memory(call)) &&
+                   zset_add_check_limits(call, writing, zadd, &limited) &&
+                   zset_add_apply_all(call, writing, zadd, &limited);
+    memory_free(limited.list);
+    memory_free(limited.slots);
+    return is_done;
+}
+
+static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
+                                 struct zadd *zadd) {
+    if (limiting_applies(writing)) {
+        return zset_add_apply_limited(call, writing, zadd);
+    }
+    return zadd->pair_count == 1 ? zset_add_apply_pair(call, writing, zadd, 0, call->ahead)
+                                 : zset_add_apply_all(call, writing, zadd, NULL);
 }
 
 static void zset_add_answer(const struct call *call, const struct layout_field *lead,

@@ -1,0 +1,247 @@
+/* See limits.h.
+ *
+ *     record   which (1 byte, a bit for each limit) | EVERY: last, 6 bytes | RESULTS: begin, 6 bytes, count |
+ *              GAIN: begin, 6 bytes, gained
+ *
+ * Times are unix milliseconds; counts are written seven bits a byte, the lowest first. */
+#include "skiplist/keyspace/limits.h"
+
+#include "codec/wide.h"
+
+enum { TIME_BYTES = 6 };
+
+const struct limit_row limit_rows[LIMITS] = {
+    [LIMIT_MAX] = {"MAX", LIMIT_HAS_VALUE},
+    [LIMIT_MIN] = {"MIN", LIMIT_HAS_VALUE},
+    [LIMIT_STEP] = {"STEP", LIMIT_HAS_VALUE},
+    [LIMIT_EVERY] = {"EVERY", LIMIT_HAS_TIME},
+    [LIMIT_RESULTS] = {"RESULTS", LIMIT_HAS_COUNT | LIMIT_HAS_TIME},
+    [LIMIT_GAIN] = {"GAIN", LIMIT_HAS_VALUE | LIMIT_HAS_TIME},
+};
+
+/* ---- rules ---- */
+
+bool limits_equal(const struct limits_rule *a, const struct limits_rule *b) {
+    return a->has == b->has && a->is_for_all == b->is_for_all &&
+           memcmp(a->of, b->of, sizeof a->of) == 0 &&
+           memcmp(a->time_ms, b->time_ms, sizeof a->time_ms) == 0 &&
+           memcmp(a->scale, b->scale, sizeof a->scale) == 0;
+}
+
+/* A value in units of the field. */
+static wide limits_value(const struct limits_rule *rule, enum limit limit,
+                         const struct layout_field *lead) {
+    wide value = rule->of[limit];
+    for (unsigned scale = rule->scale[limit]; scale < lead->scale; scale++) {
+        value *= 10;
+    }
+    return value;
+}
+
+const char *limits_refuse(const struct limits_rule *rule, const struct layout_field *lead) {
+    if (rule->has == 0) {
+        return NULL;
+    }
+    if (lead->is_double || layout_field_decays(lead)) {
+        return "LIMITS needs a first field without DOUBLE and DECAY: limits are exact numbers";
+    }
+    for (unsigned limit = 0; limit < LIMITS; limit++) {
+        if (rule->scale[limit] > lead->scale) {
+            return "LIMITS has a value with more decimals than the board's first field keeps";
+        }
+    }
+    return limits_has(rule, LIMIT_MAX) && limits_has(rule, LIMIT_MIN) &&
+                   limits_value(rule, LIMIT_MAX, lead) < limits_value(rule, LIMIT_MIN, lead)
+               ? "LIMITS has a MAX below its MIN: no result would do"
+               : NULL;
+}
+
+bool limits_validate(const struct limits_rule *rule) {
+    for (unsigned limit = 0; limit < LIMITS; limit++) {
+        unsigned has = limits_has(rule, limit) ? limit_rows[limit].has : 0;
+        int64_t of = rule->of[limit];
+        bool is_right =
+            (has & LIMIT_HAS_VALUE) != 0
+                ? of > 0 || ((limit == LIMIT_MAX || limit == LIMIT_MIN) && of > INT64_MIN)
+            : (has & LIMIT_HAS_COUNT) != 0 ? of >= 1 && of <= LIMIT_COUNT_MAX
+                                           : of == 0;
+        is_right &= (has & LIMIT_HAS_TIME) != 0
+                        ? rule->time_ms[limit] >= 1 && rule->time_ms[limit] <= LIMIT_TIME_MS_MAX
+                        : rule->time_ms[limit] == 0;
+        is_right &= (has & LIMIT_HAS_VALUE) != 0 ? rule->scale[limit] <= DECIMAL_SCALE_MAX
+                                                 : rule->scale[limit] == 0;
+        if (!is_right) {
+            return false;
+        }
+    }
+    return rule->has >> LIMITS == 0 && (rule->has != 0 || !rule->is_for_all);
+}
+
+/* ---- records ---- */
+
+static size_t limits_put_time(uint8_t *out, int64_t time_ms) {
+    for (unsigned i = 0; i < TIME_BYTES; i++) {
+        out[i] = (uint8_t)((uint64_t)time_ms >> 8 * i);
+    }
+    return TIME_BYTES;
+}
+
+static size_t limits_put_count(uint8_t *out, uint64_t count) {
+    size_t size = 0;
+    for (; count > 0x7f; count >>= 7) {
+        out[size++] = (uint8_t)(count | 0x80);
+    }
+    out[size++] = (uint8_t)count;
+    return size;
+}
+
+size_t limits_pack(const struct limits_rule *rule, const struct limits_record *record,
+                   uint8_t out[LIMITS_RECORD_BYTES_MAX]) {
+    size_t size = 1;
+    out[0] = (uint8_t)(rule->has & (1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN));
+    if (limits_has(rule, LIMIT_EVERY)) {
+        size += limits_put_time(out + size, record->last_ms);
+    }
+    if (limits_has(rule, LIMIT_RESULTS)) {
+        size += limits_put_time(out + size, record->results_ms);
+        size += limits_put_count(out + size, record->results);
+    }
+    if (limits_has(rule, LIMIT_GAIN)) {
+        size += limits_put_time(out + size, record->gain_ms);
+        size += limits_put_count(out + size, record->gained);
+    }
+    return size;
+}
+
+static bool limits_take_time(struct bytes *note, int64_t *time_ms) {
+    uint64_t time = 0;
+    if (note->size < TIME_BYTES) {
+        return false;
+    }
+    for (unsigned i = 0; i < TIME_BYTES; i++) {
+        time |= (uint64_t)(uint8_t)note->at[i] << 8 * i;
+    }
+    *note = (struct bytes){note->at + TIME_BYTES, note->size - TIME_BYTES};
+    *time_ms = (int64_t)time;
+    return true;
+}
+
+static bool limits_take_count(struct bytes *note, uint64_t *count) {
+    *count = 0;
+    for (unsigned shift = 0; shift < 64 && note->size > 0; shift += 7) {
+        uint8_t byte = (uint8_t)note->at[0];
+        *note = (struct bytes){note->at + 1, note->size - 1};
+        if (shift == 63 && byte > 1) {
+            return false;
+        }
+        *count |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte <= 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool limits_unpack(struct bytes note, struct limits_record *record) {
+    uint64_t results = 0;
+    *record = (struct limits_record){.last_ms = 0};
+    struct limits_rule rule = {.has = note.size > 0 ? (uint8_t)note.at[0] : 0};
+    struct limits_record read = *record;
+    struct bytes rest = {note.at + 1, note.size > 0 ? note.size - 1 : 0};
+    bool is_read = note.size > 0 &&
+                   (!limits_has(&rule, LIMIT_EVERY) || limits_take_time(&rest, &read.last_ms)) &&
+                   (!limits_has(&rule, LIMIT_RESULTS) ||
+                    (limits_take_time(&rest, &read.results_ms) &&
+                     limits_take_count(&rest, &results) && results <= LIMIT_COUNT_MAX)) &&
+                   (!limits_has(&rule, LIMIT_GAIN) || (limits_take_time(&rest, &read.gain_ms) &&
+                                                       limits_take_count(&rest, &read.gained))) &&
+                   rest.size == 0;
+    if (is_read) {
+        read.results = (uint32_t)results;
+        *record = read;
+    }
+    return is_read;
+}
+
+/* What is left of a time that began then; 0: it is over. One that begins later than now, as after a clock was set back,
+ * lasts no longer than one that begins now. */
+static int64_t limits_left_ms(int64_t begin_ms, int64_t time_ms, int64_t now_ms) {
+    int64_t left = begin_ms > now_ms ? time_ms : begin_ms + time_ms - now_ms;
+    return begin_ms == 0 || left < 0 ? 0 : left;
+}
+
+bool limits_is_over(const struct limits_rule *rule, const struct limits_record *record,
+                    int64_t now_ms) {
+    return limits_left_ms(record->last_ms, rule->time_ms[LIMIT_EVERY], now_ms) == 0 &&
+           limits_left_ms(record->results_ms, rule->time_ms[LIMIT_RESULTS], now_ms) == 0 &&
+           limits_left_ms(record->gain_ms, rule->time_ms[LIMIT_GAIN], now_ms) == 0;
+}
+
+/* ---- results ---- */
+
+static wide limits_value_of(const struct layout_field *lead, uint64_t ordinal) {
+    return wide_from_decimal(layout_field_decimal(lead, ordinal));
+}
+
+uint64_t limits_gain(const struct limits_result *result) {
+    if (result->is_as_before || (!result->had_result && result->lead->is_ascending)) {
+        return 0;
+    }
+    wide after = limits_value_of(result->lead, result->after);
+    wide before = result->had_result ? limits_value_of(result->lead, result->before) : 0;
+    wide gain = result->lead->is_ascending ? before - after : after - before;
+    return gain <= 0 ? 0 : gain > UINT64_MAX ? UINT64_MAX : (uint64_t)gain;
+}
+
+/* MAX, MIN and STEP; LIMITS: they take it. */
+static enum limit limits_check_value(const struct limits_rule *rule,
+                                     const struct limits_result *result) {
+    const struct layout_field *lead = result->lead;
+    wide after = limits_value_of(lead, result->after);
+    return limits_has(rule, LIMIT_MAX) && after > limits_value(rule, LIMIT_MAX, lead)   ? LIMIT_MAX
+           : limits_has(rule, LIMIT_MIN) && after < limits_value(rule, LIMIT_MIN, lead) ? LIMIT_MIN
+           : limits_has(rule, LIMIT_STEP) && result->had_result &&
+                   limits_gain(result) > limits_value(rule, LIMIT_STEP, lead)
+               ? LIMIT_STEP
+               : LIMITS;
+}
+
+enum limit limits_check(const struct limits_rule *rule, const struct limits_result *result,
+                        int64_t now_ms, struct limits_record *record, int64_t *wait_ms) {
+    struct limits_record next = *record;
+    enum limit refusal = result->is_as_before ? LIMITS : limits_check_value(rule, result);
+    *wait_ms = 0;
+    if (refusal != LIMITS) {
+        return refusal;
+    }
+    if (limits_has(rule, LIMIT_EVERY)) {
+        *wait_ms = limits_left_ms(record->last_ms, rule->time_ms[LIMIT_EVERY], now_ms);
+        if (*wait_ms > 0) {
+            return LIMIT_EVERY;
+        }
+        next.last_ms = now_ms;
+    }
+    if (limits_has(rule, LIMIT_RESULTS)) {
+        int64_t left = limits_left_ms(record->results_ms, rule->time_ms[LIMIT_RESULTS], now_ms);
+        if (left > 0 && record->results >= rule->of[LIMIT_RESULTS]) {
+            *wait_ms = left;
+            return LIMIT_RESULTS;
+        }
+        next.results_ms = left > 0 ? record->results_ms : now_ms;
+        next.results = left > 0 ? record->results + 1 : 1;
+    }
+    if (limits_has(rule, LIMIT_GAIN)) {
+        int64_t left = limits_left_ms(record->gain_ms, rule->time_ms[LIMIT_GAIN], now_ms);
+        uint64_t gain = limits_gain(result);
+        wide most = limits_value(rule, LIMIT_GAIN, result->lead);
+        wide gained = (wide)gain + (left > 0 ? record->gained : 0);
+        if (gained > most) {
+            *wait_ms = gain <= most ? left : 0;
+            return LIMIT_GAIN;
+        }
+        next.gain_ms = left > 0 ? record->gain_ms : gain > 0 ? now_ms : 0;
+        next.gained = gained > UINT64_MAX ? UINT64_MAX : (uint64_t)gained;
+    }
+    *record = next;
+    return LIMITS;
+}
