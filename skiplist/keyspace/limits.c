@@ -66,7 +66,8 @@ bool limits_validate(const struct limits_rule *rule) {
             : (has & LIMIT_HAS_COUNT) != 0 ? of >= 1 && of <= LIMIT_COUNT_MAX
                                            : of == 0;
         is_right &= (has & LIMIT_HAS_TIME) != 0
-                        ? rule->time_ms[limit] >= 1 && rule->time_ms[limit] <= LIMIT_TIME_MS_MAX
+                        ? rule->time_ms[limit] >= 1000 && rule->time_ms[limit] % 1000 == 0 &&
+                              rule->time_ms[limit] <= LIMIT_TIME_MS_MAX
                         : rule->time_ms[limit] == 0;
         is_right &= (has & LIMIT_HAS_VALUE) != 0 ? rule->scale[limit] <= DECIMAL_SCALE_MAX
                                                  : rule->scale[limit] == 0;

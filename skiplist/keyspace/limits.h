@@ -41,7 +41,7 @@ extern const struct limit_row limit_rows[LIMITS];
 /* Zeroed: no limits. Of limits that are not there, all is 0. */
 struct limits_rule {
     int64_t of[LIMITS];      /* value, or count */
-    int64_t time_ms[LIMITS]; /* of EVERY, and of the windows */
+    int64_t time_ms[LIMITS]; /* of EVERY, and of the windows: whole seconds */
     uint8_t scale[LIMITS];   /* of a value: the smallest that keeps it, at most DECIMAL_SCALE_MAX */
     uint8_t has;             /* a bit for each limit */
     bool is_for_all;         /* not for players alone */

@@ -482,6 +482,14 @@ static void pick_options(struct workload *workload, struct board_options *option
         options->rating.games_min = below(workload, 3);
         options->guards |= BOARD_RATED;
     }
+    options->limits = (struct limits_rule){
+        .has = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_MAX,
+        .of = {[LIMIT_RESULTS] = 1 + below(workload, 5), [LIMIT_MAX] = below(workload, 1000)},
+        .time_ms = {[LIMIT_EVERY] = 1000 * (1 + (int64_t)below(workload, 100)), [LIMIT_RESULTS] = 3600000},
+        .is_for_all = below(workload, 2) == 0,
+    };
+    options->has_limits = below(workload, 3) == 0;
+    options->has_limits = board_options_refuse_limits(options) == NULL && options->has_limits;
 }
 
 static void pick_contests(struct workload *workload, struct board_options *options) {
@@ -763,6 +771,12 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
     digest_number(hash, options->is_dense);
     digest_number(hash, options->has_rating);
     digest_number(hash, options->has_rating ? options->rating.games_min : 0);
+    digest_number(hash, options->has_limits);
+    for (unsigned limit = 0; limit < LIMITS && options->has_limits; limit++) {
+        digest_number(hash, options->limits.of[limit]);
+        digest_number(hash, options->limits.time_ms[limit]);
+        digest_number(hash, options->limits.is_for_all);
+    }
     digest_number(hash, options->is_created);
     digest_number(hash, options->limit);
     digest_number(hash, options->guards);

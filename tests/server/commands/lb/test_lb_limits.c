@@ -1,0 +1,302 @@
+/* Boards with LIMITS: what commands make of them. The rules themselves: tests/skiplist/keyspace/test_limits.c. */
+#include "server/clients/once_ids.h"
+#include "server/commands/limiting.h"
+#include "tests/server/zset_fixture.h"
+#include "tests/support/jwt_maker.h"
+#include "tests/support/random.h"
+
+#define NOW (HARNESS_START_US / 1000000)
+#define PLAYERS                                                                                    \
+    "player-key back hs256 " JWT_MAKER_SECRET "\n"                                                 \
+    "user player:back on ~* -@all +lb.add +lb.submit +lb.league +zadd +zincrby +zrem +lb.get\n"
+enum { SECOND_US = 1000000 };
+
+static struct session *player(struct harness *h, const char *name) {
+    char token[JWT_SIZE_MAX + 100];
+    struct session *session = harness_connect(h);
+    token[jwt_maker_player(JWT_HS256, name, NOW + 100000, token)] = '\0';
+    assert_string_equal(harness_run_format(h, session, "AUTH %s", token), "+OK\r\n");
+    return session;
+}
+
+static void later(struct harness *h, int64_t seconds) {
+    h->wall_us += seconds * SECOND_US;
+}
+
+struct value {
+    char at[8192];
+    size_t size;
+};
+
+/* All of a board, its records with it. */
+static void value_of(struct harness *h, struct session *all, const char *board,
+                     struct value *value) {
+    harness_run_format(h, all, "DUMP %s", board);
+    value->size = h->reply.size;
+    assert_true(value->size <= sizeof value->at);
+    memcpy(value->at, h->reply.at, value->size);
+}
+
+/* What is refused changes nothing. */
+static void refused(struct harness *h, struct session *s, const char *board, const char *line,
+                    const char *error) {
+    struct session *all = harness_connect(h);
+    struct value before;
+    struct value after;
+    value_of(h, all, board, &before);
+    harness_expect(h, s, line, formatted("-%s\r\n", error));
+    value_of(h, all, board, &after);
+    assert_int_equal(before.size, after.size);
+    assert_memory_equal(before.at, after.at, after.size);
+    harness_disconnect(h, all);
+}
+
+HARNESS_TEST(limits_are_those_of_players_and_others_write_what_they_want, PLAYERS) {
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 SIGNED LIMITS PLAYERS MAX 1000 MIN -5 STEP 100",
+                   "+OK\r\n");
+    struct session *ann = player(h, "ann");
+    harness_expect(h, ann, "LB.ADD b 500 ann", ":1\r\n");
+    refused(h, ann, "b", "LB.ADD b 1001 ann", "LIMIT MAX 1000: 1001 is above");
+    refused(h, ann, "b", "LB.ADD b -6 ann", "LIMIT MIN -5: -6 is below");
+    refused(h, ann, "b", "ZADD b 601 ann", "LIMIT STEP 100: 601 is better by 101");
+    refused(h, ann, "b", "ZINCRBY b 101 ann", "LIMIT STEP 100: 601 is better by 101");
+    refused(h, ann, "b", "LB.ADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
+    refused(h, ann, "b", "ZADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
+    refused(h, ann, "b", "LB.SUBMIT 1 b 601 ann", "LIMIT STEP 100: 601 is better by 101 (board 'b')");
+    harness_expect(h, ann, "ZADD b 600 ann", ":0\r\n");
+    harness_expect(h, ann, "ZINCRBY b -605 ann", "$2\r\n-5\r\n");
+    harness_expect(h, s, "ZADD b 5000 ann -100 bob", ":1\r\n");
+}
+
+HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYERS) {
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 LIMITS PLAYERS EVERY 10 S RESULTS 3 PER MINUTE",
+                   "+OK\r\n");
+    harness_expect(h, s, "LB.CREATE c FIELD score 32 LIMITS PLAYERS EVERY 1 H", "+OK\r\n");
+    struct session *ann = player(h, "ann");
+    struct session *again = player(h, "ann");
+    struct session *bob = player(h, "bob");
+    harness_expect(h, ann, "LB.ADD b 5 ann", ":1\r\n");
+    refused(h, again, "b", "LB.ADD b 6 ann", "TOOSOON EVERY 10 S: wait 10 s");
+    harness_expect(h, bob, "ZADD b 5 bob", ":1\r\n");
+    harness_expect(h, ann, "ZADD c 5 ann", ":1\r\n");
+    later(h, 4);
+    refused(h, again, "b", "ZADD b 6 ann", "TOOSOON EVERY 10 S: wait 6 s");
+    refused(h, ann, "b", "LB.SUBMIT 2 b d 6 ann", "NOPERM players make no boards: 'd' is not there "
+                                                  "(LB.CREATE makes it) (board 'd')");
+    refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 10 S: wait 6 s (board 'b')");
+    later(h, 6);
+    refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 1 H: wait 3590 s (board 'c')");
+    harness_expect(h, ann, "ZADD b 6 ann", ":0\r\n");
+    later(h, 10);
+    harness_expect(h, ann, "LB.ADD b 4 ann", ":1\r\n");
+    later(h, 10);
+    refused(h, again, "b", "ZINCRBY b 1 ann", "TOOSOON RESULTS 3 PER MINUTE: wait 30 s");
+    later(h, 30);
+    harness_expect(h, again, "ZINCRBY b 1 ann", "$1\r\n5\r\n");
+}
+
+HARNESS_TEST(a_gain_counts_from_where_the_player_was_and_from_0_at_first, PLAYERS) {
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 SCALE 1 LIMITS PLAYERS GAIN 50.5 PER HOUR",
+                   "+OK\r\n");
+    harness_expect(h, s, "LB.CREATE laps FIELD ms 32 ASC LIMITS PLAYERS GAIN 50 PER HOUR", "+OK\r\n");
+    struct session *ann = player(h, "ann");
+    refused(h, ann, "b", "LB.ADD b 51 ann", "LIMIT GAIN 50.5 PER HOUR: 51 is better by 51");
+    harness_expect(h, ann, "LB.ADD b 50 ann", ":1\r\n");
+    harness_expect(h, ann, "LB.ADD b INCR 0.5 ann", ":1\r\n");
+    harness_expect(h, ann, "LB.ADD b 1 ann", ":1\r\n");
+    refused(h, ann, "b", "LB.ADD b INCR 0.1 ann", "TOOSOON GAIN 50.5 PER HOUR: wait 3600 s");
+    later(h, 3600);
+    harness_expect(h, ann, "LB.ADD b INCR 0.1 ann", ":1\r\n");
+    harness_expect(h, ann, "LB.ADD laps 90000 ann", ":1\r\n");
+    harness_expect(h, ann, "LB.ADD laps 89950 ann", ":1\r\n");
+    refused(h, ann, "laps", "LB.ADD laps 89949 ann", "TOOSOON GAIN 50 PER HOUR: wait 3600 s");
+    harness_expect(h, ann, "LB.ADD laps 90000 ann", ":1\r\n");
+}
+
+ZSET_TEST(every_result_counts_once_also_one_that_is_not_the_best) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 KEEP BEST LIMITS ALL RESULTS 2 PER DAY", "+OK");
+    zset_expect(h, "LB.ADD b NX 5 ann", ":1");
+    zset_expect(h, "LB.ADD b NX 9 ann", ":0");
+    zset_expect(h, "ZADD b NX 9 ann", ":0");
+    zset_expect(h, "LB.ADD b XX 9 bob", ":0");
+    zset_expect(h, "ZADD b XX 9 bob", ":0");
+    zset_expect(h, "ZADD b LT 9 ann", ":0");
+    zset_expect(h, "LB.ADD b ONCE 7 4 ann", ":0");
+    zset_expect(h, "LB.ADD b ONCE 7 4 ann", ":0");
+    zset_expect(h, "LB.ADD b 4 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s");
+    zset_expect(h, "ZADD b 6 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s");
+    zset_expect(h, "LB.ADD b ONCE 7 4 ann", ":0");
+    zset_expect(h, "LB.ADD b ONCE 8 6 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s");
+    zset_expect(h, "LB.ADD b ONCE 8 6 bob", ":1");
+}
+
+ZSET_TEST(results_of_many_are_all_taken_or_none) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL MAX 100 RESULTS 2 PER HOUR", "+OK");
+    zset_expect(h, "LB.ADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
+    zset_expect(h, "ZADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
+    zset_expect(h, "LB.ADD b 1 ann 2 bob 3 ann", "-ERR member 'ann' is given twice: a board with LIMITS "
+                                                 "takes one result of a member at a time");
+    zset_expect(h, "ZADD b 1 ann 2 bob 3 ann", "-ERR member 'ann' is given twice: a board with LIMITS "
+                                               "takes one result of a member at a time");
+    zset_expect(h, "ZCARD b", ":0");
+    zset_expect(h, "LB.ADD b 1 ann 2 bob", ":2");
+    zset_expect(h, "ZADD b 5 ann 6 kim", ":1");
+    zset_expect(h, "ZADD b 7 kim 8 ann", "-TOOSOON RESULTS 2 PER HOUR: wait 3600 s");
+    zset_expect(h, "ZADD b 7 kim 8 bob", ":0");
+    zset_expect(h, "ZREM b ann", ":1");
+    zset_expect(h, "ZADD b 1 ann", "-TOOSOON RESULTS 2 PER HOUR: wait 3600 s");
+    zset_expect(h, "ZINCRBY b 101 zoe", "-LIMIT MAX 100: 101 is above");
+}
+
+/* ---- options ---- */
+
+ZSET_TEST(what_limits_cannot_be_is_said_and_changes_nothing) {
+    static const char *const wrong[][2] = {
+        {"", "LIMITS needs PLAYERS or ALL"},
+        {"SOME MAX 1", "LIMITS 'SOME' is unknown: use PLAYERS or ALL"},
+        {"ALL", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS or GAIN"},
+        {"ALL CAP 5", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS or GAIN"},
+        {"ALL MAX", "LIMITS MAX is none: use MAX value"},
+        {"ALL MAX x", "LIMITS MAX x is none: use MAX value"},
+        {"ALL MAX 1.5", "LIMITS has a value with more decimals than the board's first field keeps"},
+        {"ALL MAX 1 MAX 2", "LIMITS MAX may be given only once"},
+        {"ALL MAX 1 MIN 2", "LIMITS has a MAX below its MIN: no result would do"},
+        {"ALL STEP 0", "LIMITS STEP 0 is none: use STEP value"},
+        {"ALL EVERY 0 S", "LIMITS EVERY 0 is none: use EVERY n S|M|H|D"},
+        {"ALL EVERY 5", "LIMITS EVERY 5 is none: use EVERY n S|M|H|D"},
+        {"ALL EVERY 5 HOUR", "LIMITS EVERY 5 is none: use EVERY n S|M|H|D"},
+        {"ALL EVERY 1.5 S", "LIMITS EVERY 1.5 is none: use EVERY n S|M|H|D"},
+        {"ALL EVERY 4294967295 D", "LIMITS EVERY 4294967295 is none: use EVERY n S|M|H|D"},
+        {"ALL RESULTS 5 DAY", "LIMITS RESULTS 5 is none: use RESULTS n PER MINUTE|HOUR|DAY"},
+        {"ALL RESULTS 5 PER S", "LIMITS RESULTS 5 is none: use RESULTS n PER MINUTE|HOUR|DAY"},
+        {"ALL GAIN -5 PER DAY", "LIMITS GAIN -5 is none: use GAIN value PER MINUTE|HOUR|DAY"},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        zset_expect(h, formatted("LB.CREATE b FIELD score 32 LIMITS %s", wrong[i][0]),
+                    formatted("-ERR %s", wrong[i][1]));
+    }
+    zset_expect(h, "LB.CREATE b FIELD score 53 DOUBLE LIMITS ALL MAX 1",
+                "-ERR LIMITS needs a first field without DOUBLE and DECAY: limits are exact numbers");
+    zset_expect(h, "LB.CREATE b RATING ELO LIMITS ALL MAX 1",
+                "-ERR LIMITS and RATING exclude each other: matches rate players, who send no results");
+    zset_expect(h, "EXISTS b", ":0");
+}
+
+ZSET_TEST(limits_come_go_and_change_on_a_board_with_members) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 SCALE 2 TIME 24 M", "+OK");
+    zset_expect(h, "LB.ADD b 5 ann 6 bob", ":2");
+    zset_expect(h, "LB.ALTER b LIMITS PLAYERS MAX 12.50 EVERY 120 S GAIN 3 PER DAY", "+OK");
+    zset_expect_part(h, "LB.INFO b",
+                     "limits PLAYERS MAX 12.5 EVERY 2 M GAIN 3 PER DAY");
+    zset_expect(h, "LB.ALTER b LIMITS ALL EVERY 1 H", "+OK");
+    zset_expect(h, "LB.ADD b 7 ann", ":1");
+    zset_expect(h, "LB.ADD b 8 ann", "-TOOSOON EVERY 1 H: wait 3600 s");
+    zset_expect(h, "LB.ALTER b LIMITS ALL EVERY 30 S", "+OK");
+    zset_expect(h, "LB.ADD b 8 ann", "-TOOSOON EVERY 30 S: wait 30 s");
+    zset_expect(h, "LB.ALTER b CAP 10", "+OK");
+    zset_expect(h, "LB.ADD b 8 ann", "-TOOSOON EVERY 30 S: wait 30 s");
+    zset_expect(h, "LB.ALTER b LIMITS NONE", "+OK");
+    zset_expect_part(h, "LB.INFO b", "limits nil");
+    zset_expect(h, "LB.ADD b 8 ann 9 ann", ":2");
+    zset_expect(h, "LB.ALTER b LIMITS ALL EVERY 30 S", "+OK");
+    zset_expect(h, "LB.ADD b 8 ann", ":1");
+    zset_expect(h, "LB.RANGE b 0 -1", "[[ann :0 :1767225600000 8] [bob :1 :1767225600000 6]]");
+}
+
+ZSET_TEST(records_of_thousands_go_with_their_limits) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL RESULTS 1 PER DAY", "+OK");
+    for (int i = 0; i < 3000; i++) {
+        zset_expect(h, formatted("LB.ADD b %d m%d", i, i), ":1");
+    }
+    zset_expect(h, "LB.ALTER b LIMITS NONE", "+OK");
+    zset_expect(h, "LB.ADD b 5 m7", ":1");
+    zset_expect(h, "LB.ALTER b LIMITS ALL RESULTS 1 PER DAY", "+OK");
+    zset_expect(h, "LB.ADD b 6 m7", ":1");
+    zset_expect(h, "LB.ADD b 7 m7", "-TOOSOON RESULTS 1 PER DAY: wait 86400 s");
+}
+
+/* ---- with other features ---- */
+
+ZSET_TEST(records_are_where_their_board_is) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL EVERY 1 H", "+OK");
+    zset_expect(h, "ZADD b 5 ann", ":1");
+    zset_expect(h, "COPY b c", ":1");
+    zset_expect(h, "RENAME b d", "+OK");
+    zset_expect(h, "ZADD c 6 ann", "-TOOSOON EVERY 1 H: wait 3600 s");
+    zset_expect(h, "ZADD d 6 ann", "-TOOSOON EVERY 1 H: wait 3600 s");
+    zset_expect(h, "LB.MOVE ann eve", "[:2 :0]");
+    zset_expect(h, "ZADD c 6 ann", ":1");
+    zset_expect(h, "LB.FORGET ann", ":1");
+    zset_expect(h, "ZADD c 6 ann", ":1");
+    zset_expect(h, "DEL c", ":1");
+    zset_expect(h, "ZADD c 6 ann", ":1");
+    zset_expect(h, "ZADD c 7 ann", ":0");
+}
+
+ZSET_TEST(a_period_begins_with_new_records_and_an_archive_keeps_its_own) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 TIME 20 S PERIOD DAY ARCHIVED WRITABLE "
+                   "LIMITS ALL RESULTS 1 PER DAY", "+OK");
+    later(h, 3600);
+    zset_expect(h, "ZADD b 5 ann", ":1");
+    later(h, 23 * 3600);
+    zset_expect(h, "ZADD b 6 ann", ":1");
+    zset_expect(h, "ZADD b 7 ann", "-TOOSOON RESULTS 1 PER DAY: wait 86400 s");
+    zset_expect(h, "ZADD b@2026-01-01 8 ann", "-TOOSOON RESULTS 1 PER DAY: wait 3600 s");
+}
+
+ZSET_TEST(a_window_counts_results_of_all_its_periods) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 TIME 30 S PERIOD DAY WINDOW 3 SUM "
+                   "LIMITS ALL MAX 10 RESULTS 2 PER DAY", "+OK");
+    zset_expect(h, "ZINCRBY b 10 ann", "10");
+    zset_expect(h, "ZINCRBY b 1 ann", "-LIMIT MAX 10: 11 is above");
+    later(h, 86400 - 60);
+    zset_expect(h, "LB.ADD b INCR -1 ann", ":1");
+    later(h, 60);
+    zset_expect(h, "ZINCRBY b 10 ann", "19");
+    zset_expect(h, "ZINCRBY b -1 ann", "18");
+    zset_expect(h, "ZINCRBY b -1 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s");
+}
+
+HARNESS_TEST(rooms_of_a_league_have_its_limits, PLAYERS) {
+    harness_expect(h, s, "LB.LEAGUE CREATE l FIELD score 32 TIME 20 S PERIOD DAY ROOM 2 TIERS 2 UP 1 "
+                         "DOWN 1 LIMITS PLAYERS MAX 100 RESULTS 2 PER HOUR", "+OK\r\n");
+    struct session *ann = player(h, "ann");
+    harness_expect_prefix(h, ann, "LB.LEAGUE ADD l 50 ann", "*");
+    harness_expect(h, ann, "LB.LEAGUE ADD l 101 ann", "-LIMIT MAX 100: 101 is above\r\n");
+    harness_expect_prefix(h, ann, "LB.LEAGUE ADD l 60 ann", "*");
+    harness_expect(h, ann, "LB.LEAGUE ADD l 60 ann",
+                   "-TOOSOON RESULTS 2 PER HOUR: wait 3600 s\r\n");
+}
+
+ZSET_TEST(records_whose_times_are_over_go_when_others_come) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 CAP 10 LIMITS ALL EVERY 1 S", "+OK");
+    for (int i = 0; i < 2000; i++) {
+        zset_expect_part(h, formatted("LB.ADD b %d m%d", i, i), ":");
+        h->wall_us += SECOND_US / 2;
+    }
+    struct registry_key *key = registry_find(h->server.registry, 0, BYTES("b"), 0);
+    assert_non_null(key);
+    assert_true(registry_note_count(key) < 200);
+}
+
+ZSET_TEST(without_memory_neither_the_result_nor_its_record_changes) {
+    struct value before;
+    struct value after;
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL EVERY 1 S GAIN 1000000 PER DAY", "+OK");
+    for (int i = 0; i < 40; i++) {
+        bool is_failed = true;
+        for (uint64_t nth = 1; is_failed; nth++) {
+            char line[64];
+            value_of(h, s, "b", &before);
+            snprintf(line, sizeof line, i % 4 < 2 ? "%s b 1 m%d" : "%s b 1 m%d 7 x%d",
+                     i % 2 == 0 ? "ZADD" : "LB.ADD", i, i);
+            const char *reply = harness_run_failing(h, s, line, nth);
+            is_failed = strncmp(reply, "-OOM", 4) == 0;
+            assert_true(is_failed || reply[0] == ':');
+            value_of(h, s, "b", &after);
+            assert_true(!is_failed || (before.size == after.size &&
+                                       memcmp(before.at, after.at, after.size) == 0));
+        }
+        later(h, 1);
+    }
+}
