@@ -218,10 +218,10 @@ static inline struct registry_key *registry_find_again(struct database *database
     }
     return key;
 }
-/* Give a key's board these options, which are held, in place of those it has. */
 /* An empty board with options that are held. */
 void registry_init_board(struct registry *registry, const struct board_options *options,
                          struct board *board);
+/* Give a key's board these options, which are held, in place of those it has. */
 void registry_set_options(struct registry *registry, struct registry_key *key,
                           const struct board_options *options);
 /* Create an empty key, without reporting it; options: of a board. NULL: no memory, nothing changed.
@@ -312,8 +312,8 @@ MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct reg
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */
 void registry_expiry_shift(struct registry *registry, int64_t offset_ms);
-/* Another key of this name, with another tail, takes its place with its board and its expiry; so where it is in a walk or a
- * pass stays. There is room, and nothing is reported. */
+/* Another key of this name, with another tail, takes its place with its value and its expiry; so where it is in a walk or
+ * a pass stays. There is room, and nothing is reported. The shell is freed after the command. */
 void registry_replace(struct registry *registry, struct registry_key *key,
                       struct registry_key *successor);
 /* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
