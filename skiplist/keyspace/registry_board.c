@@ -6,7 +6,6 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/run.h"
 
 /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
@@ -488,7 +487,7 @@ const struct key_kind key_kind_board = {
     .fill = registry_board_fill,
     .apply = effect_apply_to_board,
     .expire = league_settle,
-    .taken = registry_window_note_taken,
-    .removed = registry_window_note_removed,
+    .taken = registry_roll_note_taken,
+    .removed = registry_roll_note_removed,
     .check = registry_board_check,
 };

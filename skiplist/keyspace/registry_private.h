@@ -6,9 +6,8 @@
  *     registry_hash.c     hashes as values of keys; changes of their fields
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
- *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
+ *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of a WINDOW
  *     registry_stale.c    members that leave boards with STALE
- *     registry_window.c   boards with WINDOW, and the boards of their periods
  *     registry_pass.c     passes over all keys, while they change
  *     registry_walk.c     scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
@@ -498,6 +497,10 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
                                int64_t now_ms, registry_visit_name *visit, void *context);
 /* What is wrong with the scheduled end of a key's period; NULL: nothing. */
 const char *registry_roll_check(const struct database *database, const struct registry_key *key);
+
+/* Of boards as a kind of value (key_kind.h): a key has been taken out. */
+void registry_roll_note_taken(struct registry *registry, const struct registry_key *key);
+void registry_roll_note_removed(struct registry *registry, const struct registry_key *key);
 
 /* ---- archives that are copies, registry_roll.c ---- */
 
