@@ -230,15 +230,11 @@ bool board_options_equal(const struct board_options *a, const struct board_optio
     const struct board_rating *rating = &a->rating;
     const struct board_rating *other = &b->rating;
     return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
-<<<<<<< HEAD
-           (!a->has_rating || board_options_ratings_equal(&a->rating, &b->rating)) &&
-           (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
-=======
            (!a->has_rating ||
             (rating->rule.system == other->rule.system && rating->dev_max == other->dev_max &&
              rating->games_min == other->games_min &&
              memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
->>>>>>> main
+           (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -637,13 +633,9 @@ static bool board_options_are_right(const struct board_options *options) {
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
            board_options_refuse_doubles(options) == NULL &&
-<<<<<<< HEAD
-           (!options->has_rating || board_options_is_rating_right(options)) &&
            (!options->has_limits ||
             (options->limits.has != 0 && limits_validate(&options->limits) &&
              board_options_refuse_limits(options) == NULL)) &&
-=======
->>>>>>> main
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&
