@@ -35,7 +35,8 @@ struct stats_network {
 
 /* Results that LIMITS of a board refused. */
 struct stats_limited {
-    char board[STATS_BOARD_MAX]; /* its name, as far as it fits and can stand in a label; the last one: all others */
+    char board
+        [STATS_BOARD_MAX]; /* its name, as far as it fits and can stand in a label; the last one: all others */
     uint64_t refused[LIMITS];
 };
 
@@ -49,8 +50,8 @@ struct stats {
     uint64_t input_bytes, output_bytes;
     uint64_t keyspace_hits, keyspace_misses;
     uint64_t error_replies;
-    uint64_t once_refused;             /* results with an id for which there was no room */
-    uint64_t once_repeated;            /* that had come before */
+    uint64_t once_refused;  /* results with an id for which there was no room */
+    uint64_t once_repeated; /* that had come before */
     struct stats_limited limited[STATS_LIMITED_MAX];
     uint32_t limited_count;
     uint64_t unexpected_closed_output; /* closed by the output limits */

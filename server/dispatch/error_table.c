@@ -45,7 +45,8 @@ const struct error_row error_table[] = {
     {"TOOLONG", 0, "The command would hold up everybody for longer than `busy-command-limit`.",
      "Use what the text names instead, or raise the setting."},
     {"TOOSOON", 429,
-     "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, `GAIN`).",
+     "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, "
+     "`GAIN`).",
      "Send the next result after the seconds that the text says."},
     {"TRYAGAIN", 503,
      "Something else must end first: another long command, a copy, or younger ids of `ONCE`.",

@@ -671,8 +671,9 @@ const struct figure figures_table[] = {
      COUNTER(BOARDS + 3, "once_refused_results",
              "Results refused with TRYAGAIN, as there were once-max younger ids"),
      FIELD(stats.once_refused)},
-    {COUNTER(BOARDS + 5, "limit_refusals",
-             "Results that LIMITS refused, of the first boards that refused some; * has the others"),
+    {COUNTER(
+         BOARDS + 5, "limit_refusals",
+         "Results that LIMITS refused, of the first boards that refused some; * has the others"),
      .label = "limit=\"MAX\"", OF_LIMITED(LIMIT_MAX)},
     {.place = BOARDS + 5, .label = "limit=\"MIN\"", OF_LIMITED(LIMIT_MIN)},
     {.place = BOARDS + 5, .label = "limit=\"STEP\"", OF_LIMITED(LIMIT_STEP)},

@@ -428,10 +428,8 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
 static const struct {
     const char *word, *window_word;
     int64_t ms;
-} limit_units[] = {{"S", NULL, 1000},
-                   {"M", "MINUTE", 60000},
-                   {"H", "HOUR", 3600000},
-                   {"D", "DAY", 86400000}};
+} limit_units[] = {
+    {"S", NULL, 1000}, {"M", "MINUTE", 60000}, {"H", "HOUR", 3600000}, {"D", "DAY", 86400000}};
 enum { LIMIT_UNITS = sizeof limit_units / sizeof limit_units[0] };
 
 static bool setting_options_parse_limit_unit(bool is_window, struct bytes word, int64_t *ms) {
@@ -447,8 +445,8 @@ static bool setting_options_parse_limit_unit(bool is_window, struct bytes word, 
 
 /* What a limit looks like, as its error shows it. */
 static const char *setting_options_limit_form(uint8_t has) {
-    return has == LIMIT_HAS_VALUE  ? "value"
-           : has == LIMIT_HAS_TIME ? "n S|M|H|D"
+    return has == LIMIT_HAS_VALUE         ? "value"
+           : has == LIMIT_HAS_TIME        ? "n S|M|H|D"
            : (has & LIMIT_HAS_COUNT) != 0 ? "n PER MINUTE|HOUR|DAY"
                                           : "value PER MINUTE|HOUR|DAY";
 }
@@ -467,8 +465,8 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
     bool is_fine = word_count >= *size &&
                    decimal_parse_exact(words[0], &value, &scale) == DECIMAL_OK &&
                    value.magnitude <= INT64_MAX &&
-                   ((has & LIMIT_HAS_VALUE) != 0 || (scale == 0 && value.magnitude >= 1 &&
-                                                     value.magnitude <= LIMIT_COUNT_MAX)) &&
+                   ((has & LIMIT_HAS_VALUE) != 0 ||
+                    (scale == 0 && value.magnitude >= 1 && value.magnitude <= LIMIT_COUNT_MAX)) &&
                    (!is_window || bytes_is(words[1], "PER")) &&
                    ((has & LIMIT_HAS_TIME) == 0 ||
                     setting_options_parse_limit_unit(is_window, words[*size - 1], &unit_ms));
@@ -477,10 +475,10 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
         rule->has = (uint8_t)(rule->has | 1U << limit);
         rule->of[limit] = has == LIMIT_HAS_TIME ? 0 : number;
         rule->scale[limit] = (uint8_t)scale;
-        rule->time_ms[limit] =
-            has == LIMIT_HAS_TIME && number <= LIMIT_TIME_MS_MAX / unit_ms ? number * unit_ms
-            : has == LIMIT_HAS_TIME                                        ? 0
-                                                                           : unit_ms;
+        rule->time_ms[limit] = has == LIMIT_HAS_TIME && number <= LIMIT_TIME_MS_MAX / unit_ms
+                                   ? number * unit_ms
+                               : has == LIMIT_HAS_TIME ? 0
+                                                       : unit_ms;
         is_fine = limits_validate(rule);
     }
     return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is none: use %s %s",
@@ -523,8 +521,9 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
     }
     options->limits.is_for_all = is_for_all;
     return options->limits.has != 0 ||
-           setting_words_fail(parsing->reason, "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
-                                               "EVERY, RESULTS or GAIN",
+           setting_words_fail(parsing->reason,
+                              "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
+                              "EVERY, RESULTS or GAIN",
                               is_for_all ? "ALL" : "PLAYERS");
 }
 

@@ -232,7 +232,8 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
                            : NULL;
     for (const char *at = wait != NULL ? wait + before.size : NULL;
          at != NULL && at < text.at + text.size && *at >= '0' && *at <= '9'; at++) {
-        query->retry_s = (at == wait + before.size ? 0 : query->retry_s * 10) + (uint32_t)(*at - '0');
+        query->retry_s =
+            (at == wait + before.size ? 0 : query->retry_s * 10) + (uint32_t)(*at - '0');
     }
     web_query_fail(query,
                    row != NULL && row->http_status != 0 ? row->http_status

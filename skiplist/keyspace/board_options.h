@@ -341,7 +341,8 @@ struct board_option {
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
 #define BOARD_LIMITS_SYNTAX(who)                                                                   \
-    "[LIMITS for=" who " [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | D>] "  \
+    "[LIMITS for=" who                                                                             \
+    " [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | D>] "                 \
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
     "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]] "
 
@@ -383,9 +384,10 @@ struct board_option {
         "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
         .code = 40, .word = "RATING", .is_kept = true, .form = BOARD_FORM_RATING,                  \
         .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")                                  \
-    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...] ", BOARD_LIMITS_SYNTAX("<PLAYERS | ALL>"),    \
-        BOARD_LIMITS_SYNTAX("<PLAYERS | ALL | NONE>"), .code = 41, .word = "LIMITS", .is_kept = true, \
-        .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL", .none = "NONE")                     \
+    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...] ",                                     \
+        BOARD_LIMITS_SYNTAX("<PLAYERS | ALL>"), BOARD_LIMITS_SYNTAX("<PLAYERS | ALL | NONE>"),     \
+        .code = 41, .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS,                  \
+        .wanted = "PLAYERS or ALL", .none = "NONE")                                                \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
@@ -503,8 +505,8 @@ struct board_option {
     ROW(STALE, "stale", "i?'milliseconds'")                                                        \
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
-    ROW(ENDED, "ended", "d?") ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?")               \
-    ROW(LIMITS, "limits", "s?")
+    ROW(ENDED, "ended", "d?")                                                                      \
+    ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \

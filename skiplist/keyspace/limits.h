@@ -35,7 +35,7 @@ struct limit_row {
 };
 extern const struct limit_row limit_rows[LIMITS];
 
-#define LIMIT_COUNT_MAX UINT32_MAX
+#define LIMIT_COUNT_MAX   UINT32_MAX
 #define LIMIT_TIME_MS_MAX (INT64_C(1000000) * 86400 * 1000)
 
 /* Zeroed: no limits. Of limits that are not there, all is 0. */
@@ -57,10 +57,10 @@ MUST_CHECK bool limits_validate(const struct limits_rule *rule);
 
 /* Of one member; all zero: no result yet. */
 struct limits_record {
-    int64_t last_ms;      /* of EVERY */
-    int64_t results_ms;   /* when the window of RESULTS began */
-    int64_t gain_ms;      /* and that of GAIN */
-    uint64_t gained;      /* in units of the first field */
+    int64_t last_ms;    /* of EVERY */
+    int64_t results_ms; /* when the window of RESULTS began */
+    int64_t gain_ms;    /* and that of GAIN */
+    uint64_t gained;    /* in units of the first field */
     uint32_t results;
 };
 enum { LIMITS_RECORD_BYTES_MAX = 1 + 3 * 6 + 5 + 10 };

@@ -485,7 +485,8 @@ static void pick_options(struct workload *workload, struct board_options *option
     options->limits = (struct limits_rule){
         .has = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_MAX,
         .of = {[LIMIT_RESULTS] = 1 + below(workload, 5), [LIMIT_MAX] = below(workload, 1000)},
-        .time_ms = {[LIMIT_EVERY] = 1000 * (1 + (int64_t)below(workload, 100)), [LIMIT_RESULTS] = 3600000},
+        .time_ms =
+            {[LIMIT_EVERY] = 1000 * (1 + (int64_t)below(workload, 100)), [LIMIT_RESULTS] = 3600000},
         .is_for_all = below(workload, 2) == 0,
     };
     options->has_limits = below(workload, 3) == 0;

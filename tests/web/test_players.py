@@ -317,6 +317,34 @@ class Players(unittest.TestCase):
         self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), before)
         self.assertIn("revoked", self.refused(self.client(), "AUTH", token("cyd", iat=int(time.time()) - 100)))
 
+    def test_limits_are_those_of_a_player_also_over_a_crash(self):
+        self.begin("--appendonly", "yes", "--appendfsync", "always")
+        self.server.run("LB.ALTER", "game", "LIMITS", "PLAYERS", "MAX", "1000", "RESULTS", "3", "PER", "DAY")
+        ann = token("ann")
+        status, problem, headers = self.write(ann, "ann", 1001)
+        self.assertEqual((status, problem["redis"], problem["detail"]), (422, "LIMIT", "LIMIT MAX 1000: 1001 is above"))
+        self.assertNotIn("Retry-After", headers)
+        self.assertEqual(self.write(ann, "ann", 1000)[0], 200)
+        self.assertEqual(self.client(ann).ask("ZADD", "game", "7", "ann"), 0)
+        racing = [self.client(ann) for _ in range(8)]
+        for i, client in enumerate(racing):
+            client.send([("LB.ADD", "game", str(i), "ann")])
+        answers = [client.receive() for client in racing]
+        self.assertEqual(sum(answer == 1 for answer in answers), 1, answers)
+        self.assertEqual(sum("TOOSOON RESULTS 3 PER DAY" in getattr(answer, "text", "") for answer in answers), 7)
+        users = self.server.run("ACL", "LIST")
+        self.server.process.send_signal(signal.SIGKILL)
+        self.server.process.wait()
+        self.server.start()
+        for line in users:
+            if line.startswith(b"user player:"):
+                self.server.run("ACL", "SETUSER", *line.split()[1:])
+        status, problem, headers = self.write(ann, "ann", 5)
+        self.assertEqual((status, problem["redis"]), (429, "TOOSOON"))
+        self.assertTrue(86000 < int(headers["Retry-After"]) <= 86400, headers)
+        self.assertEqual(self.write(token("kim"), "kim", 5)[0], 200)
+        self.server.run("ZADD", "game", "5000", "ann")
+
     def test_two_thousand_come_at_once(self):
         for threads in ("1", "2"):
             self.begin("--io-threads", threads)

@@ -621,8 +621,8 @@ static void lb_add_run_on_board(const struct call *call, struct writing *writing
     } else if (lb_add_check_at(call, layout, add) &&
                lb_hset_check(call, &add->hset, add->member_count)) {
         writing->is_only = add->member_count == 1;
-        bool is_simple = add->tags.count == 0 && !lb_hset_is_asked(&add->hset) &&
-                         !limiting_applies(writing);
+        bool is_simple =
+            add->tags.count == 0 && !lb_hset_is_asked(&add->hset) && !limiting_applies(writing);
         (writing->is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, writing, add);
     }
 }

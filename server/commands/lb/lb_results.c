@@ -83,8 +83,8 @@ static bool lb_results_check_limits(const struct lb_results *results, struct lb_
                                   bytes_show(member).text);
     }
     return (before->is_there ? add->is_new_only : add->is_existing_only) ||
-           limiting_check(result->writing, member, before->is_there, before->key,
-                          result->step.key, result->step.is_written, &result->limited);
+           limiting_check(result->writing, member, before->is_there, before->key, result->step.key,
+                          result->step.is_written, &result->limited);
 }
 
 static bool lb_results_plan_one(const struct lb_results *results, uint32_t at,
@@ -204,7 +204,8 @@ static size_t lb_results_growth_size(const struct lb_results *results) {
         names_size += lb_results_name(results, i).size;
         if (i + 1 == results->count || lb_results_begins_board(results, i + 1)) {
             size += writing_growth_size(writing, count, with_tags);
-            size += limiting_applies(writing) ? limiting_growth_size(writing, count, names_size) : 0;
+            size +=
+                limiting_applies(writing) ? limiting_growth_size(writing, count, names_size) : 0;
             names_size = 0;
             count = 0;
         }

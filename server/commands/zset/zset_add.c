@@ -194,8 +194,9 @@ static bool zset_add_plan_pair(const struct call *call, const struct writing *wr
                                                   call->now_us, &step->after) != LAYOUT_OK) {
         return zset_refuse_sum(call, lead, step->before, zadd->delta, call->now_us);
     }
-    step->is_skipped = member->is_there && ((zadd->is_greater_only && step->after <= step->before) ||
-                                            (zadd->is_less_only && step->after >= step->before));
+    step->is_skipped =
+        member->is_there && ((zadd->is_greater_only && step->after <= step->before) ||
+                             (zadd->is_less_only && step->after >= step->before));
     step->key = layout_with_ordinal(layout, step->key, 0, step->after);
     return true;
 }

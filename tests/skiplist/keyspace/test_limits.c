@@ -9,8 +9,8 @@ static const int64_t begin_ms = (int64_t)NOW * SECOND;
 
 /* A field of points with one decimal, or of lap times, of which the smaller is better. */
 static const struct layout_field *field_of(struct layout *layout, bool is_ascending) {
-    struct bytes points[] = {BYTES("FIELD"), BYTES("points"), BYTES("32"),
-                             BYTES("SIGNED"), BYTES("SCALE"), BYTES("1")};
+    struct bytes points[] = {BYTES("FIELD"),  BYTES("points"), BYTES("32"),
+                             BYTES("SIGNED"), BYTES("SCALE"),  BYTES("1")};
     struct bytes laps[] = {BYTES("FIELD"), BYTES("lap"), BYTES("20"), BYTES("ASC")};
     char error[LAYOUT_ERROR_MAX];
     assert_int_equal(is_ascending ? layout_parse_words(laps, COUNT_OF(laps), layout, error)
@@ -84,9 +84,8 @@ static enum limit twin_check(const struct limits_rule *rule, struct twin *twin, 
         }
         *wait_ms = 0;
     }
-    if (limits_has(rule, LIMIT_RESULTS) &&
-        twin_count(twin, rule->time_ms[LIMIT_RESULTS], now_ms, false, &begin) >=
-            rule->of[LIMIT_RESULTS]) {
+    if (limits_has(rule, LIMIT_RESULTS) && twin_count(twin, rule->time_ms[LIMIT_RESULTS], now_ms,
+                                                      false, &begin) >= rule->of[LIMIT_RESULTS]) {
         *wait_ms = begin + rule->time_ms[LIMIT_RESULTS] - now_ms;
         return LIMIT_RESULTS;
     }
@@ -141,8 +140,8 @@ TEST(results_are_taken_and_refused_as_by_one_who_keeps_them_all) {
             struct limits_record record = {.last_ms = 0};
             struct limits_result result = {.lead = lead,
                                            .after = ordinal_of(lead, value),
-                                           .before = twin.has_value ? ordinal_of(lead, twin.value)
-                                                                    : 0,
+                                           .before =
+                                               twin.has_value ? ordinal_of(lead, twin.value) : 0,
                                            .had_result = twin.has_value};
             int64_t wait_ms;
             int64_t twin_wait_ms;
@@ -159,9 +158,8 @@ TEST(results_are_taken_and_refused_as_by_one_who_keeps_them_all) {
                 now_ms += wait_ms; /* what was said of the time is so */
                 continue;
             }
-            now_ms += (int64_t)random_below(&random, random_below(&random, 20) == 0
-                                                         ? 86400 * SECOND
-                                                         : 20 * SECOND);
+            now_ms += (int64_t)random_below(&random, random_below(&random, 20) == 0 ? 86400 * SECOND
+                                                                                    : 20 * SECOND);
         }
     }
 }
@@ -171,10 +169,10 @@ TEST(results_are_taken_and_refused_as_by_one_who_keeps_them_all) {
 TEST(a_clock_that_is_set_back_makes_nobody_wait_longer_than_the_limit_says) {
     struct layout layout;
     const struct layout_field *lead = field_of(&layout, false);
-    struct limits_rule rule = {.has = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS,
-                               .of = {[LIMIT_RESULTS] = 1},
-                               .time_ms = {[LIMIT_EVERY] = 10 * SECOND,
-                                           [LIMIT_RESULTS] = 60 * SECOND}};
+    struct limits_rule rule = {
+        .has = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS,
+        .of = {[LIMIT_RESULTS] = 1},
+        .time_ms = {[LIMIT_EVERY] = 10 * SECOND, [LIMIT_RESULTS] = 60 * SECOND}};
     struct limits_record record = {.last_ms = 0};
     struct limits_result result = {.lead = lead, .after = ordinal_of(lead, 5)};
     int64_t wait_ms;

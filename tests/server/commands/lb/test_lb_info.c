@@ -14,7 +14,8 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
               "closes _ stale _ settle #f settled _ ended _ dense #f rating _ window _ archives [] "
               "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
-              "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil window "
+              "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
+              "nil window "
               "nil "
               "archives [] tags []]");
     zset_expect(h, line, expected);

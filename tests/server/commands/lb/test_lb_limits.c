@@ -52,7 +52,8 @@ static void refused(struct harness *h, struct session *s, const char *board, con
 }
 
 HARNESS_TEST(limits_are_those_of_players_and_others_write_what_they_want, PLAYERS) {
-    harness_expect(h, s, "LB.CREATE b FIELD score 32 SIGNED LIMITS PLAYERS MAX 1000 MIN -5 STEP 100",
+    harness_expect(h, s,
+                   "LB.CREATE b FIELD score 32 SIGNED LIMITS PLAYERS MAX 1000 MIN -5 STEP 100",
                    "+OK\r\n");
     struct session *ann = player(h, "ann");
     harness_expect(h, ann, "LB.ADD b 500 ann", ":1\r\n");
@@ -62,14 +63,16 @@ HARNESS_TEST(limits_are_those_of_players_and_others_write_what_they_want, PLAYER
     refused(h, ann, "b", "ZINCRBY b 101 ann", "LIMIT STEP 100: 601 is better by 101");
     refused(h, ann, "b", "LB.ADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
     refused(h, ann, "b", "ZADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
-    refused(h, ann, "b", "LB.SUBMIT 1 b 601 ann", "LIMIT STEP 100: 601 is better by 101 (board 'b')");
+    refused(h, ann, "b", "LB.SUBMIT 1 b 601 ann",
+            "LIMIT STEP 100: 601 is better by 101 (board 'b')");
     harness_expect(h, ann, "ZADD b 600 ann", ":0\r\n");
     harness_expect(h, ann, "ZINCRBY b -605 ann", "$2\r\n-5\r\n");
     harness_expect(h, s, "ZADD b 5000 ann -100 bob", ":1\r\n");
 }
 
 HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYERS) {
-    harness_expect(h, s, "LB.CREATE b FIELD score 32 LIMITS PLAYERS EVERY 10 S RESULTS 3 PER MINUTE",
+    harness_expect(h, s,
+                   "LB.CREATE b FIELD score 32 LIMITS PLAYERS EVERY 10 S RESULTS 3 PER MINUTE",
                    "+OK\r\n");
     harness_expect(h, s, "LB.CREATE c FIELD score 32 LIMITS PLAYERS EVERY 1 H", "+OK\r\n");
     struct session *ann = player(h, "ann");
@@ -81,8 +84,9 @@ HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYE
     harness_expect(h, ann, "ZADD c 5 ann", ":1\r\n");
     later(h, 4);
     refused(h, again, "b", "ZADD b 6 ann", "TOOSOON EVERY 10 S: wait 6 s");
-    refused(h, ann, "b", "LB.SUBMIT 2 b d 6 ann", "NOPERM players make no boards: 'd' is not there "
-                                                  "(LB.CREATE makes it) (board 'd')");
+    refused(h, ann, "b", "LB.SUBMIT 2 b d 6 ann",
+            "NOPERM players make no boards: 'd' is not there "
+            "(LB.CREATE makes it) (board 'd')");
     refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 10 S: wait 6 s (board 'b')");
     later(h, 6);
     refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 1 H: wait 3590 s (board 'c')");
@@ -98,7 +102,8 @@ HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYE
 HARNESS_TEST(a_gain_counts_from_where_the_player_was_and_from_0_at_first, PLAYERS) {
     harness_expect(h, s, "LB.CREATE b FIELD score 32 SCALE 1 LIMITS PLAYERS GAIN 50.5 PER HOUR",
                    "+OK\r\n");
-    harness_expect(h, s, "LB.CREATE laps FIELD ms 32 ASC LIMITS PLAYERS GAIN 50 PER HOUR", "+OK\r\n");
+    harness_expect(h, s, "LB.CREATE laps FIELD ms 32 ASC LIMITS PLAYERS GAIN 50 PER HOUR",
+                   "+OK\r\n");
     struct session *ann = player(h, "ann");
     refused(h, ann, "b", "LB.ADD b 51 ann", "LIMIT GAIN 50.5 PER HOUR: 51 is better by 51");
     harness_expect(h, ann, "LB.ADD b 50 ann", ":1\r\n");
@@ -134,10 +139,12 @@ ZSET_TEST(results_of_many_are_all_taken_or_none) {
     zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL MAX 100 RESULTS 2 PER HOUR", "+OK");
     zset_expect(h, "LB.ADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
     zset_expect(h, "ZADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
-    zset_expect(h, "LB.ADD b 1 ann 2 bob 3 ann", "-ERR member 'ann' is given twice: a board with LIMITS "
-                                                 "takes one result of a member at a time");
-    zset_expect(h, "ZADD b 1 ann 2 bob 3 ann", "-ERR member 'ann' is given twice: a board with LIMITS "
-                                               "takes one result of a member at a time");
+    zset_expect(h, "LB.ADD b 1 ann 2 bob 3 ann",
+                "-ERR member 'ann' is given twice: a board with LIMITS "
+                "takes one result of a member at a time");
+    zset_expect(h, "ZADD b 1 ann 2 bob 3 ann",
+                "-ERR member 'ann' is given twice: a board with LIMITS "
+                "takes one result of a member at a time");
     zset_expect(h, "ZCARD b", ":0");
     zset_expect(h, "LB.ADD b 1 ann 2 bob", ":2");
     zset_expect(h, "ZADD b 5 ann 6 kim", ":1");
@@ -175,10 +182,12 @@ ZSET_TEST(what_limits_cannot_be_is_said_and_changes_nothing) {
         zset_expect(h, formatted("LB.CREATE b FIELD score 32 LIMITS %s", wrong[i][0]),
                     formatted("-ERR %s", wrong[i][1]));
     }
-    zset_expect(h, "LB.CREATE b FIELD score 53 DOUBLE LIMITS ALL MAX 1",
-                "-ERR LIMITS needs a first field without DOUBLE and DECAY: limits are exact numbers");
-    zset_expect(h, "LB.CREATE b RATING ELO LIMITS ALL MAX 1",
-                "-ERR LIMITS and RATING exclude each other: matches rate players, who send no results");
+    zset_expect(
+        h, "LB.CREATE b FIELD score 53 DOUBLE LIMITS ALL MAX 1",
+        "-ERR LIMITS needs a first field without DOUBLE and DECAY: limits are exact numbers");
+    zset_expect(
+        h, "LB.CREATE b RATING ELO LIMITS ALL MAX 1",
+        "-ERR LIMITS and RATING exclude each other: matches rate players, who send no results");
     zset_expect(h, "EXISTS b", ":0");
 }
 
@@ -186,8 +195,7 @@ ZSET_TEST(limits_come_go_and_change_on_a_board_with_members) {
     zset_expect(h, "LB.CREATE b FIELD score 32 SCALE 2 TIME 24 M", "+OK");
     zset_expect(h, "LB.ADD b 5 ann 6 bob", ":2");
     zset_expect(h, "LB.ALTER b LIMITS PLAYERS MAX 12.50 EVERY 120 S GAIN 3 PER DAY", "+OK");
-    zset_expect_part(h, "LB.INFO b",
-                     "limits PLAYERS MAX 12.5 EVERY 2 M GAIN 3 PER DAY");
+    zset_expect_part(h, "LB.INFO b", "limits PLAYERS MAX 12.5 EVERY 2 M GAIN 3 PER DAY");
     zset_expect(h, "LB.ALTER b LIMITS ALL EVERY 1 H", "+OK");
     zset_expect(h, "LB.ADD b 7 ann", ":1");
     zset_expect(h, "LB.ADD b 8 ann", "-TOOSOON EVERY 1 H: wait 3600 s");
@@ -234,8 +242,10 @@ ZSET_TEST(records_are_where_their_board_is) {
 }
 
 ZSET_TEST(a_period_begins_with_new_records_and_an_archive_keeps_its_own) {
-    zset_expect(h, "LB.CREATE b FIELD score 32 TIME 20 S PERIOD DAY ARCHIVED WRITABLE "
-                   "LIMITS ALL RESULTS 1 PER DAY", "+OK");
+    zset_expect(h,
+                "LB.CREATE b FIELD score 32 TIME 20 S PERIOD DAY ARCHIVED WRITABLE "
+                "LIMITS ALL RESULTS 1 PER DAY",
+                "+OK");
     later(h, 3600);
     zset_expect(h, "ZADD b 5 ann", ":1");
     later(h, 23 * 3600);
@@ -245,8 +255,10 @@ ZSET_TEST(a_period_begins_with_new_records_and_an_archive_keeps_its_own) {
 }
 
 ZSET_TEST(a_window_counts_results_of_all_its_periods) {
-    zset_expect(h, "LB.CREATE b FIELD score 32 TIME 30 S PERIOD DAY WINDOW 3 SUM "
-                   "LIMITS ALL MAX 10 RESULTS 2 PER DAY", "+OK");
+    zset_expect(h,
+                "LB.CREATE b FIELD score 32 TIME 30 S PERIOD DAY WINDOW 3 SUM "
+                "LIMITS ALL MAX 10 RESULTS 2 PER DAY",
+                "+OK");
     zset_expect(h, "ZINCRBY b 10 ann", "10");
     zset_expect(h, "ZINCRBY b 1 ann", "-LIMIT MAX 10: 11 is above");
     later(h, 86400 - 60);
@@ -258,8 +270,10 @@ ZSET_TEST(a_window_counts_results_of_all_its_periods) {
 }
 
 HARNESS_TEST(rooms_of_a_league_have_its_limits, PLAYERS) {
-    harness_expect(h, s, "LB.LEAGUE CREATE l FIELD score 32 TIME 20 S PERIOD DAY ROOM 2 TIERS 2 UP 1 "
-                         "DOWN 1 LIMITS PLAYERS MAX 100 RESULTS 2 PER HOUR", "+OK\r\n");
+    harness_expect(h, s,
+                   "LB.LEAGUE CREATE l FIELD score 32 TIME 20 S PERIOD DAY ROOM 2 TIERS 2 UP 1 "
+                   "DOWN 1 LIMITS PLAYERS MAX 100 RESULTS 2 PER HOUR",
+                   "+OK\r\n");
     struct session *ann = player(h, "ann");
     harness_expect_prefix(h, ann, "LB.LEAGUE ADD l 50 ann", "*");
     harness_expect(h, ann, "LB.LEAGUE ADD l 101 ann", "-LIMIT MAX 100: 101 is above\r\n");
