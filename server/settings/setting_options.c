@@ -506,7 +506,12 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
         while (limit < LIMITS && !bytes_is(words[*size], limit_rows[limit].name)) {
             limit++;
         }
-        if (limit == LIMITS) {
+        /* A PERIOD has an EVERY, too, without a unit. */
+        bool is_last = *size + 2 >= word_count;
+        bool is_of_period = limit == LIMIT_EVERY &&
+                            (is_last ? options->period.unit != PERIOD_NONE
+                                     : setting_options_end(parsing, words, word_count, *size + 2));
+        if (limit == LIMITS || is_of_period) {
             break;
         }
         if (limits_has(&options->limits, limit)) {

@@ -37,7 +37,7 @@ enum {
     SETTING_RENAMES_MAX = 64,
     SETTING_RENAME_SIZE_MAX = 128, /* bytes of a command's new name */
     SETTING_SAVE_POINTS_MAX = 64,
-    SETTING_ERROR_MAX = 512,   /* room for any message of this file */
+    SETTING_ERROR_MAX = 640,   /* room for any message of this file */
     SETTING_SYNTAX_MAX = 512,  /* room for what may be written for any setting */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };

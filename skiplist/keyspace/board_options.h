@@ -340,11 +340,12 @@ struct board_option {
 
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
-#define BOARD_LIMITS_SYNTAX(who)                                                                   \
-    "[LIMITS for=" who                                                                             \
-    " [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | D>] "                 \
+#define BOARD_LIMITS                                                                               \
+    "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | "  \
+    "D>] "                                                                                         \
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
-    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]] "
+    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]"
+#define BOARD_LIMITS_SYNTAX(of) " [LIMITS " of "]"
 
 /* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
 #define BOARD_OPTIONS_FIRST(ROW)                                                                   \
@@ -384,10 +385,6 @@ struct board_option {
         "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
         .code = 40, .word = "RATING", .is_kept = true, .form = BOARD_FORM_RATING,                  \
         .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")                                  \
-    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...] ",                                     \
-        BOARD_LIMITS_SYNTAX("<PLAYERS | ALL>"), BOARD_LIMITS_SYNTAX("<PLAYERS | ALL | NONE>"),     \
-        .code = 41, .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS,                  \
-        .wanted = "PLAYERS or ALL", .none = "NONE")                                                \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
@@ -431,8 +428,12 @@ struct board_option {
         .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
+    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...]", BOARD_LIMITS_SYNTAX(BOARD_LIMITS),  \
+        BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
+        .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
+        .none = "NONE")                                                                            \
     /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
-    ROW(PACKED, is_packed, "[PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,    \
+    ROW(PACKED, is_packed, " [PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,   \
         .form = BOARD_FORM_FLAG, .value = 1)                                                       \
     ROW(FRACTION, fraction_ms, " | SCORE+FRACTION [t]] ", "", "", .code = 38,                      \
         .word = "SCORE+FRACTION", .is_of_line = true, .form = BOARD_FORM_FRACTION,                 \

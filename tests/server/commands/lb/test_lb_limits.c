@@ -191,6 +191,16 @@ ZSET_TEST(what_limits_cannot_be_is_said_and_changes_nothing) {
     zset_expect(h, "EXISTS b", ":0");
 }
 
+ZSET_TEST(every_without_a_unit_is_that_of_the_period) {
+    zset_expect(h, "LB.CREATE a FIELD score 32 PERIOD DAY LIMITS ALL MAX 5 EVERY 2", "+OK");
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL MAX 5 EVERY 2 PERIOD DAY", "+OK");
+    zset_expect(h, "LB.CREATE c FIELD score 32 LIMITS ALL EVERY 2 S PERIOD DAY EVERY 3", "+OK");
+    zset_expect_part(h, "LB.INFO a", "every :2");
+    zset_expect_part(h, "LB.INFO b", "every :2");
+    zset_expect_part(h, "LB.INFO b", "limits ALL MAX 5 window");
+    zset_expect_part(h, "LB.INFO c", "limits ALL EVERY 2 S window");
+}
+
 ZSET_TEST(limits_come_go_and_change_on_a_board_with_members) {
     zset_expect(h, "LB.CREATE b FIELD score 32 SCALE 2 TIME 24 M", "+OK");
     zset_expect(h, "LB.ADD b 5 ann 6 bob", ":2");
