@@ -249,14 +249,6 @@ static bool effect_bytes_code_byte(struct coder *coder, uint8_t *value, unsigned
     return effect_bytes_code(coder, value, 1) && *value <= value_max;
 }
 
-static bool effect_bytes_code_flags(struct coder *coder, bool *first, bool *second) {
-    uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
-    bool is_good = effect_bytes_code_byte(coder, &flags, 3);
-    *first = (flags & 1) != 0;
-    *second = (flags & 2) != 0;
-    return is_good;
-}
-
 static bool effect_bytes_code_u64(struct coder *coder, uint64_t *value) {
     if (coder->from != NULL) {
         return effect_bytes_take_varint(coder->from, value);
@@ -464,7 +456,10 @@ static bool effect_bytes_code_state(struct coder *coder, const struct board_stat
 }
 
 static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time) {
+    enum { LATEST = 1, GIVEN_BY_END = 2 };
     uint8_t unit = (uint8_t)time->unit;
+    uint8_t flags =
+        (uint8_t)((time->is_latest ? LATEST : 0) | (time->is_given_by_end ? GIVEN_BY_END : 0));
     if (!effect_bytes_code_byte(coder, &time->bits, 63)) {
         return false;
     }
@@ -472,16 +467,12 @@ static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time
         return true;
     }
     bool is_good = effect_bytes_code_byte(coder, &unit, LAYOUT_UNIT_D) &&
-                   effect_bytes_code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
+                   effect_bytes_code_byte(coder, &flags, LATEST | GIVEN_BY_END) &&
                    effect_bytes_code(coder, &time->start_us, sizeof time->start_us);
+    time->is_latest = (flags & LATEST) != 0;
+    time->is_given_by_end = (flags & GIVEN_BY_END) != 0;
     time->unit = (enum layout_unit)unit;
     return is_good;
-}
-
-static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
-    return effect_bytes_code_u32(coder, &decay->count) && decay->count > 0 &&
-           decay->count <= DECAY_COUNT_MAX &&
-           effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
 }
 
 static bool effect_bytes_code_field(struct coder *coder, struct layout_field *field,
@@ -494,7 +485,10 @@ static bool effect_bytes_code_field(struct coder *coder, struct layout_field *fi
     bool is_good = effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
                    effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
                    effect_bytes_code_byte(coder, &flags, SIGNED | ASCENDING | DOUBLE | DECAYS) &&
-                   ((flags & DECAYS) == 0 || effect_bytes_code_decay(coder, &field->decay)) &&
+                   ((flags & DECAYS) == 0 ||
+                    (effect_bytes_code_u32(coder, &field->decay.count) && field->decay.count > 0 &&
+                     field->decay.count <= DECAY_COUNT_MAX &&
+                     effect_bytes_code_byte(coder, &field->decay.unit, LAYOUT_UNIT_D))) &&
                    effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
                    effect_bytes_code(coder, field->name, name_size);
     field->is_signed = (flags & SIGNED) != 0;
@@ -569,18 +563,6 @@ static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
     return index;
 }
 
-/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *effect_bytes_put_slot(struct effect_encoder *encoder, char *at,
-                                   const struct board_options *options) {
-    bool is_new;
-    uint32_t index = effect_bytes_find_slot(encoder, options, &is_new);
-    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
-    if (is_new) {
-        at = effect_bytes_put(at, encoder->slots[index].at, encoder->slots[index].size);
-    }
-    return at;
-}
-
 /* ---- writing records ---- */
 
 static bool effect_bytes_take_slot(struct effect_decoder *decoder,
@@ -615,7 +597,14 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
         return false;
     }
     if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
-        coder->to = effect_bytes_put_slot(encoder, coder->to, effect->options);
+        /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
+        bool is_new;
+        uint32_t index = effect_bytes_find_slot(encoder, effect->options, &is_new);
+        *coder->to++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
+        if (is_new) {
+            coder->to =
+                effect_bytes_put(coder->to, encoder->slots[index].at, encoder->slots[index].size);
+        }
     } else if ((operands & HAS_RULES) != 0 &&
                !effect_bytes_take_slot(coder->from, &effect->options)) {
         return false;
@@ -693,18 +682,6 @@ static unsigned effect_bytes_find_other(enum effect_kind kind, unsigned begin, u
     return other;
 }
 
-/* What is not special to hashes is the same for all keys. */
-static enum other_record effect_bytes_other_of(const struct effect *effect, bool is_of_hash) {
-    unsigned other = is_of_hash
-                         ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_TAGS)
-                         : OTHER_TAGS;
-    if (other == OTHER_TAGS) {
-        other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
-        CHECK(other < OTHER_OPEN);
-    }
-    return (enum other_record)other;
-}
-
 void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect) {
     if (effect->kind != EFFECT_FLUSH) {
         effect_bytes_encode_board(encoder, effect->database, effect->name);
@@ -719,7 +696,15 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
     } else if (effect->kind == EFFECT_STATE) {
         effect_bytes_encode_other(encoder, OTHER_STATE, effect);
     } else {
-        effect_bytes_encode_other(encoder, effect_bytes_other_of(effect, is_of_hash), effect);
+        /* What is not special to hashes is the same for all keys. */
+        unsigned other = is_of_hash
+                             ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_TAGS)
+                             : OTHER_TAGS;
+        if (other == OTHER_TAGS) {
+            other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
+            CHECK(other < OTHER_OPEN);
+        }
+        effect_bytes_encode_other(encoder, (enum other_record)other, effect);
     }
 }
 
@@ -840,14 +825,6 @@ static bool effect_bytes_take_values(struct effect_decoder *decoder, struct byte
     return true;
 }
 
-static bool effect_bytes_take_note(struct effect_decoder *decoder, struct bytes *note) {
-    uint8_t size;
-    note->at = NULL;
-    note->size = 0;
-    return effect_bytes_take_byte(decoder, &size) &&
-           (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, note));
-}
-
 static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool is_note) {
     uint64_t size;
     if (!effect_bytes_take_varint(decoder, &size) ||
@@ -855,9 +832,15 @@ static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool i
         decoder->member.size == 0) {
         return false;
     }
+    struct bytes *value = &decoder->effect.value;
+    uint8_t note_size;
     decoder->effect.member = decoder->member;
-    return is_note ? effect_bytes_take_note(decoder, &decoder->effect.value)
-                   : effect_bytes_take_values(decoder, &decoder->effect.value);
+    if (!is_note) {
+        return effect_bytes_take_values(decoder, value);
+    }
+    *value = (struct bytes){.at = NULL};
+    return effect_bytes_take_byte(decoder, &note_size) &&
+           (note_size == 0 || effect_bytes_take_text(decoder, note_size, REGISTRY_NOTE_MAX, value));
 }
 
 static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
@@ -909,16 +892,6 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
                : EFFECT_RECORD_BAD;
 }
 
-static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t name_size) {
-    uint8_t database;
-    if (!effect_bytes_take_byte(decoder, &database) || database >= REGISTRY_ALL_DATABASES) {
-        return false;
-    }
-    decoder->database = database;
-    decoder->member = (struct bytes){.at = NULL};
-    return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
-}
-
 enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     uint64_t head;
     struct effect *effect = &decoder->effect;
@@ -929,9 +902,19 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
         if (decoder->at == decoder->end) {
             return EFFECT_RECORD_END;
         }
-        if (!effect_bytes_take_varint(decoder, &head) ||
-            ((head & 3) == KIND_BOARD && !effect_bytes_decode_board(decoder, head >> 2))) {
+        if (!effect_bytes_take_varint(decoder, &head)) {
             return EFFECT_RECORD_BAD;
+        }
+        if ((head & 3) == KIND_BOARD) {
+            uint8_t database;
+            if (!effect_bytes_take_byte(decoder, &database) || database >= REGISTRY_ALL_DATABASES) {
+                return EFFECT_RECORD_BAD;
+            }
+            decoder->database = database;
+            decoder->member = (struct bytes){.at = NULL};
+            if (!effect_bytes_take_text(decoder, head >> 2, REGISTRY_NAME_MAX, &decoder->name)) {
+                return EFFECT_RECORD_BAD;
+            }
         }
     } while ((head & 3) == KIND_BOARD);
     effect->database = decoder->database;

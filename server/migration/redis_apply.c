@@ -1154,22 +1154,6 @@ void redis_apply_learn_keys(struct redis_apply *apply) {
     apply->question = REDIS_QUESTION_NONE;
 }
 
-static void redis_apply_put_question(struct redis_apply *apply, const struct request *request) {
-    struct buffer *words = &apply->question_words;
-    bool is_about_keys = apply->question == REDIS_QUESTION_KEYS;
-    uint32_t count = is_about_keys ? request->count : 1;
-    buffer_clear(words);
-    buffer_clear(&apply->keys);
-    request_append_head(words, 2 + count);
-    request_append_argument(words, BYTES("COMMAND"));
-    request_append_argument(words, !is_about_keys         ? BYTES("INFO")
-                                   : apply->has_key_flags ? BYTES("GETKEYSANDFLAGS")
-                                                          : BYTES("GETKEYS"));
-    for (uint32_t i = 0; i < count; i++) {
-        request_append_argument(words, request->args[i]);
-    }
-}
-
 bool redis_apply_prepare(struct redis_apply *apply, const struct request *request) {
     char upper[REDIS_APPLY_WORD_MAX + 1];
     if (apply->question != REDIS_QUESTION_NONE) {
@@ -1184,7 +1168,19 @@ bool redis_apply_prepare(struct redis_apply *apply, const struct request *reques
     }
     apply->question = learned == NULL ? REDIS_QUESTION_COMMAND : REDIS_QUESTION_KEYS;
     snprintf(apply->question_name, sizeof apply->question_name, "%s", upper);
-    redis_apply_put_question(apply, request);
+    struct buffer *words = &apply->question_words;
+    bool is_about_keys = apply->question == REDIS_QUESTION_KEYS;
+    uint32_t count = is_about_keys ? request->count : 1;
+    buffer_clear(words);
+    buffer_clear(&apply->keys);
+    request_append_head(words, 2 + count);
+    request_append_argument(words, BYTES("COMMAND"));
+    request_append_argument(words, !is_about_keys         ? BYTES("INFO")
+                                   : apply->has_key_flags ? BYTES("GETKEYSANDFLAGS")
+                                                          : BYTES("GETKEYS"));
+    for (uint32_t i = 0; i < count; i++) {
+        request_append_argument(words, request->args[i]);
+    }
     return false;
 }
 

@@ -218,16 +218,6 @@ static bool redis_ask_begins_with(struct bytes text, const char *wanted) {
     return text.size >= size && memcmp(text.at, wanted, size) == 0;
 }
 
-/* Valkey 9 has a file format of its own, which says what a value's type means. */
-static void redis_ask_take_server(struct redis_ask *ask, struct bytes info) {
-    static const char field[] = "valkey_version:";
-    const char *at = info.size > 0 ? memmem(info.at, info.size, field, sizeof field - 1) : NULL;
-    const char *major = at != NULL ? at + sizeof field - 1 : NULL;
-    bool is_of_its_own = major != NULL && major + 1 < info.at + info.size &&
-                         (major[0] == '9' || (major[1] >= '0' && major[1] <= '9'));
-    ask->version = is_of_its_own ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MAX;
-}
-
 /* false: the connection is lost. */
 static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
     struct answer answer;
@@ -257,7 +247,15 @@ static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
     } else if (at == GREETING_KEY_FLAGS) {
         ask->stream->apply.has_key_flags = !is_error;
     } else if (at == GREETING_SERVER) {
-        redis_ask_take_server(ask, answer.text);
+        /* Valkey 9 has a file format of its own, which says what a value's type means. */
+        static const char field[] = "valkey_version:";
+        const struct bytes info = answer.text;
+        const char *at_field =
+            info.size > 0 ? memmem(info.at, info.size, field, sizeof field - 1) : NULL;
+        const char *major = at_field != NULL ? at_field + sizeof field - 1 : NULL;
+        bool is_of_its_own = major != NULL && major + 1 < info.at + info.size &&
+                             (major[0] == '9' || (major[1] >= '0' && major[1] <= '9'));
+        ask->version = is_of_its_own ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MAX;
     } else if (at == GREETINGS - 1) {
         ask->state = REDIS_ASK_READY;
         ask->has_greeted = true;
@@ -878,24 +876,6 @@ static void redis_ask_go_on_connecting(struct redis_ask *ask) {
     }
 }
 
-static void redis_ask_write(struct redis_ask *ask) {
-    struct buffer *output = &ask->output;
-    while (output->size > 0 && ask->state >= REDIS_ASK_GREETS) {
-        ssize_t sent = ask->tls != NULL ? tls_write(ask->tls, output->at, output->size)
-                                        : send(ask->fd, output->at, output->size, MSG_NOSIGNAL);
-        if (sent > 0) {
-            buffer_drop_front(output, (size_t)sent);
-        } else if (sent < 0 && errno == EAGAIN) {
-            return;
-        } else if (sent == 0 || errno != EINTR) {
-            redis_ask_lose(ask, "the connection is lost: %s", strerror(errno));
-        }
-    }
-    if (output->is_broken || ask->input.is_broken) {
-        redis_ask_lose(ask, "out of memory");
-    }
-}
-
 static void redis_ask_read(struct redis_ask *ask, int64_t now_ms) {
     for (int i = 0; i < READS_MAX && ask->state >= REDIS_ASK_GREETS && redis_ask_may_read(ask);
          i++) {
@@ -920,8 +900,23 @@ static void redis_ask_read(struct redis_ask *ask, int64_t now_ms) {
 }
 
 void redis_ask_flush(struct redis_ask *ask, uint64_t received) {
+    struct buffer *output = &ask->output;
+    bool is_full = false; /* the socket */
     redis_ask_send(ask, received);
-    redis_ask_write(ask);
+    while (output->size > 0 && ask->state >= REDIS_ASK_GREETS && !is_full) {
+        ssize_t sent = ask->tls != NULL ? tls_write(ask->tls, output->at, output->size)
+                                        : send(ask->fd, output->at, output->size, MSG_NOSIGNAL);
+        if (sent > 0) {
+            buffer_drop_front(output, (size_t)sent);
+        } else if (sent < 0 && errno == EAGAIN) {
+            is_full = true;
+        } else if (sent == 0 || errno != EINTR) {
+            redis_ask_lose(ask, "the connection is lost: %s", strerror(errno));
+        }
+    }
+    if (output->is_broken || ask->input.is_broken) {
+        redis_ask_lose(ask, "out of memory");
+    }
     redis_ask_watch(ask);
 }
 
