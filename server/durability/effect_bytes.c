@@ -1,6 +1,8 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
+#include "codec/little.h"
+#include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -717,17 +719,16 @@ void effect_bytes_encode_open(struct effect_encoder *encoder, const struct regis
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
 
-/* board: whose tags the members have, from this rank on; NULL: none. */
-static void effect_bytes_encode_piece(struct effect_encoder *encoder,
-                                      const struct board_stored *entries, uint32_t count,
-                                      const struct board *board, uint32_t rank) {
-    size_t values_room = board != NULL ? TAG_VALUES_PACKED_MAX : 0;
+void effect_bytes_encode_piece(struct effect_encoder *encoder, const struct board *board,
+                               uint32_t rank, const struct board_stored *entries, uint32_t count) {
+    bool has_values = board != NULL && tags_has_values(board);
+    size_t values_room = has_values ? TAG_VALUES_PACKED_MAX : 0;
     struct tag_values values;
     char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX);
     if (at == NULL) {
         return;
     }
-    at = effect_bytes_put_other(at, board != NULL ? OTHER_TAGGED_PIECE : OTHER_PIECE);
+    at = effect_bytes_put_other(at, has_values ? OTHER_TAGGED_PIECE : OTHER_PIECE);
     effect_bytes_commit(encoder, effect_bytes_put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
         char room[NAME_TEXT_ROOM];
@@ -739,23 +740,12 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
         at = effect_bytes_put_varint(at, member.size);
         at = effect_bytes_put_key(encoder, at, entries[i].key);
         at = effect_bytes_put(at, member.at, member.size);
-        if (board != NULL) {
+        if (has_values) {
             tags_at(board, rank + i, &values);
             at += tag_values_pack(&values, at);
         }
         effect_bytes_commit(encoder, at);
     }
-}
-
-void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
-                                 uint32_t count) {
-    effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
-}
-
-void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                                  uint32_t rank, const struct board_stored *entries,
-                                  uint32_t count) {
-    effect_bytes_encode_piece(encoder, entries, count, tags_has_values(board) ? board : NULL, rank);
 }
 
 bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
@@ -769,7 +759,7 @@ bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct
         board_cursor_next(&cursor);
     }
     if (count > 0) {
-        effect_bytes_encode_piece_of(encoder, board, *rank, entries, count);
+        effect_bytes_encode_piece(encoder, board, *rank, entries, count);
     }
     *rank += count;
     return count > 0;
@@ -931,4 +921,63 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
     decoder->member = is_put ? effect->member : decoder->member;
     return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
+}
+
+/* ---- blobs ---- */
+
+void effect_bytes_begin_blob(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
+    char head[EFFECT_BLOB_HEAD_SIZE] = {FILE_FORMAT};
+    little_put_u64(head + 1, (uint64_t)now_us);
+    buffer_clear(out);
+    buffer_append(out, head, sizeof head);
+    effect_bytes_encode_begin(encoder, out);
+}
+
+bool effect_bytes_is_blob_of_another_format(struct bytes blob) {
+    return blob.size > 0 && !file_format_is_read((unsigned char)blob.at[0]);
+}
+
+bool effect_bytes_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
+    if (blob.size < EFFECT_BLOB_HEAD_SIZE || effect_bytes_is_blob_of_another_format(blob)) {
+        return false;
+    }
+    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    *chunk = (struct bytes){.at = blob.at + EFFECT_BLOB_HEAD_SIZE,
+                            .size = blob.size - EFFECT_BLOB_HEAD_SIZE};
+    return *time_us >= 0;
+}
+
+bool effect_bytes_check_blob(struct effect_decoder *decoder, struct bytes chunk,
+                             effect_bytes_allow *allow, void *context) {
+    effect_bytes_decode_begin(decoder, chunk);
+    for (;;) {
+        enum effect_record record = effect_bytes_decode(decoder);
+        if (record == EFFECT_RECORD_END) {
+            return true;
+        }
+        if (record != EFFECT_RECORD_EFFECT || decoder->missing_zone != NULL ||
+            !allow(context, &decoder->effect)) {
+            return false;
+        }
+    }
+}
+
+/* PUTs alone are applied together: who visits an effect may look at what is before it. */
+enum effect_status effect_bytes_apply_blob(struct registry *registry,
+                                           struct effect_decoder *decoder, struct bytes chunk,
+                                           effect_bytes_visit *visit, void *context) {
+    struct effect_batch batch;
+    enum effect_status status = EFFECT_OK;
+    effect_batch_clear(&batch);
+    effect_bytes_decode_begin(decoder, chunk);
+    while (status == EFFECT_OK && effect_bytes_decode(decoder) == EFFECT_RECORD_EFFECT) {
+        struct effect effect = decoder->effect;
+        bool is_put = effect.kind == EFFECT_PUT;
+        status = is_put ? EFFECT_OK : effect_batch_apply(&batch, registry);
+        if (status == EFFECT_OK && visit(context, &effect) &&
+            (effect_batch_add(&batch, &effect) || !is_put)) {
+            status = effect_batch_apply(&batch, registry);
+        }
+    }
+    return status == EFFECT_OK ? effect_batch_apply(&batch, registry) : status;
 }

@@ -107,25 +107,15 @@ static void snapshot_run_end(void *context) {
     if (snapshot->is_streamed) {
         return;
     }
-    if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL &&
-        !journal_file_create(&snapshot->journal, snapshot->store->directory,
-                             store_name(STORE_JOURNAL, snapshot->journal_number).text,
-                             snapshot->footer.sequence + 1)) {
-        snapshot->journal.fd = -1;
-        (void)snapshot_fail(snapshot, "cannot make a journal");
-        return;
+    bool makes_journal = snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL;
+    enum store_set_status status = store_adopt(snapshot->store, &snapshot->new_state,
+                                               makes_journal ? &snapshot->journal : NULL);
+    snapshot->is_kept |= status == STORE_SET_UNKNOWN;
+    if (status != STORE_SET) {
+        (void)snapshot_fail(snapshot, makes_journal && snapshot->journal.fd < 0
+                                          ? "cannot make a journal"
+                                          : "cannot change the manifest");
     }
-    const struct store_state before = snapshot->store->state;
-    switch (store_set(snapshot->store, &snapshot->new_state)) {
-    case STORE_SET:
-        (void)store_remove_old(snapshot->store, &before);
-        return;
-    case STORE_SET_FAILED:
-        break;
-    case STORE_SET_UNKNOWN:
-        snapshot->is_kept = true;
-    }
-    (void)snapshot_fail(snapshot, "cannot change the manifest");
 }
 
 /* ---- the loop's side ---- */
@@ -347,7 +337,7 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
             size += member_size + snapshot->values_size;
         }
         size = snapshot->filling.size;
-        effect_bytes_encode_piece_of(encoder, board, piece->rank + done, first, count);
+        effect_bytes_encode_piece(encoder, board, piece->rank + done, first, count);
         size = snapshot->filling.size - size;
         size -= members_size < size ? members_size : size;
         snapshot->values_size = tags_has_values(board) ? size / count : 0;

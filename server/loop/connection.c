@@ -770,17 +770,6 @@ void connection_finish(struct connection *connection) {
     }
 }
 
-/* Has the time to give the password expired? */
-static bool connection_is_late_to_authenticate(struct connection *connection) {
-    int64_t timeout_s = connection->tick->server->settings.auth_timeout_s;
-    int64_t now_ms = connection->tick->server->clock.monotonic_ms;
-    if (connection_is_known_client(connection) || timeout_s == 0) {
-        connection->known_at_ms = now_ms;
-        return false;
-    }
-    return now_ms - connection->known_at_ms >= timeout_s * 1000;
-}
-
 void connection_check_time(struct connection *connection) {
     const struct session *session = &connection->session;
     const struct server *server = connection->tick->server;
@@ -793,8 +782,12 @@ void connection_check_time(struct connection *connection) {
         connection_close(connection, "TLS handshake not finished in time");
         return;
     }
-    if (connection_is_late_to_authenticate(connection) &&
-        connection->hold != CONNECTION_HELD_BY_PAUSE) {
+    int64_t late_s = server->settings.auth_timeout_s;
+    bool is_anonymous = late_s > 0 && !connection_is_known_client(connection);
+    if (!is_anonymous) {
+        connection->known_at_ms = server->clock.monotonic_ms;
+    } else if (server->clock.monotonic_ms - connection->known_at_ms >= late_s * 1000 &&
+               connection->hold != CONNECTION_HELD_BY_PAUSE) {
         connection_close(connection, "not authenticated within auth-timeout");
         return;
     }

@@ -415,22 +415,15 @@ static void tick_stop_on_retired(uv_timer_t *timer) {
     tick_wake(tick);
 }
 
-/* Are only those connected who wait for the end? */
-static bool tick_stop_is_deserted(const struct server *server) {
-    if (server->sessions.count > RETIRED_LOOK_MAX) {
-        return false;
-    }
-    const struct session *session = server->sessions.first;
-    while (session != NULL && session->awaits_end) {
-        session = session->next;
-    }
-    return session == NULL;
-}
-
 static void tick_stop_check_retiring(struct tick *tick) {
     struct server *server = tick->server;
     bool is_retiring = server->ending.retiring.is_begun && !server->ending.is_asked;
-    if (is_retiring && (server->ending.retiring.is_over || tick_stop_is_deserted(server))) {
+    bool is_deserted = is_retiring && server->sessions.count <= RETIRED_LOOK_MAX;
+    for (const struct session *session = server->sessions.first; is_deserted && session != NULL;
+         session = session->next) {
+        is_deserted = session->awaits_end; /* only those are connected who wait for the end */
+    }
+    if (is_retiring && (server->ending.retiring.is_over || is_deserted)) {
         shutdown_end_retiring(server);
         is_retiring = false;
     }

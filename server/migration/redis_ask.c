@@ -291,22 +291,6 @@ static bool redis_ask_must_pause(struct redis_ask *ask, const struct redis_asked
            redis_ask_find_recent(ask, asked, &hash) != NULL;
 }
 
-static void redis_ask_note_large(struct redis_ask *ask) {
-    int64_t now_ms = ask->stream->apply.now_us / 1000;
-    uint64_t hash;
-    struct redis_ask_recent *recent = redis_ask_find_recent(ask, ask->asked, &hash);
-    if (recent == NULL) {
-        recent = &ask->recent[ask->recent_next++ % REDIS_ASK_RECENT];
-        recent->hash = hash;
-    } else {
-        int64_t begin_ms = ask->again_at_ms > now_ms ? ask->again_at_ms : now_ms;
-        int64_t end_ms = begin_ms + (int64_t)(ask->body_size / BYTES_A_MS);
-        int64_t last_ms = now_ms + PAUSE_MAX_MS;
-        ask->again_at_ms = end_ms < last_ms ? end_ms : last_ms;
-    }
-    recent->at_ms = now_ms;
-}
-
 /* Those of one database. */
 static uint32_t redis_ask_choose_keys(struct redis_ask *ask) {
     struct redis_asked *first = NULL;
@@ -512,7 +496,19 @@ static bool redis_ask_read_body(struct redis_ask *ask, bool *is_waiting) {
     }
     redis_apply_raise_time(apply, apply->load.latest_us);
     if (ask->body_size >= LARGE_SIZE) {
-        redis_ask_note_large(ask);
+        int64_t now_ms = apply->now_us / 1000;
+        uint64_t hash;
+        struct redis_ask_recent *recent = redis_ask_find_recent(ask, ask->asked, &hash);
+        if (recent == NULL) {
+            recent = &ask->recent[ask->recent_next++ % REDIS_ASK_RECENT];
+            recent->hash = hash;
+        } else {
+            int64_t begin_ms = ask->again_at_ms > now_ms ? ask->again_at_ms : now_ms;
+            int64_t end_ms = begin_ms + (int64_t)(ask->body_size / BYTES_A_MS);
+            int64_t last_ms = now_ms + PAUSE_MAX_MS;
+            ask->again_at_ms = end_ms < last_ms ? end_ms : last_ms;
+        }
+        recent->at_ms = now_ms;
     }
     if (!redis_apply_end_value(apply, ask->asked, ask->expire_at_ms, !ask->has_expire_times)) {
         return false;

@@ -12,7 +12,6 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
@@ -500,8 +499,8 @@ static void rdb_reader_unpack_names(struct rdb_reader *reader, struct bytes pack
     uint64_t count = 0;
     enum rdb_packed_status status = RDB_PACKED_BAD;
     size_t begin = reader->templates.names.size;
-    if (rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
-        while ((status = rdb_packed_next(&reader->packed, room, &name)) == RDB_PACKED_VALUE &&
+    if (rdb_bytes_begin_packed(&reader->packed, RDB_LISTPACK, packed)) {
+        while ((status = rdb_bytes_next_packed(&reader->packed, room, &name)) == RDB_PACKED_VALUE &&
                rdb_reader_is_fine(reader)) {
             rdb_reader_add_name(reader, name);
             count++;
@@ -628,7 +627,7 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     if (rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_VALUES) {
         /* A value of the packed ones, with the template's next field. */
         enum rdb_packed_status status =
-            rdb_packed_next(&reader->packed, reader->value_number, &reader->value);
+            rdb_bytes_next_packed(&reader->packed, reader->value_number, &reader->value);
         if (status == RDB_PACKED_END && reader->entries_left == 0) {
             return rdb_reader_end_key(reader);
         }
@@ -647,13 +646,14 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     char room[BYTES_INTEGER_TEXT_MAX];
     struct bytes expiry;
     uint64_t expire_at_ms = 0;
-    enum rdb_packed_status status = rdb_packed_next(packed, reader->text_number, &reader->text);
+    enum rdb_packed_status status =
+        rdb_bytes_next_packed(packed, reader->text_number, &reader->text);
     if (status == RDB_PACKED_END) {
         return rdb_reader_end_key(reader);
     }
     if (status == RDB_PACKED_BAD ||
-        rdb_packed_next(packed, reader->value_number, &reader->value) != RDB_PACKED_VALUE ||
-        (has_expiries && rdb_packed_next(packed, room, &expiry) != RDB_PACKED_VALUE)) {
+        rdb_bytes_next_packed(packed, reader->value_number, &reader->value) != RDB_PACKED_VALUE ||
+        (has_expiries && rdb_bytes_next_packed(packed, room, &expiry) != RDB_PACKED_VALUE)) {
         rdb_reader_refuse(reader, "damaged packed value");
     } else if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
         rdb_reader_refuse(reader, "a field's expiry that is no time");
@@ -675,13 +675,13 @@ static enum rdb_event rdb_reader_at_template_value(struct rdb_reader *reader,
     if (!rdb_reader_is_fine(reader)) {
         return RDB_MORE;
     }
-    if (is_packed && !rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
+    if (is_packed && !rdb_bytes_begin_packed(&reader->packed, RDB_LISTPACK, packed)) {
         rdb_reader_refuse(reader, "damaged packed value");
     } else if (is_packed) {
         /* The number of the template comes first, and says nothing where that is with the key. */
         char room[BYTES_INTEGER_TEXT_MAX];
         struct bytes number;
-        if (rdb_packed_next(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
+        if (rdb_bytes_next_packed(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
             !bytes_parse_u64(number, &id)) {
             rdb_reader_refuse(reader, "a hash without the number of its template");
         }
@@ -711,7 +711,7 @@ static enum rdb_event rdb_reader_at_value(struct rdb_reader *reader) {
     reader->expiry_base = base != NULL ? little_get_u64((const char *)base) : 1;
     reader->entries_left = count;
     reader->state = is_packed ? RDB_AT_PACKED : RDB_AT_ENTRY;
-    if (is_packed && !rdb_packed_begin(&reader->packed, type->form, packed)) {
+    if (is_packed && !rdb_bytes_begin_packed(&reader->packed, type->form, packed)) {
         rdb_reader_refuse(reader, "damaged packed value");
     }
     return RDB_MORE;

@@ -272,8 +272,9 @@ static enum rdb_value_status rdb_value_put(struct rdb_value *value, struct bytes
     return RDB_VALUE_OK;
 }
 
-enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
-                                             uint64_t *ordinal, char *error) {
+/* The ordinal of the exact decimal of the shortest text that is this double. OK or REFUSED. */
+static enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
+                                                    uint64_t *ordinal, char *error) {
     struct decimal decimal;
     if (rdb_value_find_decimal(score, field->scale, &decimal) &&
         layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
