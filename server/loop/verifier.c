@@ -1,6 +1,7 @@
 /* Tokens' signatures on a thread. See verifier.h. */
 #include "server/loop/verifier.h"
 
+#include "codec/list.h"
 #include "server/acl/player.h"
 #include "server/loop/connection.h"
 
@@ -91,8 +92,7 @@ bool verifier_begin(struct verifier *verifier, struct connection *connection, st
                                    .found = found,
                                    .token_size = token.size};
     memcpy(item->token, token.at, token.size);
-    *(verifier->last != NULL ? &verifier->last->next : &verifier->first) = item;
-    verifier->last = item;
+    LIST_APPEND(verifier->first, verifier->last, item);
     connection->verifying = item;
     verifier_start(verifier);
     return true;

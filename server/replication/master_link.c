@@ -680,7 +680,6 @@ static void master_link_greet_say_next(struct master_link *link) {
     master_link_greet_say_line(link);
 }
 
-/* Lines of the handshake. true: the rest is messages. */
 /* Take the lines that have come. true: what follows is messages. */
 static bool master_link_take_lines(struct master_link *link) {
     while (link->state == LINK_GREETING || link->state == LINK_ASKING) {
