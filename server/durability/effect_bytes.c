@@ -598,7 +598,7 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
            effect_bytes_code_text(coder, name_size, REGISTRY_NAME_MAX, &effect->to_name)))) {
         return false;
     }
-    if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
+    if ((operands & HAS_RULES) != 0 && encoder != NULL) {
         /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
         bool is_new;
         uint32_t index = effect_bytes_find_slot(encoder, effect->options, &is_new);
