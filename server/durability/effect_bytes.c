@@ -654,7 +654,7 @@ static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
     struct bytes member = effect->member;
     bool is_last = encoder->member_size > 0 &&
                    bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
-    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + 1 + effect->value.size);
+    char *at = buffer_reserve(encoder->out, 3 * VARINT_MAX + member.size + effect->value.size);
     if (at == NULL) {
         return;
     }
@@ -667,7 +667,7 @@ static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
         at = effect_bytes_put(at, member.at, member.size);
     }
     if (is_note) {
-        *at++ = (char)effect->value.size;
+        at = effect_bytes_put_varint(at, effect->value.size);
     }
     if (effect->value.size > 0) {
         at = effect_bytes_put(at, effect->value.at, effect->value.size);
@@ -823,14 +823,13 @@ static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool i
         return false;
     }
     struct bytes *value = &decoder->effect.value;
-    uint8_t note_size;
     decoder->effect.member = decoder->member;
     if (!is_note) {
         return effect_bytes_take_values(decoder, value);
     }
     *value = (struct bytes){.at = NULL};
-    return effect_bytes_take_byte(decoder, &note_size) &&
-           (note_size == 0 || effect_bytes_take_text(decoder, note_size, REGISTRY_NOTE_MAX, value));
+    return effect_bytes_take_varint(decoder, &size) &&
+           (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, value));
 }
 
 static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
