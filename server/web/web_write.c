@@ -734,9 +734,9 @@ static bool web_write_add_match(struct web_results_reader *reader, const struct 
         web_write_add_word(reader, BYTES("AT"));
         web_write_add_word(reader, match->at);
     }
-    web_write_add_numbers(
-        reader, (match->given & GIVEN_SCORES) != 0 ? BYTES("SCORES") : BYTES("RANKS"),
-        &match->ranks);
+    web_write_add_numbers(reader,
+                          (match->given & GIVEN_SCORES) != 0 ? BYTES("SCORES") : BYTES("RANKS"),
+                          &match->ranks);
     web_write_add_numbers(reader, BYTES("WEIGHTS"), &match->weights);
     buffer_append(&write->words, match->words, match->word_count * sizeof match->words[0]);
     command.end = (unsigned)(write->words.size / sizeof(struct bytes));
