@@ -62,9 +62,8 @@ void web_reply_put_number(struct json *json, const char *key, struct value value
 void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader,
                           struct value *percent) {
-    uint64_t behind_fields =
-        3 + field_count + (percent != NULL) + query->has_tags + query->has_rating +
-        (query->data.pattern.at != NULL);
+    uint64_t behind_fields = 3 + field_count + (percent != NULL) + query->has_tags +
+                             query->has_rating + (query->data.pattern.at != NULL);
     bool has_since = value_next(reader).count > behind_fields;
     json_open(json, key, '{');
     struct bytes member = value_next(reader).text;
