@@ -44,14 +44,12 @@ static bool acl_check_may_access_all(const struct acl_selector *selector, uint32
     if (selector->has_all_keys || !fits) {
         return true;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        unsigned access = key_spec_needs(specs[i].flags);
-        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
-        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
-            if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
-                *position = at;
-                return false;
-            }
+    struct request_keys keys = request_keys_begin(command, request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        unsigned access = key_spec_needs(keys.spec->flags);
+        if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
+            *position = at;
+            return false;
         }
     }
     return true;
