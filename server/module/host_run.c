@@ -318,7 +318,7 @@ static bool host_run_answer(const struct call *call, struct host_user *user, boo
 
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                        unsigned access) {
-    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    struct bytes begin = {.at = pattern.at, .size = glob_plain_size(pattern)};
     struct bytes end = {.at = "", .size = 0};
     if (is_key) {
         const char *star = memchr(pattern.at, '*', pattern.size);

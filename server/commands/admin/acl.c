@@ -80,27 +80,6 @@ static enum acl_status acl_make_tokens(const struct call *call, struct acl_setti
     return ACL_OK;
 }
 
-static enum acl_status acl_apply(const struct call *call, struct acl_user *draft,
-                                 bool has_all_channels, const struct acl_setting *setting,
-                                 struct buffer *joined, struct bytes *failed) {
-    uint32_t count = call->request->count - 3;
-    enum acl_status status =
-        acl_rules_apply_all(draft, setting->rules, count, has_all_channels, joined, failed);
-    if (status == ACL_OK && !acl_user_finish(draft)) {
-        status = ACL_OUT_OF_MEMORY;
-    }
-    if (status == ACL_OK && acl_users_have_token_of(&call->server->acl.users, draft)) {
-        status = ACL_TOKEN_TAKEN;
-    }
-    /* It is refused as it was given. */
-    for (uint32_t i = 0; i < count; i++) {
-        if (failed->at == setting->rules[i].at) {
-            *failed = call_arg(call, 3 + i);
-        }
-    }
-    return status;
-}
-
 static void setuser_run(struct call *call) {
     struct server *server = call->server;
     bool has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS;
@@ -114,7 +93,15 @@ static void setuser_run(struct call *call) {
     buffer_init(&joined, 0);
     enum acl_status status = acl_make_tokens(call, &setting, &failed);
     if (status == ACL_OK) {
-        status = acl_apply(call, draft, has_all_channels, &setting, &joined, &failed);
+        uint32_t count = call->request->count - 3;
+        status = acl_rules_apply_all(draft, &server->acl.users, setting.rules, count,
+                                     has_all_channels, &joined, &failed);
+        /* It is refused as it was given. */
+        for (uint32_t i = 0; i < count; i++) {
+            if (failed.at == setting.rules[i].at) {
+                failed = call_arg(call, 3 + i);
+            }
+        }
     }
     if (status == ACL_OK) {
         const struct acl_user *user = acl_users_replace(&server->acl.users, draft);

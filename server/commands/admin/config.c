@@ -41,10 +41,7 @@ static const char *config_at(uint32_t index, bool *is_shown) {
 static bool config_match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
     struct glob glob;
     bool is_shown;
-    bool is_name = pattern.size <= GLOB_PATTERN_MAX;
-    for (size_t i = 0; i < pattern.size && is_name; i++) {
-        is_name = strchr("*?[\\", pattern.at[i]) == NULL;
-    }
+    bool is_name = pattern.size <= GLOB_PATTERN_MAX && glob_plain_size(pattern) == pattern.size;
     if (!is_name && ++wanted->pattern_count > PATTERNS_MAX) {
         return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
     }
