@@ -85,7 +85,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
-                    server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
+                    server/commands/lb/lb_data_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES),$(call sources,server))

@@ -29,23 +29,6 @@ bool player_is_there(const struct server *server, const struct jwt_player *playe
            !player_is_revoked(server, &player->claims);
 }
 
-/* The first of the request's keys that the player's key does not take; at NULL: none. */
-static struct bytes player_find_foreign(const struct jwt_key *key, uint32_t command,
-                                        const struct request *request) {
-    const struct key_spec *specs;
-    uint32_t count = key_specs_of(command, &specs);
-    const struct command *entry = command_by_index(command);
-    for (uint32_t i = 0; i < count && key->boards[0] != '\0'; i++) {
-        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
-        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
-            if (!jwt_takes_board(key, request->args[at])) {
-                return request->args[at];
-            }
-        }
-    }
-    return (struct bytes){.at = NULL};
-}
-
 const char *player_find_denial(const struct server *server, const struct session *session,
                                uint32_t command, const struct request *request, char *text) {
     const struct jwt_player *player = session->player;
@@ -78,12 +61,16 @@ const char *player_find_denial(const struct server *server, const struct session
         return text;
     }
     bool is_of_hashes = strcmp(entry->group, "hash") == 0;
-    struct bytes foreign = player_find_foreign(key, command, request);
-    if (!is_of_hashes && foreign.at != NULL) {
-        snprintf(text, PLAYER_TEXT_MAX,
-                 "NOPERM tokens of the player-key '%s' are not for the board '%.*s'", key->kid,
-                 bytes_shown_size(foreign, 64), foreign.at);
-        return text;
+    struct request_keys keys = request_keys_begin(command, request);
+    for (uint32_t at;
+         key->boards[0] != '\0' && !is_of_hashes && (at = request_keys_next(&keys)) > 0;) {
+        struct bytes name = request->args[at];
+        if (!jwt_takes_board(key, name)) {
+            snprintf(text, PLAYER_TEXT_MAX,
+                     "NOPERM tokens of the player-key '%s' are not for the board '%.*s'", key->kid,
+                     bytes_shown_size(name, 64), name.at);
+            return text;
+        }
     }
     return NULL;
 }
