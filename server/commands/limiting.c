@@ -67,6 +67,13 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
     return true;
 }
 
+bool limiting_refuse_again(const struct call *call, struct bytes member) {
+    return call_refuse_format(call,
+                              "ERR member '%s' is given twice: a board with LIMITS takes one "
+                              "result of a member at a time",
+                              bytes_show(member).text);
+}
+
 size_t limiting_growth_size(const struct writing *writing, uint32_t count, size_t names_size) {
     const struct registry_key *key = writing_shown_key(writing);
     return hash_growth_size_for(registry_note_hash(key), count,

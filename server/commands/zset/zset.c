@@ -2,6 +2,7 @@
  * board's own order. Replies are in zset_reply.c. */
 #include "server/commands/zset/zset.h"
 
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/scanning.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
@@ -384,17 +385,6 @@ __attribute__((always_inline)) static inline bool zset_remove_take(const struct 
     return true;
 }
 
-static uint32_t zset_remove_take_group(const struct call *call, struct registry_key *key,
-                                       const struct bytes *names, unsigned count) {
-    struct lookup ahead[LOOKUP_GROUP];
-    uint32_t taken_count = 0;
-    lookup_members_to_take(&key->board, names, 1, count, ahead);
-    for (unsigned i = 0; i < count; i++) {
-        taken_count += zset_remove_take(call, key, names[i], &ahead[i]);
-    }
-    return taken_count;
-}
-
 /* Not inlined: the common case, a single member, needs no stack space for a group. */
 __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call *call,
                                                                struct registry_key *key) {
@@ -408,7 +398,12 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
         return taken_count;
     }
     for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
-        taken_count += zset_remove_take_group(call, key, &names[i], lookup_group_size(count, i));
+        struct lookup ahead[LOOKUP_GROUP];
+        unsigned group = lookup_group_size(count, i);
+        lookup_members_to_take(&key->board, &names[i], 1, group, ahead);
+        for (unsigned j = 0; j < group; j++) {
+            taken_count += zset_remove_take(call, key, names[i + j], &ahead[j]);
+        }
     }
     return taken_count;
 }
@@ -452,7 +447,7 @@ static void zset_remove_rated(const struct call *call, struct registry_key *key)
     for (uint32_t i = 2; i < call->request->count; i++) {
         struct bytes name = call_arg(call, i);
         bool is_ranked = zset_remove_take(call, key, name, NULL);
-        removed_count += (int)registry_note_remove(call->registry, key, name) | (int)is_ranked;
+        removed_count += (int)lb_rating_remove(call->registry, key, name) | (int)is_ranked;
     }
     if (removed_count > 0) {
         registry_tell_members(call->registry, key);
