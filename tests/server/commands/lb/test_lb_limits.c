@@ -1,23 +1,9 @@
-/* Boards with LIMITS: what commands make of them. The rules themselves: tests/skiplist/keyspace/test_limits.c. */
-#include "server/clients/once_ids.h"
+/* Boards with LIMITS: what commands make of them. The rules themselves: tests/skiplist/keyspace/test_limits.c; players:
+ * tests/server/acl/test_player_limits.c. */
 #include "server/commands/limiting.h"
 #include "tests/server/zset_fixture.h"
-#include "tests/support/jwt_maker.h"
-#include "tests/support/random.h"
 
-#define NOW (HARNESS_START_US / 1000000)
-#define PLAYERS                                                                                    \
-    "player-key back hs256 " JWT_MAKER_SECRET "\n"                                                 \
-    "user player:back on ~* -@all +lb.add +lb.submit +lb.league +zadd +zincrby +zrem +lb.get\n"
 enum { SECOND_US = 1000000 };
-
-static struct session *player(struct harness *h, const char *name) {
-    char token[JWT_SIZE_MAX + 100];
-    struct session *session = harness_connect(h);
-    token[jwt_maker_player(JWT_HS256, name, NOW + 100000, token)] = '\0';
-    assert_string_equal(harness_run_format(h, session, "AUTH %s", token), "+OK\r\n");
-    return session;
-}
 
 static void later(struct harness *h, int64_t seconds) {
     h->wall_us += seconds * SECOND_US;
@@ -35,87 +21,6 @@ static void value_of(struct harness *h, struct session *all, const char *board,
     value->size = h->reply.size;
     assert_true(value->size <= sizeof value->at);
     memcpy(value->at, h->reply.at, value->size);
-}
-
-/* What is refused changes nothing. */
-static void refused(struct harness *h, struct session *s, const char *board, const char *line,
-                    const char *error) {
-    struct session *all = harness_connect(h);
-    struct value before;
-    struct value after;
-    value_of(h, all, board, &before);
-    harness_expect(h, s, line, formatted("-%s\r\n", error));
-    value_of(h, all, board, &after);
-    assert_int_equal(before.size, after.size);
-    assert_memory_equal(before.at, after.at, after.size);
-    harness_disconnect(h, all);
-}
-
-HARNESS_TEST(limits_are_those_of_players_and_others_write_what_they_want, PLAYERS) {
-    harness_expect(h, s,
-                   "LB.CREATE b FIELD score 32 SIGNED LIMITS PLAYERS MAX 1000 MIN -5 STEP 100",
-                   "+OK\r\n");
-    struct session *ann = player(h, "ann");
-    harness_expect(h, ann, "LB.ADD b 500 ann", ":1\r\n");
-    refused(h, ann, "b", "LB.ADD b 1001 ann", "LIMIT MAX 1000: 1001 is above");
-    refused(h, ann, "b", "LB.ADD b -6 ann", "LIMIT MIN -5: -6 is below");
-    refused(h, ann, "b", "ZADD b 601 ann", "LIMIT STEP 100: 601 is better by 101");
-    refused(h, ann, "b", "ZINCRBY b 101 ann", "LIMIT STEP 100: 601 is better by 101");
-    refused(h, ann, "b", "LB.ADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
-    refused(h, ann, "b", "ZADD b INCR 101 ann", "LIMIT STEP 100: 601 is better by 101");
-    refused(h, ann, "b", "LB.SUBMIT 1 b 601 ann",
-            "LIMIT STEP 100: 601 is better by 101 (board 'b')");
-    harness_expect(h, ann, "ZADD b 600 ann", ":0\r\n");
-    harness_expect(h, ann, "ZINCRBY b -605 ann", "$2\r\n-5\r\n");
-    harness_expect(h, s, "ZADD b 5000 ann -100 bob", ":1\r\n");
-}
-
-HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYERS) {
-    harness_expect(h, s,
-                   "LB.CREATE b FIELD score 32 LIMITS PLAYERS EVERY 10 S RESULTS 3 PER MINUTE",
-                   "+OK\r\n");
-    harness_expect(h, s, "LB.CREATE c FIELD score 32 LIMITS PLAYERS EVERY 1 H", "+OK\r\n");
-    struct session *ann = player(h, "ann");
-    struct session *again = player(h, "ann");
-    struct session *bob = player(h, "bob");
-    harness_expect(h, ann, "LB.ADD b 5 ann", ":1\r\n");
-    refused(h, again, "b", "LB.ADD b 6 ann", "TOOSOON EVERY 10 S: wait 10 s");
-    harness_expect(h, bob, "ZADD b 5 bob", ":1\r\n");
-    harness_expect(h, ann, "ZADD c 5 ann", ":1\r\n");
-    later(h, 4);
-    refused(h, again, "b", "ZADD b 6 ann", "TOOSOON EVERY 10 S: wait 6 s");
-    refused(h, ann, "b", "LB.SUBMIT 2 b d 6 ann",
-            "NOPERM players make no boards: 'd' is not there "
-            "(LB.CREATE makes it) (board 'd')");
-    refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 10 S: wait 6 s (board 'b')");
-    later(h, 6);
-    refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 1 H: wait 3590 s (board 'c')");
-    harness_expect(h, ann, "ZADD b 6 ann", ":0\r\n");
-    later(h, 10);
-    harness_expect(h, ann, "LB.ADD b 4 ann", ":1\r\n");
-    later(h, 10);
-    refused(h, again, "b", "ZINCRBY b 1 ann", "TOOSOON RESULTS 3 PER MINUTE: wait 30 s");
-    later(h, 30);
-    harness_expect(h, again, "ZINCRBY b 1 ann", "$1\r\n5\r\n");
-}
-
-HARNESS_TEST(a_gain_counts_from_where_the_player_was_and_from_0_at_first, PLAYERS) {
-    harness_expect(h, s, "LB.CREATE b FIELD score 32 SCALE 1 LIMITS PLAYERS GAIN 50.5 PER HOUR",
-                   "+OK\r\n");
-    harness_expect(h, s, "LB.CREATE laps FIELD ms 32 ASC LIMITS PLAYERS GAIN 50 PER HOUR",
-                   "+OK\r\n");
-    struct session *ann = player(h, "ann");
-    refused(h, ann, "b", "LB.ADD b 51 ann", "LIMIT GAIN 50.5 PER HOUR: 51 is better by 51");
-    harness_expect(h, ann, "LB.ADD b 50 ann", ":1\r\n");
-    harness_expect(h, ann, "LB.ADD b INCR 0.5 ann", ":1\r\n");
-    harness_expect(h, ann, "LB.ADD b 1 ann", ":1\r\n");
-    refused(h, ann, "b", "LB.ADD b INCR 0.1 ann", "TOOSOON GAIN 50.5 PER HOUR: wait 3600 s");
-    later(h, 3600);
-    harness_expect(h, ann, "LB.ADD b INCR 0.1 ann", ":1\r\n");
-    harness_expect(h, ann, "LB.ADD laps 90000 ann", ":1\r\n");
-    harness_expect(h, ann, "LB.ADD laps 89950 ann", ":1\r\n");
-    refused(h, ann, "laps", "LB.ADD laps 89949 ann", "TOOSOON GAIN 50 PER HOUR: wait 3600 s");
-    harness_expect(h, ann, "LB.ADD laps 90000 ann", ":1\r\n");
 }
 
 ZSET_TEST(every_result_counts_once_also_one_that_is_not_the_best) {
@@ -277,19 +182,6 @@ ZSET_TEST(a_window_counts_results_of_all_its_periods) {
     zset_expect(h, "ZINCRBY b 10 ann", "19");
     zset_expect(h, "ZINCRBY b -1 ann", "18");
     zset_expect(h, "ZINCRBY b -1 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s");
-}
-
-HARNESS_TEST(rooms_of_a_league_have_its_limits, PLAYERS) {
-    harness_expect(h, s,
-                   "LB.LEAGUE CREATE l FIELD score 32 TIME 20 S PERIOD DAY ROOM 2 TIERS 2 UP 1 "
-                   "DOWN 1 LIMITS PLAYERS MAX 100 RESULTS 2 PER HOUR",
-                   "+OK\r\n");
-    struct session *ann = player(h, "ann");
-    harness_expect_prefix(h, ann, "LB.LEAGUE ADD l 50 ann", "*");
-    harness_expect(h, ann, "LB.LEAGUE ADD l 101 ann", "-LIMIT MAX 100: 101 is above\r\n");
-    harness_expect_prefix(h, ann, "LB.LEAGUE ADD l 60 ann", "*");
-    harness_expect(h, ann, "LB.LEAGUE ADD l 60 ann",
-                   "-TOOSOON RESULTS 2 PER HOUR: wait 3600 s\r\n");
 }
 
 ZSET_TEST(records_whose_times_are_over_go_when_others_come) {
