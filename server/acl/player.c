@@ -129,8 +129,6 @@ bool player_revoke(struct registry *registry, struct bytes player, int64_t befor
     struct registry_key *key = player_find_revoked(registry, player, now_ms);
     char text[BYTES_INTEGER_TEXT_MAX];
     struct bytes args[] = {BYTES("before"), {.at = text, .size = 0}};
-    uint32_t added_count;
-    bool is_new = false;
     if (before_ms == 0) {
         if (key != NULL) {
             registry_remove(registry, key);
@@ -138,17 +136,7 @@ bool player_revoke(struct registry *registry, struct bytes player, int64_t befor
         return true;
     }
     args[1].size = bytes_print_i64(text, before_ms);
-    key = registry_hash_find_or_create(registry, REGISTRY_REVOKED, player, now_ms, &is_new);
-    if (key == NULL || key->kind != REGISTRY_HASH) {
-        return false;
-    }
-    if (registry_hash_put(registry, &key, args, 1, &added_count) == HASH_OK) {
-        return true;
-    }
-    if (is_new) {
-        registry_take_back(registry, key);
-    }
-    return false;
+    return registry_hash_put_own(registry, REGISTRY_REVOKED, player, args, 1, now_ms) != NULL;
 }
 
 bool player_is_revoked(const struct server *server, const struct jwt_claims *claims) {
