@@ -198,6 +198,7 @@ struct server {
     struct server_sessions sessions;
     struct watches watches; /* watched keys */
     struct watches reads;   /* keys of answers that are kept: reads.h */
+    uint64_t reads_outdated_count; /* changes of what is no key */
     struct tracking tracking;
     struct subscriptions subscriptions;
     struct waits waits;
