@@ -66,9 +66,9 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
 
-/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
 /* A board with a WINDOW is gone, and the board of its running period, of this name, with it. */
 typedef void registry_share_gone(void *context, uint32_t database, struct bytes name);
+/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
 typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
                                   bool is_removed);
 
@@ -124,7 +124,11 @@ void registry_set_state(struct registry *registry, struct registry_key *key,
 
 /* Notes of members, which a board with RATING has: some bytes under a member's name, whether that is on the board or not.
  * They are part of the value: what copies, moves, saves or removes the board does it with its notes. */
-enum { REGISTRY_NOTE_MAX = 255 /* bytes; at least 1 */ };
+enum { REGISTRY_NOTE_MAX = 128 * 1024 /* bytes; at least 1 */ };
+/* Those under names that begin with a zero byte are the board's own, and no member's. */
+static inline bool registry_note_is_own(struct bytes name) {
+    return name.size > 0 && name.at[0] == '\0';
+}
 /* NULL: this board can have none. */
 const struct hash *registry_note_hash(const struct registry_key *key);
 static inline uint32_t registry_note_count(const struct registry_key *key) {
@@ -193,6 +197,8 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
  * context is that of registry_set_listener, to be called first. */
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
+/* And for the boards of running periods, which go with their board. */
+void registry_roll_set_share_listener(struct registry *registry, registry_share_gone *share_gone);
 
 /* For a registry that has only some of the keys (registry_embedded.h): an archive takes no name that is
  * taken outside. The context is that of registry_set_listener. */
@@ -464,6 +470,9 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
                                               struct bytes archive,
                                               const struct board_options *next,
                                               int64_t expire_at_ms, int64_t now_ms);
+/* Is this key the share, of a board with a WINDOW and such options, of the period that begins then? */
+bool registry_roll_is_share(const struct registry_key *key, const struct board_options *options,
+                            int64_t start_ms);
 /* Settle an archive that is unsettled. It then gets the expiry that has waited for that, unless one was set meanwhile;
  * if that is past, it expires at once, and the key is invalid. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
 MUST_CHECK enum registry_status
