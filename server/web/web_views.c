@@ -23,7 +23,7 @@ struct web_view {
     bool is_asked, is_over;
     bool is_server; /* figures, once a second */
     int64_t asked_ms, checked_ms;
-    uint64_t version;       /* of text; 0: none yet */
+    uint64_t version; /* of text; 0: none yet */
     /* Looks: how many have begun, the last one that was answered, and the one that viewers wait for. */
     uint64_t looks, answered, awaited;
     size_t counted;         /* bytes of text and JSON, by web_take_memory */

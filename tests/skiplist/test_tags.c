@@ -195,7 +195,8 @@ static void group_draw(struct group *group, const struct tag_set *set, struct ra
     }
     static const unsigned most[] = {4, 4, 12, CHOICES};
     uint32_t wanted = (uint32_t)random_below(random, most[random_below(random, 4)]);
-    unsigned excluding = (unsigned)random_below(random, 1U << set->count); /* alone, of these tags */
+    unsigned excluding =
+        (unsigned)random_below(random, 1U << set->count); /* alone, of these tags */
     for (; group->count < wanted; group->count++) {
         struct tag_choice *choice = &group->choices[group->count];
         unsigned number = (unsigned)random_below(random, random_below(random, 2) == 0 ? 4 : 40);
