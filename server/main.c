@@ -38,7 +38,6 @@
 #include "server/system/log.h"
 #include "server/system/process.h"
 #include "server/system/service.h"
-#include "server/system/surroundings.h"
 #include "server/tools/tools.h"
 #include "server/web/web.h"
 
@@ -708,7 +707,7 @@ int main(int argc, char **argv) {
     }
     main_warn_of_ignored_settings();
     main_warn_of_layouts_without_today();
-    surroundings_warn(&(struct surroundings){
+    process_warn(&(struct surroundings){
         .tcp_backlog = settings->tcp_backlog,
         .maxmemory = settings->maxmemory,
     });

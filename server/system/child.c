@@ -18,25 +18,11 @@
 
 enum { PRIORITY = 10, PATH_SIZE = 64 };
 
-static int child_prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
-                         const char *directory, int input, int output) {
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawnattr_setsigmask(attributes, &none);
-    error = error != 0 ? error : posix_spawnattr_setsigdefault(attributes, &all);
-    error = error != 0 ? error
-                       : posix_spawnattr_setflags(attributes,
-                                                  POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
-    error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
-    return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);
-}
-
 static int child_spawn(struct child *child, const char *const *arguments, const char *directory,
                        int input, int output) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
+    sigset_t none, all;
     char *const *words = (char *const *)(uintptr_t)arguments; /* which spawn does not change */
     int error = posix_spawnattr_init(&attributes);
     if (error != 0) {
@@ -44,7 +30,18 @@ static int child_spawn(struct child *child, const char *const *arguments, const 
     }
     error = posix_spawn_file_actions_init(&actions);
     if (error == 0) {
-        error = child_prepare(&attributes, &actions, directory, input, output);
+        sigemptyset(&none);
+        sigfillset(&all);
+        error = posix_spawnattr_setsigmask(&attributes, &none);
+        error = error != 0 ? error : posix_spawnattr_setsigdefault(&attributes, &all);
+        error = error != 0 ? error
+                           : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
+                                                                       POSIX_SPAWN_SETSIGDEF);
+        error =
+            error != 0 ? error : posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+        error =
+            error != 0 ? error : posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+        error = error != 0 ? error : posix_spawn_file_actions_addchdir_np(&actions, directory);
         error = error != 0
                     ? error
                     : posix_spawn(&child->id, OWN_PROGRAM, &actions, &attributes, words, environ);

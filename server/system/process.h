@@ -1,4 +1,4 @@
-/* Process-wide operations: descriptor limit, daemonizing, pidfile. */
+/* Process-wide operations: descriptor limit, daemonizing, pidfile, and what the system around should be like. */
 #ifndef SERVER_PROCESS_H
 #define SERVER_PROCESS_H
 
@@ -33,5 +33,14 @@ void process_remove_pidfile(const char *path);
 
 /* Resident memory of the process, in bytes; 0: unknown. Any thread may ask. */
 uint64_t process_memory_size(void);
+
+/* What of the system around costs speed, memory or clients is logged, each with what to do. */
+struct surroundings {
+    int64_t tcp_backlog; /* the settings of these names */
+    uint64_t maxmemory;
+    const char *root; /* what is in front of /proc and /sys; NULL: nothing */
+};
+/* At start, after memory_init. */
+void process_warn(const struct surroundings *wanted);
 
 #endif

@@ -78,19 +78,6 @@ static struct zone *tzdata_find_kept(struct zone *const *zones, size_t count, st
     return NULL;
 }
 
-/* NULL: no memory. */
-static struct zone *tzdata_keep_missing(struct bytes name) {
-    bool is_last = tzdata.missing_count == MISSING_MAX - 1;
-    if (tzdata.missing_count == MISSING_MAX) {
-        return tzdata.missing[MISSING_MAX - 1];
-    }
-    struct zone *zone = zone_create_missing(is_last ? BYTES("Unknown") : name);
-    if (zone != NULL) {
-        tzdata.missing[tzdata.missing_count++] = zone;
-    }
-    return zone;
-}
-
 /* NULL: *reason says why. */
 static struct zone *tzdata_read_zone(struct bytes name, const char **reason) {
     size_t size = 0;
@@ -120,8 +107,13 @@ static const struct zone *tzdata_find_or_read(struct bytes name, bool is_anyway,
         zone = tzdata_read_zone(name, reason);
         if (zone != NULL) {
             tzdata.zones[tzdata.count++] = zone;
+        } else if (is_anyway && tzdata.missing_count == MISSING_MAX) {
+            zone = tzdata.missing[MISSING_MAX - 1];
         } else if (is_anyway) {
-            zone = tzdata_keep_missing(name);
+            bool is_last = tzdata.missing_count == MISSING_MAX - 1;
+            zone = zone_create_missing(is_last ? BYTES("Unknown") : name);
+            tzdata.missing[tzdata.missing_count] = zone;
+            tzdata.missing_count += zone != NULL;
         }
     }
     pthread_mutex_unlock(&tzdata.lock);
