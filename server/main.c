@@ -669,8 +669,7 @@ int main(int argc, char **argv) {
     }
     int status;
     if (main_check_and_exit(argc, argv, &status) ||
-        main_check_config_and_exit(argc, argv, &status) ||
-        import_rdb_and_exit(argc, argv, &status) || tools_run(argc, argv, &status)) {
+        main_check_config_and_exit(argc, argv, &status) || tools_run(argc, argv, &status)) {
         return status;
     }
     service_init();
