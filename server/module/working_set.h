@@ -76,7 +76,7 @@ void working_set_note(struct working_set *set, const struct effect *effect);
 /* Give everything back to the host. */
 void working_set_end(struct working_set *set);
 
-/* ---- copies, for changes that may turn out to be impossible: working_set_copies.c ---- */
+/* ---- copies, for changes that may turn out to be impossible ---- */
 
 /* Put copies in the place of the boards. false: no memory, nothing changed. */
 MUST_CHECK bool working_set_copy(struct working_set *set);

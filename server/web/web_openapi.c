@@ -541,22 +541,6 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_close(json, '}');
 }
 
-static void web_openapi_put_schemas(struct json *json) {
-    json_open(json, "schemas", '{');
-    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
-        json_open(json, schemas[i].name, '{');
-        web_openapi_put_type(json, "object", false);
-        if (schemas[i].text[0] != '\0') {
-            const char *of = schemas[i].of;
-            web_openapi_put_members(json, schemas[i].text,
-                                    of != NULL ? shape_resolve(shape_read(of))
-                                               : (struct shape){.kind = SHAPE_UNSAID});
-        }
-        json_close(json, '}');
-    }
-    json_close(json, '}');
-}
-
 void web_openapi_put(struct json *json) {
     json_open(json, NULL, '{');
     json_text(json, "openapi", BYTES("3.1.0"));
@@ -590,7 +574,19 @@ void web_openapi_put(struct json *json) {
     }
     json_close(json, '}');
     json_open(json, "components", '{');
-    web_openapi_put_schemas(json);
+    json_open(json, "schemas", '{');
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        json_open(json, schemas[i].name, '{');
+        web_openapi_put_type(json, "object", false);
+        if (schemas[i].text[0] != '\0') {
+            const char *of = schemas[i].of;
+            web_openapi_put_members(json, schemas[i].text,
+                                    of != NULL ? shape_resolve(shape_read(of))
+                                               : (struct shape){.kind = SHAPE_UNSAID});
+        }
+        json_close(json, '}');
+    }
+    json_close(json, '}');
     json_verbatim(
         json, "securitySchemes",
         BYTES("{\"basic\":{\"type\":\"http\",\"scheme\":\"basic\"},"

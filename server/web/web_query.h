@@ -86,9 +86,16 @@ struct web_route {
     bool (*ask)(struct web_query *query);
     /* Write the JSON, or return true for a further round. */
     bool (*print)(struct web_query *query);
+    bool
+        takes_errors; /* print is called, too, if a command was refused, which is the reply otherwise */
     /* Of a route that writes: read the query's body, to which words then point. false: as ask. */
     bool (*read)(struct web_query *query);
-    const char *flag; /* what its reply, 0 or 1, is called */
+    enum web_results_kind {
+        WEB_RESULTS_OF_BOARD,  /* LB.ADD */
+        WEB_RESULTS_OF_BOARDS, /* LB.SUBMIT */
+        WEB_RESULTS_OF_LEAGUE, /* LB.LEAGUE ADD */
+    } results;                 /* of web_write_read: what they become */
+    const char *flag;          /* what its reply, 0 or 1, is called */
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */
@@ -273,7 +280,7 @@ uint32_t web_query_first_number(struct web *web, const char *words);
 struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
 MUST_CHECK bool web_query_reply_is_error(struct web_query *query, unsigned nth);
-/* The same for the first of all commands of the round that was refused. */
+/* The same for the first of all commands of the round that was refused: of routes that take errors. */
 MUST_CHECK bool web_query_replies_have_error(struct web_query *query);
 /* An error as the whole reply: a problem document (RFC 9457), whose code follows from the status. */
 __attribute__((format(printf, 3, 4))) void web_query_error(struct web_query *query, unsigned status,
@@ -299,7 +306,7 @@ struct value_reader web_query_kept_behind(const struct web_query *query, unsigne
 /* Append a text to it, as value_next reads it. */
 void web_query_keep(struct web_query *query, struct bytes text);
 
-/* ---- from replies to JSON, by their shapes: web_query_reply.c ---- */
+/* ---- from replies to JSON, by their shapes: web_reply.c ---- */
 
 /* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
  * in it that is named `within`, those of its elements. */
@@ -332,13 +339,8 @@ bool web_reply_end(struct web_query *query);
 
 /* ---- what is written: web_write.c ---- */
 
-enum web_results_kind {
-    WEB_RESULTS_OF_BOARD,  /* LB.ADD */
-    WEB_RESULTS_OF_BOARDS, /* LB.SUBMIT */
-    WEB_RESULTS_OF_LEAGUE, /* LB.LEAGUE ADD */
-};
-/* Read query->write.body. false: the error was written. */
-MUST_CHECK bool web_write_read(struct web_query *query, enum web_results_kind kind);
+/* Read query->write.body: one result, or a list of them. false: the error was written. */
+MUST_CHECK bool web_write_read(struct web_query *query);
 /* {"country": "DE", "clan": null}: names and values go to query->write.words, two by two. */
 MUST_CHECK bool web_write_read_tags(struct web_query *query);
 /* "written", for a problem document. */

@@ -28,12 +28,6 @@ struct web_view {
     struct buffer json;     /* what it was made of */
 };
 
-static bool web_views_is_same(const struct web_view *view, const struct web_query *query,
-                              const char *target) {
-    return !view->is_over && strcmp(view->target, target) == 0 &&
-           web_kept_is_same_identity(&view->query->identity, &query->identity);
-}
-
 /* Those who wait for the first text get the query's error in its place, with its status: a browser then does not
  * come back. */
 static void web_views_refuse(const struct web_view *view) {
@@ -145,7 +139,7 @@ static void web_views_view_is_answered(struct web_query *query) {
     web_views_send_to_all(web, view);
 }
 
-static void web_views_look(struct web *web, struct web_view *view, int64_t now_ms) {
+static void web_views_look(struct web_view *view, int64_t now_ms) {
     int64_t wait_ms = view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS;
     if (view->is_asked || view->is_over ||
         (view->version > 0 && now_ms - view->asked_ms < wait_ms)) {
@@ -153,7 +147,6 @@ static void web_views_look(struct web *web, struct web_view *view, int64_t now_m
     }
     view->is_asked = true;
     view->asked_ms = now_ms;
-    (void)web;
     if (now_ms - view->checked_ms >= WEB_VIEW_CHECK_MS) {
         view->checked_ms = now_ms;
         view->query->has_seen = false; /* its rights may be others, though no key has changed */
@@ -186,7 +179,8 @@ static struct web_view *web_views_create_view(struct web *web, const char *targe
 void web_views_add(struct web *web, struct web_request *request, struct web_query *query) {
     struct http_exchange *exchange = request->exchange;
     struct web_view *view = web->views.first;
-    while (view != NULL && !web_views_is_same(view, query, exchange->target)) {
+    while (view != NULL && (view->is_over || strcmp(view->target, exchange->target) != 0 ||
+                            !web_kept_is_same_identity(&view->query->identity, &query->identity))) {
         view = view->next;
     }
     if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
@@ -204,7 +198,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     LIST_JOIN(view->first, request);
     int64_t now_ms = http_server_now(web->http);
     web_views_send_to(view, request, now_ms);
-    web_views_look(web, view, now_ms);
+    web_views_look(view, now_ms);
 }
 
 void web_views_leave(struct web *web, struct web_request *request) {
@@ -228,7 +222,7 @@ void web_views_leave(struct web *web, struct web_request *request) {
 
 void web_views_step(struct web *web, int64_t now_ms) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
-        web_views_look(web, view, now_ms);
+        web_views_look(view, now_ms);
         web_views_send_to_all(web, view);
     }
     /* A text without meaning, so that what lies between the two ends sees life. */

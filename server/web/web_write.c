@@ -623,8 +623,9 @@ static bool web_write_is_text(const struct web_results_reader *reader) {
     return (body->size > 0 && utf8_is_valid(buffer_bytes(body))) || web_write_is_malformed(reader);
 }
 
-bool web_write_read(struct web_query *query, enum web_results_kind kind) {
+bool web_write_read(struct web_query *query) {
     static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD"};
+    enum web_results_kind kind = query->route->results;
     struct web_results_reader reader = web_write_begin(query);
     int64_t has_rank = 0;
     int64_t may_create = 0;
@@ -724,8 +725,7 @@ static void web_write_put_is_repeated(struct web_query *query, unsigned command)
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
     int64_t changed = 0, has_rank = 0;
-    if (web_query_replies_have_error(query) ||
-        !web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
+    if (!web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
     web_reply_begin(query, NULL);
@@ -758,9 +758,6 @@ static bool web_write_print_board(struct web_query *query) {
 static bool web_write_print_boards(struct web_query *query) {
     enum { FIRST_BOARD = 2 };
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     json_open(json, NULL, '{');
     json_integer(json, "db", query->database);
     web_write_put_repeated(query);
@@ -794,9 +791,6 @@ static void web_write_begin_league(struct web_query *query) {
 
 static bool web_write_print_league(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_write_put_repeated(query);
     json_open(json, "results", '[');
@@ -824,9 +818,6 @@ static bool web_write_ask_place(struct web_query *query) {
 }
 
 static bool web_write_print_place(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
@@ -840,9 +831,6 @@ static bool web_write_print_place(struct web_query *query) {
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_reply_put_members(query, "League", NULL, web_query_reply(query, 0));
     return web_reply_end(query);
@@ -851,9 +839,6 @@ static bool web_write_print_tiers(struct web_query *query) {
 /* ---- members ---- */
 
 static bool web_write_print_flag(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
@@ -903,9 +888,6 @@ static bool web_write_print_all_tags(struct web_query *query) {
     if (query->round > 0) {
         return web_write_print_flag(query);
     }
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     for (uint64_t left = value_find_list(web_query_reply(query, 0), "tags", &at); left > 0;
          left--) {
         web_query_keep(query, value_find_text(at, "name"));
@@ -917,27 +899,18 @@ static bool web_write_print_all_tags(struct web_query *query) {
 
 /* ---- the routes ---- */
 
-static bool web_write_read_board(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARD);
-}
-
-static bool web_write_read_boards(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARDS);
-}
-
-static bool web_write_read_league(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_LEAGUE);
-}
-
-const struct web_route web_route_results = {.read = web_write_read_board,
+const struct web_route web_route_results = {.read = web_write_read,
+                                            .results = WEB_RESULTS_OF_BOARD,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_board,
                                             .writes = true};
-const struct web_route web_route_submit = {.read = web_write_read_boards,
+const struct web_route web_route_submit = {.read = web_write_read,
+                                           .results = WEB_RESULTS_OF_BOARDS,
                                            .ask = web_write_ask_results,
                                            .print = web_write_print_boards,
                                            .writes = true};
-const struct web_route web_route_league_results = {.read = web_write_read_league,
+const struct web_route web_route_league_results = {.read = web_write_read,
+                                                   .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,
                                                    .writes = true};
