@@ -17,7 +17,7 @@
 #include "server/acl/acl_check.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/login.h"
-#include "server/http/http_header.h"
+#include "server/http/http.h"
 #include "server/replication/replication.h"
 
 struct page {
@@ -191,11 +191,6 @@ static void metrics_put_samples(struct page *page) {
 
 /* ---- the page ---- */
 
-static const char *const kind_names[] = {[FIGURE_COUNTER] = "counter",
-                                         [FIGURE_GAUGE] = "gauge",
-                                         [FIGURE_HISTOGRAM] = "histogram",
-                                         [FIGURE_INFO] = "info"};
-
 /* The name ends with it. */
 static const char *metrics_unit(const struct figure *family) {
     static const char *const units[] = {"_seconds", "_bytes", "_ratio"};
@@ -222,7 +217,7 @@ void metrics_print(const struct figures *figures, enum metrics_format format, st
                 const char *suffix = is_open ? "" : metrics_sample_suffix(row);
                 const char *unit = is_open ? metrics_unit(row) : "";
                 const char *kind =
-                    row->kind == FIGURE_INFO && !is_open ? "gauge" : kind_names[row->kind];
+                    row->kind == FIGURE_INFO && !is_open ? "gauge" : figures_kind_names[row->kind];
                 metrics_put(&page, "# TYPE %s%s %s\n", row->metric, suffix, kind);
                 if (unit[0] != '\0') {
                     metrics_put(&page, "# UNIT %s %s\n", row->metric, unit);

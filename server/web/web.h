@@ -30,4 +30,14 @@ bool web_drain(void *web);
 void web_stop(struct web *web);
 void web_destroy(struct web *web);
 
+/* What the browser loads: the files of server/web/page/, made part of the program by server/web/embed. */
+struct web_file {
+    const char *name; /* "app.js"; NULL ends the table */
+    const char *type;
+    const char *tag; /* with its quotes */
+    const unsigned char *at;
+    size_t size;
+};
+extern const struct web_file web_files[];
+
 #endif

@@ -189,19 +189,6 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
     }
 }
 
-/* What the command has read, but for hashes (lb_data.h). */
-static void web_engine_note_reads(struct server *server, const struct web_query *query,
-                                  uint32_t number, const struct request *request) {
-    const struct key_spec *specs;
-    uint32_t spec_count = key_specs_of(number, &specs);
-    for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(command_by_index(number), &specs[i], request);
-        for (; walk.next < walk.end; walk.next += walk.step) {
-            reads_note(server, query->reads, query->database, request->args[walk.next]);
-        }
-    }
-}
-
 /* How long the answer is the same if nothing is told to change, and nothing but a key's change can outdate it. */
 static int64_t web_engine_fresh_ms(const struct server *server, const struct web_query *query) {
     const struct reads *reads = query->reads;
@@ -220,6 +207,7 @@ static int64_t web_engine_fresh_ms(const struct server *server, const struct web
 static void web_engine_run_command(struct server *server, struct web_query *query, unsigned nth,
                                    struct session *session) {
     struct reply reply;
+    uint32_t number = query->commands[nth].number;
     unsigned begin = nth > 0 ? query->commands[nth - 1].end : 0;
     const struct request request = {
         .args = &query->words[begin],
@@ -230,10 +218,16 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     server->ahead = NULL;
     server->command_begin_ticks = clock_ticks();
     session->value_count = query->commands[nth].value_count;
-    execute_request(server, session, query->commands[nth].number, &request, &reply);
+    execute_request(server, session, number, &request, &reply);
     CHECK(session->job == NULL);
-    if (query->reads != NULL) {
-        web_engine_note_reads(server, query, query->commands[nth].number, &request);
+    /* What it has read, but for hashes (lb_data.h). */
+    const struct key_spec *specs;
+    uint32_t spec_count = query->reads != NULL ? key_specs_of(number, &specs) : 0;
+    for (uint32_t i = 0; i < spec_count; i++) {
+        struct key_walk walk = key_spec_walk(command_by_index(number), &specs[i], &request);
+        for (; walk.next < walk.end; walk.next += walk.step) {
+            reads_note(server, query->reads, query->database, request.args[walk.next]);
+        }
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }

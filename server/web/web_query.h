@@ -24,8 +24,7 @@
 #include "server/clients/reads.h"
 #include "server/clients/session.h"
 #include "server/dispatch/shape.h"
-#include "server/http/http_login.h"
-#include "server/http/http_target.h"
+#include "server/http/http.h"
 #include "server/metrics/figures.h"
 #include "server/system/digest.h"
 #include "server/web/value.h"
@@ -366,7 +365,6 @@ enum {
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
     WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
     WEB_STREAM_KEY_S = 30,      /* how long one is good */
-    WEB_METHODS_MAX = 64,       /* bytes of their names */
     WEB_TAG_MAX = 32,
     WEB_COOKIE_MAX = 256,
     WEB_COOKIE_NAME_MAX = 40,
@@ -414,7 +412,7 @@ struct web_request {
     int64_t due_ms;                      /* a viewer gets nothing before */
     uint64_t version;                    /* of what it was sent last */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
-    char methods[WEB_METHODS_MAX], tag[WEB_TAG_MAX];
+    char methods[HTTP_METHODS_TEXT_MAX], tag[WEB_TAG_MAX];
 };
 
 /* ---- the engine's side, users and their commands: web_engine.c ---- */

@@ -2,8 +2,7 @@
  * lies within the text; what was decoded is no longer than what was sent. */
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "server/http/http_header.h"
-#include "server/http/http_target.h"
+#include "server/http/http.h"
 #include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
 
