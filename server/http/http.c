@@ -682,19 +682,6 @@ static bool http_server_is_ambiguous(struct http_exchange *exchange, const char 
     return true;
 }
 
-/* false: it is none that the handler takes. */
-static bool http_server_take_method(struct http_exchange *exchange, const char *method) {
-    unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
-    exchange->method = exchange->server->options.methods != 0 ? HTTP_OTHER : HTTP_GET;
-    for (unsigned i = 0; i < HTTP_METHODS; i++) {
-        if ((taken >> i & 1) != 0 && strcmp(method, http_method_names[i]) == 0) {
-            exchange->method = (enum http_method)i;
-            return true;
-        }
-    }
-    return exchange->method == HTTP_OTHER; /* the handler knows which ones the path takes */
-}
-
 static bool http_server_is(const struct http_exchange *exchange, const char *name,
                            const char *value) {
     const char *header = http_exchange_header(exchange, name);
@@ -726,7 +713,15 @@ static void http_server_refuse_size(struct http_exchange *exchange) {
 static bool http_server_refuse(struct http_exchange *exchange, const char *method,
                                const char *version) {
     const struct http_server_options *options = &exchange->server->options;
-    bool is_known = http_server_take_method(exchange, method);
+    unsigned taken = options->methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    unsigned number = 0;
+    while (number < HTTP_METHODS &&
+           ((taken >> number & 1) == 0 || strcmp(method, http_method_names[number]) != 0)) {
+        number++;
+    }
+    /* Of others a handler that takes more than two knows which ones the path takes. */
+    bool is_known = number != HTTP_OTHER || options->methods != 0;
+    exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t size = 0;
     bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);

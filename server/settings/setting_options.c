@@ -292,16 +292,6 @@ static int64_t setting_options_rating_value(const struct board_rating *rating, u
                                      : rating->rule.of[name];
 }
 
-/* RATING_NAMES: the system has no such parameter. */
-static unsigned setting_options_rating_find(const struct rating_rule *rule, struct bytes word) {
-    unsigned name = 0;
-    while (name < RATING_NAMES && !(setting_options_rating_has(rule, name) &&
-                                    bytes_is(word, setting_options_rating_name(name)))) {
-        name++;
-    }
-    return name;
-}
-
 static size_t setting_options_print_rating(const struct board_rating *rating, char *out) {
     struct board_rating usual = {.dev_max = 0};
     char *at = out;
@@ -390,9 +380,14 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
     }
     options->has_rating = true;
     for (*size = 2; *size < word_count; *size += 2) {
-        unsigned name = setting_options_rating_find(&rating->rule, words[*size]);
+        unsigned name = 0;
+        while (name < RATING_NAMES &&
+               !(setting_options_rating_has(&rating->rule, name) &&
+                 bytes_is(words[*size], setting_options_rating_name(name)))) {
+            name++;
+        }
         if (name == RATING_NAMES) {
-            break;
+            break; /* the system has no such parameter */
         }
         if (has[name]) {
             return setting_words_fail(parsing->reason, "RATING %s %s may be given only once",

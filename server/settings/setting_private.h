@@ -79,8 +79,6 @@ struct setting_input {
 MUST_CHECK bool setting_value_assign(const struct setting_input *input);
 /* The same of a setting of several words, from a line of them. */
 MUST_CHECK bool setting_value_assign_text(const struct setting_input *input, struct bytes line);
-/* "everysec, always, no". out: SETTING_ERROR_MAX. */
-void setting_value_join_choices(const char *const *choices, const char *separator, char *out);
 /* The setting's string; NULL: it is no string. */
 char **setting_value_string(struct settings *settings, const struct setting *setting);
 /* Replace *slot, a string of the settings, by a copy of text; "" becomes NULL. An equal string

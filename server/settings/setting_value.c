@@ -154,7 +154,9 @@ static bool setting_value_assign_boolean(const struct setting_input *in) {
     return true;
 }
 
-void setting_value_join_choices(const char *const *choices, const char *separator, char *out) {
+/* "everysec, always, no". out: SETTING_ERROR_MAX. */
+static void setting_value_join_choices(const char *const *choices, const char *separator,
+                                       char *out) {
     for (int i = 0; choices[i] != NULL; i++) {
         out += sprintf(out, "%s%s", i > 0 ? separator : "", choices[i]);
     }

@@ -76,32 +76,26 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     view->query->out = json;
 }
 
-/* The first text is there. false: it is not, or the viewer does not wait for it any more. */
-static bool web_views_begin(const struct web_view *view, struct web_request *viewer) {
-    struct http_exchange *exchange = viewer->exchange;
-    if (exchange->stage != HTTP_WAITS || view->text == NULL || view->is_over) {
-        return exchange->stage == HTTP_STREAMS;
-    }
-    exchange->reply.header_count = 0;
-    web_add_headers(exchange);
-    http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
-    if (!http_exchange_stream(exchange)) {
-        http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
-        return false;
-    }
-    return true;
-}
-
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
-    if (!web_views_begin(view, viewer) || view->text == NULL || viewer->version == view->version ||
+    struct http_exchange *exchange = viewer->exchange;
+    if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over) {
+        /* The first text is there. */
+        exchange->reply.header_count = 0;
+        web_add_headers(exchange);
+        http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
+        if (!http_exchange_stream(exchange)) {
+            http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
+        }
+    }
+    if (exchange->stage != HTTP_STREAMS || view->text == NULL || viewer->version == view->version ||
         (now_ms < viewer->due_ms && !view->is_over)) {
         return;
     }
     viewer->version = view->version;
     viewer->due_ms = now_ms + (view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS);
-    http_stream_put(viewer->exchange, view->text);
+    http_stream_put(exchange, view->text);
     if (view->is_over) {
-        http_stream_end(viewer->exchange);
+        http_stream_end(exchange);
     }
 }
 

@@ -523,25 +523,6 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
     return true;
 }
 
-/* ---- the body ---- */
-
-static bool web_write_take_all(struct web_results_reader *reader) {
-    struct web_result results[2]; /* the one before, and this one */
-    const struct web_result *before = NULL;
-    reader->is_list = json_take(&reader->json, '[');
-    do {
-        struct web_result *result = &results[reader->index % 2];
-        if (!web_write_take_result(reader, result) || !web_write_add(reader, before, result)) {
-            return false;
-        }
-        before = result;
-        reader->index++;
-    } while (reader->is_list && json_take(&reader->json, ','));
-    return (!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)
-               ? true
-               : web_write_is_malformed(reader);
-}
-
 /* ---- what ids belong to ---- */
 
 static void web_write_put_part(struct buffer *text, struct bytes part) {
@@ -639,8 +620,19 @@ bool web_write_read(struct web_query *query) {
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
-    if (!web_write_take_all(&reader)) {
-        return false;
+    struct web_result results[2]; /* the one before, and this one */
+    const struct web_result *before = NULL;
+    reader.is_list = json_take(&reader.json, '[');
+    do {
+        struct web_result *result = &results[reader.index % 2];
+        if (!web_write_take_result(&reader, result) || !web_write_add(&reader, before, result)) {
+            return false;
+        }
+        before = result;
+        reader.index++;
+    } while (reader.is_list && json_take(&reader.json, ','));
+    if ((reader.is_list && !json_take(&reader.json, ']')) || !json_is_over(&reader.json)) {
+        return web_write_is_malformed(&reader);
     }
     if (!web_write_make_marks(&reader)) {
         web_query_error(query, 503, "out of memory");
