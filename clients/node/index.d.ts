@@ -46,6 +46,42 @@ export interface BoardRecord<V extends Value = number, F extends string = never>
     data?: { [field: string]: string | null } | null;
     /** With since: the rank on the other board; null: it was not there. */
     since?: number | null;
+    /** With rating: on a board with RATING. */
+    rating?: Rating<V> | null;
+}
+
+/** A player's record on a board with RATING; null: the system has none. */
+export interface Rating<V extends Value = number> {
+    rating: V;
+    /** As it is now: it grows while the player does not play. */
+    deviation: V | null;
+    volatility: V | null;
+    games: number;
+    won: number;
+    drawn: number;
+    lost: number;
+    /** The time of the last match; null: there was none yet. */
+    last: Date | null;
+}
+/** A player and the rating, also of one who is not ranked: the rank is null. */
+export interface Rated<V extends Value = number> extends Rating<V> {
+    member: string;
+    rank: number | null;
+}
+/** What a match did to a player; ranks are null while the player is not ranked. */
+export interface Played<V extends Value = number> {
+    member: string;
+    before: V;
+    after: V;
+    deviation: V | null;
+    games: number;
+    rankBefore: number | null;
+    rankAfter: number | null;
+}
+/** Each team's chance to win, and how even the match would be, from 0 to 1. */
+export interface Prediction {
+    chances: number[];
+    quality: number;
 }
 
 /** A member's record after a write, null if it is not on the board; before: its rank before. */

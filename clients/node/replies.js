@@ -76,13 +76,37 @@ function data(reply, names) {
         : Object.fromEntries(names.map((name, i) => [name, reply[i] ?? null]));
 }
 
-// [member, rank, time, values ..., percent, key, tags, data, rank on another board], the last five if they were asked for.
+// [rating, deviation, volatility, games, won, drawn, lost, last] as properties of what it belongs to. Numbers are converted as
+// values are; those that the system has not are null.
+function defineRating(found, board, [rating, deviation, volatility, games, won, drawn, lost, last]) {
+    defineNumbers(found, board, { rating, deviation, volatility });
+    return Object.assign(found, {
+        games: integer(games), won: integer(won), drawn: integer(drawn), lost: integer(lost), last: date(last),
+    });
+}
+
+function defineNumbers(found, board, replies) {
+    for (const [name, reply] of Object.entries(replies)) {
+        define(found, name, () => isNothing(reply) ? null : numbers[board.numbers](exactText(reply)));
+    }
+    return found;
+}
+
+const rated = (reply, board) => isNothing(reply) ? null
+    : defineRating({ member: reply[0], rank: integer(reply[1]) }, board, reply.slice(2));
+
+// [member, rank, time, values ..., percent, key, tags, data, rank on another board, rating], the last six if they were asked
+// for.
 function record(reply, board, asked = {}) {
     if (isNothing(reply)) {
         return null;
     }
     const rest = [...reply];
     const end = {};
+    if (asked.rating) {
+        const rating = rest.pop();
+        end.rating = isNothing(rating) ? null : defineRating({}, board, rating);
+    }
     if (!isNothing(asked.since)) {
         end.since = integer(rest.pop());
     }
@@ -154,6 +178,13 @@ const replies = {
             ...outlook(reply[4]) },
     counts: (reply) => reply.map((row) => ({ values: row.slice(0, -1), count: integer(row[row.length - 1]) })),
     cuts: (reply) => reply.map(([rank, key]) => ({ rank: integer(rank), key: BigInt(key) })),
+    rated,
+    ratedEach: (reply, board) => reply.map((each) => rated(each, board)),
+    played: (reply, board) => reply.map(([member, before, after, deviation, games, rankBefore, rankAfter]) =>
+        Object.assign(defineNumbers({ member }, board, { before, after, deviation }),
+            { games: integer(games), rankBefore: integer(rankBefore), rankAfter: integer(rankAfter) })),
+    prediction: ([chances, quality]) => ({ chances: chances.map(Number), quality: Number(quality) }),
+    time: date,
     tagsEach: (reply) => reply.map(object),
     boards: (reply) => step(reply, (each) => described(each, shapes.ListedBoard)),
     bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),

@@ -32,6 +32,13 @@ export async function good(): Promise<void> {
     await board.create({ fields: "FIELD ms 32 ASC", stale: [10, "DAY"], window: [24, "SUM"], period: "HOUR" });
     await board.leagueCreate({ fields: "FIELD points 22", room: 30, tiers: 4, up: 5, down: 5 });
     const written: number = await board.add({ ann: 5 });
+    const rank: number | null | undefined = (await board.match([["ann", "bob"], "cid"], { ranks: [1, 1] }))[0]?.rankAfter;
+    const deviation: string | null | undefined = (await race.get("ann", { rating: true }))[0]?.rating?.deviation;
+    const rated: bigint | undefined = (await exact.rating(["ann"]))[0]?.rating;
+    const last: Date | null = (await board.rate("ann", 1500, { deviation: 60 })).last;
+    const chances: number[] = (await board.predict(["ann", "bob"])).chances;
+    const since: Date | null = await board.revoked("ann");
+    console.log(rank, deviation, rated, last, chances, since);
     const key: bigint | undefined = (await board.cuts(10)).find(({ rank }) => rank === 0)?.key;
     const placed = await board.addWithrank({ ann: "0.25" });
     const before: number | null | undefined = placed[0]?.before;
@@ -71,6 +78,8 @@ export async function bad(): Promise<void> {
     await board.submit("ann");
     // @ts-expect-error: a value is no object
     await board.submit("ann", { score: 500 });
+    // @ts-expect-error: teams are an array
+    await board.match("ann");
     // @ts-expect-error: where has names
     await board.range(0, 9, { where: "DE" });
     // @ts-expect-error: two numbers

@@ -24,6 +24,13 @@ const one = (value) => [[value]];
 const several = (value) => [value].flat().map((each) => [each]);
 const pairs = (value) => entries(value).flatMap(([name, each]) => [each].flat().map((single) => [name, single]));
 const results = (value) => entries(value).map(([member, each]) => [...[each].flat(), member]);
+// Teams: the number of the members of each, and they.
+const groups = (value) => {
+    if (!Array.isArray(value)) {
+        throw new TypeError("teams are an array: of members, or of arrays of members");
+    }
+    return value.map((each) => [[each].flat().length, ...[each].flat()]);
+};
 const counted = (part) => (value) => {
     const found = part(value);
     return [[found.length], ...found];
@@ -82,5 +89,6 @@ function needWhole(name, value, from = 1) {
 }
 
 module.exports = {
-    text, needed, entries, one, several, pairs, results, counted, values, each, flag, words, known, alternatives, needWhole,
+    text, needed, entries, one, several, pairs, results, groups, counted, values, each, flag, words, known, alternatives,
+    needWhole,
 };

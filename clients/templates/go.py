@@ -1,5 +1,5 @@
 """clients/go: options as structs, results with errors, and the maps of replies as structs."""
-from .walk import MAPS, choice_name, choices, composed, constants, form_of, full_name, methods, nested, pascal, reply_type, wrapped
+from .walk import UNTYPED, MAPS, choice_name, choices, composed, constants, form_of, full_name, methods, nested, pascal, reply_type, wrapped
 
 GO_HEAD = "// Written by `make clients` from the server's table of commands. DO NOT EDIT.\n\npackage leaderboard\n"
 GO_REPLIES = {
@@ -119,15 +119,15 @@ def go_method(method):
 def go_commands(tables):
     page = [GO_HEAD, '\nimport "context"\n',
             f'\n// Version is that of the server whose commands these are.\nconst Version = "{tables["version"]}"\n']
-    for name, words in choices(tables).items():
+    for name, words in choices(tables, UNTYPED).items():
         rows = [(f"{name}{pascal(word.lower())}", name, f'= "{word}"') for word in words]
         page.append(f"\n// {name} is one of these words.\ntype {name} string\n\nconst (\n{aligned(rows)})\n")
-    for name, parameter in composed(tables).items():
+    for name, parameter in composed(tables, UNTYPED).items():
         rows = [(pascal(part.name), "map[string]string" if part.kind == "pairs" else go_part(parameter, part))
                 for part in parameter.parts]
         page.append(f"\n// {pascal(name)} are the values of the option {parameter.token}.\n"
                     f"type {pascal(name)} struct {{\n{aligned(rows)}}}\n")
-    return "".join(page + list(map(go_method, methods(tables))))
+    return "".join(page + list(map(go_method, methods(tables, UNTYPED))))
 
 
 def go_entry(entry, own):

@@ -1,7 +1,7 @@
 """clients/java: options as objects that are filled by their methods, and the maps of replies as records."""
 import itertools
 
-from .walk import choice_name, choices, constants, form_of, full_name, methods, nested, pascal, reply_type, wrapped
+from .walk import UNTYPED, choice_name, choices, constants, form_of, full_name, methods, nested, pascal, reply_type, wrapped
 
 JAVA_HEAD = "// Written by `make clients` from the server's table of commands: do not edit.\npackage leaderboard;\n\n"
 JAVA_REPLIES = {
@@ -78,9 +78,9 @@ def java_options(tables):
     page = [JAVA_HEAD, "import java.util.Map;\n\n",
             commented(["Options of commands: a class for each method that has some. What is not given is not sent."], ""),
             "public final class Options {\n    private Options() {\n    }\n"]
-    for name, words in choices(tables).items():
+    for name, words in choices(tables, UNTYPED).items():
         page.append(f"\n    /** A choice. */\n    public enum {name} {{\n        {', '.join(words)}\n    }}\n")
-    for method in methods(tables):
+    for method in methods(tables, UNTYPED):
         if method.named():
             owner = pascal(method.name)
             page.append("\n" + commented([f"Of {full_name(method.command)}."], "    ")
@@ -173,7 +173,7 @@ def java_commands(tables):
     return (JAVA_HEAD + "import java.util.List;\nimport java.util.Map;\n\n" + commented(["The LB. commands as methods."], "")
             + "public abstract class Commands extends Sending {\n    /** Of the server whose commands these are. */\n"
             + f'    public static final String VERSION = "{tables["version"]}";\n\n    Commands() {{\n    }}\n'
-            + "".join(map(java_method, methods(tables))) + "}\n")
+            + "".join(map(java_method, methods(tables, UNTYPED))) + "}\n")
 
 
 def java_entry(entry, own):

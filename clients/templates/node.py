@@ -8,6 +8,7 @@ NODE_REPLIES = {
     "<OK>": "void", "i": "number", "b": "boolean", "{s}": "{ [name: string]: string }", "@Board": "BoardInfo",
     "@League": "LeagueInfo", "@ListedBoard": "BoardSummary", "@Record": "BoardRecord<V, F>", "@Placed": "Placed<V, F>",
     "@Result": "Result<V, F>", "@LeaguePlace": "LeaguePlace<V, F>", "@LeaguePlaced": "LeaguePlace<V, F> | null",
+    "d": "Date", "@Rated": "Rated<V>", "@Played": "Played<V>", "[chances:[n] quality:n]": "Prediction",
     "@BoardRecord": "{ board: string; record: BoardRecord<V, F> }", "@Count": "ValueCount",
     "?": "{} | null", "[": "{}[]", "cursor": "Step<{}>",
 }
@@ -83,6 +84,8 @@ def node_part_type(parameter, part):
     else:
         word = "Time" if is_time else {"key": "string", "pattern": "string", "integer": "number | bigint"}.get(
             part.type, "Word")
+    if part.kind == "groups":
+        return f"readonly Several<{word}>[]"
     is_map = part.kind in ("pairs", "results")
     is_several = part.has_many or parameter.is_token_repeated if is_map else part.kind == "several"
     word = f"Several<{word}>" if is_several else word
@@ -145,7 +148,7 @@ def node_types(tables):
                         f"export interface {MAPS[name]} {{\n{node_members(shape, '    ')}}}\n"
                         for name, shape in maps(tables).items())
     return (NODE_HEAD + "import type {\n    Ban, BoardRecord, Cut, LeaguePlace, "
-            "Pairs, Placed, Result, Several, Step, Time, ValueCount,\n    Value, Word, Words,\n} from \"./index\";\n\n"
+            "Pairs, Placed, Played, Prediction, Rated, Result, Several,\n    Step, Time, ValueCount, Value, Word, Words,\n} from \"./index\";\n\n"
             + described + "\nexport class Commands<V extends Value, F extends string> {"
             + "".join(map(node_declaration, methods(tables))) + "}\n")
 

@@ -2,7 +2,7 @@
 import json
 
 from .node import camel
-from .walk import MAPS, constants, entries, form_of, full_name, maps, methods, reply_type, wrapped
+from .walk import UNTYPED, MAPS, constants, entries, form_of, full_name, maps, methods, reply_type, wrapped
 
 PHP_HEAD = "<?php\n\n// Written by `make clients` from the server's table of commands: do not edit.\n\ndeclare(strict_types=1);\n\nnamespace Leaderboard;\n"
 PHP_REPLIES = {
@@ -128,7 +128,7 @@ def php_commands(tables):
     types = "".join(f" * @phpstan-type {MAPS[name]} {php_shape(shape)}\n" for name, shape in maps(tables).items())
     return (f"{PHP_HEAD}\n/**\n * The LB. commands as methods.\n *\n{types} */\nabstract class Commands extends Sending\n{{\n"
             f"    /** Of the server whose commands these are. */\n    public const VERSION = '{tables['version']}';\n"
-            + "".join(map(php_method, methods(tables))) + "}\n")
+            + "".join(map(php_method, methods(tables, UNTYPED))) + "}\n")
 
 
 def php_value(value, indent="    "):

@@ -11,19 +11,32 @@ HOME = Path(__file__).resolve().parents[1] / "python" / "leaderboard_client"
 PYTHON_REPLIES = {
     "<OK>": "None", "i": "int", "b": "bool", "{s}": "Dict[str, str]", "@Board": "Dict[str, Any]",
     "@League": "Dict[str, Any]", "@ListedBoard": "Dict[str, Any]", "@LeaguePlaced": "Optional[LeaguePlace]",
-    "@Count": "ValueCount",
+    "@Count": "ValueCount", "d": "int", "[chances:[n] quality:n]": "Prediction",
     "?": "Optional[{}]", "[": "List[{}]", "cursor": "Page[{}]",
 }
 PYTHON_TYPES = {"integer": "int", "double": "Number", "unix-time": "Time", "key": "Name", "pattern": "Name"}
 PYTHON_PARTS = {"PCT": "pct=pct", "WITHKEY": "withkey=withkey", "TAGS": "tags=tags", "DATA": "data=data is not None",
-                "FIELDS": "fields=fields", "SINCE": "since=since is not None"}
+                "FIELDS": "fields=fields", "SINCE": "since=since is not None", "RATING": "rating=rating"}
 PYTHON_HEAD = '''\
 """The LB. commands as async methods. Written by `make clients` from the server's table of commands: do not edit."""
 
-from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Literal, Mapping, Optional, Tuple
 
 from . import parse
-from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, ValueCount
+from .records import (
+    Ban,
+    BoardRecord,
+    Cut,
+    LeaguePlace,
+    Page,
+    Placed,
+    Played,
+    Prediction,
+    Rated,
+    Record,
+    Result,
+    ValueCount,
+)
 from .async_senders import AsyncBoardSender, AsyncDatabaseSender
 from .words import (
     Name,
@@ -33,6 +46,7 @@ from .words import (
     Time,
     Word,
     alternatives,
+    groups,
     milliseconds,
     pairs,
     results as results_words,
@@ -51,6 +65,8 @@ def python_part_type(part, is_token_repeated):
     word = PYTHON_TYPES.get(part.type, "Word")
     if part.choices:
         word = f"Literal[{', '.join(json.dumps(each['token']) for each in part.choices)}]"
+    if part.kind == "groups":
+        return f"Iterable[Several[{word}]]"
     is_several = {"pairs": is_token_repeated, "results": part.has_many}.get(part.kind, part.kind == "several")
     word = f"Several[{word}]" if is_several else word
     return {"pairs": f"Mapping[str, {word}]", "results": f"Results[{word}]"}.get(part.kind, word)

@@ -51,7 +51,7 @@ TEXTS = {"member", "from", "to", "once", "since", "within", "by", "fields", "lay
 
 class Part:
     """One value of a parameter, or `several`, or `pairs` of name and value, or `results`, whose values stand before
-    their member. It may have the number of them in front."""
+    their member, or `groups`, each with its number in front. It may have the number of them in front."""
 
     def __init__(self, word, kind, has_many=False):
         only_tokens = all(each["type"] == "pure-token" and is_plain(each) for each in word.get("arguments", []))
@@ -93,10 +93,13 @@ def is_word(argument):
 
 
 def part_of(argument):
-    """A word, words, or a repeated group of two: (name value)..., (field... member)... None: another form."""
+    """A word, words, or a repeated group of two: (name value)..., (field... member)..., (n member...)... None: another
+    form."""
     if is_word(argument):
         return Part(argument, "several" if argument["is_multiple"] else "one")
     pair = argument.get("arguments", [])
+    if argument["is_multiple"] and len(pair) == 2 and is_count(pair, 0) and is_word(pair[1]):
+        return Part(pair[1], "groups")
     if (not argument["is_multiple"] or argument["type"] != "block" or len(pair) != 2
             or not (is_word(pair[0]) and is_word(pair[1])) or "token" in pair[0] or "token" in pair[1]
             or not is_plain(pair[1]) or pair[0]["is_optional"] or pair[0]["is_token_repeated"]):
@@ -113,9 +116,9 @@ def is_count(arguments, at):
 
 
 class Method:
-    def __init__(self, command, reply, option, other):
+    def __init__(self, command, reply, option, other, without=()):
         """option: the reply is that with this one; other: an option with a method of its own."""
-        self.command, self.reply, self.option = command, reply, option
+        self.command, self.reply, self.option, self.without = command, reply, option, without
         words = [full_name(command)[len("LB."):]] + [option] * bool(option)
         self.name = re.sub(r"[^a-z0-9]", "_", "_".join(words).lower())
         self.group_count, self.parameters = 0, []
@@ -151,7 +154,7 @@ class Method:
 
     def add_token(self, argument, group, is_group_required):
         is_strings = argument["token"] == "STRINGS"
-        if argument["token"] in UNTYPED or is_strings and not re.search("Record|Placed|Result", self.reply):
+        if argument["token"] in self.without or is_strings and not re.search("Record|Placed|Result", self.reply):
             return
         is_always = is_strings or argument["token"] == self.option
         parameter = Parameter(argument["token"], argument["token"], "always" if is_always else "flag",
@@ -180,6 +183,8 @@ class Method:
             self.add_list(rest, True, is_flat, group, is_group_required)
         if is_counted and len(parameter.parts) == 1:
             parameter.parts[0].is_counted = True
+        if [each.kind for each in parameter.parts] == ["groups"]:  # teams, not TEAM
+            parameter.name, parameter.place = argument["name"], "positional"
 
     @staticmethod
     def find_parts(arguments, is_block, parameter):
@@ -274,19 +279,19 @@ def alternatives(shape):
         yield (option, rest) if equals and re.fullmatch("[A-Z]+", option) else (None, part)
 
 
-# Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types:
-# applications send them as any other command.
+# Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types in Go,
+# Java and PHP: applications send them as any other command.
 UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REVOKED", "RATING"}
 
 
-def methods(tables):
-    """In the order of docs/reference/commands.md."""
+def methods(tables, without=()):
+    """In the order of docs/reference/commands.md. without: commands and options that this language has not."""
     for command in of_group(tables, "leaderboard"):
-        if command["name"] in UNTYPED:
+        if command["name"] in without:
             continue
         forms = list(alternatives(command["reply"]))
         for at, (option, reply) in enumerate(forms):
-            yield Method(command, reply, option, forms[1][0] if at == 0 and len(forms) > 1 else None)
+            yield Method(command, reply, option, forms[1][0] if at == 0 and len(forms) > 1 else None, without)
 
 
 # ---- shapes of replies (server/dispatch/shape.h) for clients, which convert values by them ----
@@ -316,21 +321,23 @@ def tree(shape):
 # What is done with a reply, by the shape that it names.
 FORMS = {"Record": "records", "Placed": "placed", "Result": "results", "BoardRecord": "board_records",
          "LeaguePlace": "league_place", "LeaguePlaced": "league_place", "Count": "counts", "Cut": "cuts",
-         "Board": "board", "League": "league", "ListedBoard": "boards", "Ban": "bans"}
+         "Board": "board", "League": "league", "ListedBoard": "boards", "Ban": "bans", "Played": "played",
+         "Rated": "rated"}
 
 
 def form_of(shape):
     found = re.search(r"@(\w+)", shape)
     if found:
-        return FORMS[found[1]] + "_or_none" * (shape == "[@Record?]")
-    return {"<OK>": "ok", "i": "integer", "b": "flag", "[{s}?]": "tags_each"}.get(shape, "integers")
+        return FORMS[found[1]] + "_or_none" * (shape == "[@Record?]") + "_each" * (shape == "[@Rated?]")
+    return {"<OK>": "ok", "i": "integer", "b": "flag", "[{s}?]": "tags_each", "d?": "time",
+            "[chances:[n] quality:n]": "prediction"}.get(shape, "integers")
 
 
 def reply_type(shape, types):
     """In the words of a language: of what is alone, of what may be null ("?"), of an array, and of a step of a walk."""
     if shape.endswith("?"):
         return types["?"].format(reply_type(shape[:-1], types))
-    if shape[0] != "[":
+    if shape[0] != "[" or shape in types:
         return types.get(shape, shape[1:])
     if ":" in shape:  # [cursor:s boards:[@ListedBoard]], or integers
         first, *_, last = entries(shape)
@@ -390,10 +397,10 @@ def pascal(name):
     return "".join(each[:1].upper() + each[1:] for each in re.split("[^A-Za-z0-9]+", name))
 
 
-def choices(tables):
+def choices(tables, without=()):
     """By the name of a parameter (of one with several parts: and of the part) the words of which it is one."""
     found = {}
-    for method in methods(tables):
+    for method in methods(tables, without):
         for parameter in method.parameters:
             for part in parameter.parts:
                 if part.choices:
@@ -406,6 +413,6 @@ def choice_name(parameter, part):
     return pascal(parameter.name) + (pascal(part.name) if len(parameter.parts) > 1 else "")
 
 
-def composed(tables):
+def composed(tables, without=()):
     """Parameters with several parts, by name."""
-    return {each.name: each for method in methods(tables) for each in method.parameters if len(each.parts) > 1}
+    return {each.name: each for method in methods(tables, without) for each in method.parameters if len(each.parts) > 1}

@@ -4,7 +4,22 @@ from .async_board import AsyncLeaderboard, AsyncLeaderboards, AsyncSubscription
 from .board import Leaderboard, Leaderboards, Subscription
 from .commands import VERSION as __version__
 from .events import Event
-from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .records import (
+    Ban,
+    BoardRecord,
+    Cut,
+    LeaguePlace,
+    Page,
+    Placed,
+    Played,
+    Prediction,
+    Rated,
+    Rating,
+    Record,
+    Result,
+    Score,
+    ValueCount,
+)
 from .split import BoardChanged, SplitBoard
 
 __all__ = [
@@ -21,6 +36,10 @@ __all__ = [
     "LeaguePlace",
     "Page",
     "Placed",
+    "Played",
+    "Prediction",
+    "Rated",
+    "Rating",
     "Record",
     "Result",
     "Score",

@@ -3,7 +3,22 @@
 from decimal import Decimal
 from typing import Any, Callable, Dict, List, Optional
 
-from .records import Ban, BoardRecord, Cut, LeaguePlace, Page, Placed, Record, Result, Score, ValueCount
+from .records import (
+    Ban,
+    BoardRecord,
+    Cut,
+    LeaguePlace,
+    Page,
+    Placed,
+    Played,
+    Prediction,
+    Rated,
+    Rating,
+    Record,
+    Result,
+    Score,
+    ValueCount,
+)
 from .shapes import BOARD, LEAGUE, LISTED_BOARD
 from .words import Several, Word, decode, several
 
@@ -36,6 +51,19 @@ def score(reply: Any) -> Score:
     """Exact: what has no decimals is an int."""
     text = decode(reply)
     return Decimal(text) if "." in text else int(text)
+
+
+def number(reply: Any) -> Score:
+    """Exact, also from a double of RESP3: its shortest form is what was sent."""
+    return score(format(Decimal(repr(reply)).normalize(), "f") if isinstance(reply, float) else reply)
+
+
+def optional_number(reply: Any) -> Optional[Score]:
+    return None if reply is None else number(reply)
+
+
+def time(reply: Any) -> Optional[int]:
+    return optional_integer(reply)
 
 
 def as_dict(reply: Any) -> Dict[str, Any]:
@@ -77,6 +105,7 @@ def record_parser(
     data: bool = False,
     fields: Optional[Several[Word]] = None,
     since: bool = False,
+    rating: bool = False,
 ) -> Callable[[Any], Record]:
     """A parser of records with these parts, which follow the fields."""
     names = None if fields is None else [decode(name) for name in several(fields)]
@@ -90,6 +119,9 @@ def record_parser(
     def parse(reply: Any) -> Record:
         rest = list(reply[3:])
         parts: Dict[str, Any] = {}
+        if rating:
+            found = rest.pop()
+            parts["rating"] = None if found is None else Rating(**rating_parts(found))
         if since:
             parts["since"] = optional_integer(rest.pop())
         if data:
@@ -162,6 +194,38 @@ def counts(reply: Any) -> List[ValueCount]:
 
 def cuts(reply: Any) -> List[Cut]:
     return [Cut(int(rank), int(key)) for rank, key in reply]
+
+
+def rating_parts(reply: Any) -> Dict[str, Any]:
+    rating, deviation, volatility, *counts, last = reply
+    return {
+        "rating": number(rating),
+        "deviation": optional_number(deviation),
+        "volatility": optional_number(volatility),
+        **{name: int(count) for name, count in zip(("games", "won", "drawn", "lost"), counts)},
+        "last": optional_integer(last),
+    }
+
+
+def rated(reply: Any) -> Rated:
+    return Rated(**rating_parts(reply[2:]), member=decode(reply[0]), rank=optional_integer(reply[1]))
+
+
+def rated_each(reply: Any) -> List[Optional[Rated]]:
+    return [None if each is None else rated(each) for each in reply]
+
+
+def played(reply: Any) -> List[Played]:
+    return [
+        Played(decode(member), number(before), number(after), optional_number(deviation), int(games),
+               optional_integer(rank_before), optional_integer(rank_after))
+        for member, before, after, deviation, games, rank_before, rank_after in reply
+    ]
+
+
+def prediction(reply: Any) -> Prediction:
+    chances, quality = reply
+    return Prediction([float(each) for each in chances], float(quality))
 
 
 def tags_each(reply: Any) -> List[Optional[Dict[str, str]]]:

@@ -13,6 +13,55 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Rating:
+    """A player's record on a board with RATING."""
+
+    rating: Score
+    #: As it is now: it grows while the player does not play. None: the system has none.
+    deviation: Optional[Score]
+    volatility: Optional[Score]
+    games: int
+    won: int
+    drawn: int
+    lost: int
+    #: The time of the last match, in unix milliseconds; None: there was none yet.
+    last: Optional[int]
+
+
+@dataclass(frozen=True)
+class Rated(Rating):
+    """A player and the rating, also of one who is not ranked."""
+
+    member: str
+    #: None: not ranked, or not yet.
+    rank: Optional[int]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a match did to a player."""
+
+    member: str
+    before: Score
+    after: Score
+    deviation: Optional[Score]
+    games: int
+    #: None: not ranked.
+    rank_before: Optional[int]
+    rank_after: Optional[int]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a match would bring."""
+
+    #: Of each team, to win: from 0 to 1.
+    chances: List[float]
+    #: How even the match would be, from 0 to 1.
+    quality: float
+
+
+@dataclass(frozen=True)
 class Record:
     """A member's place, and the result that it has there."""
 
@@ -33,6 +82,8 @@ class Record:
     data: Optional[Mapping[str, Optional[str]]] = None
     #: With since: the rank on the other board, None if the member was not there.
     since: Optional[int] = None
+    #: With rating.
+    rating: Optional[Rating] = None
 
     @property
     def score(self) -> Score:

@@ -76,6 +76,13 @@ def pairs(values: Mapping[str, Any], token: Optional[str] = None, counted: bool 
     return words
 
 
+def groups(values: Iterable[Any], token: str) -> List[Word]:
+    """Teams: before the members of each the token, and their number. A team of one may be its member alone."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{values!r} is one member, where a list of teams is needed")
+    return [word for each in values for word in (token, *several(each, counted=True))]
+
+
 def results(values: Any) -> List[Word]:
     """For each member its values, and then the member."""
     words: List[Word] = []

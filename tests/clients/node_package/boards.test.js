@@ -178,6 +178,38 @@ for (const kind of [...singles, pool]) {
             assert.equal(await board.forget(bob, { data: ["a:*", "b:*"] }), 1);
         });
 
+        test("matches", async (context) => {
+            const { board, client, name } = await begin(context, kind);
+            await board.create({ rating: "GLICKO2 MINGAMES 2" });
+            const at = new Date("2026-11-16T10:00:00Z");
+            const [ann, bob] = await board.match(["ann", ["bob"]], { once: `${name}:1`, at });
+            assert.deepEqual([ann.member, ann.before, ann.after, ann.games, ann.rankBefore, ann.rankAfter],
+                ["ann", 1500, 1662.212001, 1, null, null]);
+            assert.equal((await board.match(["ann", ["bob"]], { once: `${name}:1`, at }))[1].after, bob.after);
+            await board.match([["bob"], ["ann"]], { scores: [0.5, 0.5] });
+            const [{ member, rating }] = await board.top(1, { rating: true });
+            assert.deepEqual([member, rating.games, rating.won, rating.drawn, rating.lost], ["ann", 2, 1, 1, 0]);
+            assert.ok(rating.last > at && rating.deviation > 0 && rating.volatility > 0);
+            const [rated, nobody] = await board.rating(["ann", "nobody"]);
+            assert.deepEqual([rated, nobody], [{ member: "ann", rank: 0, ...rating }, null]);
+            assert.deepEqual((await board.predict(["cid", "dan"])).chances, [0.5, 0.5]);
+            const texts = new Leaderboard(client, name, { numbers: "string" });
+            const { last, ...eve } = await texts.rate("eve", "1750.25", { deviation: 60 });
+            assert.deepEqual([eve.member, eve.rank, eve.rating, eve.deviation, eve.games, last],
+                ["eve", null, "1750.25", "60", 0, null]);
+            const elo = board.named(`${name}:elo`);
+            await elo.create({ rating: "ELO" });
+            assert.deepEqual(await elo.match(["ann", "bob"], { ranks: [2, 1] }), [
+                { member: "ann", before: 1500, after: 1480, deviation: null, games: 1, rankBefore: null, rankAfter: 1 },
+                { member: "bob", before: 1500, after: 1520, deviation: null, games: 1, rankBefore: null, rankAfter: 0 }]);
+            assert.equal((await elo.get("ann", { rating: true }))[0].rating.rating, 1480);
+            assert.deepEqual((await elo.around("cid", 3, { rating: true })), []);
+            await assert.rejects(board.match("ann"), /^TypeError: teams are an array/);
+            await assert.rejects(board.match(), /^TypeError: teams is needed/);
+            await assert.rejects(board.match(["ann", "ann"]), /twice/);
+            assert.equal(await board.revoked("ann"), null);
+        });
+
         test("leagues", async (context) => {
             const { board } = await begin(context, kind);
             await board.leagueCreate({ fields: "FIELD points 22 TIME 31 S", period: "WEEK", room: 3, tiers: 4, up: 1, down: 1 });

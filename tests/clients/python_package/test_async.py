@@ -30,6 +30,14 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([each.member async for each in boards.banned()], ["ann"])
         self.assertEqual(await boards.board("arena").count(), 700)
 
+    async def test_a_match(self):
+        await self.board.create(rating="ELO")
+        ann, bob = await self.board.match(["ann", "bob"])
+        self.assertEqual((ann.after, bob.after, bob.rank_after), (1520, 1480, 1))
+        self.assertEqual((await self.board.predict([["ann"], ["bob"]])).chances, [0.56, 0.44])
+        [record] = await self.board.get("bob", rating=True)
+        self.assertEqual((record.rating.rating, record.rating.lost), (1480, 1))
+
     async def test_a_lost_answer(self):
         class Loses:
             tries = 0

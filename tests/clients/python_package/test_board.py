@@ -13,7 +13,7 @@ from leaderboard_client.commands import BoardCommands, DatabaseCommands
 from leaderboard_client.parse import as_dict
 from leaderboard_client.words import decode
 from leaderboard_client import (AsyncLeaderboard, Ban, Cut, Event, Leaderboard, Leaderboards, LeaguePlace, Page, Placed,
-                                Record, Result, ValueCount, __version__)
+                                Played, Prediction, Rated, Rating, Record, Result, ValueCount, __version__)
 
 BIG = 2**53 + 1
 
@@ -211,6 +211,49 @@ class Commands(OverRedis):
         self.assertEqual([each["name"] for each in boards.boards(unsettled=True)], ["old"])
         self.assertEqual((boards.settle("old"), boards.settle("old")), (True, False))
 
+    def test_matches_are_rated(self):
+        chess = Leaderboard(self.client, "chess")
+        chess.create(rating="GLICKO2 MINGAMES 2")
+        moment = datetime.datetime(2026, 11, 26, 12, 0, tzinfo=datetime.timezone.utc)
+        told = {"once": "game:1", "at": moment}
+        ann, bob = chess.match(["ann", ["bob"]], **told)
+        self.assertEqual((ann.member, ann.before, ann.after, ann.games, ann.rank_before, ann.rank_after),
+                         ("ann", 1500, Decimal("1662.212001"), 1, None, None))
+        self.assertEqual(bob.after, 3000 - ann.after)
+        self.assertEqual([each.after for each in chess.match(["ann", ["bob"]], **told)], [ann.after, bob.after])
+        chess.match(["bob", "ann"], scores=[0.5, 0.5])
+        [record] = chess.top(1, rating=True)
+        self.assertEqual((record.member, record.rating.games, record.rating.won, record.rating.drawn, record.rating.lost),
+                         ("ann", 2, 1, 1, 0))
+        self.assertGreater(record.rating.last, 1795694400000)
+        [rated, nobody] = chess.rating(["ann", "nobody"])
+        self.assertEqual((type(rated), rated.member, rated.rank, nobody), (Rated, "ann", 0, None))
+        self.assertEqual([record.rating], [Rating(*(getattr(rated, name) for name in Rating.__dataclass_fields__))])
+        self.assertIsInstance(rated.volatility, Decimal)
+        self.assertEqual(chess.predict(["cid", "dan"]), Prediction([0.5, 0.5], chess.predict(["cid", "dan"]).quality))
+        eve = chess.rate("eve", Decimal("1750.25"), deviation=60)
+        self.assertEqual((eve.rank, eve.rating, eve.deviation, eve.games, eve.last), (None, Decimal("1750.25"), 60, 0, None))
+        elo = Leaderboard(self.client, "elo")
+        elo.create(rating="ELO")
+        self.assertEqual(elo.match([["ann"], ["bob"]], ranks=[2, 1])[1], Played("bob", 1500, 1520, None, 1, None, 0))
+        self.assertEqual(elo.get("ann", rating=True)[0].rating.deviation, None)
+        self.assertEqual(elo.around("ann", 3, rating=True)[1].rating.rating, 1480)
+        skill = Leaderboard(self.client, "skill")
+        skill.create(rating=["OPENSKILL", "TAU", 0])
+        won = skill.match([["ann", "bob"], ["cid"]], weights=[1, "0.5", 1])
+        self.assertEqual([each.member for each in won], ["ann", "bob", "cid"])
+        with self.assertRaisesRegex(TypeError, "a list of teams"):
+            skill.match("ann")
+        with self.assertRaisesRegex(redis.ResponseError, "twice"):
+            skill.match(["ann", "ann"])
+        with self.assertRaisesRegex(redis.ResponseError, "no RATING"):
+            self.board.add({"ann": 1})
+            self.board.match(["ann", "bob"])
+
+    def test_when_tokens_of_a_player_were_revoked(self):
+        boards = Leaderboards(self.client)
+        self.assertIsNone(boards.revoked("ann"))
+
     def test_pages_and_iterating(self):
         self.board.add({f"m{number}": number for number in range(1203)})
         self.assertEqual([each.score for each in self.board.page(2, 3)], [1199, 1198, 1197])
@@ -257,6 +300,12 @@ class Retries(OverRedis):
     def test_an_id_of_the_caller_stays(self):
         board = Leaderboard(self.client, "arena", retries=1)
         self.assertEqual([board.add({"ann": 5}, operator="INCR", once="match:1") for _ in range(3)], [1, 0, 0])
+
+    def test_a_match_whose_answer_is_lost_counts_once(self):
+        Leaderboard(self.client, "chess").create(rating="ELO")
+        client = LosesAnswers(self.client, redis.ConnectionError("gone"))
+        ann, bob = Leaderboard(client, "chess", retries=3).match(["ann", "bob"])
+        self.assertEqual((ann.after, bob.after, ann.games, client.tries), (1520, 1480, 1, 2))
 
     def test_what_cannot_be_known_is_not_sent_again(self):
         client = LosesAnswers(self.client, redis.ConnectionError("gone"))
@@ -308,6 +357,12 @@ class Events(OverRedis):
             other.alter(opens="NONE")
             self.assertEqual([events.get(30), events.get(30)], [Event("closed"), Event("opened")])
 
+    def test_who_waits_for_events_that_are_not_told_learns_it_at_once(self):
+        self.redis.config_set("notify-board-events", "no")
+        self.addCleanup(self.redis.config_set, "notify-board-events", "yes")
+        with self.assertRaisesRegex(RuntimeError, "CONFIG SET notify-board-events yes"):
+            self.board.events(top=3)
+
 
 def tokens(arguments, source):
     """The words of COMMAND DOCS that a method has to send; within words that the caller gives it sends these."""
@@ -317,16 +372,6 @@ def tokens(arguments, source):
         yield from [token] if token else []
         if f"split({name})" not in source and f" {name}: Optional[Word]" not in source:
             yield from tokens(argument.get("arguments", []), source)
-
-    def test_who_waits_for_events_that_are_not_told_learns_it_at_once(self):
-        self.redis.config_set("notify-board-events", "no")
-        self.addCleanup(self.redis.config_set, "notify-board-events", "yes")
-        with self.assertRaisesRegex(RuntimeError, "CONFIG SET notify-board-events yes"):
-            self.board.events(top=3)
-
-
-# As clients/templates/walk.py has it.
-UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REVOKED", "RATING"}
 
 
 class Package(unittest.TestCase):
@@ -339,8 +384,7 @@ class Package(unittest.TestCase):
         for name in [name for name, each in docs.items() if "subcommands" in each]:
             docs.update({sub: as_dict(each) for sub, each in as_dict(docs.pop(name)["subcommands"]).items()})
         docs = {name: each for name, each in docs.items()
-                if decode(each["group"]) == "leaderboard" and not name.endswith("|help")
-                and name.upper() not in UNTYPED}
+                if decode(each["group"]) == "leaderboard" and not name.endswith("|help")}
         self.assertGreater(len(docs), 25)
         for name, each in docs.items():
             method = name[len("lb."):].replace("|", "_")
@@ -349,8 +393,6 @@ class Package(unittest.TestCase):
                              if own == method or own.startswith(method + "_"))
             self.assertTrue(source, name)
             for token in tokens(each.get("arguments", []), source):
-                if method not in ("create", "alter") and token in UNTYPED:
-                    continue
                 self.assertIn(f'"{token}"', source, name)
 
     def test_the_version_is_the_servers(self):

@@ -37,13 +37,14 @@ class Readme(unittest.TestCase):
         return done.stdout
 
     def test_every_example_runs_on_a_default_server(self):
-        self.assertEqual(len(EXAMPLES), 3)
+        self.assertEqual(len(EXAMPLES), 4)
         said = [self.run_example(example) for example in EXAMPLES]
         self.assertIn("0 bob 700 {'country': 'FR'}", said[0])
         self.assertTrue(said[0].endswith(" 1 650\n1\n"), said[0])
-        self.assertIn("Event(kind='top'", said[1])
-        self.assertIn("member='kim', rank=0", said[1])
-        self.assertEqual(said[2], "[{'member': 'ann', 'score': 50.5, 'rank': 1}]\n")
+        self.assertIn("[0.5, 0.5]\nann 25 26.964294622 0\n", said[1])
+        self.assertIn("Event(kind='top'", said[2])
+        self.assertIn("member='kim', rank=0", said[2])
+        self.assertEqual(said[3], "[{'member': 'ann', 'score': 50.5, 'rank': 1}]\n")
 
     def test_the_first_one_runs_twice(self):
         self.assertEqual(self.run_example(EXAMPLES[0]), self.run_example(EXAMPLES[0]))
