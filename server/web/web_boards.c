@@ -227,8 +227,13 @@ static bool web_boards_ask_board(struct web_query *query) {
     return true;
 }
 
-/* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
-static void web_boards_put_values(struct json *json, struct value_reader reader) {
+static bool web_boards_print_tag(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader tag = web_query_kept_behind(query, query->more);
+    json_open(json, NULL, '{');
+    web_reply_put_members(query, "Board", "tags", tag);
+    /* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
+    struct value_reader reader = web_query_reply(query, 0);
     struct value list = value_next(&reader);
     int64_t without = 0;
     unsigned left = TOP_MAX;
@@ -249,14 +254,6 @@ static void web_boards_put_values(struct json *json, struct value_reader reader)
     }
     json_close(json, ']');
     json_integer(json, "without", without);
-}
-
-static bool web_boards_print_tag(struct web_query *query) {
-    struct json *json = &query->json;
-    struct value_reader tag = web_query_kept_behind(query, query->more);
-    json_open(json, NULL, '{');
-    web_reply_put_members(query, "Board", "tags", tag);
-    web_boards_put_values(json, web_query_reply(query, 0));
     if (web_boards_has_many_values(tag)) {
         json_integer(json, "places", COUNTED_MAX);
     } else {

@@ -43,7 +43,13 @@ static double web_figures_rate(uint64_t now, uint64_t before, int64_t passed_ms)
     return now < before || passed_ms <= 0 ? 0 : (double)(now - before) * 1000 / (double)passed_ms;
 }
 
-static void web_figures_take_sample(struct web_history *history, const struct figures *figures) {
+static void web_figures_sample_is_there(struct web_query *query) {
+    struct web_history *history = &query->web->history;
+    const struct figures *figures = query->figures;
+    history->is_asked = false;
+    if (query->verdict != WEB_ALLOWED || !query->user.may_see_server) {
+        return;
+    }
     const struct web_totals last = history->last;
     struct timespec unix_now;
     (void)clock_gettime(CLOCK_REALTIME, &unix_now);
@@ -79,14 +85,6 @@ static void web_figures_take_sample(struct web_history *history, const struct fi
         history->count++;
     } else {
         history->first = (history->first + 1) % WEB_SAMPLES_MAX;
-    }
-}
-
-static void web_figures_sample_is_there(struct web_query *query) {
-    struct web *web = query->web;
-    web->history.is_asked = false;
-    if (query->verdict == WEB_ALLOWED && query->user.may_see_server) {
-        web_figures_take_sample(&web->history, query->figures);
     }
 }
 

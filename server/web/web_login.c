@@ -29,10 +29,9 @@ static bool web_login_is_over(const struct web_sessions *sessions,
     return !session->is_used || now_ms - session->used_at_ms >= sessions->timeout_ms;
 }
 
-/* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
-static struct web_session *web_login_make_room(struct web_sessions *sessions,
-                                               const struct web_identity *identity,
-                                               int64_t now_ms) {
+void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
+                           int64_t now_ms, char *token) {
+    /* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
     const char *user = identity->is_player ? identity->player.claims.player : identity->user;
     struct web_session *room = NULL;
     struct web_session *oldest = &sessions->at[0];
@@ -53,15 +52,9 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions,
             }
         }
     }
-    if (own_count >= WEB_USER_SESSIONS_MAX) {
-        return own_oldest;
-    }
-    return room != NULL ? room : oldest;
-}
-
-void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
-                           int64_t now_ms, char *token) {
-    struct web_session *session = web_login_make_room(sessions, identity, now_ms);
+    struct web_session *session = own_count >= WEB_USER_SESSIONS_MAX ? own_oldest
+                                  : room != NULL                     ? room
+                                                                     : oldest;
     *session = (struct web_session){.is_used = true,
                                     .is_token = identity->is_token,
                                     .is_player = identity->is_player,
@@ -397,28 +390,10 @@ static bool web_login_print_key(struct web_query *query) {
 
 const struct web_route web_route_stream_key = {.print = web_login_print_key};
 
-/* So that those who look at the same page send the same, and the key is nowhere any more. */
-static void web_login_cut_key(char *target) {
-    static const char name[] = "key=";
-    char *query = target + strcspn(target, "?");
-    char *out = query;
-    for (char *at = out; *at != '\0';) {
-        size_t size = 1 + strcspn(at + 1, "&");
-        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
-            memmove(out, at, size);
-            out += size;
-        }
-        at += size;
-    }
-    explicit_bzero(out, strlen(out));
-    if (*query == '&') {
-        *query = '?'; /* the first parameter was the key */
-    }
-}
-
 void web_login_by_key(struct web_request *request, struct bytes key) {
     struct http_exchange *exchange = request->exchange;
     struct web *web = request->web;
+    static const char name[] = "key=";
     struct web_identity identity = {.kind = WEB_USER, .is_by_header = true};
     struct web_session *found =
         web_login_find_session(&web->stream_keys, key, http_server_now(web->http));
@@ -436,7 +411,21 @@ void web_login_by_key(struct web_request *request, struct bytes key) {
     memcpy(identity.digest, found->digest, sizeof identity.digest);
     identity.is_local = http_exchange_is_local(exchange);
     web_login_end_session(found);
-    web_login_cut_key(exchange->target);
+    /* Out of the target: so those who look at the same page send the same, and the key is nowhere any more. */
+    char *query = exchange->target + strcspn(exchange->target, "?");
+    char *out = query;
+    for (char *at = out; *at != '\0';) {
+        size_t size = 1 + strcspn(at + 1, "&");
+        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
+            memmove(out, at, size);
+            out += size;
+        }
+        at += size;
+    }
+    explicit_bzero(out, strlen(out));
+    if (*query == '&') {
+        *query = '?'; /* the first parameter was the key */
+    }
     web_run_as(request, &identity);
 }
 

@@ -131,32 +131,31 @@ static size_t web_write_count_digits(struct bytes text) {
 }
 
 /* As RFC 8259 has it: -12.50e+3 */
-static bool web_write_is_number(struct bytes text) {
-    text = bytes_behind(text, text.size > 0 && text.at[0] == '-');
-    size_t digits = web_write_count_digits(text);
-    if (digits == 0 || (digits > 1 && text.at[0] == '0')) {
+static bool web_write_take_number(struct web_results_reader *reader, struct bytes *text) {
+    if (!json_take_number(&reader->json, text)) {
         return false;
     }
-    text = bytes_behind(text, digits);
-    if (text.size > 0 && text.at[0] == '.') {
-        text = bytes_behind(text, 1);
-        digits = web_write_count_digits(text);
-        text = bytes_behind(text, digits);
+    struct bytes rest = bytes_behind(*text, text->size > 0 && text->at[0] == '-');
+    size_t digits = web_write_count_digits(rest);
+    if (digits == 0 || (digits > 1 && rest.at[0] == '0')) {
+        return false;
+    }
+    rest = bytes_behind(rest, digits);
+    if (rest.size > 0 && rest.at[0] == '.') {
+        rest = bytes_behind(rest, 1);
+        digits = web_write_count_digits(rest);
+        rest = bytes_behind(rest, digits);
         if (digits == 0) {
             return false;
         }
     }
-    if (text.size > 0 && bytes_lower(text.at[0]) == 'e') {
-        text = bytes_behind(text, 1);
-        text = bytes_behind(text, text.size > 0 && (text.at[0] == '+' || text.at[0] == '-'));
-        digits = web_write_count_digits(text);
-        return digits > 0 && digits == text.size;
+    if (rest.size > 0 && bytes_lower(rest.at[0]) == 'e') {
+        rest = bytes_behind(rest, 1);
+        rest = bytes_behind(rest, rest.size > 0 && (rest.at[0] == '+' || rest.at[0] == '-'));
+        digits = web_write_count_digits(rest);
+        return digits > 0 && digits == rest.size;
     }
-    return text.size == 0;
-}
-
-static bool web_write_take_number(struct web_results_reader *reader, struct bytes *text) {
-    return json_take_number(&reader->json, text) && web_write_is_number(*text);
+    return rest.size == 0;
 }
 
 static bool web_write_take_null(struct web_results_reader *reader) {
@@ -338,7 +337,21 @@ static bool web_write_take_named(struct web_results_reader *reader, struct web_r
     return web_write_refuse(reader, name, "there is no such field");
 }
 
-static bool web_write_check(struct web_results_reader *reader, const struct web_result *result) {
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
+    result->given = result->value_count = result->board_count = 0;
+    result->tags.count = result->data.count = 0;
+    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
+    if (!json_take(&reader->json, '{')) {
+        return web_write_is_malformed(reader);
+    }
+    do {
+        if (!web_write_take_named(reader, result)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, '}')) {
+        return web_write_is_malformed(reader);
+    }
     unsigned both = GIVEN_VALUE | GIVEN_VALUES;
     bool wants_boards = reader->kind == WEB_RESULTS_OF_BOARDS;
     if ((result->given & GIVEN_MEMBER) == 0) {
@@ -359,24 +372,6 @@ static bool web_write_check(struct web_results_reader *reader, const struct web_
                                 "neither web-data nor ?hash=PATTERN says which hash");
     }
     return true;
-}
-
-static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
-    result->given = result->value_count = result->board_count = 0;
-    result->tags.count = result->data.count = 0;
-    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
-    if (!json_take(&reader->json, '{')) {
-        return web_write_is_malformed(reader);
-    }
-    do {
-        if (!web_write_take_named(reader, result)) {
-            return false;
-        }
-    } while (json_take(&reader->json, ','));
-    if (!json_take(&reader->json, '}')) {
-        return web_write_is_malformed(reader);
-    }
-    return web_write_check(reader, result);
 }
 
 /* ---- commands ---- */
