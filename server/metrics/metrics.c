@@ -22,7 +22,6 @@
 
 struct page {
     const struct figures *figures;
-    enum metrics_format format;
     struct buffer *out;
     const struct figure *family; /* being printed */
     const struct figure *sample; /* the same, or the row of a further sample */
@@ -207,7 +206,7 @@ static const char *metrics_unit(const struct figure *family) {
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
     const struct figure *end = figures_table + figures_row_count;
     bool is_open = format == METRICS_OPENMETRICS;
-    struct page page = {.figures = figures, .format = format, .out = out, .family = figures_table};
+    struct page page = {.figures = figures, .out = out, .family = figures_table};
     for (unsigned place = 1; place < FIGURE_PLACES; place++) {
         for (const struct figure *row = figures_table; row < end; row++) {
             if (row->place != place) {
