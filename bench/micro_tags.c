@@ -186,7 +186,7 @@ static void visit(void *context, const struct tag_values *values, uint32_t count
 
 static void run_tally(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
-    must(tag_tally(task->board, NULL, 0, to, 1, visit, NULL));
+    must(tag_group_tally(task->board, NULL, 0, to, 1, visit, NULL));
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {

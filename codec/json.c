@@ -4,7 +4,52 @@
 #include <stdio.h>
 
 #include "codec/timestamp.h"
-#include "codec/utf8.h"
+
+/* ---- characters ---- */
+
+static bool json_utf8_is_between(char byte, unsigned low, unsigned high) {
+    return (unsigned char)byte >= low && (unsigned char)byte <= high;
+}
+
+size_t json_utf8_size(struct bytes text) {
+    unsigned first = (unsigned char)text.at[0];
+    if (first < 0x80) {
+        return 1;
+    }
+    size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size < size) {
+        return 0;
+    }
+    /* No longer form than needed, no surrogates, nothing beyond the last code. */
+    unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    bool is_fine = json_utf8_is_between(text.at[1], low, high);
+    for (size_t i = 2; i < size; i++) {
+        is_fine = is_fine && json_utf8_is_between(text.at[i], 0x80, 0xbf);
+    }
+    return is_fine ? size : 0;
+}
+
+bool json_utf8_is_valid(struct bytes text) {
+    while (text.size > 0) {
+        size_t size = json_utf8_size(text);
+        if (size == 0) {
+            return false;
+        }
+        text = (struct bytes){.at = text.at + size, .size = text.size - size};
+    }
+    return true;
+}
+
+size_t json_utf8_print(char *out, uint32_t code) {
+    static const unsigned char marks[JSON_UTF8_SIZE_MAX + 1] = {0, 0x00, 0xc0, 0xe0, 0xf0};
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size; i-- > 1; code >>= 6) {
+        out[i] = (char)(0x80 | (code & 0x3f));
+    }
+    out[0] = (char)(marks[size] | code);
+    return size;
+}
 
 /* ---- writing ---- */
 
@@ -75,7 +120,7 @@ void json_add_text(struct json *json, struct bytes text) {
             json_put(json, text.at, size);
         }
         if (size == 0) {
-            size = utf8_size(text);
+            size = json_utf8_size(text);
             /* One that is not plain; size: of the character, 0: it is none. */
             const char *at = text.at;
             if (size > 1) {
@@ -153,7 +198,7 @@ void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
 
 void json_bytes(struct json *json, const char *key, struct bytes bytes) {
     json_text(json, key, bytes);
-    if (!utf8_is_valid(bytes)) {
+    if (!json_utf8_is_valid(bytes)) {
         char name[64];
         snprintf(name, sizeof name, "%s_base64", key);
         json_begin(json, name, '"');
@@ -254,7 +299,7 @@ static bool json_take_code(struct json_reader *reader, uint32_t *code) {
 }
 
 /* What stands behind a backslash. Bytes written; 0: nothing that may. */
-static size_t json_take_escaped(struct json_reader *reader, char out[UTF8_SIZE_MAX]) {
+static size_t json_take_escaped(struct json_reader *reader, char out[JSON_UTF8_SIZE_MAX]) {
     static const char escaped[] = "\"\\/bfnrt";
     static const char meant[] = "\"\\/\b\f\n\r\t";
     char byte = reader->at < reader->end ? *reader->at++ : '\0';
@@ -264,7 +309,7 @@ static size_t json_take_escaped(struct json_reader *reader, char out[UTF8_SIZE_M
         out[0] = meant[found - escaped];
         return 1;
     }
-    return byte == 'u' && json_take_code(reader, &code) ? utf8_print(out, code) : 0;
+    return byte == 'u' && json_take_code(reader, &code) ? json_utf8_print(out, code) : 0;
 }
 
 bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size_t *size) {
@@ -273,7 +318,7 @@ bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size
         return false;
     }
     while (reader->at < reader->end && *reader->at != '"') {
-        char taken[UTF8_SIZE_MAX] = {*reader->at++};
+        char taken[JSON_UTF8_SIZE_MAX] = {*reader->at++};
         size_t count = (unsigned char)taken[0] >= 0x20 || reader->takes_controls;
         if (taken[0] == '\\') {
             count = json_take_escaped(reader, taken);

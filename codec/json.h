@@ -41,6 +41,16 @@ void json_end_text(struct json *json);
 /* In place of json_end_text: the text is the key of the value that follows. */
 void json_end_key(struct json *json);
 
+/* ---- characters: UTF-8, by table 3-7 of the Unicode Standard ---- */
+
+enum { JSON_UTF8_SIZE_MAX = 4 };
+
+/* Bytes of the character that a text, which is not empty, begins with; 0: it is none. */
+size_t json_utf8_size(struct bytes text);
+MUST_CHECK bool json_utf8_is_valid(struct bytes text);
+/* Write the character of this code, below 0x110000 (room for JSON_UTF8_SIZE_MAX); returns its size. */
+size_t json_utf8_print(char *out, uint32_t code);
+
 /* ---- reading ---- */
 
 /* What is left of the text. Each step passes over blanks first. */

@@ -220,12 +220,6 @@ static inline size_t name_write(struct name name, char *to) {
     return name_digits_size(&digits);
 }
 
-/* Its size, without writing it. */
-static inline size_t name_packed_size(struct name name) {
-    struct name_digits digits = name_digits_of(name);
-    return name_digits_size(&digits);
-}
-
 /* ---- any name ---- */
 
 /* The name's text: in room if it is packed, else where it is stored. */
@@ -236,9 +230,13 @@ static inline struct bytes name_text(struct name name, char room[NAME_TEXT_ROOM]
     return (struct bytes){.at = room, .size = name_write(name, room)};
 }
 
-/* Size of the name's text. */
+/* Size of the name's text, without writing it. */
 static inline size_t name_size(struct name name) {
-    return name_is_packed(name.code) ? name_packed_size(name) : name.size;
+    if (!name_is_packed(name.code)) {
+        return name.size;
+    }
+    struct name_digits digits = name_digits_of(name);
+    return name_digits_size(&digits);
 }
 
 /* The stored bytes: equal ones with equal codes are of equal names. */

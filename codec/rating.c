@@ -225,10 +225,6 @@ static wide rating_divide(wide number, wide divisor) {
     return (number + half) / divisor;
 }
 
-static uint32_t rating_count_one_more(uint32_t count) {
-    return count < UINT32_MAX ? count + 1 : count;
-}
-
 static uint32_t rating_rank_of(const struct rating_match *match, uint32_t team) {
     return match->ranks != NULL ? match->ranks[team] : team;
 }
@@ -263,7 +259,7 @@ static void rating_finish(const struct rating_rule *rule, const struct rating_ma
     uint32_t *count = rank != first.rank ? &record->lost
                       : first.teams == 1 ? &record->won
                                          : &record->drawn;
-    *count = rating_count_one_more(*count);
+    *count += *count < UINT32_MAX;
 }
 
 enum rating_status rating_match_check(const struct rating_rule *rule,
@@ -701,13 +697,6 @@ static struct weights rating_find_weights(const struct rating_match *match,
         .of = of, .least = least, .range = most - least, .is_alone = side->size == 1};
 }
 
-static double rating_weight_at(const struct weights *weights, uint32_t i) {
-    return weights->of == NULL     ? 1
-           : weights->is_alone     ? 2
-           : weights->range == 0.0 ? 1
-                                   : 1 + (weights->of[i] - weights->least) / weights->range;
-}
-
 static void rating_skill_match(const struct rating_rule *rule, const struct rating_match *match,
                                struct side *sides, struct rating_record *records) {
     struct first first = rating_find_first(match);
@@ -729,7 +718,11 @@ static void rating_skill_match(const struct rating_rule *rule, const struct rati
         for (uint32_t j = 0; j < side->size; j++) {
             struct rating_record *record = &records[side->first_player + j];
             double variance = (double)(rating_square(record->deviation) + tau_squared);
-            double weight = rating_weight_at(&weights, j);
+            double weight = weights.of == NULL ? 1
+                            : weights.is_alone ? 2
+                            : weights.range == 0.0
+                                ? 1
+                                : 1 + (weights.of[j] - weights.least) / weights.range;
             double share = variance * by_squares * (side->gained >= 0 ? weight : 1 / weight);
             double left = 1 - share * side->learned;
             int64_t deviation = real_round(real_sqrt(variance * (left > kappa ? left : kappa)));

@@ -148,16 +148,6 @@ static inline uint32_t block_sum_window(const uint16_t *marks, uint32_t count) {
 #endif
 }
 
-static uint32_t block_sum_sizes(const struct block *block, uint32_t count) {
-    const uint16_t *marks = block_marks(block);
-    uint32_t sum = 0;
-    for (; __builtin_expect(count > MARK_WINDOW, 0); count -= MARK_WINDOW) {
-        sum += block_sum_window(marks, MARK_WINDOW);
-        marks += MARK_WINDOW;
-    }
-    return sum + block_sum_window(marks, count);
-}
-
 /* Number of long members among count entries from index on. */
 static uint32_t block_count_long(const struct block *block, uint32_t index, uint32_t count) {
     uint32_t long_count = 0;
@@ -187,7 +177,14 @@ static void block_note_code(struct block *block, uint8_t code) {
 
 uint32_t block_offset_of_mixed(const struct block *block, uint32_t index) {
     uint32_t long_count = block_count_long(block, 0, index);
-    return block_sum_sizes(block, index) - long_count * (LONG_SUM - BLOCK_LONG_SIZE);
+    const uint16_t *marks = block_marks(block);
+    uint32_t sum = 0;
+    for (; __builtin_expect(index > MARK_WINDOW, 0); index -= MARK_WINDOW) {
+        sum += block_sum_window(marks, MARK_WINDOW);
+        marks += MARK_WINDOW;
+    }
+    sum += block_sum_window(marks, index);
+    return sum - long_count * (LONG_SUM - BLOCK_LONG_SIZE);
 }
 
 struct name block_long_member(const char *heap_bytes) {

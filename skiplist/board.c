@@ -421,16 +421,6 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     return true;
 }
 
-/* Is the member still where its staged look-up found it? */
-static bool board_find_ahead(const struct board *board, const struct lookup *ahead,
-                             struct found *found) {
-    found->block = board_leaf(board, ahead->leaf);
-    found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
-    return found->block != NULL && !board_has_detached(board) &&
-           block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
-                     &found->offset);
-}
-
 static void board_note_found(struct board_member *member, const struct found *found) {
     member->is_there = true;
     member->key = block_keys(found->block)[found->place.index];
@@ -448,7 +438,12 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
     if (is_for_it) {
         *member = (struct board_member){
             .name = name, .hash = ahead->hash, .target = ahead->target, .place = ahead->place};
-        if (board_find_ahead(board, ahead, &found)) {
+        found.block = board_leaf(board, ahead->leaf);
+        found.place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
+        /* Is it still where its staged look-up found it? */
+        if (found.block != NULL && !board_has_detached(board) &&
+            block_has(found.block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
+                      &found.offset)) {
             board_note_found(member, &found);
             return;
         }
@@ -944,17 +939,6 @@ static bool board_append_put_entry(struct leaf_fill *fill, const struct board *b
     return true;
 }
 
-/* May the only leaf of a small board take these entries, too? */
-static bool board_append_fits_small(const struct board *board, const struct leaf_fill *fill) {
-    const struct block *leaf = board->leaf;
-    bool has_long = leaf->long_count > 0;
-    for (uint32_t i = 0; i < fill->count && !has_long; i++) {
-        has_long = fill->entries[i].code == NAME_LONG;
-    }
-    return !has_long && leaf->count + fill->count <= BLOCK_ALONE_ENTRIES_MAX &&
-           leaf->heap_used + fill->heap <= BLOCK_ALONE_HEAP_MAX;
-}
-
 static bool board_append_to_leaf(struct board *board, const struct leaf_fill *fill) {
     struct block *old = board->leaf;
     struct block *leaf = block_create(old->count + fill->count, old->heap_used + fill->heap);
@@ -976,7 +960,14 @@ static bool board_append_to_leaf(struct board *board, const struct leaf_fill *fi
 static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
     struct skiplist own;
     if (!board->is_large && board->leaf != NULL) {
-        if (board_append_fits_small(board, fill)) {
+        /* May its only leaf take these entries, too? */
+        const struct block *leaf = board->leaf;
+        bool has_long = leaf->long_count > 0;
+        for (uint32_t i = 0; i < fill->count && !has_long; i++) {
+            has_long = fill->entries[i].code == NAME_LONG;
+        }
+        if (!has_long && leaf->count + fill->count <= BLOCK_ALONE_ENTRIES_MAX &&
+            leaf->heap_used + fill->heap <= BLOCK_ALONE_HEAP_MAX) {
             return board_append_to_leaf(board, fill);
         }
         if (!(is_indexed ? board_make_itself_large(board)

@@ -340,23 +340,6 @@ static const struct skiplist_node *lookup_only_node(const struct lookup *lookup,
     return *has_none || map_find_next(&find, &other) ? NULL : skiplist_node(&large->list, leaf);
 }
 
-static void lookup_fetch_bound(const struct lookup *lookup, const struct skiplist_node *node) {
-    if (node->parent != SKIPLIST_NONE) {
-        const struct index_block *index = nodes_index(lookup_list_of(lookup), node->parent);
-        prefetch_line(index);
-        prefetch_line((const char *)(index + 1) +
-                      INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
-                      node->position * sizeof(uint64_t));
-    }
-}
-
-/* The separator is above the leaf's keys, or equal to the first; the first of an index block has none there. */
-static uint64_t lookup_bound_of(const struct lookup *lookup, const struct skiplist_node *node) {
-    return node->parent == SKIPLIST_NONE || node->position == 0
-               ? UINT64_MAX
-               : index_keys(nodes_index(lookup_list_of(lookup), node->parent))[node->position];
-}
-
 void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
     const struct skiplist_node *nodes[LOOKUP_GROUP] = {NULL};
     CHECK(count <= LOOKUP_GROUP);
@@ -371,13 +354,21 @@ void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
         }
     }
     for (unsigned i = 0; i < count; i++) {
-        if (nodes[i] != NULL) {
-            lookup_fetch_bound(&lookups[i], nodes[i]);
+        if (nodes[i] != NULL && nodes[i]->parent != SKIPLIST_NONE) {
+            const struct index_block *index =
+                nodes_index(lookup_list_of(&lookups[i]), nodes[i]->parent);
+            prefetch_line(index);
+            prefetch_line((const char *)(index + 1) +
+                          INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
+                          nodes[i]->position * sizeof(uint64_t));
         }
     }
+    /* The separator is above the leaf's keys, or equal to the first; the first of an index block has none there. */
     for (unsigned i = 0; i < count; i++) {
-        if (nodes[i] != NULL) {
-            bounds[i] = lookup_bound_of(&lookups[i], nodes[i]);
+        const struct skiplist_node *node = nodes[i];
+        if (node != NULL && node->parent != SKIPLIST_NONE && node->position > 0) {
+            bounds[i] =
+                index_keys(nodes_index(lookup_list_of(&lookups[i]), node->parent))[node->position];
         }
     }
 }

@@ -905,24 +905,6 @@ static void skiplist_merge_leaves(struct skiplist *list, struct index_block *par
     skiplist_remove_leaf(list, gone_id);
 }
 
-/* Merge a leaf that has become small if a sibling has room. */
-static void skiplist_merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
-    uint32_t parent_id = skiplist_node(list, id)->parent;
-    if (parent_id == SKIPLIST_NONE) {
-        return;
-    }
-    struct index_block *parent = nodes_index(list, parent_id);
-    uint32_t position = skiplist_node(list, id)->position;
-    const struct block *block = nodes_leaf(list, id);
-    const uint32_t *children = index_children(parent);
-    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
-        skiplist_merge_leaves(list, parent, position - 1, owner);
-    } else if (position + 1U < parent->count &&
-               block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
-        skiplist_merge_leaves(list, parent, position, owner);
-    }
-}
-
 void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
     struct block *block = nodes_leaf(list, id);
     if (block_is_wasteful(block)) {
@@ -931,8 +913,20 @@ void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_ow
             nodes_replace_leaf(list, id, trimmed);
         }
     }
-    if (nodes_leaf(list, id)->count <= BLOCK_ENTRIES_MAX / 4) {
-        skiplist_merge_leaf(list, id, owner);
+    uint32_t parent_id = skiplist_node(list, id)->parent;
+    block = nodes_leaf(list, id);
+    if (block->count > BLOCK_ENTRIES_MAX / 4 || parent_id == SKIPLIST_NONE) {
+        return;
+    }
+    /* It is merged if a sibling has room. */
+    struct index_block *parent = nodes_index(list, parent_id);
+    uint32_t position = skiplist_node(list, id)->position;
+    const uint32_t *children = index_children(parent);
+    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
+        skiplist_merge_leaves(list, parent, position - 1, owner);
+    } else if (position + 1U < parent->count &&
+               block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
+        skiplist_merge_leaves(list, parent, position, owner);
     }
 }
 

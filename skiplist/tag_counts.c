@@ -745,18 +745,6 @@ static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint3
     return true;
 }
 
-/* Begin those of a block that has none. NULL: no memory. */
-static struct tag_counts *tag_counts_begin_anew(const struct skiplist *list, uint32_t id) {
-    struct tags *tags = list->tags;
-    struct index_block *index = nodes_index(list, id);
-    index->counts = tag_counts_create(&tags->plan, skiplist_node(list, id)->level == 2);
-    if (index->counts != NULL) {
-        index->counts->number |= TAG_COUNTS_BEGUN;
-        tags->memory_size += tag_counts_memory_size(index->counts);
-    }
-    return index->counts;
-}
-
 /* Count some more children of what has begun. false: no memory; it is forgotten. */
 static bool tag_counts_go_on(const struct skiplist *list, uint32_t id, struct tag_counts *counts) {
     struct tags *tags = list->tags;
@@ -800,7 +788,14 @@ bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_le
     struct tag_counts *counts = tag_counts_known(tags, index);
     if (counts == NULL) {
         counts = tag_counts_begun(tags, index);
-        counts = counts != NULL ? counts : tag_counts_begin_anew(list, id);
+        if (counts == NULL) {
+            counts = tag_counts_create(&tags->plan, skiplist_node(list, id)->level == 2);
+            index->counts = counts;
+            if (counts != NULL) {
+                counts->number |= TAG_COUNTS_BEGUN;
+                tags->memory_size += tag_counts_memory_size(counts);
+            }
+        }
         uint32_t lost =
             counts != NULL ? tag_counts_find_lost(list, id, counts->begun) : SKIPLIST_NONE;
         if (lost == SKIPLIST_NONE) {

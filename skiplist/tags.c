@@ -379,19 +379,14 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
     }
 }
 
-static void tags_read_at(const struct board *board, struct skiplist_place place,
-                         struct tag_values *values) {
+void tags_of(const struct board *board, const struct board_member *member,
+             struct tag_values *values) {
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     const struct tags *tags = board_tags(board);
     *values = (struct tag_values){.mask = 0};
     if (tags != NULL) {
         tags_read(tags, sheet_code(&board->large->list, place), UINT32_MAX, values);
     }
-}
-
-void tags_of(const struct board *board, const struct board_member *member,
-             struct tag_values *values) {
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
-    tags_read_at(board, place, values);
 }
 
 /* places: as skiplist_begin_place has them; nothing if nobody has tags. */

@@ -113,7 +113,8 @@ MUST_CHECK uint32_t tag_group_read(const struct board *board, struct tag_filter 
  * by_mask: visit is called once for each combination of values, in no particular order, with those of
  * by_mask; empty ones are members without a value. false: no memory. */
 typedef void tags_visit(void *context, const struct tag_values *values, uint32_t count);
-MUST_CHECK bool tag_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                          uint32_t to, unsigned by_mask, tags_visit *visit, void *context);
+MUST_CHECK bool tag_group_tally(const struct board *board, const struct tag_filter *filter,
+                                uint32_t from, uint32_t to, unsigned by_mask, tags_visit *visit,
+                                void *context);
 
 #endif

@@ -11,7 +11,6 @@
 #include "server/system/disk.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_stale.h"
-#include "skiplist/keyspace/registry_window.h"
 
 /* Those who have read the key. A league is read with its rooms, whatever key the reader has named. Returns the league,
  * .at NULL: it is no room. */
@@ -126,7 +125,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_expired_listener(server->registry, server_life_on_key_expired);
     registry_set_rolled_listener(server->registry, server_life_on_board_rolled);
     registry_stale_set_listener(server->registry, server_life_on_board_stale);
-    registry_window_set_listener(server->registry, server_life_on_share_gone);
+    registry_roll_set_share_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
     reads_begin(server);

@@ -3,7 +3,6 @@
 
 #include "server/clients/server.h"
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 
 /* ---- shares ---- */
@@ -15,7 +14,7 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
     struct registry_key *share =
         registry_find(registry, key->database,
                       archive_name_print(registry_name(key), period, start_ms, name), now_ms);
-    bool is_share = registry_window_is_share(share, registry_options(key), start_ms);
+    bool is_share = registry_roll_is_share(share, registry_options(key), start_ms);
     *is_taken = share != NULL && !is_share;
     return is_share ? share : NULL;
 }
@@ -393,7 +392,7 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
         const struct registry_key *share = registry_peek(
             registry, key->database,
             archive_name_print(registry_name(key), &options->period, start_ms, name), now_ms);
-        bool is_share = registry_window_is_share(share, options, start_ms);
+        bool is_share = registry_roll_is_share(share, options, start_ms);
         uint32_t left = start_ms == state->from_ms ? state->left : 0;
         for (unsigned j = 0; is_share && j < count; j++) {
             if ((!options->window.is_best || starts_ms[j] == INT64_MAX) &&

@@ -29,7 +29,7 @@
 enum { WINDOW_SHARES_MAX = 2 * BOARD_WINDOW_MAX };
 
 /* The shares that are there, the oldest first. One that has expired is removed when it is looked for: then the
- * board has got another state (registry_window.h). */
+ * board has got another state (registry_roll.c). */
 struct window_shares {
     const struct registry_key *key; /* the board */
     bool has_first;                 /* at[0] is the one of from_ms */

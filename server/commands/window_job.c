@@ -6,7 +6,6 @@
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/lookup.h"
 
 enum {

@@ -11,7 +11,6 @@
 
 #include "codec/glob.h"
 #include "codec/json.h"
-#include "codec/utf8.h"
 
 enum {
     SHA256_SIZE = 32,
@@ -645,7 +644,7 @@ size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, i
     struct json json = {.append = jwt_append, .out = &header};
     unsigned char hash[SHA256_SIZE];
     if (key->algorithm != JWT_HS256 || player.size == 0 || player.size > JWT_CLAIM_MAX ||
-        !utf8_is_valid(player)) {
+        !json_utf8_is_valid(player)) {
         return 0;
     }
     for (size_t i = 0; i < player.size; i++) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "codec/json.h"
-#include "codec/utf8.h"
 
 static const char *const names[RECORD_FIELDS] = {"database", "key",   "kind",  "member", "score",
                                                  "time",     "value", "rules", "expires"};
@@ -18,7 +17,7 @@ static void record_escape(struct buffer *out, struct bytes from, bool is_csv) {
     char *to = buffer_reserve(out, 4 * from.size + 1); /* "\xff" */
     char *begin = to;
     while (to != NULL && from.size > 0) {
-        size_t size = utf8_size(from);
+        size_t size = json_utf8_size(from);
         unsigned char byte = (unsigned char)from.at[0];
         bool is_control = byte < 0x20 || byte == 0x7f ||
                           (byte == 0xc2 && size == 2 && (unsigned char)from.at[1] < 0xa0);

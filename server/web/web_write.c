@@ -12,7 +12,6 @@
 
 #include "codec/layout.h"
 #include "codec/tag.h"
-#include "codec/utf8.h"
 #include "server/web/web_query.h"
 
 enum {
@@ -596,7 +595,8 @@ static struct web_results_reader web_write_begin(struct web_query *query) {
 
 static bool web_write_is_text(const struct web_results_reader *reader) {
     const struct buffer *body = &reader->query->write.body;
-    return (body->size > 0 && utf8_is_valid(buffer_bytes(body))) || web_write_is_malformed(reader);
+    return (body->size > 0 && json_utf8_is_valid(buffer_bytes(body))) ||
+           web_write_is_malformed(reader);
 }
 
 bool web_write_read(struct web_query *query) {

@@ -216,15 +216,14 @@ void board_options_copy(const struct board_options *options, struct board_option
     memcpy(copy, options, board_options_size(options));
 }
 
-static bool board_options_ratings_equal(const struct board_rating *a,
-                                        const struct board_rating *b) {
-    return a->rule.system == b->rule.system && a->dev_max == b->dev_max &&
-           a->games_min == b->games_min && memcmp(a->rule.of, b->rule.of, sizeof a->rule.of) == 0;
-}
-
 bool board_options_equal(const struct board_options *a, const struct board_options *b) {
+    const struct board_rating *rating = &a->rating;
+    const struct board_rating *other = &b->rating;
     return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
-           (!a->has_rating || board_options_ratings_equal(&a->rating, &b->rating)) &&
+           (!a->has_rating ||
+            (rating->rule.system == other->rule.system && rating->dev_max == other->dev_max &&
+             rating->games_min == other->games_min &&
+             memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -579,12 +578,6 @@ static bool board_options_is_time(int64_t time_ms) {
     return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
 }
 
-static bool board_options_is_rating_right(const struct board_options *options) {
-    enum rating_parameter wrong;
-    return rating_rule_check(&options->rating.rule, &wrong) && options->rating.dev_max >= 0 &&
-           options->rating.dev_max <= RATING_LIMIT && board_options_refuse_rating(options) == NULL;
-}
-
 /* Do they agree with each other? */
 static bool board_options_are_right(const struct board_options *options) {
     const struct layout *layout = &options->layout;
@@ -613,10 +606,15 @@ static bool board_options_are_right(const struct board_options *options) {
          options->is_archive)) {
         return false;
     }
+    enum rating_parameter wrong;
+    if (options->has_rating &&
+        (!rating_rule_check(&options->rating.rule, &wrong) || options->rating.dev_max < 0 ||
+         options->rating.dev_max > RATING_LIMIT || board_options_refuse_rating(options) != NULL)) {
+        return false;
+    }
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
            board_options_refuse_doubles(options) == NULL &&
-           (!options->has_rating || board_options_is_rating_right(options)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS &&

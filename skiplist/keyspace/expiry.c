@@ -26,8 +26,12 @@ static void expiry_sift_up(struct expiry *expiry, uint32_t index, struct expiry_
     expiry_entry_set(expiry, index, entry);
 }
 
-/* Move entry down from index to its place. */
-static void expiry_sift_down(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+/* Put entry at index, replacing another one, and restore the heap order. */
+static void expiry_sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    if (index > 0 && entry.time_ms < expiry_entry_at(expiry, (index - 1) / 2)->time_ms) {
+        expiry_sift_up(expiry, index, entry);
+        return;
+    }
     while (index < expiry->count / 2) {
         uint32_t child = 2 * index + 1;
         if (child + 1 < expiry->count &&
@@ -42,15 +46,6 @@ static void expiry_sift_down(struct expiry *expiry, uint32_t index, struct expir
         index = child;
     }
     expiry_entry_set(expiry, index, entry);
-}
-
-/* Put entry at index, replacing another one, and restore the heap order. */
-static void expiry_sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
-    if (index > 0 && entry.time_ms < expiry_entry_at(expiry, (index - 1) / 2)->time_ms) {
-        expiry_sift_up(expiry, index, entry);
-    } else {
-        expiry_sift_down(expiry, index, entry);
-    }
 }
 
 /* A time out of range of the offset is clamped. */

@@ -185,27 +185,20 @@ static void hash_measure(const struct hash *hash, const struct bytes *args, uint
     }
 }
 
-/* Make a packed hash of a short one, whose memory has this size. */
-static bool hash_make_far(struct hash *hash, size_t size) {
-    char *packed = memory_allocate(size);
-    if (packed == NULL) {
-        return false;
-    }
-    struct hash_far far = {
-        .packed = packed, .count = hash->short_count, .packed_size = hash->short_size};
-    memcpy(packed, (char *)hash + HASH_HEAD_SIZE, hash->short_size);
-    hash->far = far;
-    hash->short_size = HASH_FAR;
-    return true;
-}
-
 /* size: of all entries then. A short hash of this room stays short if they fit. */
 static enum hash_status hash_put_packed(struct hash *hash, size_t room, const struct bytes *args,
                                         uint32_t count, size_t size, uint32_t *added_count) {
     if (hash->short_size != HASH_FAR) {
-        bool is_short = size <= HASH_SHORT_SIZE_MAX && HASH_HEAD_SIZE + size <= room;
-        if (!is_short && !hash_make_far(hash, size)) {
-            return HASH_OUT_OF_MEMORY;
+        if (size > HASH_SHORT_SIZE_MAX || HASH_HEAD_SIZE + size > room) {
+            char *packed = memory_allocate(size);
+            if (packed == NULL) {
+                return HASH_OUT_OF_MEMORY;
+            }
+            struct hash_far far = {
+                .packed = packed, .count = hash->short_count, .packed_size = hash->short_size};
+            memcpy(packed, (char *)hash + HASH_HEAD_SIZE, hash->short_size);
+            hash->far = far;
+            hash->short_size = HASH_FAR;
         }
     } else if (memory_size(hash->far.packed) < size) {
         char *larger = memory_resize(hash->far.packed, size);
@@ -308,23 +301,17 @@ static void hash_large_trim(struct hash_large *large) {
     pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
 }
 
-/* A reservation a field, as if they came one by one: each advances a rehash by a step, so that no
- * command pays for a whole one. */
-static bool hash_reserve_map(struct hash_large *large, uint32_t count) {
-    for (uint32_t i = 1; i <= count; i++) {
-        if (!map_reserve(&large->map, i, large->count + i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Make room for the entries and create them behind the list's end. */
 static bool hash_large_reserve(struct hash_large *large, const struct bytes *args, uint32_t count) {
     uint32_t end = large->count + count;
     uint32_t made = large->count;
-    if (!pages_reserve(&large->list, end * (uint64_t)sizeof(struct hash_entry *)) ||
-        !hash_reserve_map(large, count)) {
+    bool has_room = pages_reserve(&large->list, end * (uint64_t)sizeof(struct hash_entry *));
+    /* A reservation a field, as if they came one by one: each advances a rehash by a step, so that no command pays for a
+     * whole one. */
+    for (uint32_t i = 1; i <= count && has_room; i++) {
+        has_room = map_reserve(&large->map, i, large->count + i);
+    }
+    if (!has_room) {
         return false;
     }
     for (; made < end; made++, args += 2) {
@@ -344,22 +331,6 @@ static bool hash_large_reserve(struct hash_large *large, const struct bytes *arg
     return false;
 }
 
-/* Put an entry that waits behind the list's end. */
-static void hash_large_put_entry(struct hash_large *large, struct hash_entry *entry,
-                                 uint32_t *added_count) {
-    struct bytes field = hash_entry_pair(entry).field;
-    uint64_t hash = hash_field_hash(large, field);
-    uint32_t index;
-    if (hash_large_find(large, hash, field, &index)) {
-        hash_free_entry(large, hash_entry_at(large, index));
-    } else {
-        index = large->count++;
-        map_put(&large->map, hash, index);
-        ++*added_count;
-    }
-    *hash_list_at(large, index) = entry;
-}
-
 static enum hash_status hash_large_put(struct hash_large *large, const struct bytes *args,
                                        uint32_t count, uint32_t *added_count) {
     uint32_t begin = large->count;
@@ -370,22 +341,21 @@ static enum hash_status hash_large_put(struct hash_large *large, const struct by
         return HASH_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < count; i++) {
-        hash_large_put_entry(large, hash_entry_at(large, begin + i), added_count);
+        /* It waits behind the list's end. */
+        struct hash_entry *entry = hash_entry_at(large, begin + i);
+        struct bytes field = hash_entry_pair(entry).field;
+        uint64_t hash = hash_field_hash(large, field);
+        uint32_t index;
+        if (hash_large_find(large, hash, field, &index)) {
+            hash_free_entry(large, hash_entry_at(large, index));
+        } else {
+            index = large->count++;
+            map_put(&large->map, hash, index);
+            ++*added_count;
+        }
+        *hash_list_at(large, index) = entry;
     }
     return HASH_OK;
-}
-
-static void hash_large_remove(struct hash_large *large, uint64_t hash, uint32_t index) {
-    struct hash_entry *entry = hash_entry_at(large, index);
-    uint32_t last = large->count - 1;
-    map_remove(&large->map, hash, index);
-    if (index != last) {
-        map_replace(&large->map, hash_of_index(large, last), last, index);
-        *hash_list_at(large, index) = hash_entry_at(large, last);
-    }
-    large->count = last;
-    hash_free_entry(large, entry);
-    hash_large_trim(large);
 }
 
 /* ---- from packed to large ---- */
@@ -557,7 +527,16 @@ bool hash_remove(struct hash *hash, struct bytes field) {
         if (!hash_large_find(large, bits, field, &index)) {
             return false;
         }
-        hash_large_remove(large, bits, index);
+        struct hash_entry *entry = hash_entry_at(large, index);
+        uint32_t last = large->count - 1;
+        map_remove(&large->map, bits, index);
+        if (index != last) {
+            map_replace(&large->map, hash_of_index(large, last), last, index);
+            *hash_list_at(large, index) = hash_entry_at(large, last);
+        }
+        large->count = last;
+        hash_free_entry(large, entry);
+        hash_large_trim(large);
         hash->far.count--;
         return true;
     }
@@ -696,25 +675,20 @@ static uint32_t hash_less(uint32_t a, size_t b) {
     return a > b ? a - (uint32_t)b : 0;
 }
 
-/* Returns what is left of the work; more than 0: all is freed. */
-static uint32_t hash_free_some(struct hash_large *large, uint32_t work) {
-    while (large->count > 0 && work > 0) {
-        struct hash_entry *entry = hash_entry_at(large, --large->count);
-        work = hash_less(work, 1 + memory_size(entry) / FREE_BYTES);
-        memory_free(entry);
-        pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
-    }
-    while (work > 0 && !map_deinit_step(&large->map)) {
-        work = hash_less(work, SEGMENT_WORK);
-    }
-    return work;
-}
-
 bool hash_free_step(struct hash *hash, uint32_t *work) {
     uint32_t used = 1;
     if (hash_is_large(hash)) {
         struct hash_large *large = hash->far.large;
-        uint32_t left = hash_free_some(large, *work);
+        uint32_t left = *work;
+        while (large->count > 0 && left > 0) {
+            struct hash_entry *entry = hash_entry_at(large, --large->count);
+            left = hash_less(left, 1 + memory_size(entry) / FREE_BYTES);
+            memory_free(entry);
+            pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
+        }
+        while (left > 0 && !map_deinit_step(&large->map)) {
+            left = hash_less(left, SEGMENT_WORK);
+        }
         if (left == 0) {
             return false;
         }

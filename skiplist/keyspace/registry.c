@@ -127,6 +127,8 @@ void registry_replace(struct registry *registry, struct registry_key *key,
                       struct registry_key *successor) {
     struct database *database = registry_database(registry, key->database);
     int64_t expire_at_ms = registry_expiry(registry, key);
+    successor->is_lasting = key->is_lasting;
+    successor->is_unreported = key->is_unreported;
     registry->kinds[key->kind]->move(key, successor);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
@@ -145,6 +147,7 @@ void registry_replace(struct registry *registry, struct registry_key *key,
     registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
     registry_remember_instead(database, key, successor);
     database->gone_count++;
+    registry_free_shell(registry, key);
 }
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
@@ -859,30 +862,20 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     return registry_create_key(number, name, kind, tail);
 }
 
-/* Remove an existing key of that name, without giving back what was reserved. NULL: there was none. */
-static struct registry_key *registry_put_clear_destination(struct registry *registry,
-                                                           const struct registry_key *key,
-                                                           int64_t now_ms) {
-    struct database *database = registry_database(registry, key->database);
-    struct registry_key *old = registry_find_name(database, registry_name(key));
-    if (old == NULL) {
-        return NULL;
-    }
-    registry->totals.expired += registry_has_expired(database, old, now_ms);
-    registry_take(registry, old);
-    registry_free_later(registry, old);
-    registry_note_taken(registry, old);
-    effect_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
-    return old;
-}
-
 /* As registry_put_reserved, but what goes with a board with a WINDOW is still there: registry_note_removed follows with
  * the key that was replaced, which is returned, or NULL. */
 static struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
                                               enum registry_walk_state state, int64_t expire_at_ms,
                                               int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
-    struct registry_key *old = registry_put_clear_destination(registry, key, now_ms);
+    struct registry_key *old = registry_find_name(database, registry_name(key));
+    if (old != NULL) { /* what was reserved stays */
+        registry->totals.expired += registry_has_expired(database, old, now_ms);
+        registry_take(registry, old);
+        registry_free_later(registry, old);
+        registry_note_taken(registry, old);
+        effect_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
+    }
     registry_put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);

@@ -66,9 +66,9 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
 
-/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
 /* A board with a WINDOW is gone, and the board of its running period, of this name, with it. */
 typedef void registry_share_gone(void *context, uint32_t database, struct bytes name);
+/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
 typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
                                   bool is_removed);
 
@@ -193,6 +193,8 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
  * context is that of registry_set_listener, to be called first. */
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
+/* And for the boards of running periods, which go with their board. */
+void registry_roll_set_share_listener(struct registry *registry, registry_share_gone *share_gone);
 
 /* For a registry that has only some of the keys (registry_embedded.h): an archive takes no name that is
  * taken outside. The context is that of registry_set_listener. */
@@ -464,6 +466,9 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
                                               struct bytes archive,
                                               const struct board_options *next,
                                               int64_t expire_at_ms, int64_t now_ms);
+/* Is this key the share, of a board with a WINDOW and such options, of the period that begins then? */
+bool registry_roll_is_share(const struct registry_key *key, const struct board_options *options,
+                            int64_t start_ms);
 /* Settle an archive that is unsettled. It then gets the expiry that has waited for that, unless one was set meanwhile;
  * if that is past, it expires at once, and the key is invalid. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
 MUST_CHECK enum registry_status

@@ -6,7 +6,6 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "skiplist/run.h"
 
 /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
@@ -265,10 +264,7 @@ static struct registry_key *registry_board_replace_key(struct registry *registry
         memory_free(successor);
         return NULL;
     }
-    successor->is_lasting = key->is_lasting;
-    successor->is_unreported = key->is_unreported;
     registry_replace(registry, key, successor);
-    registry_free_shell(registry, key);
     return successor;
 }
 
@@ -359,23 +355,18 @@ bool registry_board_walks_notes(const struct registry_key *key, const struct key
            registry_note_count(key) > 0;
 }
 
-/* As fields of a hash, from the last one on. */
-static uint32_t registry_board_walk_notes(const struct registry_key *key, struct key_cursor *cursor,
-                                          struct hash_pair *pair, uint32_t entries_max) {
-    struct key_cursor notes = {.rank = cursor->notes_ahead, .has_last = cursor->has_notes_begun};
-    uint32_t count = registry_hash_walk_on(registry_note_hash(key), &notes, pair, entries_max,
-                                           &cursor->are_notes_done);
-    cursor->notes_ahead = notes.rank;
-    cursor->has_notes_begun = true;
-    return count;
-}
-
 /* Members, then the notes once, then members that have come behind them meanwhile. Changes of notes on the open board are
  * all recorded. */
 static uint32_t registry_board_walk(const struct registry_key *key, struct key_cursor *cursor,
                                     void *entries, uint32_t entries_max, bool *is_last) {
     if (registry_board_walks_notes(key, cursor)) {
-        uint32_t note_count = registry_board_walk_notes(key, cursor, entries, entries_max);
+        /* As fields of a hash, from the last one on. */
+        struct key_cursor notes = {.rank = cursor->notes_ahead,
+                                   .has_last = cursor->has_notes_begun};
+        uint32_t note_count = registry_hash_walk_on(registry_note_hash(key), &notes, entries,
+                                                    entries_max, &cursor->are_notes_done);
+        cursor->notes_ahead = notes.rank;
+        cursor->has_notes_begun = true;
         *is_last = cursor->are_notes_done && cursor->rank == board_count(&key->board);
         return note_count;
     }
@@ -415,18 +406,6 @@ static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *ef
     return true;
 }
 
-static bool registry_board_fill_note(struct effect_fill *fill, struct effect *effect) {
-    struct hash_pair pair;
-    if (fill->notes_done == registry_note_count(effect->key)) {
-        return false;
-    }
-    hash_at(registry_note_hash(effect->key), fill->notes_done++, &pair);
-    effect->kind = EFFECT_NOTE;
-    effect->member = pair.field;
-    effect->value = pair.value;
-    return true;
-}
-
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. Then the notes. */
 static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
@@ -443,7 +422,15 @@ static bool registry_board_fill(struct effect_fill *fill, struct effect *effect)
         return true;
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
-        return registry_board_fill_note(fill, effect);
+        struct hash_pair pair;
+        if (fill->notes_done == registry_note_count(effect->key)) {
+            return false;
+        }
+        hash_at(registry_note_hash(effect->key), fill->notes_done++, &pair);
+        effect->kind = EFFECT_NOTE;
+        effect->member = pair.field;
+        effect->value = pair.value;
+        return true;
     }
     fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
     effect->member = fill->member;
@@ -500,7 +487,7 @@ const struct key_kind key_kind_board = {
     .fill = registry_board_fill,
     .apply = effect_apply_to_board,
     .expire = league_settle,
-    .taken = registry_window_note_taken,
-    .removed = registry_window_note_removed,
+    .taken = registry_roll_note_taken,
+    .removed = registry_roll_note_removed,
     .check = registry_board_check,
 };

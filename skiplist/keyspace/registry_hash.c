@@ -26,10 +26,6 @@ size_t registry_hash_room(const struct registry_key *key) {
     return memory_size(piece) - (size_t)(key->name_at + key->name_size - piece);
 }
 
-static uint64_t registry_hash_seed_for(struct registry *registry, const struct hash *hash) {
-    return hash_is_large(hash) ? 0 : registry_next_seed(registry);
-}
-
 /* Move the key, which is in its database, to where its hash has this room. NULL: no memory. */
 static struct registry_key *registry_hash_move_key(struct registry *registry,
                                                    struct registry_key *key, size_t room) {
@@ -39,10 +35,7 @@ static struct registry_key *registry_hash_move_key(struct registry *registry,
     if (successor == NULL) {
         return NULL;
     }
-    successor->is_lasting = key->is_lasting;
-    successor->is_unreported = key->is_unreported;
     registry_replace(registry, key, successor);
-    registry_free_shell(registry, key);
     return successor;
 }
 
@@ -52,7 +45,7 @@ static enum hash_status registry_hash_put_unreported(struct registry *registry,
                                                      const struct bytes *args, uint32_t count,
                                                      uint32_t *added_count) {
     struct hash *hash = registry_own_hash(*key);
-    uint64_t seed = registry_hash_seed_for(registry, hash);
+    uint64_t seed = hash_is_large(hash) ? 0 : registry_next_seed(registry);
     size_t room = registry_hash_room(*key);
     size_t wanted;
     struct registry_key *moved = NULL;

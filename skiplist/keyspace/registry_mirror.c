@@ -20,12 +20,6 @@ static void registry_mirror_fail(struct registry_mirror *mirror,
 
 /* ---- boards ---- */
 
-/* Entries that the whole copy is to have. */
-static uint32_t registry_mirror_count(const struct registry_mirror *mirror) {
-    return mirror->key->kind == REGISTRY_BOARD ? board_count(&mirror->key->board)
-                                               : hash_count(registry_hash(mirror->key));
-}
-
 /* Set the values that the member has in the original, or those of an effect. */
 static void registry_mirror_tag_member(struct registry_mirror *mirror, struct bytes member,
                                        const struct tag_values *values) {
@@ -169,17 +163,6 @@ static void registry_mirror_put_field(struct registry_mirror *mirror, struct byt
     }
 }
 
-static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t entries_max) {
-    const struct hash *hash = registry_hash(mirror->key);
-    struct hash_pair pair;
-    for (uint32_t i = 0; i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
-                         mirror->copied_count < hash_count(hash);
-         i++) {
-        hash_at(hash, mirror->copied_count, &pair);
-        registry_mirror_put_field(mirror, pair.field, pair.value);
-    }
-}
-
 /* ---- notes, which are copied behind the members, as a hash ---- */
 
 static void registry_mirror_put_note(struct registry_mirror *mirror, struct bytes member,
@@ -201,18 +184,6 @@ static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t 
          i < entries_max && mirror->status == REGISTRY_MIRROR_MORE && mirror->notes_left > 0; i++) {
         hash_at(registry_note_hash(mirror->key), --mirror->notes_left, &pair);
         registry_mirror_put_note(mirror, pair.field, pair.value);
-    }
-}
-
-static void registry_mirror_follow_note(struct registry_mirror *mirror,
-                                        const struct effect *effect) {
-    if (!mirror->has_notes_begun || !mirror->copy->has_notes) {
-        return;
-    }
-    if (effect->value.size > 0) {
-        registry_mirror_put_note(mirror, effect->member, effect->value);
-    } else {
-        (void)hash_remove(registry_own_notes(mirror->copy), effect->member);
     }
 }
 
@@ -282,7 +253,11 @@ static void registry_mirror_follow_member(struct registry_mirror *mirror,
         CHECK(is_packed);
         registry_mirror_tag_member(mirror, effect->member, &values);
     } else if (effect->kind == EFFECT_NOTE) {
-        registry_mirror_follow_note(mirror, effect);
+        if (mirror->has_notes_begun && mirror->copy->has_notes && effect->value.size > 0) {
+            registry_mirror_put_note(mirror, effect->member, effect->value);
+        } else if (mirror->has_notes_begun && mirror->copy->has_notes) {
+            (void)hash_remove(registry_own_notes(mirror->copy), effect->member);
+        }
     } else { /* CUT, reported before the members are removed */
         uint32_t copied = mirror->copied_count;
         uint32_t first =
@@ -396,9 +371,18 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
     if (mirror->status != REGISTRY_MIRROR_MORE || mirror->changed != NULL) {
         return mirror->status;
     }
-    uint32_t count = registry_mirror_count(mirror);
-    if (mirror->copied_count < count && mirror->key->kind != REGISTRY_BOARD) {
-        registry_mirror_copy_fields(mirror, entries_max);
+    bool is_board = mirror->key->kind == REGISTRY_BOARD;
+    const struct hash *hash = is_board ? NULL : registry_hash(mirror->key);
+    /* Entries that the whole copy is to have. */
+    uint32_t count = is_board ? board_count(&mirror->key->board) : hash_count(hash);
+    if (!is_board) {
+        struct hash_pair pair;
+        for (uint32_t i = 0; i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
+                             mirror->copied_count < count;
+             i++) {
+            hash_at(hash, mirror->copied_count, &pair);
+            registry_mirror_put_field(mirror, pair.field, pair.value);
+        }
     } else if (mirror->copied_count < count && board_is_latest(&mirror->key->board)) {
         registry_mirror_copy_latest(mirror, entries_max);
     } else if (mirror->copied_count < count) {

@@ -6,9 +6,8 @@
  *     registry_hash.c     hashes as values of keys; changes of their fields
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
- *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies
+ *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of a WINDOW
  *     registry_stale.c    members that leave boards with STALE
- *     registry_window.c   boards with WINDOW, and the boards of their periods
  *     registry_pass.c     passes over all keys, while they change
  *     registry_walk.c     scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
@@ -218,10 +217,10 @@ static inline struct registry_key *registry_find_again(struct database *database
     }
     return key;
 }
-/* Give a key's board these options, which are held, in place of those it has. */
 /* An empty board with options that are held. */
 void registry_init_board(struct registry *registry, const struct board_options *options,
                          struct board *board);
+/* Give a key's board these options, which are held, in place of those it has. */
 void registry_set_options(struct registry *registry, struct registry_key *key,
                           const struct board_options *options);
 /* Create an empty key, without reporting it; options: of a board. NULL: no memory, nothing changed.
@@ -312,8 +311,8 @@ MUST_CHECK bool registry_hold_copied(struct registry *registry, const struct reg
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */
 void registry_expiry_shift(struct registry *registry, int64_t offset_ms);
-/* Another key of this name, with another tail, takes its place with its board and its expiry; so where it is in a walk or a
- * pass stays. There is room, and nothing is reported. */
+/* Another key of this name, with another tail, takes its place with its value and its expiry; so where it is in a walk or
+ * a pass stays. There is room, and nothing is reported. The shell is freed after the command. */
 void registry_replace(struct registry *registry, struct registry_key *key,
                       struct registry_key *successor);
 /* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
@@ -498,6 +497,10 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
                                int64_t now_ms, registry_visit_name *visit, void *context);
 /* What is wrong with the scheduled end of a key's period; NULL: nothing. */
 const char *registry_roll_check(const struct database *database, const struct registry_key *key);
+
+/* Of boards as a kind of value (key_kind.h): a key has been taken out. */
+void registry_roll_note_taken(struct registry *registry, const struct registry_key *key);
+void registry_roll_note_removed(struct registry *registry, const struct registry_key *key);
 
 /* ---- archives that are copies, registry_roll.c ---- */
 

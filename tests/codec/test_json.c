@@ -4,7 +4,6 @@
 #include "tests/support/random.h"
 
 #include "codec/json.h"
-#include "codec/utf8.h"
 
 enum { OUT_MAX = 4096 };
 static struct {
@@ -130,10 +129,10 @@ TEST(utf8_is_what_unicode_says) {
         "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
         "\xe2\x82",     "\xf0\x9f\x91",     "\xe2\x82x",        "\xfe"};
     for (size_t i = 0; i < COUNT_OF(right); i++) {
-        assert_true(utf8_is_valid(bytes_from_text(right[i])));
+        assert_true(json_utf8_is_valid(bytes_from_text(right[i])));
     }
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        assert_false(utf8_is_valid(bytes_from_text(wrong[i])));
+        assert_false(json_utf8_is_valid(bytes_from_text(wrong[i])));
     }
 }
 
@@ -215,8 +214,8 @@ static size_t random_text(struct random *random, char *text) {
     static const uint32_t ends[] = {0x20, 0x80, 0x800, 0xd800, 0x10ffff};
     size_t size = 0;
     for (uint64_t left = random_below(random, 12); left > 0; left--) {
-        size +=
-            utf8_print(text + size, (uint32_t)random_below(random, ends[random_below(random, 5)]));
+        size += json_utf8_print(text + size,
+                                (uint32_t)random_below(random, ends[random_below(random, 5)]));
     }
     return size;
 }
@@ -227,7 +226,7 @@ TEST(what_is_written_is_read_back) {
         char text[64], read[64];
         size_t size = random_text(&random, text), read_size;
         struct bytes whole = {.at = text, .size = size};
-        if (!utf8_is_valid(whole)) {
+        if (!json_utf8_is_valid(whole)) {
             continue; /* a surrogate */
         }
         struct json json = begin();

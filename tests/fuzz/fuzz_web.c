@@ -1,7 +1,6 @@
 /* Any bytes as what a browser sends: a target, a cookie, a Host, an Accept, an X-Forwarded-For and the body of a login. What is found
  * lies within the text; what was decoded is no longer than what was sent. */
 #include "codec/json.h"
-#include "codec/utf8.h"
 #include "server/http/http.h"
 #include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
@@ -39,7 +38,7 @@ static void check_json(struct bytes bytes) {
     json_bytes(&json, "name", bytes);
     json_close(&json, '}');
     CHECK(!out.is_broken);
-    CHECK(utf8_is_valid((struct bytes){.at = out.at, .size = out.size}));
+    CHECK(json_utf8_is_valid((struct bytes){.at = out.at, .size = out.size}));
     CHECK(memchr(out.at, '<', out.size) == NULL);
     CHECK(memchr(out.at, '\n', out.size) == NULL);
     buffer_deinit(&out);

@@ -372,7 +372,8 @@ static void compare_tally(const struct tags_twin *twin, struct random *random) {
     tally.to = tally.from + (uint32_t)random_below(random, all - tally.from + 1);
     tally.by_mask = (unsigned)random_below(random, 8);
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
-    assert_true(tag_tally(board, filter, tally.from, tally.to, tally.by_mask, visit_tally, &tally));
+    assert_true(
+        tag_group_tally(board, filter, tally.from, tally.to, tally.by_mask, visit_tally, &tally));
     assert_int_equal(tally.sum, tag_group_count(board, filter, tally.to) -
                                     tag_group_count(board, filter, tally.from));
     tag_filter_destroy(filter);
@@ -741,7 +742,7 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
     assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
-    assert_true(tag_tally(pair->board, NULL, 0, ALL, 2, count_once, &kinds));
+    assert_true(tag_group_tally(pair->board, NULL, 0, ALL, 2, count_once, &kinds));
     assert_int_equal(kinds, ALL);
 }
 

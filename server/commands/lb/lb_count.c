@@ -227,8 +227,8 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         by_mask |= 1U << rows.by[i];
     }
     const struct tag_filter *group = filter != NULL ? filter->group : NULL;
-    if (!tag_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
-                   &rows) ||
+    if (!tag_group_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
+                         &rows) ||
         rows.is_lost || !lb_count_sort_rows(&rows)) {
         call_out_of_memory(call);
     } else {

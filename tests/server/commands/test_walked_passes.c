@@ -4,7 +4,6 @@
 #include "server/commands/window_job.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_walk.h"
-#include "skiplist/keyspace/registry_window.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/keyspace.h"
