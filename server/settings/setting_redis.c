@@ -97,8 +97,7 @@ const struct setting_redis setting_redis_table[] = {
     {NULL, NULL, NULL},
 };
 
-/* Go to the next name. false: that was the last. */
-static bool setting_redis_take(struct setting_redis_place *place, struct bytes *name) {
+bool setting_redis_take(struct setting_redis_place *place, struct bytes *name) {
     while (place->rest.size == 0) {
         place->row = place->row == NULL ? setting_redis_table : place->row + 1;
         if (place->row->names == NULL) {

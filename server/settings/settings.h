@@ -448,6 +448,8 @@ struct setting_redis_place {
     struct bytes rest; /* of the row's names */
     uint32_t count;    /* of the table's names, this one included */
 };
+/* Go to the next name. false: that was the last. */
+MUST_CHECK bool setting_redis_take(struct setting_redis_place *place, struct bytes *name);
 /* Go to the next name that was given and ignored. false: that was the last. */
 MUST_CHECK bool setting_redis_next_ignored(const struct settings *settings,
                                            struct setting_redis_place *place, struct bytes *name);

@@ -385,7 +385,6 @@ enum {
     WEB_PING_MS = 15000,
     WEB_SAMPLE_MS = 10000,
     WEB_SAMPLES_MAX = 360, /* an hour */
-    WEB_SAMPLE_COMMANDS_MAX = 512,
 };
 
 struct web_view;
