@@ -106,20 +106,6 @@ unsigned http_header_quality(const char *accept, const char *type) {
 
 /* ---- X-Forwarded-For ---- */
 
-/* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
-static struct bytes http_header_without_port(struct bytes text) {
-    const char *colon = memchr(text.at, ':', text.size);
-    if (text.size > 0 && text.at[0] == '[') {
-        const char *end = memchr(text.at, ']', text.size);
-        size_t size = end != NULL ? (size_t)(end - text.at) - 1 : text.size - 1;
-        return (struct bytes){.at = text.at + 1, .size = size};
-    }
-    if (colon != NULL && memchr(text.at, '.', (size_t)(colon - text.at)) != NULL) {
-        text.size = (size_t)(colon - text.at);
-    }
-    return text;
-}
-
 bool http_header_take_forwarded(const char *header, size_t *size,
                                 uint8_t address[SUBNET_ADDRESS_SIZE]) {
     struct subnet taken;
@@ -137,7 +123,15 @@ bool http_header_take_forwarded(const char *header, size_t *size,
     while (word.size > 0 && (word.at[word.size - 1] == ' ' || word.at[word.size - 1] == '\t')) {
         word.size--;
     }
-    word = http_header_without_port(word);
+    /* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
+    const char *colon = memchr(word.at, ':', word.size);
+    if (word.size > 0 && word.at[0] == '[') {
+        word = bytes_behind(word, 1);
+        const char *bracket = memchr(word.at, ']', word.size);
+        word.size = bracket != NULL ? (size_t)(bracket - word.at) : word.size;
+    } else if (colon != NULL && memchr(word.at, '.', (size_t)(colon - word.at)) != NULL) {
+        word.size = (size_t)(colon - word.at);
+    }
     *size = begin > 0 ? begin - 1 : 0;
     if (word.size == 0 || memchr(word.at, '/', word.size) != NULL || !subnet_parse(word, &taken)) {
         return false;

@@ -433,20 +433,6 @@ static bool web_boards_print_names(struct web_query *query) {
 
 /* ---- searching ---- */
 
-/* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
-static void web_boards_ask_records(struct web_query *query) {
-    struct value_reader at = web_query_kept(query);
-    web_query_command(query, "LB.INFO $board");
-    if (query->more > 0) {
-        web_query_command(query, "LB.GET $board #", (int64_t)query->more);
-        for (unsigned i = 0; i < query->more; i++) {
-            web_query_word(query, value_next(&at).text);
-        }
-        web_query_words(query, "$where $tags $data");
-    }
-    web_query_count(query);
-}
-
 static struct bytes web_boards_prefix_pattern(struct web_query *query, struct bytes prefix) {
     char pattern[2 * SEARCH_SIZE_MAX + 1];
     size_t size = 0;
@@ -460,6 +446,7 @@ static struct bytes web_boards_prefix_pattern(struct web_query *query, struct by
     return web_query_word_copy(query, (struct bytes){.at = pattern, .size = size});
 }
 
+/* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static bool web_boards_ask_search(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
     struct bytes by = http_target_find(&query->target, "by");
@@ -492,7 +479,16 @@ static bool web_boards_ask_search(struct web_query *query) {
         return true;
     }
     if (query->scan.is_over) {
-        web_boards_ask_records(query);
+        struct value_reader at = web_query_kept(query);
+        web_query_command(query, "LB.INFO $board");
+        if (query->more > 0) {
+            web_query_command(query, "LB.GET $board #", (int64_t)query->more);
+            for (unsigned i = 0; i < query->more; i++) {
+                web_query_word(query, value_next(&at).text);
+            }
+            web_query_words(query, "$where $tags $data");
+        }
+        web_query_count(query);
         return true;
     }
     web_query_command(query, "ZSCAN $board $cursor MATCH $ COUNT #",
