@@ -141,3 +141,13 @@ void tzdata_explain(const struct zone *zone, char *error) {
         zone_destroy(again);
     }
 }
+
+void tzdata_deinit(void) {
+    for (size_t i = 0; i < tzdata.count; i++) {
+        zone_destroy(tzdata.zones[i]);
+    }
+    for (size_t i = 0; i < tzdata.missing_count; i++) {
+        zone_destroy(tzdata.missing[i]);
+    }
+    tzdata.count = tzdata.missing_count = 0;
+}
