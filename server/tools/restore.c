@@ -56,7 +56,6 @@ struct restoring {
     uint64_t base_number;   /* that of the base that is copied; 0: none */
     int64_t last_us;
     bool is_over; /* a later change was seen than is asked for */
-    char path[STORE_PATH_MAX + STORE_NAME_MAX];
 };
 
 /* ---- what there is ---- */
