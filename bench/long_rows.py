@@ -235,9 +235,12 @@ ROWS = [
     row("LB.RANGE tags 0 99", SHORT), row("LB.RANGE tags 0 {=N/10}"), row("LB.RANGE tags 0 99 WHERE country c1 WHERE device d1"),
     row("LB.RANGE tags 0 {=N/1000} TAGS"), row("LB.RANGE ladder 0 {=N/1000} RATING"), row("LB.RANGE board 0 {=N/1000} SINCE other"),
     row("LB.RATE ladder {member} 1500 80", SHORT), row("LB.RATING ladder {member:N/1000}"),
+    row("LB.REFUND ladder cheater SINCE 0", before=("LB.BAN cheater",)),
     row("LB.ROLL s archive", before=("DEL archive", "COPY tags s REPLACE")), row("LB.SETTLE archive", SHORT, after=("DEL archive",)),
     row("LB.SUBMIT 3 board other tags {pair}", SHORT), row("LB.TAG tags {member} country c2", SHORT), row("LB.TAGS tags {member:N/1000}"),
-    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT), row("LB.WHERE {member}"),
+    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT),
+    row("LB.UNMATCH ladder m1", before=("LB.ALTER ladder RATING GLICKO2 KEEP-MATCHES 9", "LB.MATCH ladder ONCE m1 TEAM 1 {member} TEAM 1 {new}"), is_once=True),
+    row("LB.WHERE {member}"),
     # messages
     row("SUBSCRIBE {channel:N/1000}"), row("PSUBSCRIBE {channel:N/1000}"), row("SSUBSCRIBE {channel:N/1000}"),
     row("UNSUBSCRIBE", opening="SUBSCRIBE {channel:N/1000}"), row("PUNSUBSCRIBE", opening="PSUBSCRIBE {channel:N/1000}"),

@@ -41,4 +41,15 @@ static inline uint64_t little_get_u64(const char *at) {
     return little_order_64(value);
 }
 
+/* 48 bits. */
+static inline void little_put_u48(char *at, uint64_t value) {
+    little_put_u32(at, (uint32_t)value);
+    at[4] = (char)(value >> 32);
+    at[5] = (char)(value >> 40);
+}
+
+static inline uint64_t little_get_u48(const char *at) {
+    return little_get_u32(at) | (uint64_t)(uint8_t)at[4] << 32 | (uint64_t)(uint8_t)at[5] << 40;
+}
+
 #endif

@@ -11,10 +11,11 @@
 
 /* ---- rules ---- */
 
-#define UNIT            INT64_C(1000000) /* of ELO and GLICKO2 */
-#define NANO            INT64_C(1000000000)
-#define FAR             (1000000 * UNIT)
-#define MS_OF_100_YEARS INT64_C(3155760000000)
+#define UNIT               INT64_C(1000000) /* of ELO and GLICKO2 */
+#define NANO               INT64_C(1000000000)
+#define FAR                (1000000 * UNIT)
+#define MS_OF_100_YEARS    INT64_C(3155760000000)
+#define HOURS_OF_100_YEARS 876600
 
 enum {
     OF_ELO = 1 << RATING_ELO,
@@ -60,6 +61,8 @@ static const struct parameter {
     [RATING_BETA] = {"BETA", OF_OPENSKILL, AS_VALUE, 1, FAR, {0, 0, 4166666667}},
     [RATING_KAPPA] = {"KAPPA", OF_OPENSKILL, 9, 0, NANO, {0, 0, NANO / 10000}},
     [RATING_LIMIT_SIGMA] = {"LIMIT-SIGMA", OF_OPENSKILL, 0, 0, 1, {0, 0, 0}},
+    [RATING_KEEP_MATCHES] = {"KEEP-MATCHES", OF_ALL, 0, 0, 1000000, {0, 0, 0}},
+    [RATING_KEEP_HOURS] = {"KEEP-HOURS", OF_ALL, 0, 0, HOURS_OF_100_YEARS, {0, 0, 0}},
 };
 
 const char *rating_system_name(enum rating_system system) {
@@ -170,6 +173,37 @@ void rating_record_seed(const struct rating_rule *rule, struct rating_record *re
     rating_take_to_limits(rule, record);
 }
 
+static uint32_t rating_count_less(uint32_t count, uint32_t before, uint32_t after) {
+    return after > before && count > 0 ? count - 1 : count;
+}
+
+void rating_record_take_back(const struct rating_rule *rule, const struct rating_record *before,
+                             const struct rating_record *after, struct rating_record *record) {
+    bool is_as_left = record->value == after->value && record->deviation == after->deviation &&
+                      record->volatility == after->volatility &&
+                      record->last_ms == after->last_ms &&
+                      rating_games(record) == rating_games(after);
+    if (is_as_left) {
+        *record = *before;
+        return;
+    }
+    record->won = rating_count_less(record->won, before->won, after->won);
+    record->drawn = rating_count_less(record->drawn, before->drawn, after->drawn);
+    record->lost = rating_count_less(record->lost, before->lost, after->lost);
+    record->value -= after->value - before->value;
+    int64_t volatility = (int64_t)record->volatility + before->volatility - after->volatility;
+    record->volatility = (uint32_t)(volatility > 0 ? volatility : 0);
+    if (record->deviation > 0 && before->deviation > 0 && after->deviation > 0) {
+        double known = 1 / ((double)record->deviation * (double)record->deviation) -
+                       1 / ((double)after->deviation * (double)after->deviation) +
+                       1 / ((double)before->deviation * (double)before->deviation);
+        double most = (double)rule->of[RATING_DEV_MAX];
+        double deviation = known > 0 ? 1 / real_sqrt(known) : most;
+        record->deviation = deviation < most ? real_round(deviation) : rule->of[RATING_DEV_MAX];
+    }
+    rating_take_to_limits(rule, record);
+}
+
 /* value, deviation: 8 bytes each; volatility, won, drawn, lost: 4 each; last_ms: 6; is_top: 1. */
 enum {
     AT_DEVIATION = 8,
@@ -177,8 +211,6 @@ enum {
     AT_COUNTS = 20,
     AT_LAST = 32,
     AT_TOP = 38,
-    LAST_LOW_BITS = 32,
-    LAST_HIGH_BITS = 16,
 };
 
 void rating_pack(const struct rating_record *record, char bytes[RATING_RECORD_BYTES]) {
@@ -188,16 +220,11 @@ void rating_pack(const struct rating_record *record, char bytes[RATING_RECORD_BY
     little_put_u32(bytes + AT_COUNTS, record->won);
     little_put_u32(bytes + AT_COUNTS + 4, record->drawn);
     little_put_u32(bytes + AT_COUNTS + 8, record->lost);
-    uint64_t last_ms = (uint64_t)record->last_ms;
-    little_put_u32(bytes + AT_LAST, (uint32_t)last_ms);
-    bytes[AT_LAST + 4] = (char)(last_ms >> LAST_LOW_BITS);
-    bytes[AT_LAST + 5] = (char)(last_ms >> (LAST_LOW_BITS + 8));
+    little_put_u48(bytes + AT_LAST, (uint64_t)record->last_ms);
     bytes[AT_TOP] = (char)record->is_top;
 }
 
 bool rating_unpack(const char bytes[RATING_RECORD_BYTES], struct rating_record *record) {
-    uint64_t last_high =
-        (uint64_t)(uint8_t)bytes[AT_LAST + 4] | (uint64_t)(uint8_t)bytes[AT_LAST + 5] << 8;
     struct rating_record read = {
         .value = (int64_t)little_get_u64(bytes),
         .deviation = (int64_t)little_get_u64(bytes + AT_DEVIATION),
@@ -205,7 +232,7 @@ bool rating_unpack(const char bytes[RATING_RECORD_BYTES], struct rating_record *
         .won = little_get_u32(bytes + AT_COUNTS),
         .drawn = little_get_u32(bytes + AT_COUNTS + 4),
         .lost = little_get_u32(bytes + AT_COUNTS + 8),
-        .last_ms = (int64_t)(little_get_u32(bytes + AT_LAST) | last_high << LAST_LOW_BITS),
+        .last_ms = (int64_t)little_get_u48(bytes + AT_LAST),
         .is_top = bytes[AT_TOP] == 1,
     };
     if (read.value < -RATING_LIMIT || read.value > RATING_LIMIT || read.deviation < 0 ||

@@ -88,6 +88,9 @@ enum rating_parameter {
     RATING_BETA,
     RATING_KAPPA,
     RATING_LIMIT_SIGMA, /* 1: no match makes a deviation larger */
+    /* of all systems: what a board keeps of its matches */
+    RATING_KEEP_MATCHES, /* so many; 0: none */
+    RATING_KEEP_HOURS,   /* and not for longer; 0: any time */
     RATING_PARAMETERS
 };
 enum rating_model { RATING_PLACKETT_LUCE, RATING_BRADLEY_TERRY, RATING_MODELS };
@@ -137,6 +140,12 @@ struct rating_record rating_record_start(const struct rating_rule *rule);
 /* Give a player a value and a deviation (negative: the one that is there), within the rule's limits. */
 void rating_record_seed(const struct rating_rule *rule, struct rating_record *record, int64_t value,
                         int64_t deviation);
+
+/* Take a match off a record, which was before and after it as these say. Where nothing has changed the record since, it is as
+ * before. Else what the match added to the value and the volatility is subtracted, and from the deviation what the match
+ * told, which is 1 / deviation^2 after less that before; counts are less by the match, and the time stays. */
+void rating_record_take_back(const struct rating_rule *rule, const struct rating_record *before,
+                             const struct rating_record *after, struct rating_record *record);
 
 /* One format. A record that unpacks may be given to every rule: matches take its numbers to the rule's limits first.
  * false: rating_pack writes no such bytes; *record is then left unchanged. */

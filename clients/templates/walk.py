@@ -281,7 +281,7 @@ def alternatives(shape):
 
 # Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types in Go,
 # Java and PHP: applications send them as any other command.
-UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REVOKED", "RATING"}
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REFUND", "LB.UNMATCH", "LB.REVOKED", "RATING"}
 
 
 def methods(tables, without=()):

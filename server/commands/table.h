@@ -23,10 +23,10 @@ extern const struct command_row command_table[];
     ENTRY("leaderboard", lb_match) ENTRY("leaderboard", lb_move)                                   \
     ENTRY("leaderboard", lb_predict) ENTRY("leaderboard", lb_quantile)                             \
     ENTRY("leaderboard", lb_range) ENTRY("leaderboard", lb_rate) ENTRY("leaderboard", lb_rating)   \
-    ENTRY("leaderboard", lb_roll)                                                                  \
+    ENTRY("leaderboard", lb_refund) ENTRY("leaderboard", lb_roll)                                  \
     ENTRY("leaderboard", lb_settle) ENTRY("leaderboard", lb_submit)                                \
     ENTRY("leaderboard", lb_tag) ENTRY("leaderboard", lb_tags) ENTRY("leaderboard", lb_unban)      \
-    ENTRY("leaderboard", lb_where)
+    ENTRY("leaderboard", lb_unmatch) ENTRY("leaderboard", lb_where)
 #define TABLE_SORTED_SET(ENTRY, HERE)                                                              \
     HERE("sorted-set", bzmove) ENTRY("sorted-set", bzmpop) ENTRY("sorted-set", bzpopmax)           \
     ENTRY("sorted-set", bzpopmin) ENTRY("sorted-set", zadd) ENTRY("sorted-set", zcard)             \

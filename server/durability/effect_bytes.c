@@ -663,7 +663,7 @@ static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
     struct bytes member = effect->member;
     bool is_last = encoder->member_size > 0 &&
                    bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
-    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX + member.size + 1 + effect->value.size);
+    char *at = buffer_reserve(encoder->out, 3 * VARINT_MAX + member.size + effect->value.size);
     if (at == NULL) {
         return;
     }
@@ -676,7 +676,7 @@ static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
         at = effect_bytes_put(at, member.at, member.size);
     }
     if (is_note) {
-        *at++ = (char)effect->value.size;
+        at = effect_bytes_put_varint(at, effect->value.size);
     }
     if (effect->value.size > 0) {
         at = effect_bytes_put(at, effect->value.at, effect->value.size);
@@ -841,10 +841,10 @@ static bool effect_bytes_take_values(struct effect_decoder *decoder, struct byte
 }
 
 static bool effect_bytes_take_note(struct effect_decoder *decoder, struct bytes *note) {
-    uint8_t size;
+    uint64_t size;
     note->at = NULL;
     note->size = 0;
-    return effect_bytes_take_byte(decoder, &size) &&
+    return effect_bytes_take_varint(decoder, &size) &&
            (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, note));
 }
 

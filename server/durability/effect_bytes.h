@@ -22,7 +22,7 @@
  *     of boards with tags:
  *       17 TAGS    varint size, member, values; size 0: the member of the last PUT or TAGS
  *     of boards with notes:
- *       19 NOTE    varint size, member, size 0: likewise; size (1 byte), note
+ *       19 NOTE    varint size, member, size 0: likewise; varint size, note
  *
  *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
  *     hashes there, and ids of results are members of boards (REGISTRY_ONCE).

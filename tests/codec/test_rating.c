@@ -123,6 +123,33 @@ TEST(parameters_have_names_of_their_own_and_decimals) {
 
 /* ---- records ---- */
 
+TEST(a_match_is_taken_off_a_record) {
+    struct rating_rule rule = game_rule();
+    struct rating_record a = rating_record_start(&rule);
+    struct rating_record b = a;
+    struct rating_record first[2] = {a, a}, second[2];
+    duel(&rule, 1, &a, &b);
+    first[1] = second[0] = a;
+    duel(&rule, 1, &a, &b);
+    second[1] = a;
+    /* The last one leaves no trace. */
+    rating_record_take_back(&rule, &second[0], &second[1], &a);
+    assert_memory_equal(&a, &first[1], sizeof a);
+    /* Of an earlier one the change is subtracted, and what it told of the deviation: 1/350^2 is left of 1/290.2^2. */
+    a = second[1];
+    rating_record_take_back(&rule, &first[0], &first[1], &a);
+    assert_int_equal(a.value - second[1].value, first[0].value - first[1].value);
+    double known = 1 / (double)second[1].deviation / (double)second[1].deviation -
+                   1 / (double)first[1].deviation / (double)first[1].deviation +
+                   1 / (double)first[0].deviation / (double)first[0].deviation;
+    double wanted = 1 / known;
+    double got = (double)a.deviation * (double)a.deviation;
+    assert_true(got / wanted < 1.000001 && wanted / got < 1.000001);
+    assert_true(a.deviation > second[1].deviation && a.deviation < first[0].deviation);
+    assert_int_equal(a.won, 1);
+    assert_int_equal(a.last_ms, second[1].last_ms);
+}
+
 TEST(a_record_packs_to_its_bytes_and_back) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 10000; i++) {
@@ -1154,6 +1181,14 @@ TEST(the_wildest_numbers_stay_within_the_limits_and_are_never_nan) {
             assert_true(record->volatility >= of[RATING_VOL_MIN] &&
                         record->volatility <= of[RATING_VOL_MAX]);
             assert_true(now >= record->deviation && now <= of[RATING_DEV_MAX]);
+            struct rating_record left = *record;
+            rating_record_take_back(&scene.rule, &scene.records[(i + 1) % scene.players],
+                                    &scene.records[(i + 2) % scene.players], &left);
+            assert_true(left.value >= of[RATING_MIN] && left.value <= of[RATING_MAX]);
+            assert_true(left.deviation >= of[RATING_DEV_MIN] &&
+                        left.deviation <= of[RATING_DEV_MAX]);
+            assert_true(left.volatility >= of[RATING_VOL_MIN] &&
+                        left.volatility <= of[RATING_VOL_MAX]);
             assert_true(ranks >= rating_ranks_least(&scene.rule, decimals));
             assert_true(ranks <= rating_ranks_most(&scene.rule, decimals));
         }

@@ -438,8 +438,10 @@ static const char *const lots[][LOT_LINES] = {
     {"LB.ALTER x$4 FREEZE", "LB.ALTER x$4 THAW", "LB.ALTER x$4 KEEP BEST",
      "LB.ALTER x$4 KEEP LAST"},
     {"LB.ALTER x$4 DENSE YES", "LB.ALTER x$4 DENSE NO"},
-    {"LB.CREATE xr$2 RATING ELO MINGAMES 2", "LB.MATCH xr$2 TEAM 1 m$9 TEAM 1 n$9",
-     "LB.MATCH xr$2 RANKS 1 1 TEAM 1 n$9 TEAM 2 m$9 o$9", "ZREM xr$2 m$9"},
+    {"LB.CREATE xr$2 RATING ELO MINGAMES 2 KEEP-MATCHES 6",
+     "LB.MATCH xr$2 ONCE g$30 TEAM 1 m$9 TEAM 1 n$9",
+     "LB.MATCH xr$2 RANKS 1 1 TEAM 1 n$9 TEAM 2 m$9 o$9",
+     "MULTI|LB.UNMATCH xr$2 g$30|ZREM xr$2 m$9|EXEC"},
     {"MULTI|ZADD x$4 $50 m$9|RENAME x$4 x$4|LB.ADD x$4 INCR 1 m$9|EXEC",
      "MULTI|DEL x$4|ZADD x$4 $50 m$9 $50 m$9|EXEC"},
 };

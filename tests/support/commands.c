@@ -97,13 +97,16 @@ void commands_write(struct wire *wire, int count) {
                          (int)below(99));
         }
         if (below(8) == 0) {
-            text_command(&text, "LB.CREATE rated RATING GLICKO2 MINGAMES 2");
-            text_command(&text, "LB.MATCH rated RANKS %d %d TEAM 1 p%d TEAM 2 q%d r%d",
-                         (int)below(2), (int)below(2), (int)below(20), (int)below(20),
-                         (int)below(20));
+            text_command(&text, "LB.CREATE rated RATING GLICKO2 MINGAMES 2 KEEP-MATCHES 9");
+            text_command(&text, "LB.MATCH rated ONCE g%d RANKS %d %d TEAM 1 p%d TEAM 2 q%d r%d",
+                         (int)below(99), (int)below(2), (int)below(2), (int)below(20),
+                         (int)below(20), (int)below(20));
+            text_command(&text,
+                         below(4) == 0 ? "LB.REFUND rated p%d SINCE 0" : "LB.UNMATCH rated g%d",
+                         (int)below(99));
             text_command(&text, below(6) == 0 ? "ZREM rated p%d" : "LB.RATE rated p%d 1700",
                          (int)below(20));
-            asked += 3;
+            asked += 4;
         }
         const struct grammar *drawn = &requests.grammar;
         text_command_words(&text, drawn->words, drawn->sizes, drawn->count);
@@ -130,7 +133,7 @@ void commands_make_kinds(struct wire *wire) {
         (void)wire_ask(wire, i % 2 == 0 ? "ZINCRBY capped 7 a" : "ZADD late 5 x 5 y");
     }
     wire_check_prefix(wire, "ZADD hourly 1 one 1 two", ":");
-    wire_check(wire, "LB.CREATE rated RATING GLICKO2 MINGAMES 2", "OK");
+    wire_check(wire, "LB.CREATE rated RATING GLICKO2 MINGAMES 2 KEEP-MATCHES 9", "OK");
     for (int i = 0; i < 60; i++) {
         (void)wire_ask(wire, "LB.MATCH rated TEAM 1 p7 TEAM 2 q8 r9");
     }

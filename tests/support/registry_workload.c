@@ -291,14 +291,16 @@ static void cut(struct workload *workload) {
 static void note_members(struct workload *workload) {
     struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
     char text[512];
-    char note[REGISTRY_NOTE_MAX];
+    static char note[REGISTRY_NOTE_MAX];
     if (key == NULL || !key->has_notes) {
         return;
     }
     uint32_t left = below(workload, 4) == 0 ? below(workload, workload->members_max) : 3;
     for (; left > 0; left--) {
         struct bytes member = pick_member(workload, text);
-        size_t size = 1 + below(workload, below(workload, 9) == 0 ? REGISTRY_NOTE_MAX : 45);
+        size_t size = 1 + below(workload, below(workload, 500) == 0 ? REGISTRY_NOTE_MAX
+                                          : below(workload, 9) == 0 ? 300U
+                                                                    : 45U);
         memset(note, (int)below(workload, 256), size);
         if (below(workload, 8) == 0) {
             registry_note_remove(workload->registry, key, member);

@@ -5,6 +5,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "server/dispatch/syntax.h"
 #include "server/rdb/rdb_state.h"
@@ -357,7 +358,7 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
             registry_board_take(server->registry, key, &member);
         }
         if (task->action->takes_notes) {
-            registry_note_remove(server->registry, key, task->member);
+            (void)lb_rating_remove(server->registry, key, task->member);
         }
         task->done_count++;
     }

@@ -359,6 +359,9 @@ static bool lb_create_check_rating(const struct call *call, const struct board_o
                                       rating_parameter_name(lasting[i]));
         }
     }
+    if (rule->of[RATING_KEEP_MATCHES] == 0 && before->rating.rule.of[RATING_KEEP_MATCHES] > 0) {
+        return call_refuse(call, "ERR RATING KEEP-MATCHES cannot become 0: 1 keeps one match");
+    }
     return true;
 }
 

@@ -6,6 +6,7 @@
  * A match is all or nothing: memory is reserved for all players before the first one changes. */
 #include <stdlib.h>
 
+#include "codec/little.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/once.h"
@@ -15,23 +16,49 @@
 
 enum {
     FIRST_OPTION = 2,
-    FEW = 16, /* players whose state needs no heap memory, and who are compared in pairs */
     WEIGHT_DECIMALS = 6, /* of WEIGHTS and SCORES */
     CHANCE_DECIMALS = 6,
 };
 _Static_assert((int)LOOKUP_GROUP <= (int)HASH_PREFETCH_MAX,
                "records of a group are fetched together");
 _Static_assert(RATING_CHANCE_ONE == 1000000, "chances have six decimals");
-_Static_assert((int)RATING_RECORD_BYTES <= (int)REGISTRY_NOTE_MAX, "a record is a note");
 
 /* ---- records ---- */
 
-bool lb_rating_find(const struct registry_key *key, struct bytes member,
-                    struct rating_record *record) {
+enum { NOTE_KEPT = 1, KEPT_BYTES = 6 + 6 + 8 };
+
+size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]) {
+    char *at = note + RATING_RECORD_BYTES;
+    rating_pack(&rated->record, note);
+    if (rated->token != 0) {
+        *at = NOTE_KEPT;
+        little_put_u48(at + 1, rated->token);
+        little_put_u48(at + 1 + 6, rated->last);
+        little_put_u64(at + 1 + 6 + 6, (uint64_t)rated->best);
+        at += 1 + KEPT_BYTES;
+    }
+    return (size_t)(at - note);
+}
+
+bool lb_rating_find(const struct registry_key *key, struct bytes member, struct lb_rated *rated) {
     struct bytes note;
-    *record = rating_record_start(&registry_options(key)->rating.rule);
-    return registry_note_find(key, member, &note) && note.size == RATING_RECORD_BYTES &&
-           rating_unpack(note.at, record);
+    *rated = (struct lb_rated){.record = rating_record_start(&registry_options(key)->rating.rule)};
+    if (!registry_note_find(key, member, &note) || registry_note_is_own(member) ||
+        note.size < RATING_RECORD_BYTES || !rating_unpack(note.at, &rated->record)) {
+        return false;
+    }
+    const char *at = note.at + RATING_RECORD_BYTES;
+    if (note.size == RATING_RECORD_BYTES + 1 + KEPT_BYTES && *at == NOTE_KEPT) {
+        rated->token = little_get_u48(at + 1);
+        rated->last = little_get_u48(at + 1 + 6);
+        rated->best = (int64_t)little_get_u64(at + 1 + 6 + 6);
+    }
+    return true;
+}
+
+bool lb_rating_check_name(const struct call *call, struct bytes name) {
+    return !registry_note_is_own(name) ||
+           call_refuse(call, "ERR the name of a player may not begin with a zero byte");
 }
 
 bool lb_rating_check(const struct call *call, const struct registry_key *key) {
@@ -40,8 +67,7 @@ bool lb_rating_check(const struct call *call, const struct registry_key *key) {
                              "ELO|GLICKO2|OPENSKILL makes one that has");
 }
 
-static bool lb_match_is_ranked(const struct board_rating *rating,
-                               const struct rating_record *record) {
+bool lb_match_is_ranked(const struct board_rating *rating, const struct rating_record *record) {
     return rating_games(record) >= rating->games_min &&
            (rating->dev_max == 0 || record->deviation <= rating->dev_max);
 }
@@ -84,13 +110,13 @@ static void lb_match_put_record(struct reply *reply, const struct board_rating *
 
 void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
                      int64_t now_ms) {
-    struct rating_record record;
-    if (!lb_rating_find(key, member, &record)) {
+    struct lb_rated rated;
+    if (!lb_rating_find(key, member, &rated)) {
         reply_null_array(reply);
         return;
     }
     reply_array(reply, LB_RATING_ELEMENTS);
-    lb_match_put_record(reply, &registry_options(key)->rating, &record, now_ms);
+    lb_match_put_record(reply, &registry_options(key)->rating, &rated.record, now_ms);
 }
 
 /* ---- the words of a match ---- */
@@ -128,7 +154,7 @@ static bool lb_match_read_team(const struct call *call, uint32_t *next, struct t
     teams->sizes[teams->count++] = (uint32_t)size;
     for (int64_t i = 0; i < size; i++) {
         struct bytes name = call_arg(call, *next + 1 + (uint32_t)i);
-        if (!zset_check_member(call, name)) {
+        if (!zset_check_member(call, name) || !lb_rating_check_name(call, name)) {
             return false;
         }
         teams->names[teams->player_count++] = name;
@@ -240,7 +266,7 @@ static bool lb_match_refuse_twice(const struct call *call, struct bytes name) {
 static bool lb_match_check_twice(const struct call *call, const struct teams *teams) {
     const struct bytes *names = teams->names;
     uint32_t count = teams->player_count;
-    if (count > FEW) {
+    if (count > LB_PLAYERS_FEW) {
         struct bytes sorted[RATING_PLAYERS_MAX];
         memcpy(sorted, names, count * sizeof names[0]);
         qsort(sorted, count, sizeof sorted[0], lb_match_compare_names);
@@ -264,7 +290,7 @@ static bool lb_match_check_twice(const struct call *call, const struct teams *te
 /* The arrays are set as far as they are counted. false: the error was replied. */
 static bool lb_match_read(const struct call *call, struct teams *teams) {
     uint32_t next = FIRST_OPTION;
-    teams->once_id.at = NULL;
+    teams->once_id = (struct bytes){.at = NULL};
     teams->at_ms = call->now_ms;
     teams->count = 0;
     teams->player_count = 0;
@@ -316,41 +342,17 @@ static bool lb_match_check(const struct call *call, const struct rating_rule *ru
 
 /* ---- players ---- */
 
-/* A player while the match is counted. */
-struct player {
-    struct rating_record before;
-    struct board_member member; /* on the board */
-    uint64_t key;
-    uint32_t rank_before;
-    bool is_ranked;
-    char note[RATING_RECORD_BYTES];
-};
-
-struct players {
-    struct registry_key *key;
-    const struct bytes *names;
-    struct rating_record *records;
-    struct player *list;
-    struct bytes *notes; /* name and note, in turn */
-    uint32_t count;
-    void *heap; /* or NULL */
-    struct rating_record few_records[FEW];
-    struct player few[FEW];
-    struct bytes few_notes[2 * FEW];
-};
-
-/* Room for so many. false: no memory. */
-static bool lb_match_begin_players(struct players *players, const struct bytes *names,
-                                   uint32_t count) {
+bool lb_match_begin_players(struct lb_players *players, const struct bytes *names, uint32_t count) {
     players->names = names;
     players->count = count;
+    players->note_count = count;
     players->heap = NULL;
     players->records = players->few_records;
     players->list = players->few;
     players->notes = players->few_notes;
-    if (count > FEW) {
+    if (count > LB_PLAYERS_FEW) {
         size_t each =
-            sizeof(struct player) + sizeof(struct rating_record) + 2 * sizeof(struct bytes);
+            sizeof(struct lb_player) + sizeof(struct rating_record) + 2 * sizeof(struct bytes);
         players->heap = memory_allocate(count * each);
         players->list = players->heap;
         if (players->heap == NULL) {
@@ -362,12 +364,11 @@ static bool lb_match_begin_players(struct players *players, const struct bytes *
     return true;
 }
 
-static void lb_match_end_players(struct players *players) {
+void lb_match_end_players(struct lb_players *players) {
     memory_free(players->heap);
 }
 
-/* Records, members and ranks as they are. */
-static void lb_match_find_players(struct players *players) {
+void lb_match_find_players(struct lb_players *players) {
     const struct board *board = &players->key->board;
     struct lookup ahead[LOOKUP_GROUP];
     for (uint32_t begin = 0; begin < players->count;) {
@@ -375,9 +376,9 @@ static void lb_match_find_players(struct players *players) {
         hash_prefetch_fields(registry_note_hash(players->key), players->names + begin, count);
         lookup_members(board, players->names + begin, 1, count, ahead);
         for (uint32_t i = begin; i < begin + count; i++) {
-            struct player *player = &players->list[i];
-            (void)lb_rating_find(players->key, players->names[i], &player->before);
-            players->records[i] = player->before;
+            struct lb_player *player = &players->list[i];
+            (void)lb_rating_find(players->key, players->names[i], &player->rated);
+            players->records[i] = player->rated.record;
             board_look_up(board, players->names[i], &ahead[i - begin], &player->member);
             player->rank_before =
                 player->member.is_there ? board_rank_of(board, &player->member) : UINT32_MAX;
@@ -386,59 +387,77 @@ static void lb_match_find_players(struct players *players) {
     }
 }
 
-/* What ranks, and since when. false: the error was replied. */
-static bool lb_match_plan_player(const struct call *call, const struct players *players, uint32_t i,
-                                 int64_t at_ms) {
-    const struct board_options *options = registry_options(players->key);
-    const struct layout *layout = &options->layout;
-    const struct layout_field *lead = &layout->fields[0];
-    const struct rating_record *record = &players->records[i];
-    struct player *player = &players->list[i];
-    int64_t time_us = (record->last_ms > at_ms ? record->last_ms : at_ms) * 1000;
-    uint64_t ordinal;
-    uint64_t stamped;
-    rating_pack(record, player->note);
+/* The note, and whether the player is to be on the board. */
+static void lb_match_plan_note(const struct lb_players *players, uint32_t i) {
+    struct lb_player *player = &players->list[i];
+    struct lb_rated after = player->rated;
+    after.record = players->records[i];
     players->notes[(size_t)2 * i] = players->names[i];
     players->notes[(size_t)2 * i + 1] =
-        (struct bytes){.at = player->note, .size = RATING_RECORD_BYTES};
-    player->is_ranked = lb_match_is_ranked(&options->rating, record);
+        (struct bytes){.at = player->note, .size = lb_rating_pack(&after, player->note)};
+    player->is_ranked =
+        lb_match_is_ranked(&registry_options(players->key)->rating, &players->records[i]);
+}
+
+/* The key with the rating. The options were checked: the field has room for every one. */
+static uint64_t lb_match_key(const struct lb_players *players, uint32_t i, uint64_t key) {
+    const struct board_options *options = registry_options(players->key);
+    const struct layout_field *lead = &options->layout.fields[0];
+    uint64_t ordinal;
+    bool has_room =
+        layout_field_ordinal(lead,
+                             decimal_from_i64(rating_ranks(&options->rating.rule,
+                                                           &players->records[i], lead->scale)),
+                             &ordinal) == LAYOUT_OK;
+    CHECK(has_room);
+    return layout_with_ordinal(&options->layout, key, 0, ordinal);
+}
+
+/* What ranks, and since when. false: the error was replied. */
+static bool lb_match_plan_player(const struct call *call, const struct lb_players *players,
+                                 uint32_t i, int64_t at_ms) {
+    const struct layout *layout = &registry_options(players->key)->layout;
+    const struct rating_record *record = &players->records[i];
+    int64_t time_us = (record->last_ms > at_ms ? record->last_ms : at_ms) * 1000;
+    uint64_t stamped;
+    lb_match_plan_note(players, i);
     /* Who is not ranked yet will be, and not before this match. */
     if (layout_stamp(layout, layout_zero_key(layout), time_us, &stamped) != LAYOUT_OK) {
         return call_refuse_time(call, layout, time_us);
     }
-    if (!player->is_ranked) {
-        return true;
+    if (players->list[i].is_ranked) {
+        players->list[i].key = lb_match_key(players, i, stamped);
     }
-    /* The options were checked: the field has room for every rating. */
-    bool has_room =
-        layout_field_ordinal(
-            lead, decimal_from_i64(rating_ranks(&options->rating.rule, record, lead->scale)),
-            &ordinal) == LAYOUT_OK;
-    CHECK(has_room);
-    player->key = layout_with_ordinal(layout, stamped, 0, ordinal);
     return true;
 }
 
-/* Room and memory for all of it. false: the error was replied. */
-static bool lb_match_reserve(struct writing *writing, const struct players *players) {
+void lb_match_plan_change(struct lb_players *players, uint32_t i) {
+    struct lb_player *player = &players->list[i];
+    lb_match_plan_note(players, i);
+    player->is_ranked &= player->member.is_there;
+    if (player->is_ranked) {
+        player->key = lb_match_key(players, i, player->member.key);
+    }
+}
+
+bool lb_match_reserve(struct writing *writing, const struct lb_players *players, size_t more) {
     const struct hash *notes = registry_note_hash(players->key);
-    if (!hash_has_room(notes, players->notes, players->count)) {
+    if (!hash_has_room(notes, players->notes, players->note_count)) {
         return call_refuse_format(writing->call, "ERR board is full: at most %u players",
                                   (unsigned)HASH_FIELDS_END - 1);
     }
     return writing_reserve(writing, players->names, 1, players->count, false,
-                           hash_growth_size(notes, players->notes, players->count)) ||
+                           hash_growth_size(notes, players->notes, players->note_count) + more) ||
            call_out_of_memory(writing->call);
 }
 
-/* Memory is reserved, and nothing fails any more. */
-static void lb_match_write(struct writing *writing, struct players *players) {
+void lb_match_write(struct writing *writing, struct lb_players *players) {
     struct registry *registry = writing->call->registry;
     struct board *board = &players->key->board;
     struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (uint32_t i = 0; i < players->count; i++) {
-        struct player *player = &players->list[i];
+        struct lb_player *player = &players->list[i];
         uint32_t at = i % LOOKUP_GROUP;
         if (at ==
             0) { /* where they are, and where they come to: hints, as each changes the board */
@@ -449,15 +468,20 @@ static void lb_match_write(struct writing *writing, struct players *players) {
             lookup_members_to_put(board, players->names + i, 1, count, keys, ahead);
         }
         board_look_up(board, players->names[i], &ahead[at], &player->member);
-        bool is_kept = registry_note_put(registry, players->key, players->names[i],
-                                         players->notes[(size_t)2 * i + 1]);
-        CHECK(is_kept);
+        bool is_put = registry_note_put(registry, players->key, players->names[i],
+                                        players->notes[(size_t)2 * i + 1]);
+        CHECK(is_put);
         if (player->is_ranked) {
             enum writing_status status = writing_put(writing, &player->member, player->key, true);
             CHECK(status == WRITING_PUT);
         } else if (player->member.is_there) {
             registry_board_take(registry, players->key, &player->member);
         }
+    }
+    for (uint32_t i = players->count; i < players->note_count; i++) {
+        bool is_put = registry_note_put(registry, players->key, players->notes[(size_t)2 * i],
+                                        players->notes[(size_t)2 * i + 1]);
+        CHECK(is_put);
     }
     writing->is_changed = true;
 }
@@ -470,19 +494,18 @@ static void lb_match_put_rank(struct reply *reply, bool is_there, uint32_t rank)
     }
 }
 
-/* [member, before, after, deviation, games, rank before, rank after] of each. */
-static void lb_match_reply(const struct call *call, const struct players *players) {
+void lb_match_reply(const struct call *call, const struct lb_players *players) {
     enum { ELEMENTS = 7 };
     const struct board *board = &players->key->board;
     const struct board_rating *rating = &registry_options(players->key)->rating;
     reply_array(call->reply, players->count);
     for (uint32_t i = 0; i < players->count && !reply_is_lost(call->reply); i++) {
-        const struct player *player = &players->list[i];
+        const struct lb_player *player = &players->list[i];
         struct board_member member;
         board_look_up(board, players->names[i], NULL, &member);
         reply_array(call->reply, ELEMENTS);
         reply_bulk(call->reply, players->names[i]);
-        lb_match_put_value(call->reply, rating, player->before.value);
+        lb_match_put_value(call->reply, rating, player->rated.record.value);
         lb_match_put_value(call->reply, rating, players->records[i].value);
         lb_match_put_deviation(call->reply, rating, &players->records[i], call->now_ms);
         reply_integer(call->reply, (int64_t)rating_games(&players->records[i]));
@@ -494,8 +517,7 @@ static void lb_match_reply(const struct call *call, const struct players *player
 
 /* ---- LB.MATCH ---- */
 
-/* The board to write to, which a `board` line makes. false: the error was replied. */
-static bool lb_match_begin(const struct call *call, struct writing *writing) {
+bool lb_match_begin(const struct call *call, struct writing *writing) {
     struct bytes name = call_arg(call, 1);
     *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
     if (call_find_key(call, name) == NULL) {
@@ -522,7 +544,8 @@ static bool lb_match_begin(const struct call *call, struct writing *writing) {
 
 /* The rest, with a board; the caller ends it. once: NULL: none. false: the error was replied, and nothing has changed. */
 static bool lb_match_play(const struct call *call, struct teams *teams, struct once *once,
-                          struct writing *writing, struct players *players) {
+                          struct writing *writing, struct lb_players *players,
+                          struct lb_keeping *keeping) {
     const struct board_options *options = writing->options;
     const struct rating_match match = lb_match_of(teams);
     if (writing_refuses(call, options, BOARD_WRITE_RATED) ||
@@ -537,6 +560,10 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
     players->key = writing->key;
     lb_match_find_players(players);
     rating_match(&options->rating.rule, &match, players->records);
+    bool keeps = options->rating.rule.of[RATING_KEEP_MATCHES] > 0;
+    if (keeps && !lb_kept_plan(players, &match, teams->once_id, keeping)) {
+        return call_out_of_memory(call);
+    }
     for (uint32_t i = 0; i < players->count; i++) {
         if (!lb_match_plan_player(call, players, i, teams->at_ms)) {
             return false;
@@ -545,13 +572,16 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
     if (once != NULL && !once_put(once)) {
         return false;
     }
-    if (!lb_match_reserve(writing, players)) {
+    if (!lb_match_reserve(writing, players, 0)) {
         if (once != NULL) {
             once_take_back(once);
         }
         return false;
     }
     lb_match_write(writing, players);
+    if (keeps) {
+        lb_kept_written(call->registry, players->key, keeping);
+    }
     memory_reserve_end();
     lb_match_reply(call, players);
     return true;
@@ -559,7 +589,7 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
 
 /* The records as they are now, whatever has become of the board; none if it is gone. */
 static void lb_match_answer_repeat(const struct call *call, const struct teams *teams) {
-    struct players players;
+    struct lb_players players;
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &players.key)) {
         return;
     }
@@ -592,7 +622,7 @@ static void lb_match_run(struct call *call) {
     struct teams teams;
     struct once once;
     struct writing writing;
-    struct players players;
+    struct lb_players players;
     if (!lb_match_read(call, &teams)) {
         return;
     }
@@ -603,7 +633,9 @@ static void lb_match_run(struct call *call) {
     if (!lb_match_begin_players(&players, teams.names, teams.player_count)) {
         call_out_of_memory(call);
     } else {
-        (void)!lb_match_play(call, &teams, has_id ? &once : NULL, &writing, &players);
+        struct lb_keeping keeping = {.room = NULL};
+        (void)!lb_match_play(call, &teams, has_id ? &once : NULL, &writing, &players, &keeping);
+        memory_free(keeping.room);
         lb_match_end_players(&players);
     }
     writing_end(&writing, "zadd");
@@ -637,7 +669,7 @@ const struct command command_lb_match = {
 
 static void lb_predict_run(struct call *call) {
     struct teams teams;
-    struct players players;
+    struct lb_players players;
     struct registry_key *key;
     uint32_t chances[RATING_TEAMS_MAX];
     uint32_t quality;
@@ -665,7 +697,9 @@ static void lb_predict_run(struct call *call) {
             hash_prefetch_fields(registry_note_hash(key), players.names + i,
                                  left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
         }
-        (void)lb_rating_find(key, players.names[i], &players.records[i]);
+        struct lb_rated rated;
+        (void)lb_rating_find(key, players.names[i], &rated);
+        players.records[i] = rated.record;
     }
     rating_predict(rule, &match, players.records, chances, &quality);
     lb_match_end_players(&players);
@@ -707,12 +741,13 @@ static bool lb_match_read_rating(const struct call *call, const struct board_rat
 }
 
 static bool lb_match_seed(const struct call *call, struct writing *writing,
-                          struct players *players) {
+                          struct lb_players *players) {
     const struct board_rating *rating = &writing->options->rating;
     int64_t value;
     int64_t deviation = -1;
     if (writing_refuses(call, writing->options, BOARD_WRITE_RATED) ||
         !writing_check_member(writing, call_arg(call, 2)) ||
+        !lb_rating_check_name(call, call_arg(call, 2)) ||
         !lb_match_read_rating(call, rating, 3, false, &value) ||
         (call->request->count > 4 && !lb_match_read_rating(call, rating, 4, true, &deviation))) {
         return false;
@@ -724,7 +759,7 @@ static bool lb_match_seed(const struct call *call, struct writing *writing,
     lb_match_find_players(players);
     rating_record_seed(&rating->rule, &players->records[0], value, deviation);
     if (!lb_match_plan_player(call, players, 0, call->now_ms) ||
-        !lb_match_reserve(writing, players)) {
+        !lb_match_reserve(writing, players, 0)) {
         return false;
     }
     lb_match_write(writing, players);
@@ -737,7 +772,7 @@ static void lb_match_put_rated(const struct call *call, const struct registry_ke
 
 static void lb_rate_run(struct call *call) {
     struct writing writing;
-    struct players players;
+    struct lb_players players;
     struct bytes name = call_arg(call, 2);
     if (!lb_match_begin(call, &writing)) {
         return;
@@ -766,9 +801,9 @@ const struct command command_lb_rate = {
 /* [member, rank, rating, deviation, volatility, games, won, drawn, lost, last], or nil. */
 static void lb_match_put_rated(const struct call *call, const struct registry_key *key,
                                struct bytes name) {
-    struct rating_record record;
+    struct lb_rated rated;
     struct board_member member;
-    if (!zset_is_member(name) || !lb_rating_find(key, name, &record)) {
+    if (!zset_is_member(name) || !lb_rating_find(key, name, &rated)) {
         reply_null_array(call->reply);
         return;
     }
@@ -777,7 +812,7 @@ static void lb_match_put_rated(const struct call *call, const struct registry_ke
     reply_bulk(call->reply, name);
     lb_match_put_rank(call->reply, member.is_there,
                       member.is_there ? board_rank_of(&key->board, &member) : 0);
-    lb_match_put_record(call->reply, &registry_options(key)->rating, &record, call->now_ms);
+    lb_match_put_record(call->reply, &registry_options(key)->rating, &rated.record, call->now_ms);
 }
 
 static void lb_rating_run(struct call *call) {

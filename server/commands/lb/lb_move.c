@@ -8,6 +8,7 @@
  * its tags, and gets values of those of which it has none. */
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/lb/lb_tags.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/league.h"
@@ -223,27 +224,23 @@ static void lb_move_rated(struct server *server, struct board_task *task,
     struct registry *registry = server->registry;
     struct board_member from;
     struct bytes note = {.at = NULL};
+    struct bytes other;
     uint64_t to_key;
-    char copy[REGISTRY_NOTE_MAX];
     bool has_note = registry_note_find(key, task->member, &note);
     board_look_up(&key->board, task->member, NULL, &from);
-    if (has_note) {
-        memcpy(copy, note.at, note.size);
-        note.at = copy;
-    }
-    const struct bytes args[] = {task->to, note};
-    struct bytes other;
+    /* The record, and the name in kept matches. */
+    const struct bytes args[] = {task->to, note, task->member, task->to};
     if (board_find(&key->board, task->to, &to_key) || registry_note_find(key, task->to, &other) ||
+        registry_note_is_own(task->member) || registry_note_is_own(task->to) ||
         ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
         !memory_reserve_begin(lb_move_room(task, &key->board) +
-                              hash_growth_size(registry_note_hash(key), args, has_note))) {
+                              hash_growth_size(registry_note_hash(key), args, has_note ? 2 : 0))) {
         task->left_count++;
         return;
     }
     if (has_note) {
-        bool is_put = registry_note_put(registry, key, task->to, note);
-        CHECK(is_put);
-        registry_note_remove(registry, key, task->member);
+        bool is_renamed = lb_rating_rename(registry, key, task->member, task->to);
+        CHECK(is_renamed);
     }
     if (from.is_there) {
         lb_move_change(server, task, key, &from, from.key);

@@ -1,6 +1,7 @@
 /* Ratings of players: what the notes of a board with RATING say (skiplist/keyspace/registry.h, codec/rating.h).
  *
  *     registry_note_find(key, "ann") -> 39 bytes -> rating_unpack -> value, deviation, games
+ *                                       a byte that says what follows -> token, last, best       KEEP-MATCHES
  *
  * A player with a record is on the board while there are enough games (MINGAMES) and the deviation is small enough
  * (MAXDEV). Nothing else puts a member on such a board, so whoever is on it without a record came from a file: a match
@@ -9,7 +10,7 @@
 #define SERVER_COMMAND_LB_RATING_H
 
 #include "codec/rating.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/writing.h"
 
 /* The key of a board that is one's value. */
 static inline const struct registry_key *lb_rating_key(const struct board *board) {
@@ -18,14 +19,92 @@ static inline const struct registry_key *lb_rating_key(const struct board *board
 }
 _Static_assert(offsetof(struct registry_key, board) == 0, "a board is where its key is");
 
-/* false: there is no record; *record is then a new player's. */
-bool lb_rating_find(const struct registry_key *key, struct bytes member,
-                    struct rating_record *record);
+/* A player's note. */
+struct lb_rated {
+    struct rating_record record;
+    /* KEEP-MATCHES (lb_kept.c): */
+    uint64_t token; /* by which kept matches name the player; 0: is in none */
+    uint64_t last;  /* the number of the last of them; 0: none */
+    int64_t best;   /* the highest rating, from the first of them on */
+};
+enum { LB_RATING_NOTE_MAX = RATING_RECORD_BYTES + 1 + 6 + 6 + 8 };
+/* Returns the size. */
+size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]);
+/* false: there is no record; *rated is then a new player's. */
+bool lb_rating_find(const struct registry_key *key, struct bytes member, struct lb_rated *rated);
+/* Remove it, with the player's name in kept matches. false: there is none. */
+bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member);
+/* The player has another name. */
+MUST_CHECK bool lb_rating_rename(struct registry *registry, struct registry_key *key,
+                                 struct bytes from, struct bytes to);
 /* An element of a record with the word RATING: [rating, deviation, volatility, games, won, drawn, lost, last], or nil. The
  * deviation is that of now_ms. */
 void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
                      int64_t now_ms);
+/* Can the player have this name? false: the error was replied. */
+MUST_CHECK bool lb_rating_check_name(const struct call *call, struct bytes name);
 /* "RATING is for boards that have it"; key NULL: there is no board. false: the error was replied. */
 MUST_CHECK bool lb_rating_check(const struct call *call, const struct registry_key *key);
+
+/* ---- players while a match is counted: lb_match.c ---- */
+
+struct lb_player {
+    struct lb_rated rated;      /* the record is that before the match */
+    struct board_member member; /* on the board */
+    uint64_t key;
+    uint32_t rank_before;
+    bool is_ranked;
+    char note[LB_RATING_NOTE_MAX];
+};
+
+enum { LB_PLAYERS_FEW = 16 /* whose state needs no heap memory, and who are compared in pairs */ };
+
+struct lb_players {
+    struct registry_key *key;
+    const struct bytes *names;
+    struct rating_record *records;
+    struct lb_player *list;
+    struct bytes
+        *notes; /* name and note, in turn: of each player, then others, which are put with them */
+    uint32_t count, note_count;
+    void *heap; /* or NULL */
+    struct rating_record few_records[LB_PLAYERS_FEW];
+    struct lb_player few[LB_PLAYERS_FEW];
+    struct bytes few_notes[2 * LB_PLAYERS_FEW];
+};
+
+/* Room for so many, and their notes alone. false: no memory. */
+MUST_CHECK bool lb_match_begin_players(struct lb_players *players, const struct bytes *names,
+                                       uint32_t count);
+void lb_match_end_players(struct lb_players *players);
+/* Records, members and ranks as they are; players->key is given. */
+void lb_match_find_players(struct lb_players *players);
+/* A record that changes without a match: the place on the board stays by its time, and who is off the board stays off. */
+void lb_match_plan_change(struct lb_players *players, uint32_t i);
+/* Room and memory for all notes, for the players' places, and more bytes. false: the error was replied. */
+MUST_CHECK bool lb_match_reserve(struct writing *writing, const struct lb_players *players,
+                                 size_t more);
+/* Write it; memory was reserved, and nothing fails any more. */
+void lb_match_write(struct writing *writing, struct lb_players *players);
+/* [member, before, after, deviation, games, rank before, rank after] of each. */
+void lb_match_reply(const struct call *call, const struct lb_players *players);
+bool lb_match_is_ranked(const struct board_rating *rating, const struct rating_record *record);
+/* The board to write to, which a `board` line makes. false: the error was replied. */
+MUST_CHECK bool lb_match_begin(const struct call *call, struct writing *writing);
+
+/* ---- kept matches: lb_kept.c ---- */
+
+/* What a match adds to the notes, and which kept ones go with it. */
+struct lb_keeping {
+    uint64_t first, end; /* numbers of those that go */
+    char *room;          /* of all that is added; NULL: nothing is */
+};
+/* Plan it, for records as the match leaves them and before players' notes: players->notes is then longer. false: no
+ * memory. */
+MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_match *match,
+                             struct bytes id, struct lb_keeping *keeping);
+/* It is written. */
+void lb_kept_written(struct registry *registry, struct registry_key *key,
+                     const struct lb_keeping *keeping);
 
 #endif

@@ -160,6 +160,13 @@ static const struct change {
     {"ZADD k 1 a", "LB.MATCH k TEAM 1 a TEAM 1 b", false},
     {"LB.CREATE k RATING ELO", "LB.RATE k a 1600", true},
     {"LB.CREATE k RATING ELO;LB.RATE k a 1600", "ZREM k a", true},
+    /* The id is used once, and the rows are run several times: LB.REFUND shows what LB.UNMATCH does, too. */
+    {"LB.CREATE k RATING ELO KEEP-MATCHES 9;LB.MATCH k ONCE u TEAM 1 a TEAM 1 b;LB.UNMATCH k u",
+     "LB.UNMATCH k u", false},
+    {"LB.UNBAN a;LB.CREATE k RATING ELO KEEP-MATCHES 9;LB.MATCH k TEAM 1 a TEAM 1 b;LB.BAN a",
+     "LB.REFUND k a SINCE 0", true},
+    {"LB.UNBAN a;LB.CREATE k RATING ELO KEEP-MATCHES 9;LB.MATCH k TEAM 1 a TEAM 1 b;LB.BAN b",
+     "LB.REFUND k b SINCE 5000000000000", false},
     {"LB.CREATE k RATING ELO MINGAMES 5;LB.RATE k a 1600", "ZREM k a", true},
     {"LB.CREATE k RATING ELO", "LB.RATE k a 1600 50", false},
     {"ZADD k 1 a", "LB.ALTER k CAP 3", true},

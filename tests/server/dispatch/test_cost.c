@@ -99,6 +99,8 @@ static bool is_small(const char *complexity) {
         "O(COUNT) for each call, half a millisecond at the most",
         "O(m log n) for m boards of n members",
         "O(t log n) for t tiers, at most 255, and n members",
+        "O(p log n) for p players, at most 1,024, and n members of the board",
+        "O(p log n) for p players, at most 5,000, and n members of the board",
         /* prefixes of a client, at most 256 */
         "O(p) in the prefixes",
         "O(p) in the prefixes; then O(1) for each key that is read, and for each client that is "
