@@ -221,13 +221,9 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     execute_request(server, session, number, &request, &reply);
     CHECK(session->job == NULL);
     /* What it has read, but for hashes (lb_data.h). */
-    const struct key_spec *specs;
-    uint32_t spec_count = query->reads != NULL ? key_specs_of(number, &specs) : 0;
-    for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(command_by_index(number), &specs[i], &request);
-        for (; walk.next < walk.end; walk.next += walk.step) {
-            reads_note(server, query->reads, query->database, request.args[walk.next]);
-        }
+    struct request_keys keys = request_keys_begin(number, &request);
+    for (uint32_t at; query->reads != NULL && (at = request_keys_next(&keys)) > 0;) {
+        reads_note(server, query->reads, query->database, request.args[at]);
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }

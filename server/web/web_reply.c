@@ -57,11 +57,11 @@ void web_reply_put_number(struct json *json, const char *key, struct value value
     }
 }
 
-void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
+void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader,
                           struct value *percent) {
-    uint64_t behind_fields =
-        3 + field_count + (percent != NULL) + query->has_tags + (query->data.pattern.at != NULL);
+    uint64_t behind_fields = 3 + field_count + (percent != NULL) + query->has_tags +
+                             query->has_rating + (query->data.pattern.at != NULL);
     bool has_since = value_next(reader).count > behind_fields;
     json_open(json, key, '{');
     struct bytes member = value_next(reader).text;
@@ -103,6 +103,17 @@ void web_reply_put_record(struct json *json, const struct web_query *query, cons
         } else {
             json_null(json, "since");
         }
+    }
+    if (query->has_rating) {
+        struct value_reader at = *reader;
+        if (value_next(&at).kind == VALUE_LIST) {
+            json_open(json, "rating", '{');
+            web_reply_put_members(query, "Rating", NULL, *reader);
+            json_close(json, '}');
+        } else {
+            json_null(json, "rating");
+        }
+        value_skip(reader);
     }
     json_close(json, '}');
 }
@@ -240,7 +251,7 @@ void web_reply_put_members(struct web_query *query, const char *schema, const ch
 
 /* ---- replies ---- */
 
-void web_reply_put_rows(struct json *json, const struct web_query *query, const char *key,
+void web_reply_put_rows(struct json *json, struct web_query *query, const char *key,
                         uint64_t field_count, struct value_reader reader) {
     struct value list = value_next(&reader);
     json_open(json, key, '[');
