@@ -15,9 +15,9 @@
 #include "server/web/web_query.h"
 
 static const char *const public_options[] = {
-    "on",         "resetchannels", "-@all",           "+lb.range", "+lb.get",
-    "+lb.around", "+lb.hist",      "+lb.quantile",    "+lb.info",  "+lb.list",
-    "+lb.count",  "+zscan",        "+lb.league|info",
+    "on",         "resetchannels", "-@all",        "+lb.range",       "+lb.get",
+    "+lb.around", "+lb.hist",      "+lb.quantile", "+lb.info",        "+lb.list",
+    "+lb.count",  "+lb.rating",    "+zscan",       "+lb.league|info",
 };
 
 static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {
