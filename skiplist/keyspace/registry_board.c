@@ -252,28 +252,6 @@ static bool registry_board_set_options(struct registry *registry, struct registr
     return is_set;
 }
 
-/* Move the board to a key of the same name with another tail. over: a hash that is in no database, and takes notes that the
- * other cannot have, to be freed in steps; NULL: there are none. NULL: no memory. */
-static struct registry_key *registry_board_replace_key(struct registry *registry,
-                                                       struct registry_key *key,
-                                                       const struct board_options *options,
-                                                       struct registry_key *over) {
-    int64_t expire_at_ms = registry_expiry(registry, key);
-    struct registry_key *successor = registry_reserve_key(
-        registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
-    if (successor == NULL || !registry_board_set_options(registry, key, options)) {
-        memory_free(successor);
-        return NULL;
-    }
-    if (over != NULL) {
-        hash_move(registry_own_notes(key), registry_own_hash(over), registry_hash_room(over));
-        registry_free_later(registry, over);
-    }
-    registry_replace(registry, key, successor);
-    return successor;
-}
-
 struct registry_key *registry_board_alter(struct registry *registry, struct registry_key *key,
                                           const struct board_options *options,
                                           const struct board_state *state) {
@@ -282,34 +260,46 @@ struct registry_key *registry_board_alter(struct registry *registry, struct regi
         return NULL;
     }
     struct board_state given = *(state != NULL ? state : registry_state(key));
+    bool is_set;
     registry_count_state(registry, key, -1);
     if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
         (board_options_have_state(held) && !key->has_state) ||
         board_options_have_notes(held) != key->has_notes) {
-        bool has_notes_over = key->has_notes && !board_options_have_notes(held);
-        struct registry_key *over =
-            has_notes_over
-                ? registry_create_key(key->database,
-                                      (struct registry_new_name){.first = registry_name(key)},
-                                      REGISTRY_HASH, registry_tail_of_hash(registry_note_hash(key)))
+        /* The board moves to a key of the same name with another tail; notes that this cannot have to a hash that is in no
+         * database, to be freed in steps. */
+        bool drops_notes = key->has_notes && !board_options_have_notes(held);
+        struct registry_new_name name = {.first = registry_name(key)};
+        struct registry_key *notes =
+            drops_notes ? registry_create_key(key->database, name, REGISTRY_HASH,
+                                              registry_tail_of_hash(registry_note_hash(key)))
+                        : NULL;
+        struct registry_key *successor =
+            (notes != NULL) == drops_notes
+                ? registry_reserve_key(registry, key->database, name, REGISTRY_BOARD,
+                                       key->expiry_place != EXPIRY_NOWHERE, registry_tail_for(held))
                 : NULL;
-        struct registry_key *successor = (over != NULL) == has_notes_over
-                                             ? registry_board_replace_key(registry, key, held, over)
-                                             : NULL;
-        if (successor == NULL) {
-            registry_free_key(over);
-            registry_count_state(registry, key, 1);
-            board_options_release(&registry->options, held);
-            return NULL;
-        }
-        key = successor;
-    } else if ((!key->is_periodic ||
-                registry_roll_reserve_end(registry_database(registry, key->database))) &&
-               registry_board_set_options(registry, key, held)) {
-        if (key->is_periodic) {
-            registry_roll_await(registry, key);
+        is_set = successor != NULL && registry_board_set_options(registry, key, held);
+        if (is_set) {
+            if (drops_notes) {
+                hash_move(registry_own_notes(key), registry_own_hash(notes),
+                          registry_hash_room(notes));
+                registry_free_later(registry, notes);
+            }
+            registry_replace(registry, key, successor);
+            key = successor;
+        } else {
+            registry_free_key(notes);
+            memory_free(successor);
         }
     } else {
+        is_set = (!key->is_periodic ||
+                  registry_roll_reserve_end(registry_database(registry, key->database))) &&
+                 registry_board_set_options(registry, key, held);
+        if (is_set && key->is_periodic) {
+            registry_roll_await(registry, key);
+        }
+    }
+    if (!is_set) {
         registry_count_state(registry, key, 1);
         board_options_release(&registry->options, held);
         return NULL;
