@@ -78,7 +78,8 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     uint64_t packed_key;
     struct bytes note;
     return board_find(&key->board, task->member, &packed_key) ||
-           (task->action->takes_notes && !registry_note_is_own(task->member) &&
+           (task->action->takes_notes &&
+            !(registry_options(key)->has_rating && registry_note_is_own(task->member)) &&
             registry_note_find(key, task->member, &note));
 }
 

@@ -246,6 +246,10 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         struct board_member from;
         uint64_t packed_key;
         board_look_up(&key->board, task->member, NULL, &from);
+        if (!from.is_there) { /* LIMITS have counted one who has left */
+            registry_note_remove(server->registry, key, task->member);
+            return;
+        }
         if (!lb_move_may(server, task, key, from.key, &packed_key) ||
             !memory_reserve_begin(lb_move_room(task, &key->board))) {
             task->left_count++;

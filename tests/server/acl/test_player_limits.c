@@ -127,3 +127,19 @@ HARNESS_TEST(rooms_of_a_league_have_its_limits, PLAYERS) {
     harness_expect(h, ann, "LB.LEAGUE ADD l 60 ann",
                    "-TOOSOON RESULTS 2 PER HOUR: wait 3600 s\r\n");
 }
+
+/* Not in the module, which has no WINDOW. */
+HARNESS_TEST(a_window_counts_results_of_all_its_periods, PLAYERS) {
+    harness_expect(h, s,
+                   "LB.CREATE b FIELD score 32 TIME 30 S PERIOD DAY WINDOW 3 SUM LIMITS ALL MAX 10 "
+                   "RESULTS 2 PER DAY",
+                   "+OK\r\n");
+    harness_expect(h, s, "ZINCRBY b 10 ann", "$2\r\n10\r\n");
+    harness_expect(h, s, "ZINCRBY b 1 ann", "-LIMIT MAX 10: 11 is above\r\n");
+    later(h, 86400 - 60);
+    harness_expect(h, s, "LB.ADD b INCR -1 ann", ":1\r\n");
+    later(h, 60);
+    harness_expect(h, s, "ZINCRBY b 10 ann", "$2\r\n19\r\n");
+    harness_expect(h, s, "ZINCRBY b -1 ann", "$2\r\n18\r\n");
+    harness_expect(h, s, "ZINCRBY b -1 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s\r\n");
+}
