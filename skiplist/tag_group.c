@@ -1013,20 +1013,14 @@ static bool tag_group_tally_rows(struct tally_task *task, uint32_t id, uint32_t 
     return true;
 }
 
-/* How many values that differ only in tags nobody asks for are side by side in a combination: a power of two. */
-static uint32_t tag_group_tally_unasked(const struct tally_task *task,
-                                        const struct tag_combination *combination) {
-    uint32_t at = combination->count;
-    while (at > 0 && (task->tag_mask >> combination->tags[at - 1] & 1) == 0) {
-        at--;
-    }
-    return UINT32_C(1) << (at > 0 ? combination->shifts[combination->tags[at - 1]]
-                                  : combination->bits);
-}
-
 static bool tag_group_tally_dense(struct tally_task *task, const struct tag_counts *counts) {
     const struct tag_combination *dense = &task->list->tags->plan.dense;
-    uint32_t unasked = tag_group_tally_unasked(task, dense);
+    /* How many values that differ only in tags nobody asks for are side by side: a power of two. */
+    uint32_t at = dense->count;
+    while (at > 0 && (task->tag_mask >> dense->tags[at - 1] & 1) == 0) {
+        at--;
+    }
+    uint32_t unasked = UINT32_C(1) << (at > 0 ? dense->shifts[dense->tags[at - 1]] : dense->bits);
     for (uint32_t value = 0; value >> dense->bits == 0; value += unasked) {
         uint32_t sum = 0;
         for (uint32_t i = 0; i < unasked; i++) {
