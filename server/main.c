@@ -21,7 +21,7 @@
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "server/description.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
