@@ -341,8 +341,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
     struct acl_user *user = web_engine_find_user(engine, query);
     const struct replication *replication = &engine->server->replication;
     if (query->round == 0) {
-        /* Both only grow: the sum is another one when either is. */
-        query->change_count = engine->server->durability.change_count + replication->epoch;
+        /* All only grow: the sum is another one when one of them is. */
+        query->change_count = engine->server->durability.change_count + replication->epoch +
+                              engine->server->reads_outdated_count;
         query->epoch = replication_answer_epoch(replication);
     }
     query->is_unchanged = false;

@@ -413,6 +413,7 @@ struct web_request {
     struct web_request *next, *previous; /* of the same view, or who wait for the same answer */
     int64_t due_ms;                      /* a viewer gets nothing before */
     uint64_t version;                    /* of what it was sent last */
+    uint64_t first_look;                 /* of the view, behind this request */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
     char methods[HTTP_METHODS_TEXT_MAX], tag[WEB_TAG_MAX];
 };

@@ -8,7 +8,8 @@
  * A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
  * not begun.
  *
- * A stream begins with the first text: until then the request waits, and an error is its answer. */
+ * A stream begins with the first look behind the request: until then the request waits, and an error is its answer. So
+ * who comes to a view is shown nothing that the user's rights no longer allow. */
 #include <stdio.h>
 
 #include "codec/list.h"
@@ -22,7 +23,9 @@ struct web_view {
     bool is_asked, is_over;
     bool is_server; /* figures, once a second */
     int64_t asked_ms, checked_ms;
-    uint64_t version;       /* of text; 0: none yet */
+    uint64_t version; /* of text; 0: none yet */
+    /* Looks: how many have begun, the last one that was answered, and the one that viewers wait for. */
+    uint64_t looks, answered, awaited;
     size_t counted;         /* bytes of text and JSON, by web_take_memory */
     struct http_text *text; /* "event: page ..." */
     struct buffer json;     /* what it was made of */
@@ -78,7 +81,8 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
 
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
     struct http_exchange *exchange = viewer->exchange;
-    if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over) {
+    if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over &&
+        view->answered >= viewer->first_look) {
         /* The first text is there. */
         exchange->reply.header_count = 0;
         web_add_headers(exchange);
@@ -111,6 +115,8 @@ static void web_views_view_is_answered(struct web_query *query) {
     struct web *web = query->web;
     view->is_asked = false;
     if (query->is_unchanged) {
+        view->answered = view->looks;
+        web_views_send_to_all(web, view);
         return;
     }
     if (query->status == 503) {
@@ -125,25 +131,26 @@ static void web_views_view_is_answered(struct web_query *query) {
     }
     query->has_seen = true;
     query->seen_change_count = query->change_count;
-    if (view->json.size == query->out.size && view->version > 0 &&
-        memcmp(view->json.at, query->out.at, query->out.size) == 0) {
-        return;
+    view->answered = view->looks;
+    if (view->json.size != query->out.size || view->version == 0 ||
+        memcmp(view->json.at, query->out.at, query->out.size) != 0) {
+        web_views_renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
     }
-    web_views_renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
     web_views_send_to_all(web, view);
 }
 
 static void web_views_look(struct web_view *view, int64_t now_ms) {
     int64_t wait_ms = view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS;
-    if (view->is_asked || view->is_over ||
-        (view->version > 0 && now_ms - view->asked_ms < wait_ms)) {
+    bool is_awaited = view->answered < view->awaited;
+    if (view->is_asked || view->is_over || (!is_awaited && now_ms - view->asked_ms < wait_ms)) {
         return;
     }
     view->is_asked = true;
     view->asked_ms = now_ms;
+    view->looks++;
     if (now_ms - view->checked_ms >= WEB_VIEW_CHECK_MS) {
         view->checked_ms = now_ms;
-        view->query->has_seen = false; /* its rights may be others, though no key has changed */
+        view->query->has_seen = false; /* it may be another one by time alone */
     }
     web_query_run(view->query);
 }
@@ -189,10 +196,10 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     }
     http_exchange_wait(exchange, WEB_LIMIT_MS);
     request->view = view;
+    request->first_look = view->looks + 1;
+    view->awaited = request->first_look;
     LIST_JOIN(view->first, request);
-    int64_t now_ms = http_server_now(web->http);
-    web_views_send_to(view, request, now_ms);
-    web_views_look(view, now_ms);
+    web_views_look(view, http_server_now(web->http));
 }
 
 void web_views_leave(struct web *web, struct web_request *request) {
