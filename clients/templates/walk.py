@@ -172,6 +172,8 @@ class Method:
         is_positional = is_first_of_group or is_flat or (token is None and not is_optional and group == 0)
         parameter = Parameter(token or argument["name"], token, "values",
                               "positional" if is_positional or is_own else "named")
+        if any(each.name == parameter.name for each in self.parameters):  # EVERY of LIMITS, and of PERIOD
+            parameter.name = argument["name"]
         parameter.is_required = is_own or (not is_optional and group == 0)
         parameter.is_token_repeated = argument["is_token_repeated"]
         parameter.group, parameter.is_group_required = group, is_group_required

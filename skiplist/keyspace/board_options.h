@@ -428,7 +428,7 @@ struct board_option {
         .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
     ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
-    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...]", BOARD_LIMITS_SYNTAX(BOARD_LIMITS),  \
+    ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...]", BOARD_LIMITS_SYNTAX(BOARD_LIMITS),   \
         BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
         .none = "NONE")                                                                            \
