@@ -225,8 +225,8 @@ static inline void lb_record_commit(const struct lb_writer *writer, const char *
     buffer_commit(buffer, (size_t)(out - (buffer->at + buffer->size)));
 }
 
-void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
-                        uint32_t shown_rank) {
+static void lb_record_write_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
+                               uint32_t shown_rank) {
     char *out = lb_record_room(writer, writer->room + member.size);
     if (out != NULL) {
         lb_record_commit(writer, lb_record_put(writer, out, member, key, shown_rank));
@@ -279,7 +279,7 @@ static inline uint32_t lb_record_shown_rank(struct lb_writer *writer, uint64_t k
 }
 
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
-    lb_write_record_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
+    lb_record_write_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
@@ -356,7 +356,7 @@ static inline void lb_record_group(struct lb_writer *writer, struct lb_group *gr
                                    struct bytes member, uint64_t key, uint32_t rank,
                                    uint32_t shown_rank, const struct board_below *below) {
     if (!writer->is_grouped) {
-        lb_write_record_as(writer, member, key, shown_rank);
+        lb_record_write_as(writer, member, key, shown_rank);
         return;
     }
     group->members[group->count] = member;

@@ -115,9 +115,6 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
 void lb_continue_records(struct lb_writer *writer, const struct board *board);
 /* The record of the member with this rank and key; without TAGS, DATA, SINCE and RATING. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
-/* The same if the rank to show is already known. */
-void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
-                        uint32_t shown_rank);
 
 /* The same where there is writer->room and room for the member; returns its end. */
 char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
