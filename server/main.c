@@ -20,6 +20,7 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/rating_job.h"
 #include "server/commands/table.h"
 #include "server/commands/window_job.h"
 #include "server/description.h"
@@ -579,6 +580,7 @@ static void main_wake_tick(void *tick) {
 static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
     window_job_begin(server);
+    rating_job_begin(server);
 }
 
 static bool main_start(void) {

@@ -17,7 +17,7 @@
 
 #include "server/clients/server.h"
 
-enum { JOBS_MAX = 64 }; /* at a time; that of the windows (commands/window_job.h) is one */
+enum { JOBS_MAX = 64 }; /* at a time; two are commands/window_job.h and rating_job.h */
 
 struct job_kind {
     bool writes;

@@ -20,6 +20,7 @@
 #include "server/clients/job.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
+#include "server/commands/rating_job.h"
 #include "server/commands/window_job.h"
 #include "server/durability/file_format.h"
 #include "tests/support/commands.h"
@@ -471,6 +472,7 @@ static void begin_server(bool is_first) {
         harness_set_clock(x.f.harness, wall_us);
     }
     window_job_begin(x.f.server);
+    rating_job_begin(x.f.server);
     connect_clients();
 }
 
