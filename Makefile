@@ -85,7 +85,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
-                    server/commands/lb/lb_data_find.c server/commands/lb/lb_hset_keys.c \
+                    server/commands/lb/lb_data_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES),$(call sources,server))
@@ -608,8 +608,7 @@ MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
-        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
-        server/durability/effect_blob.c server/acl/%.c \
+        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
         $(addprefix server/replication/,replication.c failover.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c

@@ -138,6 +138,14 @@ bool glob_takes(const struct glob *glob, struct bytes text) {
     return (states[word] & last) != 0;
 }
 
+size_t glob_plain_size(struct bytes pattern) {
+    size_t size = 0;
+    while (size < pattern.size && memchr("*?[\\", pattern.at[size], 4) == NULL) {
+        size++;
+    }
+    return size;
+}
+
 bool glob_matches(struct bytes pattern, struct bytes text) {
     struct glob glob;
     bool is_read = glob_prepare(&glob, pattern);

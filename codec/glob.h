@@ -31,6 +31,8 @@ static inline uint32_t glob_byte_work(const struct glob *glob) {
     return 2 + glob->word_count + glob->word_count / 4;
 }
 
+/* Bytes before the first that is special: the whole of what has none. */
+size_t glob_plain_size(struct bytes pattern);
 /* Prepare and match in one call, for a single text. The pattern has at most GLOB_PATTERN_MAX
  * bytes. */
 MUST_CHECK bool glob_matches(struct bytes pattern, struct bytes text);

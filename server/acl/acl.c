@@ -240,14 +240,6 @@ struct acl_user *acl_tokens_find(const struct acl_tokens *tokens,
 
 /* ---- patterns ---- */
 
-size_t acl_pattern_literal_size(struct bytes pattern) {
-    size_t size = 0;
-    while (size < pattern.size && strchr("*?[\\", pattern.at[size]) == NULL) {
-        size++;
-    }
-    return size;
-}
-
 static void acl_user_clear_index(struct acl_patterns *patterns) {
     memory_free(patterns->prefixes);
     memory_free(patterns->slow);
@@ -287,7 +279,7 @@ static bool acl_user_make_index(struct acl_patterns *patterns) {
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct acl_text *each = &patterns->list.at[i];
-        size_t size = acl_pattern_literal_size(each->text);
+        size_t size = glob_plain_size(each->text);
         bool has_star_last = size + 1 == each->text.size && each->text.at[size] == '*';
         if (size < each->text.size && !has_star_last) {
             patterns->slow[patterns->slow_count++] = each;
@@ -345,7 +337,7 @@ bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name, u
     }
     for (uint32_t i = 0; i < patterns->slow_count; i++) {
         const struct acl_text *each = patterns->slow[i];
-        struct bytes literal = {.at = each->text.at, .size = acl_pattern_literal_size(each->text)};
+        struct bytes literal = {.at = each->text.at, .size = glob_plain_size(each->text)};
         if ((each->value & access) == access && acl_user_begins_with(name, literal) &&
             glob_matches(each->text, name)) {
             return true;
@@ -392,18 +384,6 @@ void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left) {
     }
 }
 
-static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_selector *from) {
-    into->has_all_keys = from->has_all_keys;
-    into->has_all_channels = from->has_all_channels;
-    into->has_all_commands = from->has_all_commands;
-    into->is_from_all = from->is_from_all;
-    memcpy(into->commands, from->commands, sizeof into->commands);
-    return acl_user_copy_list(&into->rules, &from->rules) &&
-           acl_user_copy_list(&into->first_args, &from->first_args) &&
-           acl_user_copy_list(&into->keys.list, &from->keys.list) &&
-           acl_user_copy_list(&into->channels.list, &from->channels.list);
-}
-
 /* ---- a user ---- */
 
 static struct acl_user *acl_user_create_bare(struct bytes name) {
@@ -443,8 +423,18 @@ struct acl_user *acl_user_copy(const struct acl_user *user) {
     bool is_fine = copy != NULL && acl_user_copy_list(&copy->passwords, &user->passwords) &&
                    acl_user_copy_list(&copy->tokens, &user->tokens);
     for (uint32_t i = 0; is_fine && i < user->selector_count; i++) {
-        struct acl_selector *selector = acl_user_add_selector(copy, false);
-        is_fine = selector != NULL && acl_user_copy_selector(selector, user->selectors[i]);
+        const struct acl_selector *from = user->selectors[i];
+        struct acl_selector *into = acl_user_add_selector(copy, from->has_all_channels);
+        is_fine = into != NULL && acl_user_copy_list(&into->rules, &from->rules) &&
+                  acl_user_copy_list(&into->first_args, &from->first_args) &&
+                  acl_user_copy_list(&into->keys.list, &from->keys.list) &&
+                  acl_user_copy_list(&into->channels.list, &from->channels.list);
+        if (is_fine) {
+            into->has_all_keys = from->has_all_keys;
+            into->has_all_commands = from->has_all_commands;
+            into->is_from_all = from->is_from_all;
+            memcpy(into->commands, from->commands, sizeof into->commands);
+        }
     }
     if (!is_fine) {
         acl_user_destroy(copy);

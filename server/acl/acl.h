@@ -192,8 +192,6 @@ MUST_CHECK bool acl_patterns_take(const struct acl_patterns *patterns, struct by
 /* Does a pattern with this access take everything that begins with the prefix? */
 MUST_CHECK bool acl_patterns_cover(const struct acl_patterns *patterns, struct bytes prefix,
                                    unsigned access);
-/* Bytes of the pattern before the first of its special characters. */
-size_t acl_pattern_literal_size(struct bytes pattern);
 
 /* The default user may do everything, and needs the password if there is one. false: out of
  * memory. */

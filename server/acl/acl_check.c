@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "codec/glob.h"
 #include "server/clients/follow.h"
 #include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
@@ -44,14 +45,12 @@ static bool acl_check_may_access_all(const struct acl_selector *selector, uint32
     if (selector->has_all_keys || !fits) {
         return true;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        unsigned access = key_spec_needs(specs[i].flags);
-        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
-        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
-            if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
-                *position = at;
-                return false;
-            }
+    struct request_keys keys = request_keys_begin(command, request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        unsigned access = key_spec_needs(keys.spec->flags);
+        if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
+            *position = at;
+            return false;
         }
     }
     return true;
@@ -194,12 +193,12 @@ static bool acl_check_is_same(const struct acl_selector *selector, struct bytes 
     if (same == NULL || (same->value & access) != access) {
         return false;
     }
-    size_t star = acl_pattern_literal_size(pattern);
+    size_t star = glob_plain_size(pattern);
     if (!is_key || star == pattern.size || pattern.at[star] != '*') {
         return !is_key;
     }
     struct bytes rest = {.at = pattern.at + star + 1, .size = pattern.size - star - 1};
-    return acl_pattern_literal_size(rest) == rest.size;
+    return glob_plain_size(rest) == rest.size;
 }
 
 static bool acl_check_refuse(const struct call *call, struct bytes name) {
@@ -217,7 +216,7 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
     if (call->session->is_unlimited) {
         return true;
     }
-    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    struct bytes begin = {.at = pattern.at, .size = glob_plain_size(pattern)};
     if (is_key) {
         const char *star = memchr(pattern.at, '*', pattern.size);
         begin.size = star != NULL ? (size_t)(star - pattern.at) : pattern.size;
@@ -274,14 +273,11 @@ static bool acl_check_hears_too_much(const struct session *session) {
     return false;
 }
 
-static bool acl_check_may_monitor(const struct acl_user *user) {
-    struct bytes word = BYTES("monitor");
-    const struct request request = {.count = 1, .args = &word};
-    uint32_t position;
-    return acl_check(user, command_find_request(&request), &request, &position) == ACL_ALLOWED;
-}
-
 void acl_check_refresh(struct server *server, const struct acl_user *user) {
+    struct bytes word = BYTES("monitor");
+    const struct request monitor = {.count = 1, .args = &word};
+    uint32_t command = command_find_request(&monitor);
+    uint32_t position;
     for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         server_refresh_rights(server, session);
@@ -289,7 +285,8 @@ void acl_check_refresh(struct server *server, const struct acl_user *user) {
             continue;
         }
         if ((session_is_subscriber(session) && acl_check_hears_too_much(session)) ||
-            (session->is_monitor && !acl_check_may_monitor(session->user))) {
+            (session->is_monitor &&
+             acl_check(session->user, command, &monitor, &position) != ACL_ALLOWED)) {
             server_kill_session(server, session);
         }
     }

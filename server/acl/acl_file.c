@@ -71,14 +71,8 @@ static struct acl_user *acl_file_make_user(struct reading *reading, const struct
         acl_user_destroy(user);
         return NULL;
     }
-    *status = acl_rules_apply_all(user, words + 1, count - 1, reading->has_all_channels,
-                                  &reading->joined, failed);
-    if (*status == ACL_OK && !acl_user_finish(user)) {
-        *status = ACL_OUT_OF_MEMORY;
-    }
-    if (*status == ACL_OK && acl_users_have_token_of(reading->users, user)) {
-        *status = ACL_TOKEN_TAKEN;
-    }
+    *status = acl_rules_apply_all(user, reading->users, words + 1, count - 1,
+                                  reading->has_all_channels, &reading->joined, failed);
     if (*status != ACL_OK) {
         acl_user_destroy(user);
         return NULL;
@@ -378,18 +372,6 @@ static bool acl_file_is_as_it_was(struct reading *reading, const struct server *
     return is_same;
 }
 
-/* Is it what requirepass alone makes of the default user? */
-static bool acl_file_is_plain_default(const struct server *server, const struct acl_user *user) {
-    const char *password = server->settings.requirepass;
-    bool has_one = password != NULL && user->passwords.count == 1 &&
-                   acl_user_takes_password(user, bytes_from_text(password));
-    const struct acl_selector *root = user->selectors[0];
-    return user == server->acl.users.default_user && user->is_on && user->selector_count == 1 &&
-           user->sanitize == ACL_SANITIZE_UNSAID && root->rules.count == 0 &&
-           user->tokens.count == 0 && acl_user_may_everything(user) &&
-           (password != NULL ? has_one : user->has_no_password);
-}
-
 /* Append the user's line: the one that there was, if it still says what holds. */
 static void acl_file_put_user(struct reading *reading, const struct server *server,
                               const struct acl_user *user, struct buffer *out) {
@@ -407,7 +389,14 @@ static void acl_file_put_user(struct reading *reading, const struct server *serv
             return;
         }
     }
-    if (!acl_file_is_plain_default(server, user)) {
+    /* Is it what requirepass alone makes of the default user? */
+    const char *password = server->settings.requirepass;
+    bool has_one = password != NULL && user->passwords.count == 1 &&
+                   acl_user_takes_password(user, bytes_from_text(password));
+    const struct acl_selector *root = user->selectors[0];
+    if (user != server->acl.users.default_user || !user->is_on || user->selector_count != 1 ||
+        user->sanitize != ACL_SANITIZE_UNSAID || root->rules.count > 0 || user->tokens.count > 0 ||
+        !acl_user_may_everything(user) || !(password != NULL ? has_one : user->has_no_password)) {
         acl_file_print_line(user, out);
     }
 }

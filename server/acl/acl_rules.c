@@ -59,35 +59,13 @@ static enum acl_status acl_rules_status_of(bool has_memory) {
     return has_memory ? ACL_OK : ACL_OUT_OF_MEMORY;
 }
 
-/* ---- limits ---- */
-
-struct counts {
-    uint32_t patterns, slow_patterns, first_args;
-};
-
 static uint32_t acl_rules_count_slow(const struct acl_list *list) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         struct bytes text = list->at[i].text;
-        count += acl_pattern_literal_size(text) + 1 < text.size;
+        count += glob_plain_size(text) + 1 < text.size;
     }
     return count;
-}
-
-static enum acl_status acl_rules_check_counts(const struct acl_user *user) {
-    struct counts all = {0};
-    for (uint32_t i = 0; i < user->selector_count; i++) {
-        const struct acl_selector *each = user->selectors[i];
-        all.patterns += each->keys.list.count + each->channels.list.count;
-        all.slow_patterns +=
-            acl_rules_count_slow(&each->keys.list) + acl_rules_count_slow(&each->channels.list);
-        all.first_args += each->first_args.count;
-    }
-    bool is_fine = user->selector_count <= ACL_SELECTORS_MAX &&
-                   user->passwords.count <= ACL_PASSWORDS_MAX && all.patterns <= ACL_PATTERNS_MAX &&
-                   all.slow_patterns <= ACL_SLOW_PATTERNS_MAX &&
-                   all.first_args <= ACL_FIRST_ARGS_MAX;
-    return is_fine ? ACL_OK : ACL_TOO_MANY;
 }
 
 /* ---- commands ---- */
@@ -122,13 +100,6 @@ static void acl_rules_set_all(struct acl_selector *selector, bool is_allowed) {
     acl_list_deinit(&selector->rules);
 }
 
-/* Does a rule about the name ("config") replace an earlier one ("-config|get")? */
-static bool acl_rules_is_replaced(struct bytes earlier, struct bytes name) {
-    struct bytes other = bytes_behind(earlier, 1);
-    return other.size >= name.size && memcmp(other.at, name.at, name.size) == 0 &&
-           (other.size == name.size || (name.at[0] != '@' && other.at[name.size] == '|'));
-}
-
 /* Keep the rule, in lower case up to text.size - as_given bytes, and none that it replaces. */
 static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct bytes rule,
                                            size_t as_given) {
@@ -143,7 +114,11 @@ static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct
     }
     struct bytes text = {.at = lower, .size = rule.size};
     for (uint32_t i = selector->rules.count; i > 0; i--) {
-        if (acl_rules_is_replaced(selector->rules.at[i - 1].text, bytes_behind(text, 1))) {
+        /* One about the same name, or ("config") a part of it ("-config|get"). */
+        struct bytes name = bytes_behind(text, 1);
+        struct bytes other = bytes_behind(selector->rules.at[i - 1].text, 1);
+        if (other.size >= name.size && memcmp(other.at, name.at, name.size) == 0 &&
+            (other.size == name.size || (name.at[0] != '@' && other.at[name.size] == '|'))) {
             acl_list_remove(&selector->rules, i - 1);
         }
     }
@@ -442,42 +417,31 @@ static void acl_rules_find_end(const struct bytes *rules, uint32_t count, uint32
     }
 }
 
-static bool acl_rules_join(const struct bytes *rules, uint32_t begin, uint32_t end,
-                           struct buffer *joined) {
-    buffer_clear(joined);
-    for (uint32_t i = begin; i <= end; i++) {
-        buffer_append(joined, " ", i > begin ? 1 : 0);
-        buffer_append_bytes(joined, rules[i]);
-    }
-    return !joined->is_broken;
-}
-
-static bool acl_rules_are_closed(const struct bytes *rules, uint32_t count, struct bytes *failed) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (acl_rules_is_opening(rules[i])) {
-            uint32_t begin = i;
-            acl_rules_find_end(rules, count, &begin, &i);
-            *failed = rules[begin];
-            if (i == count) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
-                                    uint32_t count, bool has_all_channels, struct buffer *joined,
+enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct acl_users *users,
+                                    const struct bytes *rules, uint32_t count,
+                                    bool has_all_channels, struct buffer *joined,
                                     struct bytes *failed) {
-    if (!acl_rules_are_closed(rules, count, failed)) {
-        return ACL_UNMATCHED_PARENTHESIS;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t begin = i;
+        if (acl_rules_is_opening(rules[i])) {
+            acl_rules_find_end(rules, count, &begin, &i);
+        }
+        if (i == count) {
+            *failed = rules[begin];
+            return ACL_UNMATCHED_PARENTHESIS;
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         struct bytes rule = rules[i];
         if (acl_rules_is_opening(rule)) {
             uint32_t begin = i;
             acl_rules_find_end(rules, count, &begin, &i);
-            if (!acl_rules_join(rules, begin, i, joined)) {
+            buffer_clear(joined);
+            for (uint32_t j = begin; j <= i; j++) {
+                buffer_append(joined, " ", j > begin ? 1 : 0);
+                buffer_append_bytes(joined, rules[j]);
+            }
+            if (joined->is_broken) {
                 return ACL_OUT_OF_MEMORY;
             }
             rule = buffer_bytes(joined);
@@ -489,7 +453,23 @@ enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *
         }
     }
     *failed = count > 0 ? rules[count - 1] : draft->name;
-    return acl_rules_check_counts(draft);
+    uint32_t patterns = 0, slow_patterns = 0, first_args = 0;
+    for (uint32_t i = 0; i < draft->selector_count; i++) {
+        const struct acl_selector *each = draft->selectors[i];
+        patterns += each->keys.list.count + each->channels.list.count;
+        slow_patterns +=
+            acl_rules_count_slow(&each->keys.list) + acl_rules_count_slow(&each->channels.list);
+        first_args += each->first_args.count;
+    }
+    if (draft->selector_count > ACL_SELECTORS_MAX || draft->passwords.count > ACL_PASSWORDS_MAX ||
+        patterns > ACL_PATTERNS_MAX || slow_patterns > ACL_SLOW_PATTERNS_MAX ||
+        first_args > ACL_FIRST_ARGS_MAX) {
+        return ACL_TOO_MANY;
+    }
+    if (!acl_user_finish(draft)) {
+        return ACL_OUT_OF_MEMORY;
+    }
+    return acl_users_have_token_of(users, draft) ? ACL_TOKEN_TAKEN : ACL_OK;
 }
 
 /* ---- printing ---- */

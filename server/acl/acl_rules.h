@@ -26,7 +26,7 @@ enum acl_status {
     ACL_BAD_TOKEN,
     ACL_NO_SUCH_TOKEN,
     ACL_LABEL_TAKEN,
-    ACL_TOKEN_TAKEN, /* of who applied the rules: acl_users_have_token_of */
+    ACL_TOKEN_TAKEN,
     ACL_TOKEN_NOT_MADE,
     ACL_TEXT_TOO_LONG,
     ACL_TOO_MANY,
@@ -41,11 +41,13 @@ MUST_CHECK bool acl_rules_is_name(struct bytes name);
  * all channels (acl-pubsub-default). After an error the draft is good for nothing. */
 MUST_CHECK enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule,
                                            bool has_all_channels);
-/* Apply all, joining "(~app:*" and "+get)". On an error *failed is the rule, or where its parenthesis
+/* Apply all, joining "(~app:*" and "+get)", and finish the draft, which is to be one of these users. On an error *failed is the rule, or where its parenthesis
  * begins; joined holds it and must outlive its use (buffer_init by the caller). */
-MUST_CHECK enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
-                                               uint32_t count, bool has_all_channels,
-                                               struct buffer *joined, struct bytes *failed);
+MUST_CHECK enum acl_status acl_rules_apply_all(struct acl_user *draft,
+                                               const struct acl_users *users,
+                                               const struct bytes *rules, uint32_t count,
+                                               bool has_all_channels, struct buffer *joined,
+                                               struct bytes *failed);
 
 /* "on #9f86... ~app:* resetchannels -@all +@read (~top:* resetchannels -@all +get)" */
 void acl_rules_print(const struct acl_user *user, struct buffer *out);

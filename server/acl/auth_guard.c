@@ -100,22 +100,6 @@ static bool auth_guard_is_old(const struct auth_guard_entry *entry, int64_t now_
     return now_ms - entry->failed_at_ms >= AUTH_GUARD_FORGET_MS;
 }
 
-/* A free place, or that of the address that failed longest ago. */
-static struct auth_guard_entry *auth_guard_make_room(struct auth_guard *guard,
-                                                     struct auth_guard_address address) {
-    struct auth_guard_entry *entry = &guard->entries[auth_guard_first_place(guard, address)];
-    struct auth_guard_entry *oldest = entry;
-    for (int i = 0; i < AUTH_GUARD_WAYS; i++, entry++) {
-        if (entry->failures == 0) {
-            return entry;
-        }
-        if (entry->failed_at_ms < oldest->failed_at_ms) {
-            oldest = entry;
-        }
-    }
-    return oldest;
-}
-
 /* ---- delays ---- */
 
 int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
@@ -170,7 +154,13 @@ uint32_t auth_guard_fail(struct auth_guard *guard, struct auth_guard_address add
     struct auth_guard_entry *entry = auth_guard_find(guard, address);
     uint64_t hash = auth_guard_hash_name(guard, name);
     if (entry == NULL) {
-        entry = auth_guard_make_room(guard, address);
+        /* A free place, or that of the address that failed longest ago. */
+        struct auth_guard_entry *each = &guard->entries[auth_guard_first_place(guard, address)];
+        entry = each;
+        for (int i = 0; i < AUTH_GUARD_WAYS && entry->failures > 0; i++, each++) {
+            bool is_better = each->failures == 0 || each->failed_at_ms < entry->failed_at_ms;
+            entry = is_better ? each : entry;
+        }
         *entry = (struct auth_guard_entry){.address = address};
     }
     if (auth_guard_is_old(entry, now_ms)) {

@@ -29,23 +29,6 @@ bool player_is_there(const struct server *server, const struct jwt_player *playe
            !player_is_revoked(server, &player->claims);
 }
 
-/* The first of the request's keys that the player's key does not take; at NULL: none. */
-static struct bytes player_find_foreign(const struct jwt_key *key, uint32_t command,
-                                        const struct request *request) {
-    const struct key_spec *specs;
-    uint32_t count = key_specs_of(command, &specs);
-    const struct command *entry = command_by_index(command);
-    for (uint32_t i = 0; i < count && key->boards[0] != '\0'; i++) {
-        struct key_walk walk = key_spec_walk(entry, &specs[i], request);
-        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
-            if (!jwt_takes_board(key, request->args[at])) {
-                return request->args[at];
-            }
-        }
-    }
-    return (struct bytes){.at = NULL};
-}
-
 const char *player_find_denial(const struct server *server, const struct session *session,
                                uint32_t command, const struct request *request, char *text) {
     const struct jwt_player *player = session->player;
@@ -78,12 +61,16 @@ const char *player_find_denial(const struct server *server, const struct session
         return text;
     }
     bool is_of_hashes = strcmp(entry->group, "hash") == 0;
-    struct bytes foreign = player_find_foreign(key, command, request);
-    if (!is_of_hashes && foreign.at != NULL) {
-        snprintf(text, PLAYER_TEXT_MAX,
-                 "NOPERM tokens of the player-key '%s' are not for the board '%.*s'", key->kid,
-                 bytes_shown_size(foreign, 64), foreign.at);
-        return text;
+    struct request_keys keys = request_keys_begin(command, request);
+    for (uint32_t at;
+         key->boards[0] != '\0' && !is_of_hashes && (at = request_keys_next(&keys)) > 0;) {
+        struct bytes name = request->args[at];
+        if (!jwt_takes_board(key, name)) {
+            snprintf(text, PLAYER_TEXT_MAX,
+                     "NOPERM tokens of the player-key '%s' are not for the board '%.*s'", key->kid,
+                     bytes_shown_size(name, 64), name.at);
+            return text;
+        }
     }
     return NULL;
 }
@@ -142,8 +129,6 @@ bool player_revoke(struct registry *registry, struct bytes player, int64_t befor
     struct registry_key *key = player_find_revoked(registry, player, now_ms);
     char text[BYTES_INTEGER_TEXT_MAX];
     struct bytes args[] = {BYTES("before"), {.at = text, .size = 0}};
-    uint32_t added_count;
-    bool is_new = false;
     if (before_ms == 0) {
         if (key != NULL) {
             registry_remove(registry, key);
@@ -151,17 +136,7 @@ bool player_revoke(struct registry *registry, struct bytes player, int64_t befor
         return true;
     }
     args[1].size = bytes_print_i64(text, before_ms);
-    key = registry_hash_find_or_create(registry, REGISTRY_REVOKED, player, now_ms, &is_new);
-    if (key == NULL || key->kind != REGISTRY_HASH) {
-        return false;
-    }
-    if (registry_hash_put(registry, &key, args, 1, &added_count) == HASH_OK) {
-        return true;
-    }
-    if (is_new) {
-        registry_take_back(registry, key);
-    }
-    return false;
+    return registry_hash_put_own(registry, REGISTRY_REVOKED, player, args, 1, now_ms) != NULL;
 }
 
 bool player_is_revoked(const struct server *server, const struct jwt_claims *claims) {

@@ -75,14 +75,6 @@ static void broadcast_append_quoted(struct buffer *out, struct bytes text) {
     buffer_append_text(out, "\"");
 }
 
-/* Number of HELLO arguments in the option at index, its name included. */
-static uint32_t broadcast_option_size(const struct request *request, uint32_t index) {
-    if (bytes_is(request->args[index], "AUTH") && index + 2 < request->count) {
-        return 3;
-    }
-    return bytes_is(request->args[index], "SETNAME") ? 2 : 1;
-}
-
 static void broadcast_print_line(const struct session *session, const struct request *request,
                                  enum monitor_secrets secrets, int64_t now_us, struct buffer *out) {
     char head[SESSION_ADDRESS_MAX + 64];
@@ -100,10 +92,10 @@ static void broadcast_print_line(const struct session *session, const struct req
     for (uint32_t index = 0; index < request->count && !out->is_broken; index++) {
         bool is_secret = secrets == MONITOR_SECRETS_ALL ? index > 0 : is_option_secret;
         if (secrets == MONITOR_SECRETS_BEHIND_AUTH && index == option_end) {
-            uint32_t size = broadcast_option_size(request, index);
-            option_end = index + size;
+            is_option_secret = bytes_is(request->args[index], "AUTH") && index + 2 < request->count;
+            bool is_name = !is_option_secret && bytes_is(request->args[index], "SETNAME");
+            option_end = index + (is_option_secret ? 3 : is_name ? 2 : 1);
             is_secret = false; /* the option's name */
-            is_option_secret = size == 3;
         }
         broadcast_append_quoted(out, is_secret ? BYTES("(redacted)") : request->args[index]);
     }

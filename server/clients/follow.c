@@ -101,14 +101,6 @@ static inline struct bytes follow_name(const struct followed_board *board) {
 
 static const struct board empty_board; /* in place of one that does not exist */
 
-static const struct registry_key *follow_find_key(const struct server *server,
-                                                  const struct followed_channel *channel) {
-    const struct followed_board *board = channel->board;
-    const struct registry_key *key =
-        registry_peek(server->registry, board->database, follow_name(board), server->clock.now_ms);
-    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
-}
-
 static void follow_send_text(struct server *server, const struct followed_channel *channel,
                              struct bytes message) {
     (void)publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
@@ -122,34 +114,6 @@ static void follow_send_buffer(struct server *server, const struct followed_chan
 
 /* ---- opened, closed ---- */
 
-static enum follow_opening follow_opening_of(const struct registry_key *key, int64_t now_ms) {
-    if (key == NULL) {
-        return FOLLOW_NO_BOARD;
-    }
-    const struct board_options *options = registry_options(key);
-    if ((options->guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
-        return FOLLOW_CLOSED;
-    }
-    return (options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms ? FOLLOW_NOT_OPEN
-                                                                              : FOLLOW_OPEN;
-}
-
-/* When it opens or closes next. */
-static int64_t follow_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
-    int64_t next_ms = FOLLOW_NEVER;
-    if (key != NULL) {
-        const struct board_options *options = registry_options(key);
-        if ((options->guards & BOARD_CLOSES) != 0 && now_ms < options->closes_ms) {
-            next_ms = options->closes_ms;
-        }
-        if ((options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms &&
-            options->opens_ms < next_ms) {
-            next_ms = options->opens_ms;
-        }
-    }
-    return next_ms;
-}
-
 static const char *const opening_words[][FOLLOW_CLOSED + 1] = {
     [FOLLOW_NO_BOARD] = {NULL, NULL, NULL, NULL},
     [FOLLOW_NOT_OPEN] = {NULL, NULL, "opened", "closed"},
@@ -160,10 +124,22 @@ static const char *const opening_words[][FOLLOW_CLOSED + 1] = {
 static uint32_t follow_tell_opening(struct server *server, struct followed_channel *channel,
                                     const struct registry_key *key, bool is_told) {
     int64_t now_ms = server->clock.now_ms;
-    enum follow_opening opening = follow_opening_of(key, now_ms);
+    enum follow_opening opening = key != NULL ? FOLLOW_OPEN : FOLLOW_NO_BOARD;
+    int64_t next_ms = FOLLOW_NEVER; /* when it opens or closes next */
+    const struct board_options *options = key != NULL ? registry_options(key) : NULL;
+    bool opens = key != NULL && (options->guards & BOARD_OPENS) != 0 && now_ms < options->opens_ms;
+    bool closes = key != NULL && (options->guards & BOARD_CLOSES) != 0;
+    if (opens) {
+        opening = FOLLOW_NOT_OPEN;
+        next_ms = options->opens_ms;
+    }
+    if (closes && now_ms >= options->closes_ms) {
+        opening = FOLLOW_CLOSED;
+    } else if (closes && options->closes_ms < next_ms) {
+        next_ms = options->closes_ms;
+    }
     const char *word = opening_words[channel->opening][opening];
-    expiry_change(&server->follows.guards, &channel->board->guard_place,
-                  follow_next_guard_ms(key, now_ms));
+    expiry_change(&server->follows.guards, &channel->board->guard_place, next_ms);
     channel->opening = opening;
     if (is_told && word != NULL) {
         follow_send_text(server, channel, bytes_from_text(word));
@@ -378,7 +354,10 @@ static uint32_t follow_tell_overtaken(struct server *server, struct followed_cha
 /* Compare a channel's board with what was told last, publish what has changed if is_told, and
  * remember it. Returns a measure of the work done. */
 static uint32_t follow_tell(struct server *server, struct followed_channel *channel, bool is_told) {
-    const struct registry_key *key = follow_find_key(server, channel);
+    const struct registry_key *key =
+        registry_peek(server->registry, channel->board->database, follow_name(channel->board),
+                      server->clock.now_ms);
+    key = key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
     const struct board *board = key != NULL ? &key->board : &empty_board;
     switch (channel->kind) {
     case FOLLOW_BOARD:
@@ -600,16 +579,6 @@ static struct followed_board *follow_add_board(struct follows *follows, uint32_t
     return board;
 }
 
-static void follow_remove_board_if_empty(struct follows *follows, struct followed_board *board) {
-    if (board->first == NULL) {
-        follow_take_out(follows, board);
-        expiry_remove(&follows->guards, &board->guard_place);
-        expiry_trim(&follows->guards);
-        link_table_take(&follows->boards, &board->link);
-        memory_free(board);
-    }
-}
-
 static void follow_touch_board(struct follows *follows, struct followed_board *board) {
     follow_happen(follows, board, CHANGE);
 }
@@ -680,7 +649,13 @@ static void follow_remove_channel(void *context, void *follow) {
     server->follows.channel_count--;
     follow_forget(&server->follows, channel);
     memory_free(channel);
-    follow_remove_board_if_empty(&server->follows, board);
+    if (board->first == NULL) {
+        follow_take_out(&server->follows, board);
+        expiry_remove(&server->follows.guards, &board->guard_place);
+        expiry_trim(&server->follows.guards);
+        link_table_take(&server->follows.boards, &board->link);
+        memory_free(board);
+    }
 }
 
 void follow_init(struct server *server) {
@@ -695,34 +670,26 @@ void follow_deinit(struct follows *follows) {
 
 /* ---- steps ---- */
 
-/* Boards that open or close now have changed. */
-static void follow_pass_guards(struct follows *follows, int64_t now_ms) {
-    struct expiry_entry first = expiry_first(&follows->guards);
-    for (int i = 0; i < STEP_BOARDS_MAX && first.place != NULL && first.time_ms <= now_ms; i++) {
-        expiry_change(&follows->guards, first.place, FOLLOW_NEVER);
-        char *place = (char *)first.place - offsetof(struct followed_board, guard_place);
-        follow_touch_board(follows, (struct followed_board *)(void *)place);
-        first = expiry_first(&follows->guards);
-    }
-}
-
-static void follow_end_rests(struct follows *follows, int64_t monotonic_ms) {
-    struct followed_board *board = follows->first[FOLLOW_RESTS];
-    for (int i = 0; i < STEP_BOARDS_MAX && board != NULL && board->rest_until_ms <= monotonic_ms;
-         i++) {
-        follow_happen(follows, board, REST_ENDS);
-        board = follows->first[FOLLOW_RESTS];
-    }
-}
-
 bool follow_step(struct server *server) {
     struct follows *follows = &server->follows;
     struct followed_board *board;
     if (follows->boards.count == 0 || server->durability.is_loading) {
         return false;
     }
-    follow_pass_guards(follows, server->clock.now_ms);
-    follow_end_rests(follows, server->clock.monotonic_ms);
+    /* Boards that open or close now have changed. */
+    struct expiry_entry guard = expiry_first(&follows->guards);
+    for (int i = 0;
+         i < STEP_BOARDS_MAX && guard.place != NULL && guard.time_ms <= server->clock.now_ms; i++) {
+        expiry_change(&follows->guards, guard.place, FOLLOW_NEVER);
+        char *place = (char *)guard.place - offsetof(struct followed_board, guard_place);
+        follow_touch_board(follows, (struct followed_board *)(void *)place);
+        guard = expiry_first(&follows->guards);
+    }
+    for (int i = 0; i < STEP_BOARDS_MAX && (board = follows->first[FOLLOW_RESTS]) != NULL &&
+                    board->rest_until_ms <= server->clock.monotonic_ms;
+         i++) {
+        follow_happen(follows, board, REST_ENDS);
+    }
     uint32_t work = 0;
     while ((board = follows->first[FOLLOW_DUE]) != NULL && work < STEP_WORK_MAX) {
         if (board->state == FOLLOW_CHANGED) {
@@ -790,19 +757,6 @@ static const char *follow_check_board(const struct follows *follows,
                : "follow: a board is not found by its name";
 }
 
-static const char *follow_check_queue(const struct follows *follows, enum follow_queue queue,
-                                      uint32_t *board_count) {
-    const struct followed_board *previous = NULL;
-    for (const struct followed_board *at = follows->first[queue]; at != NULL; at = at->next) {
-        if (at->previous != previous || queue_of[at->state] != queue) {
-            return "follow: a queue is linked wrong, or has a board whose state is another";
-        }
-        previous = at;
-        ++*board_count;
-    }
-    return follows->last[queue] == previous ? NULL : "follow: a queue's end is wrong";
-}
-
 bool follow_validate(const struct follows *follows, const char **reason) {
     const char *wrong = NULL;
     uint32_t channel_count = 0, queued_count = 0, seen_count = 0;
@@ -818,7 +772,17 @@ bool follow_validate(const struct follows *follows, const char **reason) {
         queued_count += queue_of[board->state] != FOLLOW_QUEUES;
     }
     for (unsigned queue = 0; queue < FOLLOW_QUEUES && wrong == NULL; queue++) {
-        wrong = follow_check_queue(follows, (enum follow_queue)queue, &seen_count);
+        const struct followed_board *previous = NULL;
+        for (const struct followed_board *at = follows->first[queue]; at != NULL; at = at->next) {
+            if (at->previous != previous || queue_of[at->state] != (enum follow_queue)queue) {
+                wrong = "follow: a queue is linked wrong, or has a board whose state is another";
+            }
+            previous = at;
+            seen_count++;
+        }
+        if (follows->last[queue] != previous) {
+            wrong = "follow: a queue's end is wrong";
+        }
     }
     if (wrong == NULL && (channel_count != follows->channel_count || seen_count != queued_count ||
                           follows->guards.count != follows->boards.count)) {

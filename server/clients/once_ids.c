@@ -118,18 +118,14 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
 
 /* ---- time ---- */
 
-static uint64_t once_ids_newest_of_all(struct server *server) {
-    uint64_t newest = 0;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        uint64_t each = once_ids_newest(once_ids_find(server, i, BYTES("")));
-        newest = each > newest ? each : newest;
-    }
-    return newest < TIME_MAX ? newest : TIME_MAX;
-}
-
 uint64_t once_ids_now(struct server *server) {
     if (!server->once.has_begun) {
-        uint64_t newest = once_ids_newest_of_all(server);
+        uint64_t newest = 0;
+        for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+            uint64_t each = once_ids_newest(once_ids_find(server, i, BYTES("")));
+            newest = each > newest ? each : newest;
+        }
+        newest = newest < TIME_MAX ? newest : TIME_MAX;
         uint64_t begin = newest > 0 ? newest : (uint64_t)server->clock.now_ms;
         server->once.has_begun = true;
         server->once.offset_ms = (int64_t)begin - server->clock.monotonic_ms;

@@ -2,14 +2,6 @@
  * CLIENT LIST prints the oldest first. */
 #include "server/clients/server.h"
 
-static uint64_t server_splitmix64(uint64_t *state) {
-    /* Guy L. Steele et al., "Fast splittable pseudorandom number generators", 2014. */
-    uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
 void server_add_session(struct server *server, struct session *session) {
     server_reset_user(server, session);
     session->previous = server->sessions.last;
@@ -163,5 +155,9 @@ uint64_t server_client_memory_limit(const struct server *server) {
 }
 
 uint64_t server_random(struct server *server) {
-    return server_splitmix64(&server->random_state);
+    /* Guy L. Steele et al., "Fast splittable pseudorandom number generators", 2014. */
+    uint64_t z = server->random_state += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
 }

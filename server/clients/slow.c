@@ -136,26 +136,17 @@ const struct latency_event *latency_find(const struct latency *latency, struct b
     return i < latency->event_count ? &latency->events[i] : NULL;
 }
 
-/* NULL: no room for another name. */
-static struct latency_event *slow_find_or_create(struct latency *latency, const char *name) {
+void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
+                 int64_t unix_time_s) {
     uint32_t i = slow_event_index(latency, bytes_from_text(name));
-    if (i == LATENCY_EVENTS_MAX) {
-        return NULL;
+    if (i == LATENCY_EVENTS_MAX) { /* no room for another name */
+        return;
     }
     struct latency_event *event = &latency->events[i];
     if (i == latency->event_count) {
         latency->event_count++;
         *event = (struct latency_event){0};
         snprintf(event->name, sizeof event->name, "%s", name);
-    }
-    return event;
-}
-
-void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
-                 int64_t unix_time_s) {
-    struct latency_event *event = slow_find_or_create(latency, name);
-    if (event == NULL) {
-        return;
     }
     if (latency_ms > event->longest_ms) {
         event->longest_ms = latency_ms;

@@ -71,14 +71,6 @@ static struct topic *subscription_find_topic(const struct subscriptions *all,
     return NULL;
 }
 
-static uint32_t subscription_plain_size(struct bytes pattern) {
-    uint32_t size = 0;
-    while (size < pattern.size && memchr("*?[\\", pattern.at[size], 4) == NULL) {
-        size++;
-    }
-    return size;
-}
-
 static void subscription_remove_topic(struct subscriptions *all, struct topic *topic) {
     if (topic->follow != NULL) {
         all->observer.remove(all->observer.context, topic->follow);
@@ -103,7 +95,7 @@ static struct topic *subscription_add_topic(struct subscriptions *all, enum subs
     *topic = (struct topic){
         .link = {.hash = subscription_hash_name(all, name)},
         .kind = kind,
-        .plain_size = subscription_plain_size(name),
+        .plain_size = (uint32_t)glob_plain_size(name),
         .name_size = (uint32_t)name.size,
     };
     if (name.size > 0) {
@@ -165,19 +157,10 @@ static size_t subscription_size(const struct topic *topic) {
     return sizeof(struct subscription) + sizeof(struct topic) + topic->name_size;
 }
 
-static void subscription_append(struct subscription *subscription) {
-    struct topic *topic = subscription->topic;
-    struct subscriber *subscriber = subscription->subscriber;
-    *(topic->last != NULL ? &topic->last->topic_next : &topic->first) = subscription;
-    topic->last = subscription;
-    topic->count++;
-    *(subscriber->last != NULL ? &subscriber->last->own_next : &subscriber->first) = subscription;
-    subscriber->last = subscription;
-}
-
-static void subscription_unlink(const struct subscription *gone) {
+static void subscription_free(struct subscriptions *all, struct subscription *gone) {
     struct topic *topic = gone->topic;
     struct subscriber *subscriber = gone->subscriber;
+    link_table_take(&all->pairs, &gone->link);
     *(gone->topic_previous != NULL ? &gone->topic_previous->topic_next : &topic->first) =
         gone->topic_next;
     *(gone->topic_next != NULL ? &gone->topic_next->topic_previous : &topic->last) =
@@ -187,13 +170,7 @@ static void subscription_unlink(const struct subscription *gone) {
         gone->own_next;
     *(gone->own_next != NULL ? &gone->own_next->own_previous : &subscriber->last) =
         gone->own_previous;
-}
-
-static void subscription_free(struct subscriptions *all, struct subscription *subscription) {
-    struct topic *topic = subscription->topic;
-    link_table_take(&all->pairs, &subscription->link);
-    subscription_unlink(subscription);
-    memory_free(subscription);
+    memory_free(gone);
     subscription_remove_topic_if_empty(all, topic);
 }
 
@@ -214,24 +191,16 @@ static struct subscription *subscription_add_subscription(struct subscriptions *
         .topic_previous = topic->last,
         .own_previous = subscriber->last,
     };
-    subscription_append(subscription);
+    *(topic->last != NULL ? &topic->last->topic_next : &topic->first) = subscription;
+    topic->last = subscription;
+    topic->count++;
+    *(subscriber->last != NULL ? &subscriber->last->own_next : &subscriber->first) = subscription;
+    subscriber->last = subscription;
     link_table_put(&all->pairs, &subscription->link);
     return subscription;
 }
 
 /* ---- lists ---- */
-
-static struct subscriber *subscription_ensure_subscriber(struct subscription_list *list,
-                                                         void *owner, enum subscription_kind kind) {
-    if (list->subscribers[kind] == NULL) {
-        list->subscribers[kind] = memory_allocate_zeroed(sizeof(struct subscriber));
-        if (list->subscribers[kind] != NULL) {
-            list->subscribers[kind]->owner = owner;
-            list->subscribers[kind]->list = list;
-        }
-    }
-    return list->subscribers[kind];
-}
 
 static void subscription_remove_subscriber_if_empty(struct subscription_list *list,
                                                     enum subscription_kind kind) {
@@ -241,22 +210,19 @@ static void subscription_remove_subscriber_if_empty(struct subscription_list *li
     }
 }
 
-static void subscription_count(struct subscriptions *all, struct subscription_list *list,
-                               const struct topic *topic) {
-    all->client_count += !subscription_list_is_used(list);
-    list->counts[topic->kind]++;
-    list->observed_count += topic->follow != NULL;
-    list->memory_size += subscription_size(topic);
-    list->subscribers[topic->kind]->memory_size += subscription_size(topic);
-}
-
 bool subscription_add(struct subscriptions *all, struct subscription_list *list, void *owner,
                       enum subscription_kind kind, struct bytes name) {
     (void)subscription_free_step(all, FREED_BY_A_NEW_ONE);
-    struct subscriber *subscriber = subscription_ensure_subscriber(list, owner, kind);
+    struct subscriber *subscriber = list->subscribers[kind];
     struct topic *topic = subscription_find_topic(all, kind, name);
     if (subscriber == NULL) {
-        return false;
+        subscriber = memory_allocate_zeroed(sizeof *subscriber);
+        if (subscriber == NULL) {
+            return false;
+        }
+        subscriber->owner = owner;
+        subscriber->list = list;
+        list->subscribers[kind] = subscriber;
     }
     if (topic != NULL && subscription_find(all, subscriber, topic) != NULL) {
         return true;
@@ -264,7 +230,11 @@ bool subscription_add(struct subscriptions *all, struct subscription_list *list,
     topic = topic != NULL ? topic : subscription_add_topic(all, kind, name);
     bool is_added = topic != NULL && subscription_add_subscription(all, subscriber, topic) != NULL;
     if (is_added) {
-        subscription_count(all, list, topic);
+        all->client_count += !subscription_list_is_used(list);
+        list->counts[kind]++;
+        list->observed_count += topic->follow != NULL;
+        list->memory_size += subscription_size(topic);
+        subscriber->memory_size += subscription_size(topic);
     } else if (topic != NULL) {
         subscription_remove_topic_if_empty(all, topic);
     }

@@ -52,16 +52,6 @@ static struct session *tracking_receiver(struct server *server, struct session *
     return NULL;
 }
 
-/* Behind the reply to the command that runs, and behind that of one which reads in steps: a client must not take
- * for current what it had read before. */
-static struct buffer *tracking_output(struct server *server, struct session *session) {
-    if (session->job == NULL || session->is_killed) {
-        return server_push(server, session);
-    }
-    session->kept.size_max = server_output_room(server, session);
-    return &session->kept;
-}
-
 static void tracking_send(const struct tracking_message *message, struct session *session) {
     struct session *receiver = tracking_receiver(message->server, session);
     bool is_push = receiver != NULL && receiver->protocol > 2;
@@ -69,7 +59,14 @@ static void tracking_send(const struct tracking_message *message, struct session
         (!is_push && (session->tracking.redirect == 0 || !session_is_subscriber(receiver)))) {
         return; /* RESP2 has messages for subscribers alone */
     }
-    struct buffer *out = tracking_output(message->server, receiver);
+    /* Behind the reply to the command that runs, and behind that of one which reads in steps: a client must not take
+     * for current what it had read before. */
+    struct buffer *out = &receiver->kept;
+    if (receiver->job == NULL || receiver->is_killed) {
+        out = server_push(message->server, receiver);
+    } else {
+        receiver->kept.size_max = server_output_room(message->server, receiver);
+    }
     if (out == NULL || out->is_broken) {
         return;
     }
@@ -248,23 +245,16 @@ static void tracking_make_keys(struct tracking_broadcast *broadcast) {
     buffer_deinit(&names);
 }
 
-/* Has it changed one of the noted keys, and is not to be told of it? */
-static bool tracking_has_own_note(const struct tracking_broadcast *broadcast,
-                                  const struct session *session) {
-    for (uint32_t i = 0; session->tracking.is_no_loop && i < broadcast->note_count; i++) {
-        if (broadcast->notes[i]->writer == session->id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void tracking_tell_broadcaster(void *context, void *owner, struct bytes pattern) {
     (void)pattern;
     struct tracking_broadcast *broadcast = context;
     struct session *session = owner;
     const struct acl_user *user = session->is_unlimited ? NULL : session->user;
-    uint64_t without = tracking_has_own_note(broadcast, session) ? session->id : 0;
+    /* Has it changed one of the noted keys, and is not to be told of it? */
+    uint64_t without = 0;
+    for (uint32_t i = 0; session->tracking.is_no_loop && i < broadcast->note_count; i++) {
+        without = broadcast->notes[i]->writer == session->id ? session->id : without;
+    }
     if (!broadcast->is_made || user != broadcast->user || without != broadcast->without) {
         broadcast->user = user;
         broadcast->without = without;
@@ -273,18 +263,6 @@ static void tracking_tell_broadcaster(void *context, void *owner, struct bytes p
     if (session->tracking.is_on && broadcast->key_count > 0) {
         tracking_send(&broadcast->message, session);
     }
-}
-
-/* The notes of one prefix. */
-static void tracking_tell_prefix(struct server *server, struct tracking_note *const *notes,
-                                 uint32_t count) {
-    struct tracking_broadcast broadcast = {
-        .message = {.server = server}, .notes = notes, .note_count = count};
-    struct bytes prefix = {.at = notes[0]->name, .size = notes[0]->prefix_size};
-    buffer_init(&broadcast.keys, 0);
-    subscription_each_receiver(&server->tracking.prefixes, SUBSCRIPTION_PREFIX, prefix,
-                               tracking_tell_broadcaster, &broadcast);
-    buffer_deinit(&broadcast.keys);
 }
 
 static void tracking_tell_notes(struct server *server) {
@@ -304,7 +282,14 @@ static void tracking_tell_notes(struct server *server) {
                memcmp(notes[end]->name, notes[begin]->name, notes[begin]->prefix_size) == 0) {
             end++;
         }
-        tracking_tell_prefix(server, notes + begin, end - begin);
+        /* The notes of one prefix. */
+        struct tracking_broadcast broadcast = {
+            .message = {.server = server}, .notes = notes + begin, .note_count = end - begin};
+        struct bytes prefix = {.at = notes[begin]->name, .size = notes[begin]->prefix_size};
+        buffer_init(&broadcast.keys, 0);
+        subscription_each_receiver(&server->tracking.prefixes, SUBSCRIPTION_PREFIX, prefix,
+                                   tracking_tell_broadcaster, &broadcast);
+        buffer_deinit(&broadcast.keys);
     }
     memory_free(notes);
     tracking_drop_notes(&server->tracking);

@@ -40,23 +40,23 @@ static struct transaction_piece *transaction_add_piece(struct transaction *trans
     return piece;
 }
 
-/* size bytes, aligned for a request. NULL: out of memory. */
-static void *transaction_allocate(struct transaction *transaction, size_t size) {
-    size = (size + 7) & ~(size_t)7;
+bool transaction_queue(struct transaction *transaction, const struct request *request,
+                       uint32_t command, unsigned command_flags) {
+    size_t size = sizeof(struct transaction_request) + request->count * sizeof request->args[0];
+    for (uint32_t i = 0; i < request->count; i++) {
+        size += request->args[i].size;
+    }
+    size = (size + 7) & ~(size_t)7; /* aligned for a request */
     struct transaction_piece *piece = transaction->pieces;
     if (piece == NULL || piece->size - piece->used < size) {
         piece = transaction_add_piece(transaction, size);
         if (piece == NULL) {
-            return NULL;
+            return false;
         }
     }
-    char *at = (char *)piece + piece->used;
+    void *room = (char *)piece + piece->used;
     piece->used += size;
-    return at;
-}
-
-static void transaction_copy_arguments(struct transaction_request *queued,
-                                       const struct request *request) {
+    struct transaction_request *queued = room;
     char *at = (char *)&queued->args[request->count];
     for (uint32_t i = 0; i < request->count; i++) {
         struct bytes arg = request->args[i];
@@ -66,19 +66,6 @@ static void transaction_copy_arguments(struct transaction_request *queued,
         }
         at += arg.size;
     }
-}
-
-bool transaction_queue(struct transaction *transaction, const struct request *request,
-                       uint32_t command, unsigned command_flags) {
-    size_t size = sizeof(struct transaction_request) + request->count * sizeof request->args[0];
-    for (uint32_t i = 0; i < request->count; i++) {
-        size += request->args[i].size;
-    }
-    struct transaction_request *queued = transaction_allocate(transaction, size);
-    if (queued == NULL) {
-        return false;
-    }
-    transaction_copy_arguments(queued, request);
     queued->next = NULL;
     queued->command = command;
     queued->request = (struct request){

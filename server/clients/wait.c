@@ -6,27 +6,20 @@
 
 #include "server/clients/session.h"
 
-/* There are no keys with longer names. */
-static bool wait_add_keys(struct waits *waits, struct session *session, uint32_t database,
-                          const struct bytes *names, uint32_t name_count) {
-    struct subscription_key text;
-    for (uint32_t i = 0; i < name_count; i++) {
-        if (names[i].size <= REGISTRY_NAME_MAX &&
-            !subscription_add(&waits->keys, &session->wait.keys, session, SUBSCRIPTION_KEY,
-                              subscription_put_key(&text, database, names[i]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
                 const struct bytes *names, uint32_t name_count, int64_t due_ms) {
     struct wait *wait = &session->wait;
     CHECK(wait->state == WAIT_NONE);
     wait->place = EXPIRY_NOWHERE;
-    if (!expiry_reserve(&waits->due_times) ||
-        !wait_add_keys(waits, session, database, names, name_count)) {
+    bool is_fine = expiry_reserve(&waits->due_times);
+    for (uint32_t i = 0; i < name_count && is_fine; i++) {
+        struct subscription_key text;
+        /* There are no keys with longer names. */
+        is_fine = names[i].size > REGISTRY_NAME_MAX ||
+                  subscription_add(&waits->keys, &wait->keys, session, SUBSCRIPTION_KEY,
+                                   subscription_put_key(&text, database, names[i]));
+    }
+    if (!is_fine) {
         subscription_clear(&waits->keys, &wait->keys, SUBSCRIPTION_KEY);
         expiry_trim(&waits->due_times);
         return false;

@@ -101,49 +101,8 @@ static int draw_compare_indexes(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* Move the distinct values of sorted indexes to the front; returns their number. */
-static uint32_t draw_drop_repeats(uint32_t *indexes, uint32_t count) {
-    uint32_t kept = 1;
-    for (uint32_t i = 1; i < count; i++) {
-        if (indexes[i] != indexes[kept - 1]) {
-            indexes[kept++] = indexes[i];
-        }
-    }
-    return kept;
-}
-
-/* count different indexes below size, in order, to be freed. count is at least 1 and much smaller
- * than size. NULL: the error was replied. */
-static uint32_t *draw_indexes(const struct call *call, uint32_t count, uint32_t size) {
-    uint32_t *indexes = memory_allocate(count * sizeof(indexes[0]));
-    if (indexes == NULL) {
-        call_out_of_memory(call);
-        return NULL;
-    }
-    /* Until enough of them are distinct. */
-    for (uint32_t drawn = 0; drawn < count; drawn = draw_drop_repeats(indexes, count)) {
-        for (uint32_t i = drawn; i < count; i++) {
-            indexes[i] = draw_below(call, size);
-        }
-        qsort(indexes, count, sizeof(indexes[0]), draw_compare_indexes);
-    }
-    return indexes;
-}
-
 static uint32_t draw_group_size(int64_t left) {
     return left < DRAW_GROUP ? (uint32_t)left : DRAW_GROUP;
-}
-
-static void draw_reply_repeats(const struct draw_source *source, const struct draw *draw) {
-    uint32_t indexes[DRAW_GROUP];
-    for (int64_t left = -draw->count; left > 0 && !reply_is_lost(source->call->reply);) {
-        uint32_t drawn = draw_group_size(left);
-        for (uint32_t i = 0; i < drawn; i++) {
-            indexes[i] = draw_below(source->call, source->size);
-        }
-        source->put(source, indexes, drawn, draw->with_values);
-        left -= drawn;
-    }
 }
 
 /* With values, pairs are flat in RESP2 and arrays in RESP3. */
@@ -160,9 +119,23 @@ static void draw_reply_different(const struct draw_source *source, const struct 
         source->walk(source, count, draw->with_values);
         return;
     }
-    uint32_t *indexes = draw_indexes(call, count, source->size);
+    uint32_t *indexes = memory_allocate(count * sizeof(indexes[0]));
     if (indexes == NULL) {
+        call_out_of_memory(call);
         return;
+    }
+    /* Sorted, until enough of them are distinct. */
+    for (uint32_t distinct = 0; distinct < count;) {
+        for (uint32_t i = distinct; i < count; i++) {
+            indexes[i] = draw_below(call, source->size);
+        }
+        qsort(indexes, count, sizeof(indexes[0]), draw_compare_indexes);
+        distinct = 1;
+        for (uint32_t i = 1; i < count; i++) {
+            if (indexes[i] != indexes[distinct - 1]) {
+                indexes[distinct++] = indexes[i];
+            }
+        }
     }
     draw_reply_header(call, draw, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i += DRAW_GROUP) {
@@ -182,8 +155,16 @@ static void draw_reply(const struct draw_source *source, const struct draw *draw
     } else if (source->size == 0 || draw->count == 0) {
         reply_array(call->reply, 0);
     } else if (draw->count < 0) {
+        uint32_t indexes[DRAW_GROUP];
         draw_reply_header(call, draw, (uint64_t)-draw->count);
-        draw_reply_repeats(source, draw);
+        for (int64_t left = -draw->count; left > 0 && !reply_is_lost(call->reply);) {
+            uint32_t drawn = draw_group_size(left);
+            for (uint32_t i = 0; i < drawn; i++) {
+                indexes[i] = draw_below(call, source->size);
+            }
+            source->put(source, indexes, drawn, draw->with_values);
+            left -= drawn;
+        }
     } else {
         draw_reply_different(source, draw);
     }

@@ -23,22 +23,6 @@ static bool once_is_known(struct once *once, const struct once_mark *mark) {
            once_ids_is_young(once->call->server, once_ids_time_of(once->member.key), once->time);
 }
 
-/* ---- marks ---- */
-
-/* The one by which a repeat is known is the first. */
-static void once_make_marks(struct once *once, struct bytes id) {
-    const struct session *session = once->call->session;
-    struct once_mark *mark = once->marks;
-    once->mark_count = session->once != NULL ? ONCE_MARKS_MAX : 1;
-    if (session->once == NULL) {
-        mark->name = once_ids_member(once->key, id, mark->room);
-        return;
-    }
-    mark->name = once_ids_mark(session, id, session->once->fingerprint, mark->room);
-    mark++;
-    mark->name = once_ids_mark(session, id, BYTES(""), mark->room);
-}
-
 /* ---- room ---- */
 
 static bool once_fits(const struct once *once, uint64_t all, uint64_t own) {
@@ -66,11 +50,12 @@ static bool once_has_room(struct once *once, struct once_ids_share *share) {
     return once_fits(once, once_ids_count(server, once->ids), share->count);
 }
 
-/* Seconds until the oldest id of the user goes, or where the user has none, the oldest of those who have most. */
-static uint32_t once_find_retry(const struct once *once, const struct once_ids_share *share) {
-    struct server *server = once->call->server;
+static void once_refuse_full(const struct once *once, const struct once_ids_share *share) {
+    const struct call *call = once->call;
+    struct server *server = call->server;
     struct once_ids_share top[ONCE_IDS_TOP];
     uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
+    /* Seconds until the oldest id of the user goes, or where it has none, the oldest of those who have most. */
     uint64_t oldest = share->oldest;
     unsigned count = oldest == UINT64_MAX ? once_ids_top(server, top) : 0;
     for (unsigned i = 0; i < count; i++) {
@@ -78,13 +63,7 @@ static uint32_t once_find_retry(const struct once *once, const struct once_ids_s
     }
     uint64_t goes_at = (oldest < once->time ? oldest : once->time) + window_ms;
     uint64_t left_ms = goes_at > once->time ? goes_at - once->time : 0;
-    return left_ms > 0 ? (uint32_t)((left_ms + 999) / 1000) : 1;
-}
-
-static void once_refuse_full(const struct once *once, const struct once_ids_share *share) {
-    const struct call *call = once->call;
-    struct server *server = call->server;
-    uint32_t retry_s = once_find_retry(once, share);
+    uint32_t retry_s = left_ms > 0 ? (uint32_t)((left_ms + 999) / 1000) : 1;
     long long ids_max = (long long)server->settings.once_max;
     uint64_t all = once_ids_count(server, once->ids);
     server->stats.once_refused++;
@@ -107,18 +86,6 @@ static void once_refuse_full(const struct once *once, const struct once_ids_shar
 
 /* ---- the parts of a command ---- */
 
-static enum once_status once_repeat(const struct call *call) {
-    struct server *server = call->server;
-    server->stats.once_repeated++;
-    if (call->session->once != NULL) {
-        call->session->once->is_repeated = true;
-    }
-    /* The first one may not be everywhere yet: this answer waits for that as one of a change, and so does WAIT
-     * behind it. */
-    server->durability.effect_count++;
-    return ONCE_REPEATED;
-}
-
 enum once_status once_begin(const struct call *call, struct bytes key, struct bytes id,
                             struct once *once) {
     struct server *server = call->server;
@@ -135,10 +102,26 @@ enum once_status once_begin(const struct call *call, struct bytes key, struct by
     char own[DIGEST_SIZE];
     id = call->session->player != NULL ? once_ids_own(call->session, id, own) : id;
     once->owner = once_ids_owner(call->session);
-    once_make_marks(once, id);
+    /* The one by which a repeat is known is the first. */
+    struct session_once *asked = call->session->once;
+    struct once_mark *marks = once->marks;
+    once->mark_count = asked != NULL ? ONCE_MARKS_MAX : 1;
+    if (asked == NULL) {
+        marks[0].name = once_ids_member(key, id, marks[0].room);
+    } else {
+        marks[0].name = once_ids_mark(call->session, id, asked->fingerprint, marks[0].room);
+        marks[1].name = once_ids_mark(call->session, id, BYTES(""), marks[1].room);
+    }
     once->ids = once_find_ids(once);
     if (once_is_known(once, &once->marks[0])) {
-        return once_repeat(call);
+        server->stats.once_repeated++;
+        if (asked != NULL) {
+            asked->is_repeated = true;
+        }
+        /* The first one may not be everywhere yet: this answer waits for that as one of a change, and so does WAIT
+         * behind it. */
+        server->durability.effect_count++;
+        return ONCE_REPEATED;
     }
     if (once->mark_count > 1 && once_is_known(once, &once->marks[1])) {
         reply_error(call->reply, "ERR this id was sent with another result before: a new result "

@@ -96,24 +96,6 @@ bool window_check_host(const struct call *call) {
                              "its periods would have other keys; it needs leaderboard-server");
 }
 
-/* KEEP, or SUM and BEST, may be others since the share was made. NULL: the error was replied. */
-static struct registry_key *window_follow_alter(const struct call *call,
-                                                const struct board_options *options,
-                                                struct registry_key *share) {
-    bool keeps_best = options->keeps_best || options->window.is_best;
-    struct board_options altered;
-    if (registry_options(share)->keeps_best == keeps_best) {
-        return share;
-    }
-    board_options_copy(registry_options(share), &altered);
-    altered.keeps_best = keeps_best;
-    share = registry_board_alter(call->registry, share, &altered, NULL);
-    if (share == NULL) {
-        call_out_of_memory(call);
-    }
-    return share;
-}
-
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new) {
     char name[REGISTRY_NAME_MAX];
@@ -130,7 +112,17 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     }
     options = registry_options(key);
     if (share != NULL) {
-        return window_follow_alter(call, options, share);
+        /* KEEP, or SUM and BEST, may be others since it was made. */
+        bool keeps_best = options->keeps_best || options->window.is_best;
+        if (registry_options(share)->keeps_best != keeps_best) {
+            board_options_copy(registry_options(share), &share_options);
+            share_options.keeps_best = keeps_best;
+            share = registry_board_alter(call->registry, share, &share_options, NULL);
+        }
+        if (share == NULL) {
+            call_out_of_memory(call);
+        }
+        return share;
     }
     board_options_begin_share(options, &share_options);
     const struct board_state state = {.from_ms = options->period_start_ms};
@@ -509,21 +501,6 @@ static int64_t window_archive_end_ms(const struct board_options *options, int64_
     return board_options_archive_end_ms(&of_period);
 }
 
-/* The share has the one end, as an expiry or until it is settled, and gets the other. */
-static bool window_keep_share(struct registry *registry, struct registry_key *share,
-                              int64_t before_ms, int64_t after_ms) {
-    struct board_state state = *registry_state(share);
-    if (state.settled_expire_ms == before_ms) {
-        state.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
-        registry_set_state(registry, share, &state);
-        return true;
-    }
-    return registry_expiry(registry, share) != before_ms ||
-           registry_expiry_set(registry, share,
-                               after_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : after_ms,
-                               false) == REGISTRY_OK;
-}
-
 bool window_keep_shares(struct registry *registry, struct registry_key *key,
                         const struct board_options *options, int64_t now_ms) {
     struct window_shares shares;
@@ -534,24 +511,22 @@ bool window_keep_shares(struct registry *registry, struct registry_key *key,
     window_find_shares(registry, key, now_ms, &shares);
     before = registry_options(key);
     for (uint32_t i = 0; i < shares.count; i++) {
-        int64_t start_ms = registry_state(shares.at[i])->from_ms;
-        if (!window_keep_share(registry, shares.at[i], window_archive_end_ms(before, start_ms),
-                               window_archive_end_ms(options, start_ms))) {
+        /* It has the one end, as an expiry or until it is settled, and gets the other. */
+        struct registry_key *share = shares.at[i];
+        struct board_state state = *registry_state(share);
+        int64_t before_ms = window_archive_end_ms(before, state.from_ms);
+        int64_t after_ms = window_archive_end_ms(options, state.from_ms);
+        if (state.settled_expire_ms == before_ms) {
+            state.settled_expire_ms = after_ms == INT64_MAX ? 0 : after_ms;
+            registry_set_state(registry, share, &state);
+        } else if (registry_expiry(registry, share) == before_ms &&
+                   registry_expiry_set(registry, share,
+                                       after_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : after_ms,
+                                       false) != REGISTRY_OK) {
             return false;
         }
     }
     return true;
-}
-
-/* The member goes from the first share: those that have left are fewer by one if it has. */
-static void window_note_gone(struct registry *registry, struct registry_key *key,
-                             const struct window_shares *shares,
-                             const struct board_member *member) {
-    struct board_state state = *registry_state(key);
-    if (state.left > 0 && board_rank_of(&shares->at[0]->board, member) < state.left) {
-        state.left--;
-        registry_set_state(registry, key, &state);
-    }
 }
 
 static bool window_take_from(struct registry *registry, struct registry_key *key,
@@ -572,8 +547,11 @@ uint32_t window_take(struct registry *registry, struct registry_key *key,
     uint32_t taken_count = 0;
     for (uint32_t i = shares->count; i-- > 0;) {
         board_look_up(&shares->at[i]->board, name, NULL, &member);
-        if (i == 0 && shares->has_first && member.is_there) {
-            window_note_gone(registry, key, shares, &member);
+        struct board_state state = *registry_state(key);
+        if (i == 0 && shares->has_first && member.is_there && state.left > 0 &&
+            board_rank_of(&shares->at[0]->board, &member) < state.left) {
+            state.left--; /* those that have left are fewer by one */
+            registry_set_state(registry, key, &state);
         }
         bool is_taken = window_take_from(registry, shares->at[i], name);
         shares->are_changed[i] |= is_taken;

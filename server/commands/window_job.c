@@ -70,28 +70,8 @@ static void window_job_pop(struct window_job *job) {
     window_job_rewind(job);
 }
 
-static bool window_job_is_first(const struct window_job *job, uint32_t database,
-                                struct bytes name) {
-    struct bytes first;
-    return !window_job_is_empty(job) && window_job_first(job, &first).database == database &&
-           bytes_equal(first, name);
-}
-
 static bool window_job_has_window(const struct registry_key *key) {
     return key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
-}
-
-/* What was made anew under other options has to be made anew once more. */
-static void window_job_note_options(struct window_job *job, const struct registry_key *key) {
-    if (!window_job_has_window(key)) {
-        return;
-    }
-    if (!window_job_is_first(job, key->database, registry_name(key))) {
-        job->has_missed |=
-            board_options_window_behind(registry_options(key), registry_state(key), 1) > 0;
-    } else if (registry_state(key)->is_anew) {
-        window_job_rewind(job);
-    }
 }
 
 /* ---- the shares of the first board ---- */
@@ -102,25 +82,6 @@ static bool window_job_is_name(const struct window_job *job, uint32_t database, 
     return window_job_first(job, &board).database == database && name.size >= board.size &&
            memcmp(name.at, board.at, board.size) == 0 &&
            (name.size == board.size || name.at[board.size] == '@');
-}
-
-/* They are kept over steps, until a key with such a name comes, goes, or gets other options or another state. */
-static void window_job_note_key(struct window_job *job, const struct effect *effect) {
-    bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    if (job->has_shares &&
-        (effect->kind == EFFECT_FLUSH || window_job_is_name(job, effect->database, effect->name) ||
-         (has_other && window_job_is_name(job, effect->to_database, effect->to_name)))) {
-        job->has_shares = false;
-    }
-}
-
-/* They change only while their period runs, but for passes such as LB.MOVE. */
-static void window_job_note_put(struct window_job *job, const struct effect *effect) {
-    const struct registry_key *key = effect->key;
-    if (job->has_shares && key != NULL && key->kind == REGISTRY_BOARD &&
-        registry_options(key)->window.is_share && registry_state(key)->from_ms < job->running_ms) {
-        job->has_shares = false;
-    }
 }
 
 /* May a member of the share have 0 in the first field? The end of the share tells which is the least there. */
@@ -178,9 +139,17 @@ static void window_job_set(struct window_job *job, struct registry_key *key,
 
 static void window_job_receive(void *context, const struct effect *effect) {
     struct window_job *job = context;
+    const struct registry_key *key = effect->key;
+    bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
+    struct bytes first;
     switch (effect->kind) {
     case EFFECT_PUT:
-        window_job_note_put(job, effect);
+        /* Shares change only while their period runs, but for passes such as LB.MOVE. */
+        if (job->has_shares && key != NULL && key->kind == REGISTRY_BOARD &&
+            registry_options(key)->window.is_share &&
+            registry_state(key)->from_ms < job->running_ms) {
+            job->has_shares = false;
+        }
         return;
     case EFFECT_TAKE:
     case EFFECT_CUT:
@@ -196,30 +165,28 @@ static void window_job_receive(void *context, const struct effect *effect) {
     case EFFECT_OPTIONS:
     case EFFECT_STATE:
     case EFFECT_FILL:
-        window_job_note_key(job, effect);
         break;
     }
-    if (effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_STATE ||
-        effect->kind == EFFECT_FILL) {
-        window_job_note_options(job, effect->key);
+    /* They are kept over steps, until a key with such a name comes, goes, or gets other options or another state. */
+    if (job->has_shares &&
+        (effect->kind == EFFECT_FLUSH || window_job_is_name(job, effect->database, effect->name) ||
+         (has_other && window_job_is_name(job, effect->to_database, effect->to_name)))) {
+        job->has_shares = false;
     }
-}
-
-static void window_job_look_at(struct window_job *job, const struct registry_key *key) {
-    struct bytes name = registry_name(key);
-    struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
-    if (!window_job_has_window(key) ||
-        board_options_window_behind(registry_options(key), registry_state(key), 1) == 0) {
+    bool is_other = effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_STATE ||
+                    effect->kind == EFFECT_FILL;
+    if (!is_other || !window_job_has_window(key)) {
         return;
     }
-    char *at = buffer_reserve(&job->due, sizeof due + name.size);
-    if (at == NULL) {
-        job->has_missed = true;
-        return;
+    bool is_first = !window_job_is_empty(job) &&
+                    window_job_first(job, &first).database == key->database &&
+                    bytes_equal(first, registry_name(key));
+    if (!is_first) {
+        job->has_missed |=
+            board_options_window_behind(registry_options(key), registry_state(key), 1) > 0;
+    } else if (registry_state(key)->is_anew) {
+        window_job_rewind(job); /* what was made anew under other options is made anew once more */
     }
-    memcpy(at, &due, sizeof due);
-    memcpy(at + sizeof due, name.at, name.size);
-    buffer_commit(&job->due, sizeof due + name.size);
 }
 
 /* ---- ANEW ---- */
@@ -251,20 +218,6 @@ static void window_job_end_change(struct server *server, struct registry_key *ke
     } else {
         registry_tell_members(server->registry, key);
     }
-}
-
-/* Of a small board a step of the scan finds all. false: no memory. */
-static bool window_job_find_members(struct window_job *job, const struct registry_key *key,
-                                    uint32_t count) {
-    const struct scan_limits limits = {.count = count, .work_max = 50000, .byte_work = 1};
-    buffer_clear(&job->members);
-    job->member_at = 0;
-    job->next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
-    if (job->waits_ms == job->server->clock.now_ms) {
-        buffer_clear(&job->members);
-        return false;
-    }
-    return true;
 }
 
 /* The next of the members that were found, count at most. false: no memory. */
@@ -314,8 +267,18 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
     struct board_state state = *registry_state(key);
     uint32_t count = window_job_values_max(shares);
     bool is_changed = false;
-    if ((job->member_at == job->members.size && !window_job_find_members(job, key, count)) ||
-        !window_job_renew_members(job, key, shares, count, &is_changed)) {
+    if (job->member_at == job->members.size) {
+        /* Of a small board a step of the scan finds all. */
+        const struct scan_limits limits = {.count = count, .work_max = 50000, .byte_work = 1};
+        buffer_clear(&job->members);
+        job->member_at = 0;
+        job->next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
+        if (job->waits_ms == server->clock.now_ms) {
+            buffer_clear(&job->members);
+            return;
+        }
+    }
+    if (!window_job_renew_members(job, key, shares, count, &is_changed)) {
         job->waits_ms = server->clock.now_ms;
         return;
     }
@@ -361,15 +324,6 @@ static void window_job_plan_values(struct window_step *step, struct window_value
     values->count = 0;
 }
 
-/* SUM: has the member nothing but 0 in the first field of what stays? It can be on few shares then. */
-static bool window_job_leaves_zero(const struct registry_key *key, uint64_t board_key,
-                                   uint64_t share_key) {
-    const struct layout *layout = board_layout(&key->board);
-    uint64_t ordinal = layout_ordinal(layout, board_key, 0);
-    return !registry_options(key)->window.is_best && !layout->fields[0].is_signed &&
-           ordinal < layout->fields[0].mask && ordinal == layout_ordinal(layout, share_key, 0);
-}
-
 static void window_job_plan_member(const struct registry_key *key, uint64_t share_key,
                                    const struct board_member *member, struct window_step *step) {
     uint32_t i = step->count++;
@@ -383,8 +337,13 @@ static void window_job_plan_member(const struct registry_key *key, uint64_t shar
         step->changes[i] = step->keys[i] != member->key ? CHANGE_PUT : CHANGE_NONE;
         return;
     }
-    struct window_values *values =
-        window_job_leaves_zero(key, member->key, share_key) ? &step->zero : &step->all;
+    /* SUM: has the member nothing but 0 in the first field of what stays? It can be on few shares then. */
+    const struct layout *layout = board_layout(&key->board);
+    uint64_t ordinal = layout_ordinal(layout, member->key, 0);
+    bool leaves_zero = !registry_options(key)->window.is_best && !layout->fields[0].is_signed &&
+                       ordinal < layout->fields[0].mask &&
+                       ordinal == layout_ordinal(layout, share_key, 0);
+    struct window_values *values = leaves_zero ? &step->zero : &step->all;
     values->of[values->count] = i;
     values->at[values->count++] =
         (struct window_value){.name = member->name, .most = member->key, .times = member->key};
@@ -489,23 +448,6 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
 
 /* ---- steps ---- */
 
-static void window_job_step_first(struct window_job *job) {
-    struct server *server = job->server;
-    struct bytes name;
-    struct window_due due = window_job_first(job, &name);
-    struct registry_key *key =
-        registry_find(server->registry, due.database, name, server->clock.now_ms);
-    if (!window_job_has_window(key)) {
-        window_job_pop(job);
-    } else if (registry_state(key)->is_anew) {
-        window_job_renew(job, key);
-    } else if (board_options_window_behind(registry_options(key), registry_state(key), 1) > 0) {
-        window_job_leave(job, key);
-    } else {
-        window_job_pop(job);
-    }
-}
-
 static void window_job_pass(struct window_job *job) {
     struct server *server = job->server;
     buffer_clear(&job->due); /* it may be broken */
@@ -513,9 +455,20 @@ static void window_job_pass(struct window_job *job) {
     for (uint32_t i = 0; i < PASS_COUNT; i++) {
         const struct registry_key *key =
             registry_pass_next(server->registry, &job->pass, server->clock.now_ms);
-        if (key != NULL) {
-            window_job_look_at(job, key);
+        if (!window_job_has_window(key) ||
+            board_options_window_behind(registry_options(key), registry_state(key), 1) == 0) {
+            continue;
         }
+        struct bytes name = registry_name(key);
+        struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
+        char *at = buffer_reserve(&job->due, sizeof due + name.size);
+        if (at == NULL) {
+            job->has_missed = true;
+            continue;
+        }
+        memcpy(at, &due, sizeof due);
+        memcpy(at + sizeof due, name.at, name.size);
+        buffer_commit(&job->due, sizeof due + name.size);
     }
     if (registry_pass_is_over(&job->pass)) {
         registry_pass_end(server->registry, &job->pass);
@@ -531,9 +484,20 @@ static bool window_job_is_ready(const struct server *server, const struct job *o
 /* It ends with this server's right to change the keys. */
 static bool window_job_step(struct server *server, struct job *of) {
     struct window_job *job = (struct window_job *)of;
-    (void)server;
     if (!window_job_is_empty(job)) {
-        window_job_step_first(job);
+        struct bytes name;
+        struct window_due due = window_job_first(job, &name);
+        struct registry_key *key =
+            registry_find(server->registry, due.database, name, server->clock.now_ms);
+        bool is_due = window_job_has_window(key);
+        if (is_due && registry_state(key)->is_anew) {
+            window_job_renew(job, key);
+        } else if (is_due &&
+                   board_options_window_behind(registry_options(key), registry_state(key), 1) > 0) {
+            window_job_leave(job, key);
+        } else {
+            window_job_pop(job);
+        }
         return false;
     }
     if (registry_pass_is_over(&job->pass) && job->has_missed) {

@@ -171,18 +171,6 @@ bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     return true;
 }
 
-/* Would a new member with this key rank below the cap? */
-static bool writing_is_pushed_out(const struct writing *writing, uint64_t key) {
-    uint32_t count = board_count(writing->board);
-    if (count < writing->options->cap) {
-        return false;
-    }
-    uint64_t last_key = board_at(writing->board, count - 1).key;
-    const struct layout_time *time = &writing->options->layout.time;
-    /* A new member ranks after its equals; with LATEST, before them. */
-    return time->bits > 0 && time->is_latest ? key < last_key : key <= last_key;
-}
-
 void writing_refuse_full(const struct call *call, const struct board_options *options) {
     bool is_limited = options->limit > 0;
     reply_error_format(call->reply, "%s board is full: at most %u members",
@@ -244,25 +232,6 @@ bool writing_changes_whole(const struct writing *writing, struct bytes name, uin
            layout_without_time(layout, whole_key) != layout_without_time(layout, whole_member.key);
 }
 
-/* A member that is new in the running period has the tags that it has on the board, where there is
- * room and memory. */
-static void writing_take_tags(const struct writing *writing, struct bytes name) {
-    struct board_member member;
-    struct tag_values values;
-    unsigned full;
-    const struct board *whole = &writing->whole->board;
-    if (!tags_has_values(whole) ||
-        !tag_set_equal(&board_layout(whole)->tags, &board_layout(writing->board)->tags)) {
-        return;
-    }
-    board_look_up(whole, name, NULL, &member);
-    tags_of(whole, &member, &values);
-    if (values.mask != 0) {
-        board_look_up(writing->board, name, NULL, &member);
-        (void)!registry_board_tag(writing->call->registry, writing->key, &member, &values, &full);
-    }
-}
-
 /* Put the member on the board and on its share: on both, or on neither. */
 __attribute__((noinline)) static enum writing_status
 writing_put_both(struct writing *writing, const struct board_member *member, uint64_t key) {
@@ -293,31 +262,25 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
     writing->is_changed = true;
     writing->is_share_changed = true;
     writing->is_whole_changed = writing->is_whole_changed || !writing->is_as_before;
-    if (!was_there) {
-        writing_take_tags(writing, member->name);
+    const struct board *whole = &writing->whole->board;
+    if (!was_there && tags_has_values(whole) &&
+        tag_set_equal(&board_layout(whole)->tags, &board_layout(writing->board)->tags)) {
+        /* A member that is new in the running period has the tags that it has on the board, where there is room and
+         * memory. */
+        struct board_member found;
+        struct tag_values values;
+        unsigned full;
+        board_look_up(whole, member->name, NULL, &found);
+        tags_of(whole, &found, &values);
+        if (values.mask != 0) {
+            board_look_up(writing->board, member->name, NULL, &found);
+            (void)!registry_board_tag(registry, writing->key, &found, &values, &full);
+        }
     }
     if (!writing->is_reserved) {
         memory_reserve_end();
     }
     return WRITING_PUT;
-}
-
-static void writing_tag_whole(struct writing *writing, const struct board_member *member,
-                              const struct tag_values *values) {
-    struct board_member whole_member;
-    unsigned full;
-    struct registry_key *whole = writing->whole;
-    board_look_up(&whole->board, member->name, NULL, &whole_member);
-    enum tags_status status =
-        registry_board_tag(writing->call->registry, whole, &whole_member, values, &full);
-    CHECK(status == TAGS_OK || status == TAGS_SAME);
-    writing->is_whole_changed = writing->is_whole_changed || status == TAGS_OK;
-    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags) &&
-        registry_board_tag(writing->call->registry, writing->key, member, values, &full) ==
-            TAGS_OK) {
-        writing->is_share_changed = true;
-    }
-    writing->is_changed = writing->is_share_changed || writing->is_whole_changed;
 }
 
 void writing_tell_whole(const struct writing *writing, const char *event) {
@@ -344,8 +307,13 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
         return writing_put_both(writing, member, key);
     }
     if (writing->options->cap > 0 && writing->is_only && !member->is_there &&
-        writing_is_pushed_out(writing, key)) {
-        return WRITING_PUSHED_OUT;
+        board_count(writing->board) >= writing->options->cap) {
+        /* A new member ranks after its equals; with LATEST, before them. */
+        uint64_t last_key = board_at(writing->board, board_count(writing->board) - 1).key;
+        const struct layout_time *time = &writing->options->layout.time;
+        if (time->bits > 0 && time->is_latest ? key < last_key : key <= last_key) {
+            return WRITING_PUSHED_OUT;
+        }
     }
     if (writing->options->limit > 0 && !member->is_there && writing_room(writing) == 0) {
         writing_refuse_full(writing->call, writing->options);
@@ -368,15 +336,25 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
 
 void writing_tag(struct writing *writing, const struct board_member *member,
                  const struct tag_values *values) {
+    struct registry *registry = writing->call->registry;
+    struct registry_key *whole = writing->whole;
+    struct board_member whole_member;
     unsigned full;
-    if (writing->whole != NULL) {
-        writing_tag_whole(writing, member, values);
+    if (whole == NULL) {
+        enum tags_status status = registry_board_tag(registry, writing->key, member, values, &full);
+        CHECK(status == TAGS_OK || status == TAGS_SAME);
+        writing->is_changed = writing->is_changed || status == TAGS_OK;
         return;
     }
-    enum tags_status status =
-        registry_board_tag(writing->call->registry, writing->key, member, values, &full);
+    board_look_up(&whole->board, member->name, NULL, &whole_member);
+    enum tags_status status = registry_board_tag(registry, whole, &whole_member, values, &full);
     CHECK(status == TAGS_OK || status == TAGS_SAME);
-    writing->is_changed = writing->is_changed || status == TAGS_OK;
+    writing->is_whole_changed = writing->is_whole_changed || status == TAGS_OK;
+    if (tag_set_equal(&board_layout(&whole->board)->tags, &board_layout(writing->board)->tags) &&
+        registry_board_tag(registry, writing->key, member, values, &full) == TAGS_OK) {
+        writing->is_share_changed = true;
+    }
+    writing->is_changed = writing->is_share_changed || writing->is_whole_changed;
 }
 
 void writing_notify(const struct writing *writing, const char *event) {

@@ -158,8 +158,7 @@ const struct absent_group category_absent_groups[] = {
     {NULL, NULL},
 };
 
-/* Is the name one of these words? */
-static bool category_has_word(const char *words, struct bytes name) {
+bool category_has_word(const char *words, struct bytes name) {
     while (*words != '\0') {
         struct bytes word = {.at = words, .size = strcspn(words, " ")};
         if (bytes_equal_ignoring_case(word, name)) {
@@ -231,19 +230,9 @@ static const struct {
     {KEYS " " SUM, "del exists touch unlink "},
 };
 
-static bool category_has_name(const char *list, const char *name) {
-    size_t size = strlen(name);
-    for (; *list != '\0'; list += strcspn(list, " ") + 1) {
-        if (strcspn(list, " ") == size && memcmp(list, name, size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *category_tips(uint32_t index) {
     for (size_t i = 0; i < sizeof tips_table / sizeof tips_table[0]; i++) {
-        if (category_has_name(tips_table[i].names, command_full_name(index))) {
+        if (category_has_word(tips_table[i].names, bytes_from_text(command_full_name(index)))) {
             return tips_table[i].tips;
         }
     }

@@ -40,6 +40,9 @@ const char *category_absent_title(struct bytes name);
  * "xinfo|stream", "client|tracking"? */
 MUST_CHECK bool category_is_absent(struct bytes full_name);
 
+/* Is the name one of these words, which a blank separates? In any case. */
+MUST_CHECK bool category_has_word(const char *words, struct bytes name);
+
 /* What COMMAND INFO tells clients of a cluster, and those that compare replies, of a command, by its number:
  * Redis's tips, a blank between them. "": none. */
 const char *category_tips(uint32_t index);

@@ -206,23 +206,6 @@ uint32_t command_find_full_name(struct bytes name) {
 
 /* ---- renaming ---- */
 
-/* Take the name away; the command has one. */
-static void command_forget_name(struct bytes name) {
-    uint32_t at = command_find_renamed(name);
-    if (at != RENAMED_MAX) {
-        renamed[at] = renamed[--renamed_count];
-        return;
-    }
-    struct command_name_words words = command_words_of_name(name.at, name.size);
-    uint32_t slot = command_slot_of(words, name.size);
-    while (slots[slot].size != name.size || slots[slot].words.low != words.low ||
-           slots[slot].words.high != words.high ||
-           !bytes_is(name, command_numbers[slots[slot].number_plus_one - 1].command.name)) {
-        slot = (slot + 1) % COMMAND_SLOTS;
-    }
-    slots[slot].size = 0; /* others may be found behind it */
-}
-
 const char *command_set_name(struct bytes name, struct bytes new_name) {
     uint32_t index = command_find_index(name);
     if (index == COMMAND_NONE) {
@@ -235,7 +218,20 @@ const char *command_set_name(struct bytes name, struct bytes new_name) {
         (new_name.size > 0 && renamed_count == RENAMED_MAX)) {
         return "Too many commands are renamed, or to names that are too long";
     }
-    command_forget_name(name);
+    /* Take the name away, which may be a new one already. */
+    uint32_t at = command_find_renamed(name);
+    if (at != RENAMED_MAX) {
+        renamed[at] = renamed[--renamed_count];
+    } else {
+        struct command_name_words words = command_words_of_name(name.at, name.size);
+        uint32_t slot = command_slot_of(words, name.size);
+        while (slots[slot].size != name.size || slots[slot].words.low != words.low ||
+               slots[slot].words.high != words.high ||
+               !bytes_is(name, command_numbers[slots[slot].number_plus_one - 1].command.name)) {
+            slot = (slot + 1) % COMMAND_SLOTS;
+        }
+        slots[slot].size = 0; /* others may be found behind it */
+    }
     if (new_name.size > 0) {
         memcpy(renamed[renamed_count].name, new_name.at, new_name.size);
         renamed[renamed_count].name[new_name.size] = '\0';

@@ -25,17 +25,6 @@ struct growth {
     uint64_t seed;
 };
 
-/* false: out of memory. */
-static bool cost_begin_growth(struct growth *growth, uint64_t seed, uint32_t key_count) {
-    uint64_t slot_count = 4;
-    while (slot_count < (uint64_t)key_count * 2) {
-        slot_count *= 2;
-    }
-    *growth = (struct growth){.mask = slot_count - 1, .seed = seed};
-    growth->slots = memory_allocate_zeroed(slot_count * sizeof growth->slots[0]);
-    return growth->slots != NULL;
-}
-
 /* The count of members of this key, at first 0. */
 static uint64_t *cost_growth_of(const struct growth *growth, uint32_t database, struct bytes name) {
     uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, growth->seed + database);
@@ -45,16 +34,6 @@ static uint64_t *cost_growth_of(const struct growth *growth, uint32_t database, 
     }
     growth->slots[at].hash = hash;
     return &growth->slots[at].count;
-}
-
-/* Index of the key that the command may add members to; 0: none. */
-static uint32_t cost_find_grown_key(const struct command *command) {
-    const unsigned puts = COMMAND_WRITE | COMMAND_DENYOOM;
-    if (command->cost != NULL) {
-        return (uint32_t)command->cost->grown_key;
-    }
-    return (command->flags & puts) == puts ? (uint32_t)command->first_key
-                                           : 0; /* ZINCRBY: at most one */
 }
 
 /* ---- counting ---- */
@@ -165,7 +144,12 @@ static uint64_t cost_time_of_queue(struct call *call, const struct growth *growt
             return UINT64_MAX;
         }
         if (growth != NULL) {
-            uint32_t key = cost_find_grown_key(call->command);
+            /* The key that the command may add members to; ZINCRBY: at most one. */
+            const struct command *command = call->command;
+            const unsigned puts = COMMAND_WRITE | COMMAND_DENYOOM;
+            int grown = command->cost != NULL ? command->cost->grown_key : command->first_key;
+            bool grows = command->cost != NULL || (command->flags & puts) == puts;
+            uint32_t key = grows ? (uint32_t)grown : 0;
             if (key > 0 && unit_count > 0 && key < call->request->count) {
                 *cost_growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
             }
@@ -181,19 +165,6 @@ static uint64_t cost_time_of_queue(struct call *call, const struct growth *growt
     return time_ns;
 }
 
-static uint64_t cost_estimate_exec(struct call *call) {
-    struct session *session = call->session;
-    uint8_t database = session->database;
-    struct growth growth;
-    bool has_growth =
-        cost_begin_growth(&growth, call->server->hash_seed, session->transaction.count);
-    /* If out of memory, use the current sizes. */
-    uint64_t time_ns = cost_time_of_queue(call, has_growth ? &growth : NULL);
-    session->database = database;
-    memory_free(growth.slots);
-    return time_ns;
-}
-
 uint64_t cost_estimate_ns(struct server *server, struct session *session,
                           const struct command *command, const struct request *request) {
     struct buffer nowhere;
@@ -202,9 +173,22 @@ uint64_t cost_estimate_ns(struct server *server, struct session *session,
     reply_init(&reply, &nowhere, session->protocol);
     reply.is_silent = true;
     struct call call = call_begin(server, session, command, request, &reply);
-    uint64_t time_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
-                           ? cost_estimate_exec(&call)
-                           : cost_time_of(command, cost_count_units(&call, NULL));
+    uint64_t time_ns;
+    if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
+        uint8_t database = session->database;
+        uint64_t slot_count = 4;
+        while (slot_count < (uint64_t)session->transaction.count * 2) {
+            slot_count *= 2;
+        }
+        struct growth growth = {.mask = slot_count - 1, .seed = server->hash_seed};
+        growth.slots = memory_allocate_zeroed(slot_count * sizeof growth.slots[0]);
+        /* If out of memory, use the current sizes. */
+        time_ns = cost_time_of_queue(&call, growth.slots != NULL ? &growth : NULL);
+        session->database = database;
+        memory_free(growth.slots);
+    } else {
+        time_ns = cost_time_of(command, cost_count_units(&call, NULL));
+    }
     buffer_deinit(&nowhere);
     return time_ns;
 }

@@ -69,12 +69,6 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
 
 static const char over_memory[] = SERVER_OVER_MEMORY_ERROR;
 
-/* Between MULTI and EXEC, queueing any command takes memory. */
-static bool execute_takes_memory(const struct session *session, const struct command *command) {
-    bool is_queueing = session->transaction.is_open && (command->flags & COMMAND_ENDS_MULTI) == 0;
-    return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
-}
-
 /* Is there a restriction for all clients (loading, or a refusal of writes)? On a replica there is one
  * for writes alone, mostly. */
 static inline bool execute_is_restricted(const struct server *server,
@@ -92,20 +86,6 @@ static enum monitor_secrets execute_secrets_of(const struct command *command) {
     }
     return (command->flags & COMMAND_SECRET_AUTH) != 0 ? MONITOR_SECRETS_BEHIND_AUTH
                                                        : MONITOR_SECRETS_ALL;
-}
-
-/* A refused EXEC ends the transaction. Monitors saw the MULTI, so they get the EXEC, too. */
-static void execute_refuse_exec(struct server *server, struct session *session,
-                                const struct command *exec, const struct request *request,
-                                struct reply *reply, const char *text) {
-    server_end_transaction(server, session);
-    if (strncmp(text, "ERR ", 4) == 0) {
-        text += 4;
-    }
-    reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
-    if (server->sessions.monitor_count > 0) {
-        monitor_feed(server, session, request, execute_secrets_of(exec));
-    }
 }
 
 /* Why the user may not run it. NULL: the user may. */
@@ -144,7 +124,10 @@ static const char *execute_find_refusal(struct server *server, const struct sess
     if (denial != NULL) {
         return denial;
     }
-    if (execute_takes_memory(session, command) && server_is_over_memory(server)) {
+    /* Between MULTI and EXEC, queueing any command takes memory. */
+    bool is_queueing = session->transaction.is_open && (command->flags & COMMAND_ENDS_MULTI) == 0;
+    if ((is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0) &&
+        server_is_over_memory(server)) {
         return over_memory;
     }
     if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
@@ -226,7 +209,13 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
                                 "maxmemory reached", details);
         }
         if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
-            execute_refuse_exec(server, session, command, request, reply, text);
+            /* It ends the transaction. Monitors saw the MULTI, so they get the EXEC, too. */
+            server_end_transaction(server, session);
+            text += strncmp(text, "ERR ", 4) == 0 ? 4 : 0;
+            reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
+            if (server->sessions.monitor_count > 0) {
+                monitor_feed(server, session, request, execute_secrets_of(command));
+            }
         } else {
             reply_error(reply, text);
         }
@@ -290,29 +279,6 @@ static void execute_count_errors(struct server *server, const struct reply *repl
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
-/* Names of the settings of a CONFIG SET. A word that names none may be a password in the wrong
- * place. */
-static size_t execute_print_settings(const struct request *request, char *out, size_t size_max) {
-    size_t size = 0;
-    for (uint32_t i = 2; i < request->count && size + 1 < size_max; i += 2) {
-        const struct setting *setting = settings_find(request->args[i]);
-        int printed = snprintf(out + size, size_max - size, "%s%s", i > 2 ? " " : " settings=\"",
-                               setting != NULL ? setting->name : "?");
-        size += printed > 0 ? (size_t)printed : 0;
-    }
-    return size < size_max ? size : size_max - 1;
-}
-
-/* The arguments of REPLICAOF and FAILOVER. */
-static void execute_print_arguments(const struct request *request, char *out, size_t size_max) {
-    size_t size = (size_t)snprintf(out, size_max, " args=\"");
-    for (uint32_t i = 1; i < request->count && size + LOG_QUOTED_MAX + 2 < size_max; i++) {
-        size += (size_t)snprintf(out + size, size_max - size, "%s%s", i > 1 ? " " : "",
-                                 log_quote(request->args[i]).text);
-    }
-    memcpy(out + size, "\"", 2);
-}
-
 /* Log the use of a command that asks for it. Not inlined: hardly any does. */
 __attribute__((noinline)) static void
 execute_audit_command(struct server *server, const struct session *session, uint32_t index,
@@ -326,13 +292,26 @@ execute_audit_command(struct server *server, const struct session *session, uint
     size_t size =
         (size_t)snprintf(details, sizeof details, "db=%u result=%s", session->database, result);
     if (class == AUDIT_CONFIG && request->count > 2) {
-        size += execute_print_settings(request, details + size, SETTINGS_SHOWN_MAX);
-        memcpy(details + size, "\"", 2);
+        /* Names of the settings of a CONFIG SET. A word that names none may be a password in the wrong place. */
+        size_t end = size + SETTINGS_SHOWN_MAX;
+        for (uint32_t i = 2; i < request->count && size + 1 < end; i += 2) {
+            const struct setting *setting = settings_find(request->args[i]);
+            int printed = snprintf(details + size, end - size, "%s%s", i > 2 ? " " : " settings=\"",
+                                   setting != NULL ? setting->name : "?");
+            size += printed > 0 ? (size_t)printed : 0;
+        }
+        memcpy(details + (size < end ? size : end - 1), "\"", 2);
     } else if (class == AUDIT_USERS && request->count > 2) {
         snprintf(details + size, sizeof details - size, " target=\"%s\"",
                  log_quote(request->args[2]).text);
     } else if (class == AUDIT_ROLE) {
-        execute_print_arguments(request, details + size, sizeof details - size);
+        size += (size_t)snprintf(details + size, sizeof details - size, " args=\"");
+        for (uint32_t i = 1; i < request->count && size + LOG_QUOTED_MAX + 2 < sizeof details;
+             i++) {
+            size += (size_t)snprintf(details + size, sizeof details - size, "%s%s",
+                                     i > 1 ? " " : "", log_quote(request->args[i]).text);
+        }
+        memcpy(details + size, "\"", 2);
     }
     if (has_failed) {
         audit_write_refused(server, class, audit_session(session), event, details);
@@ -353,21 +332,10 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
         (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
         return;
     }
-    const struct key_spec *specs;
-    uint32_t spec_count = key_specs_of(index, &specs);
-    for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(command, &specs[i], request);
-        for (; walk.next < walk.end; walk.next += walk.step) {
-            tracking_remember(server, session, request->args[walk.next]);
-        }
+    struct request_keys keys = request_keys_begin(index, request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        tracking_remember(server, session, request->args[at]);
     }
-}
-
-/* CLIENT CACHING is for the next command, or transaction, that is none of CLIENT's. */
-static void execute_end_caching(struct session *session, uint32_t index) {
-    bool is_about_client =
-        index != COMMAND_NONE && strncmp(command_full_name(index), "client|", 7) == 0;
-    session->tracking.is_caching = session->transaction.is_open || is_about_client;
 }
 
 /* Run a request that passed all checks, and count it. */
@@ -417,28 +385,6 @@ static inline bool execute_is_plain(const struct server *server, const struct se
            ((command->flags & COMMAND_DENYOOM) == 0 || !server_is_over_memory(server));
 }
 
-/* Run it, refuse it, or queue it. */
-static void execute_run_if_allowed(struct server *server, struct session *session, uint32_t index,
-                                   const struct request *request, struct reply *reply) {
-    uint64_t errors_before = reply->error_count;
-    if (!execute_refuse(server, session, index, request, reply)) {
-        const struct command *command = command_by_index(index);
-        session->last_command = command;
-        if (!execute_is_queued(session, index)) {
-            execute_run(server, session, index, command, request, reply);
-            return;
-        }
-        if (execute_queue(&session->transaction, session->watches.is_stale, index, request,
-                          reply)) {
-            return;
-        }
-    }
-    if (index != COMMAND_NONE) {
-        server->stats.commands[index].rejected_calls++;
-    }
-    execute_count_errors(server, reply, errors_before);
-}
-
 /* The slow path, for requests that are not plain; not inlined, so that the others are faster. */
 __attribute__((noinline)) static void execute_any(struct server *server, struct session *session,
                                                   uint32_t index, const struct request *request,
@@ -448,7 +394,25 @@ __attribute__((noinline)) static void execute_any(struct server *server, struct 
         session->reply_mode = SESSION_REPLY_SKIP;
     }
     reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
-    execute_run_if_allowed(server, session, index, request, reply);
+    /* Run it, refuse it, or queue it. */
+    uint64_t errors_before = reply->error_count;
+    bool is_done = !execute_refuse(server, session, index, request, reply);
+    if (is_done) {
+        const struct command *command = command_by_index(index);
+        session->last_command = command;
+        if (!execute_is_queued(session, index)) {
+            execute_run(server, session, index, command, request, reply);
+        } else {
+            is_done = execute_queue(&session->transaction, session->watches.is_stale, index,
+                                    request, reply);
+        }
+    }
+    if (!is_done && index != COMMAND_NONE) {
+        server->stats.commands[index].rejected_calls++;
+    }
+    if (!is_done) {
+        execute_count_errors(server, reply, errors_before);
+    }
     if (is_skipped && session->reply_mode == SESSION_REPLY_SKIP) {
         session->reply_mode = SESSION_REPLY_ON;
     }
@@ -468,7 +432,10 @@ void execute_request(struct server *server, struct session *session, uint32_t in
         execute_any(server, session, index, request, reply);
     }
     if (__builtin_expect(server->tracking.client_count > 0, 0) && session->tracking.is_caching) {
-        execute_end_caching(session, index);
+        /* CLIENT CACHING is for the next command, or transaction, that is none of CLIENT's. */
+        bool is_about_client =
+            index != COMMAND_NONE && strncmp(command_full_name(index), "client|", 7) == 0;
+        session->tracking.is_caching = session->transaction.is_open || is_about_client;
     }
     if (session->job == NULL || !session->job->streams) {
         server_end_reply(server, session);

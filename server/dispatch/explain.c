@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "codec/decimal.h"
+#include "server/dispatch/category.h"
 #include "server/dispatch/syntax.h"
 
 enum {
@@ -181,28 +182,6 @@ static bool explain_match_list(struct match *match, const struct argument *list,
 static bool explain_match_argument(struct match *match, const struct argument *argument,
                                    int64_t times, uint32_t reserve);
 
-static bool explain_match_token(struct match *match, const struct argument *argument) {
-    if (explain_match_left(match) == 0 || !bytes_is(explain_match_word(match), argument->token)) {
-        return explain_match_fail(match, argument, true);
-    }
-    match->here = (struct place){.inside = argument, .inside_at = match->next};
-    explain_match_take(match, argument);
-    return true;
-}
-
-static bool explain_match_word_of_type(struct match *match, const struct argument *argument) {
-    bool is_integer = argument->type == ARGUMENT_INTEGER || argument->type == ARGUMENT_UNIX_TIME;
-    int64_t integer;
-    uint64_t natural;
-    if (explain_match_left(match) == 0 ||
-        (is_integer && !bytes_parse_i64(explain_match_word(match), &integer) &&
-         !bytes_parse_u64(explain_match_word(match), &natural))) {
-        return explain_match_fail(match, argument, true);
-    }
-    explain_match_take(match, argument);
-    return true;
-}
-
 /* An argument without its token, once. reserve: the fewest words that must follow. */
 static bool explain_match_value(struct match *match, const struct argument *argument,
                                 uint32_t reserve) {
@@ -214,7 +193,17 @@ static bool explain_match_value(struct match *match, const struct argument *argu
         return explain_match_list(match, argument->children, reserve);
     }
     if (argument->type != ARGUMENT_ONEOF) {
-        return explain_match_word_of_type(match, argument);
+        bool is_integer =
+            argument->type == ARGUMENT_INTEGER || argument->type == ARGUMENT_UNIX_TIME;
+        int64_t integer;
+        uint64_t natural;
+        if (explain_match_left(match) == 0 ||
+            (is_integer && !bytes_parse_i64(explain_match_word(match), &integer) &&
+             !bytes_parse_u64(explain_match_word(match), &natural))) {
+            return explain_match_fail(match, argument, true);
+        }
+        explain_match_take(match, argument);
+        return true;
     }
     /* First those that begin with their token: that is taken for nothing else. */
     for (int with_token = 1; with_token >= 0; with_token--) {
@@ -246,8 +235,16 @@ static bool explain_match_argument(struct match *match, const struct argument *a
         explain_match_find_token(all, explain_match_word(match)) != NULL) {
         return explain_match_fail(match, argument, true); /* an option instead of the first */
     }
-    bool is_matched = (argument->token == NULL || explain_match_token(match, argument)) &&
-                      explain_match_value(match, argument, reserve);
+    if (argument->token != NULL) {
+        if (explain_match_left(match) == 0 ||
+            !bytes_is(explain_match_word(match), argument->token)) {
+            match->here = here;
+            return explain_match_fail(match, argument, true);
+        }
+        match->here = (struct place){.inside = argument, .inside_at = match->next};
+        explain_match_take(match, argument);
+    }
+    bool is_matched = explain_match_value(match, argument, reserve);
     /* What has a token and may come again is an option, which explain_match_options tries again. */
     bool is_list = (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
                    (argument->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
@@ -293,15 +290,6 @@ static bool explain_match_is_by_place(const struct argument *argument) {
             (argument->type == ARGUMENT_BLOCK && explain_match_is_by_place(argument->children)));
 }
 
-static bool explain_match_comes_once(const struct match *match, const struct argument *argument) {
-    const struct binding *binding = match->command->bindings;
-    while (binding != NULL && binding->word != NULL &&
-           strcmp(binding->word, argument->token) != 0) {
-        binding++;
-    }
-    return binding != NULL && binding->word != NULL && binding->repeat != BINDING_LAST_COUNTS;
-}
-
 /* *given: what was given of this option before; NULL: nothing. */
 static bool explain_match_option(struct match *match, const struct argument *option,
                                  const struct argument **given, uint32_t reserve) {
@@ -320,7 +308,13 @@ static bool explain_match_option(struct match *match, const struct argument *opt
     if (start == NULL) {
         return explain_match_fail(match, option, must_follow);
     }
-    if (*given != NULL && (start != *given || explain_match_comes_once(match, start))) {
+    const struct binding *binding = *given != NULL ? match->command->bindings : NULL;
+    while (binding != NULL && binding->word != NULL && strcmp(binding->word, start->token) != 0) {
+        binding++;
+    }
+    bool comes_once =
+        binding != NULL && binding->word != NULL && binding->repeat != BINDING_LAST_COUNTS;
+    if (*given != NULL && (start != *given || comes_once)) {
         explain_match_fail(match, option, true);
         match->given = match->next == match->stuck_at ? *given : match->given;
         match->is_over = true;
@@ -669,23 +663,17 @@ bool explain_request(const struct command *command, const struct request *reques
     return is_wrong;
 }
 
-/* The index of the argument that has this text, or that it is a part of. 0: none. */
-static uint32_t explain_index(const struct request *request, uint32_t first, struct bytes word) {
-    for (uint32_t i = first; i < request->count; i++) {
-        const struct bytes *each = &request->args[i];
-        if (word.at >= each->at && word.at + word.size == each->at + each->size) {
-            return i;
-        }
-    }
-    return 0;
-}
-
 void explain_word(const struct command *command, const struct request *request, struct bytes word,
                   const char *why, char *out) {
     struct text text = {.at = out, .size = EXPLAIN_MAX};
     struct match match;
     uint32_t first = explain_first(command);
-    uint32_t index = explain_index(request, first, word);
+    uint32_t index = 0; /* of the argument that has this text, or that it is a part of; 0: none */
+    for (uint32_t i = first; i < request->count && index == 0; i++) {
+        const struct bytes *each = &request->args[i];
+        bool is_in = word.at >= each->at && word.at + word.size == each->at + each->size;
+        index = is_in ? i : 0;
+    }
     unsigned best = explain_limit(word);
     const char *familiar = explain_say_familiar(command, word);
     out[0] = '\0';
@@ -744,19 +732,6 @@ static const struct {
     {"LB.HELP LB.COMMANDS ", "COMMAND DOCS"},
 };
 
-/* NULL: it has no other name here. */
-static const char *explain_find_familiar(struct bytes name) {
-    for (size_t i = 0; i < sizeof familiar_commands / sizeof familiar_commands[0]; i++) {
-        const char *each = familiar_commands[i].names;
-        for (size_t size; (size = strcspn(each, " ")) > 0; each += size + 1) {
-            if (bytes_equal_ignoring_case(name, (struct bytes){.at = each, .size = size})) {
-                return familiar_commands[i].instead;
-            }
-        }
-    }
-    return NULL;
-}
-
 static bool explain_is_number(struct bytes word) {
     struct decimal value;
     unsigned scale;
@@ -766,7 +741,11 @@ static bool explain_is_number(struct bytes word) {
 void explain_unknown(const struct request *request, char *out) {
     struct bytes name = request->args[0];
     struct text text = {.at = out, .size = EXPLAIN_HINT_MAX};
-    const char *instead = explain_find_familiar(name), *near = NULL;
+    const char *instead = NULL, *near = NULL;
+    for (size_t i = 0; i < sizeof familiar_commands / sizeof familiar_commands[0]; i++) {
+        bool is_it = category_has_word(familiar_commands[i].names, name);
+        instead = is_it ? familiar_commands[i].instead : instead;
+    }
     /* Of the names in here the first letters are all the same. */
     bool is_own = name.size > 3 &&
                   bytes_equal_ignoring_case((struct bytes){.at = name.at, .size = 3}, BYTES("LB."));

@@ -22,17 +22,6 @@ const char *key_flag_name(unsigned flag) {
     return NULL;
 }
 
-/* The name of the nth key argument. Keys are never inside blocks. */
-static const char *key_spec_find_name(const struct command *command, uint32_t nth) {
-    const struct argument *argument = command->arguments;
-    for (; argument != NULL && argument->name != NULL; argument++) {
-        if (argument->type == ARGUMENT_KEY && nth-- == 0) {
-            return argument->name;
-        }
-    }
-    return NULL;
-}
-
 static bool key_spec_is_one_of(const char *name, const char *first, const char *second,
                                const char *third) {
     return name != NULL &&
@@ -101,7 +90,14 @@ static void key_spec_find_specs(const struct command *command, struct specs *spe
     }
     const char *access = command->key_access;
     for (uint32_t i = 0; i < specs->count; i++) {
-        specs->at[i].name = key_spec_find_name(command, i);
+        /* The name of that key argument. Keys are never inside blocks. */
+        uint32_t nth = i;
+        const struct argument *argument = command->arguments;
+        while (argument != NULL && argument->name != NULL &&
+               (argument->type != ARGUMENT_KEY || nth-- > 0)) {
+            argument++;
+        }
+        specs->at[i].name = argument != NULL ? argument->name : NULL;
         specs->at[i].flags = access != NULL ? key_spec_read_flags(&access)
                                             : key_spec_usual_flags(command, &specs->at[i]);
     }
@@ -165,6 +161,31 @@ struct key_walk key_spec_walk(const struct command *command, const struct key_sp
         .end = last >= begin ? (uint32_t)last + 1 : (uint32_t)begin,
         .step = (uint32_t)spec->step,
     };
+}
+
+struct request_keys request_keys_begin(uint32_t command, const struct request *request) {
+    struct request_keys keys = {.command = command_by_index(command), .request = request};
+    uint32_t count = key_specs_of(command, &keys.spec);
+    keys.end = keys.spec + count;
+    keys.walk.end = 0;
+    if (count > 0) {
+        keys.walk = key_spec_walk(keys.command, keys.spec, request);
+    }
+    return keys;
+}
+
+uint32_t request_keys_next(struct request_keys *keys) {
+    while (keys->spec < keys->end && keys->walk.next >= keys->walk.end) {
+        if (++keys->spec < keys->end) {
+            keys->walk = key_spec_walk(keys->command, keys->spec, keys->request);
+        }
+    }
+    if (keys->spec == keys->end) {
+        return 0;
+    }
+    uint32_t at = keys->walk.next;
+    keys->walk.next += keys->walk.step;
+    return at;
 }
 
 int key_positions(const struct command *command, const struct request *request,

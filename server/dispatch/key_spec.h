@@ -46,6 +46,17 @@ struct key_walk {
 };
 struct key_walk key_spec_walk(const struct command *command, const struct key_spec *spec,
                               const struct request *request);
+/* All keys of a request that has the right number of arguments, specification after specification; one that does not
+ * fit has none. */
+struct request_keys {
+    const struct command *command;
+    const struct request *request;
+    const struct key_spec *spec, *end; /* spec: of the key that was returned last */
+    struct key_walk walk;
+};
+struct request_keys request_keys_begin(uint32_t command, const struct request *request);
+/* The position of the next key; 0: there is no more. */
+uint32_t request_keys_next(struct request_keys *keys);
 /* Where the key is that the value of the command's key_option is; 0: none. */
 uint32_t key_spec_option(const struct command *command, const struct request *request);
 /* The positions of all the request's keys, fewer than its arguments. Returns their number, or -1 if

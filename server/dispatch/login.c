@@ -44,19 +44,16 @@ bool login_try(struct server *server, struct session *session, struct bytes name
 
 /* ---- players ---- */
 
-/* By whose rights the key's players act: NULL: there is no such user, or it is off. */
-static struct acl_user *login_find_player_user(const struct server *server, const char *kid) {
-    char name[sizeof ACL_PLAYER_PREFIX + JWT_KID_MAX];
-    snprintf(name, sizeof name, ACL_PLAYER_PREFIX "%s", kid);
-    struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(name));
-    return user != NULL && user->is_on ? user : NULL;
-}
-
 /* The session becomes the player's, if all is right. What is wrong of it otherwise; NULL: nothing. */
 static const char *login_take_player(struct server *server, struct session *session,
                                      const char *kid, enum jwt_status status,
                                      const struct jwt_claims *claims, struct bytes word) {
-    struct acl_user *user = kid != NULL ? login_find_player_user(server, kid) : NULL;
+    /* By whose rights the key's players act. */
+    char name[sizeof ACL_PLAYER_PREFIX + JWT_KID_MAX];
+    snprintf(name, sizeof name, ACL_PLAYER_PREFIX "%s", kid != NULL ? kid : "");
+    struct acl_user *user =
+        kid != NULL ? acl_users_find(&server->acl.users, bytes_from_text(name)) : NULL;
+    user = user != NULL && user->is_on ? user : NULL;
     const char *wrong = status != JWT_RIGHT                 ? jwt_status_text(status)
                         : player_is_revoked(server, claims) ? "it was revoked"
                         : user == NULL ? "there is no user player:KID of its kid, or it is off"
@@ -82,16 +79,6 @@ static const char *login_take_player(struct server *server, struct session *sess
     return NULL;
 }
 
-/* Has a thread looked at this token, by whatever key? */
-static bool login_is_verified(const struct session *session, struct bytes token) {
-    unsigned char digest[DIGEST_SIZE];
-    if (session->verified == NULL) {
-        return false;
-    }
-    digest_make(token, digest);
-    return memcmp(session->verified->digest, digest, sizeof digest) == 0;
-}
-
 const char *login_try_player(struct server *server, struct session *session, struct bytes token,
                              struct bytes word) {
     const struct settings *settings = &server->settings;
@@ -99,7 +86,12 @@ const char *login_try_player(struct server *server, struct session *session, str
         jwt_choose_key(settings->player_keys, settings->player_key_count, token);
     struct jwt_claims claims = {.player_size = 0};
     enum jwt_status status = JWT_NO_KEY;
-    bool is_verified = login_is_verified(session, token);
+    bool is_verified = session->verified != NULL; /* a thread has looked at it, by whatever key */
+    if (is_verified) {
+        unsigned char digest[DIGEST_SIZE];
+        digest_make(token, digest);
+        is_verified = memcmp(session->verified->digest, digest, sizeof digest) == 0;
+    }
     if (key != NULL && key->algorithm == JWT_ED25519 && server->acl.has_verifier && !is_verified) {
         return "it was not in its place: AUTH [player] TOKEN, or HELLO 3 AUTH player TOKEN";
     }

@@ -89,14 +89,6 @@ static struct bytes shape_take_option(const char **at) {
     return option;
 }
 
-/* Behind the opening bracket of an array: are its elements named? */
-static bool shape_is_tuple(const char *at) {
-    (void)shape_take_option(&at);
-    size_t size = shape_span_name(at);
-    at += size;
-    return size > 0 && at[at[0] == '?'] == ':';
-}
-
 /* Behind the bracket that closes the one at *at. */
 static const char *shape_find_closing(const char *at) {
     static const char opening[] = "[({<", closing[] = "])}>";
@@ -123,7 +115,12 @@ struct shape shape_read(const char *at) {
         shape.name = (struct bytes){.at = at + 1, .size = shape_span_name(at + 1)};
         at += 1 + shape.name.size;
     } else if (strchr("<[({", *at) != NULL) {
-        bool is_tuple = *at == '[' && shape_is_tuple(at + 1);
+        /* An array's elements may be named. */
+        const char *first = at + 1;
+        (void)shape_take_option(&first);
+        size_t size = shape_span_name(first);
+        first += size;
+        bool is_tuple = *at == '[' && size > 0 && first[first[0] == '?'] == ':';
         shape.kind = is_tuple ? SHAPE_TUPLE : shape.kind;
         at = shape_find_closing(at);
     } else {

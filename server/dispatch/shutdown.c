@@ -41,18 +41,6 @@ static bool shutdown_end(struct server *server) {
     return server->ending.is_asked;
 }
 
-static void shutdown_retire(struct server *server) {
-    int64_t seconds = server->settings.shutdown_drain_timeout_s;
-    server->ending.retiring.is_begun = true;
-    server->ending.retiring.is_over = false;
-    server->ending.retiring.from_id = server->sessions.next_id;
-    server->ending.retiring.until_ms = server->clock.monotonic_ms + seconds * 1000;
-    log_write(LOG_NOTICE,
-              "draining: PING of new connections is an error, for balancers; all else works "
-              "seconds=%lld clients=%u",
-              (long long)seconds, server->sessions.count);
-}
-
 bool shutdown_begin(struct server *server, const struct shutdown_options *options) {
     if (server->ending.retiring.is_begun) {
         server->ending.retiring.is_over |= options->is_now;
@@ -64,7 +52,15 @@ bool shutdown_begin(struct server *server, const struct shutdown_options *option
     server->ending.retiring.is_forced = options->is_force;
     if (server->settings.shutdown_drain_timeout_s > 0 && !options->is_now &&
         !server->durability.is_loading) {
-        shutdown_retire(server);
+        int64_t seconds = server->settings.shutdown_drain_timeout_s;
+        server->ending.retiring.is_begun = true;
+        server->ending.retiring.is_over = false;
+        server->ending.retiring.from_id = server->sessions.next_id;
+        server->ending.retiring.until_ms = server->clock.monotonic_ms + seconds * 1000;
+        log_write(LOG_NOTICE,
+                  "draining: PING of new connections is an error, for balancers; all else works "
+                  "seconds=%lld clients=%u",
+                  (long long)seconds, server->sessions.count);
         return true;
     }
     return shutdown_end(server);
@@ -106,18 +102,15 @@ bool shutdown_abort(struct server *server) {
 
 /* ---- the end ---- */
 
-/* SHUTDOWN SAVE has already saved. Save again only if something changed during the drain. */
-static bool shutdown_has_changed(const struct server *server) {
-    struct persistence_info info;
-    persistence_describe(server->persistence, &info);
-    return info.changes > 0;
-}
-
 void shutdown_finish(struct server *server) {
     replication_finish_promotion(server);
     enum persistence_ending ending = (enum persistence_ending)server->ending.how;
-    if (ending == PERSISTENCE_END_SAVE &&
-        (server->persistence == NULL || !shutdown_has_changed(server))) {
+    /* SHUTDOWN SAVE has already saved. Save again only if something changed during the drain. */
+    struct persistence_info info = {.changes = 0};
+    if (ending == PERSISTENCE_END_SAVE && server->persistence != NULL) {
+        persistence_describe(server->persistence, &info);
+    }
+    if (ending == PERSISTENCE_END_SAVE && info.changes == 0) {
         ending = PERSISTENCE_END_NOSAVE;
     }
     server->ending.has_failed =

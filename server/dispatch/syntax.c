@@ -51,15 +51,6 @@ static const char *syntax_keep_text(const char *at, size_t size) {
     return copy;
 }
 
-static const char *syntax_lower_case(const char *word) {
-    char *lower = &kept_text[kept_text_size];
-    (void)syntax_keep_text(word, strlen(word));
-    for (char *at = lower; *at != '\0'; at++) {
-        *at = (char)tolower((unsigned char)*at);
-    }
-    return lower;
-}
-
 static void syntax_skip_blanks(const char **at) {
     *at += strspn(*at, " ");
 }
@@ -89,15 +80,6 @@ const char *syntax_type_name(enum argument_type type) {
     return type_names[type];
 }
 
-/* ARGUMENT_PURE_TOKEN: no word has this type. */
-static enum argument_type syntax_find_type(const char *name) {
-    enum argument_type type = ARGUMENT_STRING;
-    while (type != ARGUMENT_PURE_TOKEN && strcmp(type_names[type], name) != 0) {
-        type++;
-    }
-    return type;
-}
-
 static struct argument syntax_parse_group(const char **at, const char *end);
 
 /* A word, or brackets; then perhaps "...". */
@@ -106,9 +88,12 @@ static void syntax_parse_item(const char **at, struct list *list) {
     const char *word = strchr("[<(", **at) == NULL ? syntax_take_word(at) : NULL;
     const char *name = word != NULL && syntax_take(at, "=") ? word : NULL;
     if (word != NULL && name == NULL) {
-        enum argument_type type =
-            syntax_find_type(syntax_take(at, ":") ? syntax_take_word(at) : word);
-        bool is_type = type != ARGUMENT_PURE_TOKEN;
+        const char *type_name = syntax_take(at, ":") ? syntax_take_word(at) : word;
+        enum argument_type type = ARGUMENT_STRING;
+        while (type != ARGUMENT_PURE_TOKEN && strcmp(type_names[type], type_name) != 0) {
+            type++;
+        }
+        bool is_type = type != ARGUMENT_PURE_TOKEN; /* which no word has */
         argument = (struct argument){.name = word, .type = is_type ? type : ARGUMENT_STRING};
     } else if (syntax_take(at, "[")) {
         argument = syntax_parse_group(at, "]");
@@ -150,7 +135,13 @@ static struct argument syntax_parse_alternative(const char **at) {
     if (token != NULL) {
         CHECK(argument.token == NULL);
         argument.token = token;
-        argument.name = argument.name != NULL ? argument.name : syntax_lower_case(token);
+        if (argument.name == NULL) {
+            char *lower = &kept_text[kept_text_size];
+            argument.name = syntax_keep_text(token, strlen(token));
+            for (; *lower != '\0'; lower++) {
+                *lower = (char)tolower((unsigned char)*lower);
+            }
+        }
     }
     return argument;
 }
@@ -342,15 +333,6 @@ static void syntax_add_options(const struct command *command, const struct argum
     }
 }
 
-/* Is it a choice of tokens? */
-static bool syntax_is_choice(const struct argument *argument) {
-    const struct argument *child = argument->type == ARGUMENT_ONEOF ? argument->children : NULL;
-    while (child != NULL && child->name != NULL && child->token != NULL) {
-        child++;
-    }
-    return child != NULL && child->name == NULL;
-}
-
 /* What stands by its place before the options. What is not bound takes no step, if it is the first. */
 static void syntax_add_steps(const struct command *command, struct syntax_form *form) {
     bool is_number = false;
@@ -358,7 +340,13 @@ static void syntax_add_steps(const struct command *command, struct syntax_form *
         bool is_word = at->token == NULL && at->type < ARGUMENT_PURE_TOKEN;
         bool is_block = at->token == NULL && at->type == ARGUMENT_BLOCK;
         bool is_optional = (at->flags & ARGUMENT_OPTIONAL) != 0;
-        if (!(is_word && !is_optional) && !(syntax_is_choice(at) && at->flags == 0) &&
+        /* Is it a choice of tokens? */
+        const struct argument *child = at->type == ARGUMENT_ONEOF ? at->children : NULL;
+        while (child != NULL && child->name != NULL && child->token != NULL) {
+            child++;
+        }
+        bool is_choice = child != NULL && child->name == NULL;
+        if (!(is_word && !is_optional) && !(is_choice && at->flags == 0) &&
             !(is_block && at->flags != 0 && at->children->token == NULL)) {
             return;
         }
@@ -381,23 +369,6 @@ static void syntax_add_steps(const struct command *command, struct syntax_form *
             item_count--;
         }
     }
-}
-
-static void syntax_add_form(struct command *command, const struct argument *hidden,
-                            uint32_t name_words) {
-    struct syntax_form *form = &forms[form_count++];
-    CHECK(form_count < FORMS_MAX && command->arguments != NULL);
-    *form = (struct syntax_form){.steps = &items[item_count],
-                                 .first = name_words,
-                                 .options_at = name_words,
-                                 .keys_at = (uint32_t)command->key_count_arg};
-    syntax_add_steps(command, form);
-    form->options = &items[item_count];
-    syntax_add_options(command, command->arguments, false, NULL);
-    syntax_add_options(command, hidden, false, NULL);
-    form->end = &items[item_count];
-    CHECK(form->end - form->options <= OPTIONS_MAX);
-    command->form = form;
 }
 
 void syntax_apply(struct command *command, bool is_subcommand) {
@@ -423,11 +394,24 @@ void syntax_apply(struct command *command, bool is_subcommand) {
     if (command->arguments != NULL) {
         syntax_find_keys(command, name_words);
     }
-    if (command->bindings != NULL) {
-        at = command->hidden_syntax != NULL ? command->hidden_syntax : "";
-        syntax_parse_items(&at, &hidden);
-        syntax_add_form(command, syntax_keep(&hidden), (uint32_t)name_words);
+    if (command->bindings == NULL) {
+        return;
     }
+    at = command->hidden_syntax != NULL ? command->hidden_syntax : "";
+    syntax_parse_items(&at, &hidden);
+    struct syntax_form *form = &forms[form_count++];
+    CHECK(form_count < FORMS_MAX && command->arguments != NULL);
+    *form = (struct syntax_form){.steps = &items[item_count],
+                                 .first = (uint32_t)name_words,
+                                 .options_at = (uint32_t)name_words,
+                                 .keys_at = (uint32_t)command->key_count_arg};
+    syntax_add_steps(command, form);
+    form->options = &items[item_count];
+    syntax_add_options(command, command->arguments, false, NULL);
+    syntax_add_options(command, syntax_keep(&hidden), false, NULL);
+    form->end = &items[item_count];
+    CHECK(form->end - form->options <= OPTIONS_MAX);
+    command->form = form;
 }
 
 /* ---- back to text ---- */
@@ -681,23 +665,6 @@ static bool syntax_choose(const struct call *call, const struct syntax_item *ite
     return call_refuse_format(call, "ERR %s options at the same time are not compatible", names);
 }
 
-/* The number at index fits not what is behind it: its function may know a better word. */
-static bool syntax_refuse_number(const struct call *call, const struct syntax_item *item,
-                                 uint32_t index, void *target) {
-    uint32_t left = call->request->count - index - item->words;
-    int64_t number;
-    CHECK(item->binding != NULL); /* as of every option token (syntax_apply) */
-    if ((item->binding->read != NULL && !item->binding->read(call, index, target)) ||
-        !call_parse_integer(call, call_arg(call, index + item->words - 1), &number)) {
-        return false;
-    }
-    return explain_covers(call->command)
-               ? call_syntax_error(call)
-               : call_refuse_format(call,
-                                    "ERR %s needs the number of values that follow it: 1..%u here",
-                                    item->token, left);
-}
-
 /* An option that is more than a bool or numbers which are stored. Its values are there, or (*index is not
  * moved then) not as many as it says. false: the error was replied. */
 __attribute__((noinline)) static bool syntax_read_option(const struct call *call,
@@ -715,7 +682,22 @@ __attribute__((noinline)) static bool syntax_read_option(const struct call *call
     }
     *given |= bit;
     if (!syntax_measure(form, call->request, item, *index + 1, &words)) {
-        return !item->is_counted || syntax_refuse_number(call, item, *index + 1, target);
+        if (!item->is_counted) {
+            return true;
+        }
+        /* The number fits not what is behind it: its function may know a better word. */
+        uint32_t number_at = *index + item->words;
+        int64_t number;
+        CHECK(item->binding != NULL); /* as of every option token (syntax_apply) */
+        if ((item->binding->read != NULL && !item->binding->read(call, *index + 1, target)) ||
+            !call_parse_integer(call, call_arg(call, number_at), &number)) {
+            return false;
+        }
+        return explain_covers(call->command)
+                   ? call_syntax_error(call)
+                   : call_refuse_format(
+                         call, "ERR %s needs the number of values that follow it: 1..%u here",
+                         item->token, call->request->count - number_at - 1);
     }
     if ((item->binding != NULL && !syntax_store(call, item, *index + 1, words, target)) ||
         (item->group != NULL && !syntax_choose(call, item, target))) {
@@ -792,27 +774,18 @@ static bool syntax_measure_step(const struct syntax_form *form, const struct req
     return *words <= left;
 }
 
-static bool syntax_read_steps(const struct call *call, uint32_t *index, void *target) {
-    const struct syntax_form *form = call->command->form;
-    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
-        uint32_t words;
-        if (!syntax_measure_step(form, call->request, step, *index, &words)) {
-            return call_syntax_error(call);
-        }
-        if (words > 0 && step->binding != NULL &&
-            !syntax_store(call, step, *index, words, target)) {
-            return false;
-        }
-        *index += words;
-    }
-    return true;
-}
-
 bool syntax_read(const struct call *call, void *target) {
     const struct syntax_form *form = call->command->form;
     uint32_t index = form->first;
-    if (form->steps < form->options && !syntax_read_steps(call, &index, target)) {
-        return false;
+    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
+        uint32_t words;
+        if (!syntax_measure_step(form, call->request, step, index, &words)) {
+            return call_syntax_error(call);
+        }
+        if (words > 0 && step->binding != NULL && !syntax_store(call, step, index, words, target)) {
+            return false;
+        }
+        index += words;
     }
     return syntax_read_all_options(call, &index, target) &&
            (index == call->request->count || call_syntax_error(call));

@@ -18,22 +18,6 @@ static bool waiting_end(struct server *server, struct session *session, struct r
     return out != NULL;
 }
 
-/* NULL: it has nothing to give now. One that never gives anything is found: its handler says so. */
-static struct registry_key *waiting_find_board(struct server *server, uint32_t database,
-                                               struct bytes name) {
-    int64_t now_ms = server->clock.now_ms;
-    struct registry_key *key = registry_find(server->registry, database, name, now_ms);
-    if (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) == 0) {
-        return NULL;
-    }
-    const struct board_options *options = registry_options(key);
-    enum board_refusal refusal = board_options_refuse(options, BOARD_WRITE_WHOLE, now_ms);
-    if (refusal == BOARD_REFUSE_BEFORE) {
-        wait_note_opening(&server->waits, options->opens_ms);
-    }
-    return refusal == BOARD_TAKE || board_options_refusal_lasts(refusal) ? key : NULL;
-}
-
 /* May the user still use the key, and that to which members are moved? Otherwise the error was replied. */
 static bool waiting_may_use(struct server *server, struct session *session, struct bytes name,
                             struct reply *reply) {
@@ -61,24 +45,6 @@ static bool waiting_may_use(struct server *server, struct session *session, stru
     return denial == ACL_ALLOWED;
 }
 
-static void waiting_run(struct server *server, struct session *session, struct registry_key *key,
-                        struct reply *reply) {
-    const struct command *command = session->wait.command;
-    if (!waiting_may_use(server, session, registry_name(key), reply)) {
-        return;
-    }
-    const struct call call = call_begin(server, session, command, NULL, reply);
-    session->active_at_ms = server->clock.monotonic_ms;
-    server_begin_reply(session);
-    server_set_writer(server, session);
-    command->serve(&call, key);
-    server_set_writer(server, NULL);
-    server_end_reply(server, session);
-    if (server->persistence != NULL) {
-        commit_wait_note_change(server, session);
-    }
-}
-
 static void waiting_serve_session(struct server *server, struct session *session,
                                   struct registry_key *key) {
     struct reply reply;
@@ -89,8 +55,18 @@ static void waiting_serve_session(struct server *server, struct session *session
     bool is_alive = waiting_end(server, session, &reply);
     wait->target = target;
     wait->target_size = target_size;
-    if (is_alive) {
-        waiting_run(server, session, key, &reply);
+    if (is_alive && waiting_may_use(server, session, registry_name(key), &reply)) {
+        const struct command *command = wait->command;
+        const struct call call = call_begin(server, session, command, NULL, &reply);
+        session->active_at_ms = server->clock.monotonic_ms;
+        server_begin_reply(session);
+        server_set_writer(server, session);
+        command->serve(&call, key);
+        server_set_writer(server, NULL);
+        server_end_reply(server, session);
+        if (server->persistence != NULL) {
+            commit_wait_note_change(server, session);
+        }
     }
     wait_drop_target(session);
 }
@@ -105,8 +81,19 @@ void waiting_serve(struct server *server) {
         return;
     }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
-        struct registry_key *key = waiting_find_board(server, database, name);
-        if (key == NULL) {
+        int64_t now_ms = server->clock.now_ms;
+        struct registry_key *key = registry_find(server->registry, database, name, now_ms);
+        bool gives = key != NULL && key->kind == REGISTRY_BOARD && board_count(&key->board) > 0;
+        if (gives) {
+            const struct board_options *options = registry_options(key);
+            enum board_refusal refusal = board_options_refuse(options, BOARD_WRITE_WHOLE, now_ms);
+            if (refusal == BOARD_REFUSE_BEFORE) {
+                wait_note_opening(&server->waits, options->opens_ms);
+            }
+            /* One that never gives anything is served: its handler says so. */
+            gives = refusal == BOARD_TAKE || board_options_refusal_lasts(refusal);
+        }
+        if (!gives) {
             subscription_unmark(&server->waits.keys);
         } else {
             waiting_serve_session(server, session, key);

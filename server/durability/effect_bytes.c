@@ -1,6 +1,8 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
+#include "codec/little.h"
+#include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/board_options.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -249,14 +251,6 @@ static bool effect_bytes_code_byte(struct coder *coder, uint8_t *value, unsigned
     return effect_bytes_code(coder, value, 1) && *value <= value_max;
 }
 
-static bool effect_bytes_code_flags(struct coder *coder, bool *first, bool *second) {
-    uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
-    bool is_good = effect_bytes_code_byte(coder, &flags, 3);
-    *first = (flags & 1) != 0;
-    *second = (flags & 2) != 0;
-    return is_good;
-}
-
 static bool effect_bytes_code_u64(struct coder *coder, uint64_t *value) {
     if (coder->from != NULL) {
         return effect_bytes_take_varint(coder->from, value);
@@ -464,7 +458,10 @@ static bool effect_bytes_code_state(struct coder *coder, const struct board_stat
 }
 
 static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time) {
+    enum { LATEST = 1, GIVEN_BY_END = 2 };
     uint8_t unit = (uint8_t)time->unit;
+    uint8_t flags =
+        (uint8_t)((time->is_latest ? LATEST : 0) | (time->is_given_by_end ? GIVEN_BY_END : 0));
     if (!effect_bytes_code_byte(coder, &time->bits, 63)) {
         return false;
     }
@@ -472,16 +469,12 @@ static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time
         return true;
     }
     bool is_good = effect_bytes_code_byte(coder, &unit, LAYOUT_UNIT_D) &&
-                   effect_bytes_code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
+                   effect_bytes_code_byte(coder, &flags, LATEST | GIVEN_BY_END) &&
                    effect_bytes_code(coder, &time->start_us, sizeof time->start_us);
+    time->is_latest = (flags & LATEST) != 0;
+    time->is_given_by_end = (flags & GIVEN_BY_END) != 0;
     time->unit = (enum layout_unit)unit;
     return is_good;
-}
-
-static bool effect_bytes_code_decay(struct coder *coder, struct decay *decay) {
-    return effect_bytes_code_u32(coder, &decay->count) && decay->count > 0 &&
-           decay->count <= DECAY_COUNT_MAX &&
-           effect_bytes_code_byte(coder, &decay->unit, LAYOUT_UNIT_D);
 }
 
 static bool effect_bytes_code_field(struct coder *coder, struct layout_field *field,
@@ -494,7 +487,10 @@ static bool effect_bytes_code_field(struct coder *coder, struct layout_field *fi
     bool is_good = effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
                    effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
                    effect_bytes_code_byte(coder, &flags, SIGNED | ASCENDING | DOUBLE | DECAYS) &&
-                   ((flags & DECAYS) == 0 || effect_bytes_code_decay(coder, &field->decay)) &&
+                   ((flags & DECAYS) == 0 ||
+                    (effect_bytes_code_u32(coder, &field->decay.count) && field->decay.count > 0 &&
+                     field->decay.count <= DECAY_COUNT_MAX &&
+                     effect_bytes_code_byte(coder, &field->decay.unit, LAYOUT_UNIT_D))) &&
                    effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
                    effect_bytes_code(coder, field->name, name_size);
     field->is_signed = (flags & SIGNED) != 0;
@@ -569,18 +565,6 @@ static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
     return index;
 }
 
-/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *effect_bytes_put_slot(struct effect_encoder *encoder, char *at,
-                                   const struct board_options *options) {
-    bool is_new;
-    uint32_t index = effect_bytes_find_slot(encoder, options, &is_new);
-    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
-    if (is_new) {
-        at = effect_bytes_put(at, encoder->slots[index].at, encoder->slots[index].size);
-    }
-    return at;
-}
-
 /* ---- writing records ---- */
 
 static bool effect_bytes_take_slot(struct effect_decoder *decoder,
@@ -614,8 +598,15 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
            effect_bytes_code_text(coder, name_size, REGISTRY_NAME_MAX, &effect->to_name)))) {
         return false;
     }
-    if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
-        coder->to = effect_bytes_put_slot(encoder, coder->to, effect->options);
+    if ((operands & HAS_RULES) != 0 && encoder != NULL) {
+        /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
+        bool is_new;
+        uint32_t index = effect_bytes_find_slot(encoder, effect->options, &is_new);
+        *coder->to++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
+        if (is_new) {
+            coder->to =
+                effect_bytes_put(coder->to, encoder->slots[index].at, encoder->slots[index].size);
+        }
     } else if ((operands & HAS_RULES) != 0 &&
                !effect_bytes_take_slot(coder->from, &effect->options)) {
         return false;
@@ -693,18 +684,6 @@ static unsigned effect_bytes_find_other(enum effect_kind kind, unsigned begin, u
     return other;
 }
 
-/* What is not special to hashes is the same for all keys. */
-static enum other_record effect_bytes_other_of(const struct effect *effect, bool is_of_hash) {
-    unsigned other = is_of_hash
-                         ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_TAGS)
-                         : OTHER_TAGS;
-    if (other == OTHER_TAGS) {
-        other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
-        CHECK(other < OTHER_OPEN);
-    }
-    return (enum other_record)other;
-}
-
 void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *effect) {
     if (effect->kind != EFFECT_FLUSH) {
         effect_bytes_encode_board(encoder, effect->database, effect->name);
@@ -719,7 +698,15 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
     } else if (effect->kind == EFFECT_STATE) {
         effect_bytes_encode_other(encoder, OTHER_STATE, effect);
     } else {
-        effect_bytes_encode_other(encoder, effect_bytes_other_of(effect, is_of_hash), effect);
+        /* What is not special to hashes is the same for all keys. */
+        unsigned other = is_of_hash
+                             ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_TAGS)
+                             : OTHER_TAGS;
+        if (other == OTHER_TAGS) {
+            other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
+            CHECK(other < OTHER_OPEN);
+        }
+        effect_bytes_encode_other(encoder, (enum other_record)other, effect);
     }
 }
 
@@ -732,17 +719,16 @@ void effect_bytes_encode_open(struct effect_encoder *encoder, const struct regis
     effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
 
-/* board: whose tags the members have, from this rank on; NULL: none. */
-static void effect_bytes_encode_piece(struct effect_encoder *encoder,
-                                      const struct board_stored *entries, uint32_t count,
-                                      const struct board *board, uint32_t rank) {
-    size_t values_room = board != NULL ? TAG_VALUES_PACKED_MAX : 0;
+void effect_bytes_encode_piece(struct effect_encoder *encoder, const struct board *board,
+                               uint32_t rank, const struct board_stored *entries, uint32_t count) {
+    bool has_values = board != NULL && tags_has_values(board);
+    size_t values_room = has_values ? TAG_VALUES_PACKED_MAX : 0;
     struct tag_values values;
     char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX);
     if (at == NULL) {
         return;
     }
-    at = effect_bytes_put_other(at, board != NULL ? OTHER_TAGGED_PIECE : OTHER_PIECE);
+    at = effect_bytes_put_other(at, has_values ? OTHER_TAGGED_PIECE : OTHER_PIECE);
     effect_bytes_commit(encoder, effect_bytes_put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
         char room[NAME_TEXT_ROOM];
@@ -754,23 +740,12 @@ static void effect_bytes_encode_piece(struct effect_encoder *encoder,
         at = effect_bytes_put_varint(at, member.size);
         at = effect_bytes_put_key(encoder, at, entries[i].key);
         at = effect_bytes_put(at, member.at, member.size);
-        if (board != NULL) {
+        if (has_values) {
             tags_at(board, rank + i, &values);
             at += tag_values_pack(&values, at);
         }
         effect_bytes_commit(encoder, at);
     }
-}
-
-void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
-                                 uint32_t count) {
-    effect_bytes_encode_piece(encoder, entries, count, NULL, 0);
-}
-
-void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                                  uint32_t rank, const struct board_stored *entries,
-                                  uint32_t count) {
-    effect_bytes_encode_piece(encoder, entries, count, tags_has_values(board) ? board : NULL, rank);
 }
 
 bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct board *board,
@@ -784,7 +759,7 @@ bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct
         board_cursor_next(&cursor);
     }
     if (count > 0) {
-        effect_bytes_encode_piece_of(encoder, board, *rank, entries, count);
+        effect_bytes_encode_piece(encoder, board, *rank, entries, count);
     }
     *rank += count;
     return count > 0;
@@ -840,14 +815,6 @@ static bool effect_bytes_take_values(struct effect_decoder *decoder, struct byte
     return true;
 }
 
-static bool effect_bytes_take_note(struct effect_decoder *decoder, struct bytes *note) {
-    uint64_t size;
-    note->at = NULL;
-    note->size = 0;
-    return effect_bytes_take_varint(decoder, &size) &&
-           (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, note));
-}
-
 static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool is_note) {
     uint64_t size;
     if (!effect_bytes_take_varint(decoder, &size) ||
@@ -855,9 +822,14 @@ static bool effect_bytes_decode_of_member(struct effect_decoder *decoder, bool i
         decoder->member.size == 0) {
         return false;
     }
+    struct bytes *value = &decoder->effect.value;
     decoder->effect.member = decoder->member;
-    return is_note ? effect_bytes_take_note(decoder, &decoder->effect.value)
-                   : effect_bytes_take_values(decoder, &decoder->effect.value);
+    if (!is_note) {
+        return effect_bytes_take_values(decoder, value);
+    }
+    *value = (struct bytes){.at = NULL};
+    return effect_bytes_take_varint(decoder, &size) &&
+           (size == 0 || effect_bytes_take_text(decoder, size, REGISTRY_NOTE_MAX, value));
 }
 
 static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
@@ -909,16 +881,6 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
                : EFFECT_RECORD_BAD;
 }
 
-static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t name_size) {
-    uint8_t database;
-    if (!effect_bytes_take_byte(decoder, &database) || database >= REGISTRY_ALL_DATABASES) {
-        return false;
-    }
-    decoder->database = database;
-    decoder->member = (struct bytes){.at = NULL};
-    return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
-}
-
 enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     uint64_t head;
     struct effect *effect = &decoder->effect;
@@ -929,9 +891,19 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
         if (decoder->at == decoder->end) {
             return EFFECT_RECORD_END;
         }
-        if (!effect_bytes_take_varint(decoder, &head) ||
-            ((head & 3) == KIND_BOARD && !effect_bytes_decode_board(decoder, head >> 2))) {
+        if (!effect_bytes_take_varint(decoder, &head)) {
             return EFFECT_RECORD_BAD;
+        }
+        if ((head & 3) == KIND_BOARD) {
+            uint8_t database;
+            if (!effect_bytes_take_byte(decoder, &database) || database >= REGISTRY_ALL_DATABASES) {
+                return EFFECT_RECORD_BAD;
+            }
+            decoder->database = database;
+            decoder->member = (struct bytes){.at = NULL};
+            if (!effect_bytes_take_text(decoder, head >> 2, REGISTRY_NAME_MAX, &decoder->name)) {
+                return EFFECT_RECORD_BAD;
+            }
         }
     } while ((head & 3) == KIND_BOARD);
     effect->database = decoder->database;
@@ -948,4 +920,63 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
     effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
     decoder->member = is_put ? effect->member : decoder->member;
     return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
+}
+
+/* ---- blobs ---- */
+
+void effect_bytes_begin_blob(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
+    char head[EFFECT_BLOB_HEAD_SIZE] = {FILE_FORMAT};
+    little_put_u64(head + 1, (uint64_t)now_us);
+    buffer_clear(out);
+    buffer_append(out, head, sizeof head);
+    effect_bytes_encode_begin(encoder, out);
+}
+
+bool effect_bytes_is_blob_of_another_format(struct bytes blob) {
+    return blob.size > 0 && !file_format_is_read((unsigned char)blob.at[0]);
+}
+
+bool effect_bytes_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
+    if (blob.size < EFFECT_BLOB_HEAD_SIZE || effect_bytes_is_blob_of_another_format(blob)) {
+        return false;
+    }
+    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    *chunk = (struct bytes){.at = blob.at + EFFECT_BLOB_HEAD_SIZE,
+                            .size = blob.size - EFFECT_BLOB_HEAD_SIZE};
+    return *time_us >= 0;
+}
+
+bool effect_bytes_check_blob(struct effect_decoder *decoder, struct bytes chunk,
+                             effect_bytes_allow *allow, void *context) {
+    effect_bytes_decode_begin(decoder, chunk);
+    for (;;) {
+        enum effect_record record = effect_bytes_decode(decoder);
+        if (record == EFFECT_RECORD_END) {
+            return true;
+        }
+        if (record != EFFECT_RECORD_EFFECT || decoder->missing_zone != NULL ||
+            !allow(context, &decoder->effect)) {
+            return false;
+        }
+    }
+}
+
+/* PUTs alone are applied together: who visits an effect may look at what is before it. */
+enum effect_status effect_bytes_apply_blob(struct registry *registry,
+                                           struct effect_decoder *decoder, struct bytes chunk,
+                                           effect_bytes_visit *visit, void *context) {
+    struct effect_batch batch;
+    enum effect_status status = EFFECT_OK;
+    effect_batch_clear(&batch);
+    effect_bytes_decode_begin(decoder, chunk);
+    while (status == EFFECT_OK && effect_bytes_decode(decoder) == EFFECT_RECORD_EFFECT) {
+        struct effect effect = decoder->effect;
+        bool is_put = effect.kind == EFFECT_PUT;
+        status = is_put ? EFFECT_OK : effect_batch_apply(&batch, registry);
+        if (status == EFFECT_OK && visit(context, &effect) &&
+            (effect_batch_add(&batch, &effect) || !is_put)) {
+            status = effect_batch_apply(&batch, registry);
+        }
+    }
+    return status == EFFECT_OK ? effect_batch_apply(&batch, registry) : status;
 }

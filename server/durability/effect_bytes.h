@@ -89,12 +89,9 @@ void effect_bytes_encode(struct effect_encoder *encoder, const struct effect *ef
 /* Boards of a snapshot. */
 void effect_bytes_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                               int64_t expire_at_ms);
-void effect_bytes_encode_entries(struct effect_encoder *encoder, const struct board_stored *entries,
-                                 uint32_t count);
-/* The same with the values of their tags: the entries of a board from this rank on. */
-void effect_bytes_encode_piece_of(struct effect_encoder *encoder, const struct board *board,
-                                  uint32_t rank, const struct board_stored *entries,
-                                  uint32_t count);
+/* The entries of a board from this rank on, with the values of their tags. board NULL: they have none. */
+void effect_bytes_encode_piece(struct effect_encoder *encoder, const struct board *board,
+                               uint32_t rank, const struct board_stored *entries, uint32_t count);
 /* The next entries of a board from *rank on, EFFECT_PIECE_ENTRIES at most, as one piece, with their
  * values; *rank moves on. false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };
@@ -144,5 +141,92 @@ struct effect_decoder {
 
 void effect_bytes_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
 MUST_CHECK enum effect_record effect_bytes_decode(struct effect_decoder *decoder);
+
+/* ---- applying: several at a time, so that their memory accesses overlap ----
+ *
+ *     while an effect is decoded:  if (effect_batch_add(...)) effect_batch_apply(...)
+ *     behind the last one:         effect_batch_apply(...)
+ *
+ * Names and members point into what was decoded, which stays until they are applied. */
+
+#ifdef SERVER_TINY
+enum { EFFECT_BATCH = 3 };
+#else
+enum { EFFECT_BATCH = 128 };
+#endif
+
+struct effect_batch {
+    uint32_t done, count; /* effects[done .. count - 1] wait */
+    struct effect effects[EFFECT_BATCH];
+};
+
+static inline bool effect_batch_is_done(const struct effect_batch *batch) {
+    return batch->done == batch->count;
+}
+
+static inline void effect_batch_clear(struct effect_batch *batch) {
+    batch->done = 0;
+    batch->count = 0;
+}
+
+/* true: apply before anything more is decoded. It is full, or the effect has options, which are valid
+ * only until the decoder's next record. */
+MUST_CHECK static inline bool effect_batch_add(struct effect_batch *batch,
+                                               const struct effect *effect) {
+    bool may_wait = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+                    effect->kind == EFFECT_TAGS || effect->kind == EFFECT_NOTE ||
+                    (effect->kind == EFFECT_CREATE && effect->key_kind != NULL);
+    if (effect_batch_is_done(batch)) {
+        effect_batch_clear(batch);
+    }
+    CHECK(batch->count < EFFECT_BATCH);
+    batch->effects[batch->count++] = *effect;
+    return !may_wait || batch->count == EFFECT_BATCH;
+}
+
+/* Apply what waits. Not EFFECT_OK: effects[done] is the one that was not applied;
+ * those before it are, and the same can be tried again. */
+MUST_CHECK static inline enum effect_status effect_batch_apply(struct effect_batch *batch,
+                                                               struct registry *registry) {
+    uint32_t applied = 0;
+    enum effect_status status = EFFECT_OK;
+    if (!effect_batch_is_done(batch)) {
+        status = effect_apply(registry, batch->effects + batch->done, batch->count - batch->done,
+                              &applied);
+    }
+    batch->done += applied;
+    return status;
+}
+
+/* ---- blobs: effects of one command, as the module replicates them ----
+ *
+ *     LB.APPLY key blob [key blob] ...
+ *     blob     FILE_FORMAT (1 byte), server time in microseconds (8 bytes), and a chunk of effects, all in database 0:
+ *              that of the command
+ *
+ * A blob may be empty, but not the first one. The module writes and applies them; a server that follows a Redis
+ * with the module applies them, too. */
+
+enum { EFFECT_BLOB_HEAD_SIZE = 1 + 8 };
+
+/* Begin a blob in out, which is cleared. What is encoded next, never a FILL, is in it. */
+void effect_bytes_begin_blob(struct effect_encoder *encoder, struct buffer *out, int64_t now_us);
+/* Its time and its chunk. false: it is none, or of another format. */
+MUST_CHECK bool effect_bytes_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk);
+bool effect_bytes_is_blob_of_another_format(struct bytes blob);
+
+/* Decode the whole chunk, before anything changes. false: it is damaged, or not every effect is allowed. */
+typedef bool effect_bytes_allow(void *context, const struct effect *effect);
+MUST_CHECK bool effect_bytes_check_blob(struct effect_decoder *decoder, struct bytes chunk,
+                                        effect_bytes_allow *allow, void *context);
+
+/* Apply a chunk that was checked. Each effect is shown just before it is applied, to be noted, or to get other
+ * databases; false: it is passed over. The effects before it are applied by then, except that PUTs wait for each
+ * other. Errors: the effects before are applied. */
+typedef bool effect_bytes_visit(void *context, struct effect *effect);
+MUST_CHECK enum effect_status effect_bytes_apply_blob(struct registry *registry,
+                                                      struct effect_decoder *decoder,
+                                                      struct bytes chunk, effect_bytes_visit *visit,
+                                                      void *context);
 
 #endif

@@ -1,6 +1,6 @@
 /* One number for the format of everything that one server or module writes and another one reads: journals and
  * snapshots, which begin with "LBJOUR01" and "LBBASE01"; backups; the stream to replicas (server/replication/wire.h);
- * boards of DUMP; and the values and changes of the module (server/rdb/rdb_board.h, server/durability/effect_blob.h).
+ * boards of DUMP; and the values and changes of the module (server/rdb/rdb_board.h, effect_bytes.h).
  *
  * Number 1 is frozen with the release of 1.0.0: tests/server/durability/format_1 has files of it, and
  * test_format.c how they are written. What builds before the release wrote is named and refused.

@@ -487,17 +487,15 @@ void journal_end_group(struct journal *journal, int64_t now_us, enum setting_app
     (void)journal_go_on(journal);
 }
 
-/* Is it a small batch, with no other work on the file? During a sync the write might block. */
-static bool journal_is_written_here(const struct journal *journal) {
-    return journal->state == JOURNAL_WRITES && journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
-           !journal->writer.is_busy && !journal->syncer.is_busy && !journal->is_stalled &&
-           journal->rotation != JOURNAL_ROTATION_ASKED && journal->filling.size > 0 &&
-           journal->filling.size <= WRITTEN_HERE_MAX;
-}
-
 bool journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
     journal_close_group(journal, now_us, policy);
-    if (!journal_is_written_here(journal)) {
+    /* A small batch is written here, with no other work on the file: during a sync the write might block. */
+    bool is_written_here = journal->state == JOURNAL_WRITES &&
+                           journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
+                           !journal->writer.is_busy && !journal->syncer.is_busy &&
+                           !journal->is_stalled && journal->rotation != JOURNAL_ROTATION_ASKED &&
+                           journal->filling.size > 0 && journal->filling.size <= WRITTEN_HERE_MAX;
+    if (!is_written_here) {
         return journal_go_on(journal);
     }
     journal_take_batch(journal);

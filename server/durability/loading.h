@@ -12,7 +12,6 @@
 #ifndef SERVER_LOADING_H
 #define SERVER_LOADING_H
 
-#include "server/durability/effect_batch.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/journal_file.h"
 #include "server/durability/snapshot_file.h"

@@ -1151,27 +1151,21 @@ struct received *persistence_received(struct persistence *persistence) {
     return &persistence->received;
 }
 
-/* Let it take the place of everything. Not while the files are in use. */
-static void persistence_receive_adopt(struct persistence *persistence) {
-    struct received *received = &persistence->received;
-    persistence_settle(persistence);
-    if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
-        return;
+bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
+    bool has_more = received_step(&persistence->received, budget_ns);
+    if (persistence->received.state != RECEIVED_LOADED) {
+        return has_more;
     }
-    if (persistence->journaling == ON && !journal_is_idle(&persistence->journal)) {
-        return; /* its threads wake the loop */
+    /* Let it take the place of everything. Not while the files are in use; the journal's threads wake the loop. */
+    persistence_settle(persistence);
+    if (persistence->saving != IDLE || persistence->journaling == STOPPED ||
+        (persistence->journaling == ON && !journal_is_idle(&persistence->journal))) {
+        return has_more;
     }
     persistence_follow_keep(&persistence->store, persistence->settings);
     persistence_begin_saving(persistence, ADOPTION_ASKED);
-    received_adopt(received,
+    received_adopt(&persistence->received,
                    persistence->settings->appendonly || persistence->journaling == BROKEN);
-}
-
-bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
-    bool has_more = received_step(&persistence->received, budget_ns);
-    if (persistence->received.state == RECEIVED_LOADED) {
-        persistence_receive_adopt(persistence);
-    }
     return has_more;
 }
 

@@ -19,7 +19,7 @@ enum {
 /* Create a new journal after everything loaded; it replaces the journals that end earlier. */
 static bool persistence_load_make_journal(struct persistence *persistence, char *error) {
     struct store *store = &persistence->store;
-    struct journal_file file;
+    struct journal_file file = {.fd = -1};
     struct store_state state = store->state;
     uint64_t first = persistence->journal.group + 1;
     if (persistence->loading->journal.next_sequence != first) {
@@ -31,23 +31,15 @@ static bool persistence_load_make_journal(struct persistence *persistence, char 
         snprintf(error, PERSISTENCE_ERROR_MAX, "the manifest names too many journals");
         return false;
     }
-    uint64_t number = store_take_number(store);
     state.journals[state.journal_count++] =
-        (struct store_journal){.number = number, .first_sequence = first};
-    struct store_state before = store->state;
-    if (!journal_file_create(&file, store->directory, store_name(STORE_JOURNAL, number).text,
-                             first)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a journal in %s: %s", store->path,
-                 strerror(errno));
-        return false;
-    }
-    if (store_set(store, &state) != STORE_SET) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s", store->path,
+        (struct store_journal){.number = store_take_number(store), .first_sequence = first};
+    if (store_adopt(store, &state, &file) != STORE_SET) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot %s in %s: %s",
+                 file.fd < 0 ? "make a journal" : "write the manifest", store->path,
                  strerror(errno));
         journal_file_close(&file);
         return false;
     }
-    (void)store_remove_old(store, &before);
     journal_take_file(&persistence->journal, &file);
     return true;
 }

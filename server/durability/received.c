@@ -68,27 +68,16 @@ static void received_run_sync(void *context) {
 /* The journal that follows it, then the manifest. */
 static void received_run_adopt(void *context) {
     struct received *received = context;
-    struct store *store = received->store;
-    if (received->has_journal && received->journal.fd < 0 &&
-        !journal_file_create(&received->journal, store->directory,
-                             store_name(STORE_JOURNAL, received->journal_number).text,
-                             received->group + 1)) {
-        received->journal.fd = -1;
-        received_fail_job(received, "cannot make a journal");
-        return;
-    }
-    const struct store_state before = store->state;
-    switch (store_set(store, &received->new_state)) {
-    case STORE_SET:
+    enum store_set_status status = store_adopt(received->store, &received->new_state,
+                                               received->has_journal ? &received->journal : NULL);
+    if (status == STORE_SET) {
         received->is_adopted = true;
-        (void)store_remove_old(store, &before);
         return;
-    case STORE_SET_FAILED:
-        break;
-    case STORE_SET_UNKNOWN:
-        received->is_kept = true;
     }
-    received_fail_job(received, "cannot change the manifest");
+    received->is_kept |= status == STORE_SET_UNKNOWN;
+    received_fail_job(received, received->has_journal && received->journal.fd < 0
+                                    ? "cannot make a journal"
+                                    : "cannot change the manifest");
 }
 
 /* ---- the loop ---- */

@@ -95,16 +95,6 @@ static void snapshot_run_write(void *context) {
     (void)snapshot_write_chunks(context);
 }
 
-static bool snapshot_make_journal(struct snapshot *snapshot) {
-    if (!journal_file_create(&snapshot->journal, snapshot->store->directory,
-                             store_name(STORE_JOURNAL, snapshot->journal_number).text,
-                             snapshot->footer.sequence + 1)) {
-        snapshot->journal.fd = -1;
-        return snapshot_fail(snapshot, "cannot make a journal");
-    }
-    return true;
-}
-
 static void snapshot_run_end(void *context) {
     struct snapshot *snapshot = context;
     if (!snapshot_write_chunks(snapshot)) {
@@ -114,19 +104,17 @@ static void snapshot_run_end(void *context) {
         (void)snapshot_fail(snapshot, "cannot write");
         return;
     }
-    if (!snapshot->is_streamed &&
-        (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || snapshot_make_journal(snapshot))) {
-        const struct store_state before = snapshot->store->state;
-        switch (store_set(snapshot->store, &snapshot->new_state)) {
-        case STORE_SET:
-            (void)store_remove_old(snapshot->store, &before);
-            return;
-        case STORE_SET_FAILED:
-            break;
-        case STORE_SET_UNKNOWN:
-            snapshot->is_kept = true;
-        }
-        (void)snapshot_fail(snapshot, "cannot change the manifest");
+    if (snapshot->is_streamed) {
+        return;
+    }
+    bool makes_journal = snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL;
+    enum store_set_status status = store_adopt(snapshot->store, &snapshot->new_state,
+                                               makes_journal ? &snapshot->journal : NULL);
+    snapshot->is_kept |= status == STORE_SET_UNKNOWN;
+    if (status != STORE_SET) {
+        (void)snapshot_fail(snapshot, makes_journal && snapshot->journal.fd < 0
+                                          ? "cannot make a journal"
+                                          : "cannot change the manifest");
     }
 }
 
@@ -150,24 +138,6 @@ static void snapshot_close_files(struct snapshot *snapshot) {
     snapshot->file.fd = -1;
     buffer_deinit(&snapshot->filling);
     buffer_deinit(&snapshot->writing);
-}
-
-static void snapshot_abort(struct snapshot *snapshot) {
-    if (snapshot->state == SNAPSHOT_WALKS) {
-        registry_walk_end(snapshot->registry);
-    }
-    const char *reason =
-        snapshot->is_overrun ? "it was read more slowly than boards changed" : "no memory";
-    log_write(LOG_WARNING, "%s: given up: %s%s%s", snapshot->is_streamed ? "backup" : "snapshot",
-              snapshot->what != NULL ? snapshot->what : reason, snapshot->error != 0 ? ": " : "",
-              snapshot->error != 0 ? strerror(snapshot->error) : "");
-    journal_file_close(&snapshot->journal);
-    if (!snapshot->is_kept && !snapshot->is_streamed) {
-        (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
-        if (snapshot->journal_number != 0) {
-            (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
-        }
-    }
 }
 
 /* Give the thread its next job, if it is free. */
@@ -367,7 +337,7 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
             size += member_size + snapshot->values_size;
         }
         size = snapshot->filling.size;
-        effect_bytes_encode_piece_of(encoder, board, piece->rank + done, first, count);
+        effect_bytes_encode_piece(encoder, board, piece->rank + done, first, count);
         size = snapshot->filling.size - size;
         size -= members_size < size ? members_size : size;
         snapshot->values_size = tags_has_values(board) ? size / count : 0;
@@ -466,7 +436,22 @@ enum snapshot_outcome snapshot_take_outcome(struct snapshot *snapshot) {
         return SNAPSHOT_NOTHING;
     }
     if (!is_done) {
-        snapshot_abort(snapshot);
+        if (snapshot->state == SNAPSHOT_WALKS) {
+            registry_walk_end(snapshot->registry);
+        }
+        const char *reason =
+            snapshot->is_overrun ? "it was read more slowly than boards changed" : "no memory";
+        log_write(
+            LOG_WARNING, "%s: given up: %s%s%s", snapshot->is_streamed ? "backup" : "snapshot",
+            snapshot->what != NULL ? snapshot->what : reason, snapshot->error != 0 ? ": " : "",
+            snapshot->error != 0 ? strerror(snapshot->error) : "");
+        journal_file_close(&snapshot->journal);
+        if (!snapshot->is_kept && !snapshot->is_streamed) {
+            (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
+            if (snapshot->journal_number != 0) {
+                (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
+            }
+        }
     }
     snapshot->state = SNAPSHOT_IDLE;
     snapshot->file_size = snapshot->file.size;

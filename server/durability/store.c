@@ -12,6 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/durability/journal_file.h"
 #include "server/durability/snapshot_file.h"
 #include "server/system/log.h"
 
@@ -310,6 +311,24 @@ bool store_remove_old(struct store *store, const struct store_state *before) {
         disk_close(kept);
     }
     return is_done;
+}
+
+enum store_set_status store_adopt(struct store *store, const struct store_state *state,
+                                  struct journal_file *journal) {
+    const struct store_state before = store->state;
+    if (journal != NULL && journal->fd < 0) {
+        const struct store_journal *last = &state->journals[state->journal_count - 1];
+        if (!journal_file_create(journal, store->directory,
+                                 store_name(STORE_JOURNAL, last->number).text,
+                                 last->first_sequence)) {
+            return STORE_SET_FAILED;
+        }
+    }
+    enum store_set_status status = store_set(store, state);
+    if (status == STORE_SET) {
+        (void)store_remove_old(store, &before);
+    }
+    return status;
 }
 
 uint64_t store_take_number(struct store *store) {

@@ -149,6 +149,11 @@ MUST_CHECK enum store_set_status store_set(struct store *store, const struct sto
 /* Remove the files in `before` that the store's state does not name, or keep them, as store->keep
  * says. false: some file could not be removed; the next open does that. */
 bool store_remove_old(struct store *store, const struct store_state *before);
+/* The same, and then store_remove_old. journal: closed (fd -1), it is made first, as the state's last one; NULL: all
+ * files are there. Not STORE_SET: errno says why; the journal is open unless it could not be made. */
+struct journal_file;
+MUST_CHECK enum store_set_status store_adopt(struct store *store, const struct store_state *state,
+                                             struct journal_file *journal);
 /* Remove one file that no manifest names, such as an aborted snapshot. */
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number);
 /* The same of a file that no manifest has ever named: also while another thread sets the state. */

@@ -134,24 +134,6 @@ static enum check_result verify_check_base(struct checking *checking) {
 
 /* ---- a journal ---- */
 
-static enum check_result verify_fix_tail(const struct checking *checking, uint64_t number,
-                                         const struct journal_reader *reader) {
-    const struct journal_torn *torn = &reader->torn;
-    struct journal_file file;
-    if (!journal_file_continue(&file, checking->store.directory,
-                               store_name(STORE_JOURNAL, number).text, reader->id, torn->offset)) {
-        fprintf(checking->out, "    cannot cut %s at offset %" PRIu64 ": %s\n", checking->path,
-                torn->offset, strerror(errno));
-        return CHECK_IS_UNKNOWN;
-    }
-    journal_file_close(&file);
-    fprintf(checking->out,
-            "    fixed: cut at offset %" PRIu64 ", %" PRIu64
-            " bytes dropped; what is kept ends with group %" PRIu64 "\n",
-            torn->offset, torn->size, reader->next_sequence - 1);
-    return CHECK_IS_WHOLE;
-}
-
 static enum check_result verify_check_tail(const struct checking *checking, uint64_t number,
                                            const struct journal_reader *reader,
                                            enum journal_status status, bool may_fix) {
@@ -169,7 +151,20 @@ static enum check_result verify_check_tail(const struct checking *checking, uint
                 torn->size, torn->groups_behind);
     }
     if (may_fix && is_cuttable) {
-        return verify_fix_tail(checking, number, reader);
+        struct journal_file file;
+        if (!journal_file_continue(&file, checking->store.directory,
+                                   store_name(STORE_JOURNAL, number).text, reader->id,
+                                   torn->offset)) {
+            fprintf(checking->out, "    cannot cut %s at offset %" PRIu64 ": %s\n", checking->path,
+                    torn->offset, strerror(errno));
+            return CHECK_IS_UNKNOWN;
+        }
+        journal_file_close(&file);
+        fprintf(checking->out,
+                "    fixed: cut at offset %" PRIu64 ", %" PRIu64
+                " bytes dropped; what is kept ends with group %" PRIu64 "\n",
+                torn->offset, torn->size, reader->next_sequence - 1);
+        return CHECK_IS_WHOLE;
     }
     const char *advice = "restore the directory from a backup";
     if (status == JOURNAL_FAILED) {

@@ -98,24 +98,10 @@ static void connection_leave_auth_wait(struct connection *connection) {
     auth_guard_end_wait(&tick->server->acl.guard, auth_guard_address(connection->session.address));
 }
 
-/* The user of HELLO's AUTH, in the forms that clients send: HELLO n AUTH name password [SETNAME x].
- * In any other form a later AUTH may count, so that the name is empty, which no user has. */
-static struct bytes connection_hello_name(const struct request *request) {
-    bool is_plain =
-        request->count == 5 || (request->count == 7 && bytes_is(request->args[5], "SETNAME"));
-    return is_plain && bytes_is(request->args[2], "AUTH") ? request->args[3] : BYTES("");
-}
-
-/* The password of an AUTH, or of a HELLO in the same forms. */
-static struct bytes connection_password(const struct request *request) {
-    return request->count == 2   ? request->args[1]
-           : request->count == 3 ? request->args[2]
-           : request->count > 4  ? request->args[4]
-                                 : BYTES("");
-}
-
-/* Does the request give a password, and for which user? */
-static bool connection_has_password(const struct queue_entry *entry, struct bytes *name) {
+/* Does the request give a password, and for which user? Of HELLO in the forms that clients send: HELLO n AUTH name
+ * password [SETNAME x]. In any other form a later AUTH may count, so that the name is empty, which no user has. */
+static bool connection_has_password(const struct queue_entry *entry, struct bytes *name,
+                                    struct bytes *password) {
     const unsigned wanted = COMMAND_NO_AUTH | COMMAND_SECRET;
     const struct request *request = &entry->request;
     unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
@@ -124,9 +110,16 @@ static bool connection_has_password(const struct queue_entry *entry, struct byte
     if ((flags & wanted) != wanted || (is_hello && request->count < HELLO_AUTH_COUNT)) {
         return false;
     }
-    *name = is_hello              ? connection_hello_name(request)
-            : request->count == 2 ? BYTES("default")
-                                  : request->args[1];
+    bool is_plain = request->count == HELLO_AUTH_COUNT || (request->count == HELLO_AUTH_COUNT + 2 &&
+                                                           bytes_is(request->args[5], "SETNAME"));
+    *name = is_hello && is_plain && bytes_is(request->args[2], "AUTH") ? request->args[3]
+            : is_hello                                                 ? BYTES("")
+            : request->count == 2                                      ? BYTES("default")
+                                                                       : request->args[1];
+    *password = request->count == 2   ? request->args[1]
+                : request->count == 3 ? request->args[2]
+                : request->count > 4  ? request->args[4]
+                                      : BYTES("");
     return true;
 }
 
@@ -135,10 +128,10 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     struct tick *tick = connection->tick;
     struct server *server = tick->server;
     struct bytes name;
-    if (!connection_has_password(entry, &name) || tick->is_draining) {
+    struct bytes token;
+    if (!connection_has_password(entry, &name, &token) || tick->is_draining) {
         return false;
     }
-    struct bytes token = connection_password(&entry->request);
     bool is_player =
         player_has_token(server, entry->request.count > 2 ? name : BYTES("player"), token);
     /* Nobody guesses a signature: the tokens of others behind this address are not for it to wait for. */
@@ -777,17 +770,6 @@ void connection_finish(struct connection *connection) {
     }
 }
 
-/* Has the time to give the password expired? */
-static bool connection_is_late_to_authenticate(struct connection *connection) {
-    int64_t timeout_s = connection->tick->server->settings.auth_timeout_s;
-    int64_t now_ms = connection->tick->server->clock.monotonic_ms;
-    if (connection_is_known_client(connection) || timeout_s == 0) {
-        connection->known_at_ms = now_ms;
-        return false;
-    }
-    return now_ms - connection->known_at_ms >= timeout_s * 1000;
-}
-
 void connection_check_time(struct connection *connection) {
     const struct session *session = &connection->session;
     const struct server *server = connection->tick->server;
@@ -800,8 +782,12 @@ void connection_check_time(struct connection *connection) {
         connection_close(connection, "TLS handshake not finished in time");
         return;
     }
-    if (connection_is_late_to_authenticate(connection) &&
-        connection->hold != CONNECTION_HELD_BY_PAUSE) {
+    int64_t late_s = server->settings.auth_timeout_s;
+    bool is_anonymous = late_s > 0 && !connection_is_known_client(connection);
+    if (!is_anonymous) {
+        connection->known_at_ms = server->clock.monotonic_ms;
+    } else if (server->clock.monotonic_ms - connection->known_at_ms >= late_s * 1000 &&
+               connection->hold != CONNECTION_HELD_BY_PAUSE) {
         connection_close(connection, "not authenticated within auth-timeout");
         return;
     }

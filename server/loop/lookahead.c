@@ -188,13 +188,6 @@ static bool lookahead_key_of_score(const struct layout *layout, struct bytes tex
     return layout_stamp(layout, *key, now_us, key) == LAYOUT_OK;
 }
 
-static bool lookahead_find_new_key(const struct command *command, const struct layout *layout,
-                                   const struct request *request, int64_t now_us, uint64_t *key) {
-    return command->new_key != NULL
-               ? command->new_key(command, layout, request, now_us, key)
-               : lookahead_key_of_score(layout, request->args[command->score_arg], now_us, key);
-}
-
 /* Where the request's only member will be put, if its score tells. */
 __attribute__((always_inline)) static inline void
 lookahead_begin_place(const struct server *server, const struct command *command,
@@ -206,7 +199,10 @@ lookahead_begin_place(const struct server *server, const struct command *command
     const struct layout *layout = board_layout(lookup->board);
     /* With a WINDOW the score is the share's. */
     if (board_options_of(layout)->window.count == 0 &&
-        lookahead_find_new_key(command, layout, request, server->clock.now_us, &key)) {
+        (command->new_key != NULL
+             ? command->new_key(command, layout, request, server->clock.now_us, &key)
+             : lookahead_key_of_score(layout, request->args[command->score_arg],
+                                      server->clock.now_us, &key))) {
         lookup_begin_place(lookup, key);
     }
 }

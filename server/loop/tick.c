@@ -68,13 +68,6 @@ static bool tick_run_is_paused(struct tick *tick, const struct queue_entry *entr
                : (needs & COMMAND_WRITE) != 0;
 }
 
-/* Will it be refused because the disk cannot be written? */
-static bool tick_run_is_refused_write(const struct server *server,
-                                      const struct queue_entry *entry) {
-    return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
-           (command_needs(entry->session, command_by_index(entry->command)) & COMMAND_WRITE) != 0;
-}
-
 static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
                            struct reply *reply) {
     struct session *session = entry->session;
@@ -98,7 +91,10 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
     uint64_t effects_before = server->durability.effect_count;
     uint64_t epoch = replication_answer_epoch(&server->replication);
     bool runs_boards = (session->transaction.flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
-    bool is_refused = tick_run_is_refused_write(server, entry), has_changed = false;
+    bool is_refused = /* because the disk cannot be written */
+        server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
+        (command_needs(session, command_by_index(entry->command)) & COMMAND_WRITE) != 0;
+    bool has_changed = false;
     execute_request(server, session, entry->command, &entry->request, reply);
     if (runs_boards) {
         tick_output_drop_outdated(server, session, epoch);
@@ -419,22 +415,15 @@ static void tick_stop_on_retired(uv_timer_t *timer) {
     tick_wake(tick);
 }
 
-/* Are only those connected who wait for the end? */
-static bool tick_stop_is_deserted(const struct server *server) {
-    if (server->sessions.count > RETIRED_LOOK_MAX) {
-        return false;
-    }
-    const struct session *session = server->sessions.first;
-    while (session != NULL && session->awaits_end) {
-        session = session->next;
-    }
-    return session == NULL;
-}
-
 static void tick_stop_check_retiring(struct tick *tick) {
     struct server *server = tick->server;
     bool is_retiring = server->ending.retiring.is_begun && !server->ending.is_asked;
-    if (is_retiring && (server->ending.retiring.is_over || tick_stop_is_deserted(server))) {
+    bool is_deserted = is_retiring && server->sessions.count <= RETIRED_LOOK_MAX;
+    for (const struct session *session = server->sessions.first; is_deserted && session != NULL;
+         session = session->next) {
+        is_deserted = session->awaits_end; /* only those are connected who wait for the end */
+    }
+    if (is_retiring && (server->ending.retiring.is_over || is_deserted)) {
         shutdown_end_retiring(server);
         is_retiring = false;
     }
@@ -620,20 +609,6 @@ static bool tick_may_run_due(const struct server *server) {
            (server->persistence == NULL || !persistence_is_full(server->persistence));
 }
 
-/* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are
- * left. */
-static bool tick_tell_durations(const struct tick *tick) {
-    uint64_t begin = clock_ticks();
-    bool has_more = false;
-    while (!tick->is_behind) {
-        has_more = registry_expiry_tell_shifted(tick->server->registry, DUE_KEYS_MAX);
-        if (!has_more || clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
-            break;
-        }
-    }
-    return has_more;
-}
-
 /* STALE: a pass over all boards now and then. true: more is left. */
 static bool tick_drop_stale(struct tick *tick) {
     struct registry *registry = tick->server->registry;
@@ -665,7 +640,12 @@ static bool tick_handle_due(struct tick *tick) {
     if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
-    bool has_more = tick_tell_durations(tick);
+    /* The clock has been corrected: report what durations (EXPIRE) have shifted by. */
+    uint64_t begin = clock_ticks();
+    bool has_more = !tick->is_behind;
+    while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS) {
+        has_more = registry_expiry_tell_shifted(tick->server->registry, DUE_KEYS_MAX);
+    }
     has_more |= tick_drop_stale(tick);
     once_ids_forget_due(tick->server);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {

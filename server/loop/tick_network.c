@@ -269,18 +269,6 @@ static void tick_network_on_prepare(uv_prepare_t *prepare) {
     }
 }
 
-/* How long to wait without sleeping: not where there are fewer processors than threads, whose time
- * that would take. */
-static int64_t tick_network_spin_time(unsigned thread_count) {
-    enum { SPIN_NS = 50000 };
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return 0;
-    }
-    return CPU_COUNT(&set) > (int)thread_count ? SPIN_NS : 0;
-}
-
 static struct network_options tick_network_options_of(struct tick *tick) {
     return (struct network_options){
         .limits = &tick->limits,
@@ -292,7 +280,12 @@ static struct network_options tick_network_options_of(struct tick *tick) {
 }
 
 static bool tick_network_start_networks(struct tick *tick, unsigned count) {
-    tick->spin_ns = tick_network_spin_time(count);
+    /* No waiting without sleep where there are fewer processors than threads, whose time that would take. */
+    enum { SPIN_NS = 50000 };
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    bool has_room = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > (int)count;
+    tick->spin_ns = has_room ? SPIN_NS : 0;
     tick->prepare.data = tick;
     if (!wakeup_init(&tick->network_wake, tick->loop) ||
         uv_prepare_init(tick->loop, &tick->prepare) != 0 ||

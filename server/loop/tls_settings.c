@@ -8,8 +8,11 @@ _Static_assert((int)SETTING_TLS_CLIENTS_NO == (int)TLS_CLIENTS_UNKNOWN &&
                    (int)SETTING_TLS_CLIENTS_OPTIONAL == (int)TLS_CLIENTS_OPTIONAL,
                "one is the other");
 
-static struct tls_context_options tls_settings_options_of(const struct settings *settings) {
-    return (struct tls_context_options){
+/* Make the context that the settings describe, if there is a tls-port, and see whether that of the link to a master
+ * (tls-replication), which makes one of its own when it is made, could be. false: one of them cannot. */
+static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_st **context,
+                                const char **failed, char *reason) {
+    const struct tls_context_options options = {
         .certificate_file = settings->tls_cert_file,
         .key_file = settings->tls_key_file,
         .key_password = settings->tls_key_file_pass,
@@ -24,13 +27,6 @@ static struct tls_context_options tls_settings_options_of(const struct settings 
         .session_cache_size = settings->tls_session_cache_size,
         .session_cache_timeout_s = settings->tls_session_cache_timeout_s,
     };
-}
-
-/* Make the context that the settings describe, if there is a tls-port, and see whether that of the link to a master
- * (tls-replication), which makes one of its own when it is made, could be. false: one of them cannot. */
-static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_st **context,
-                                const char **failed, char *reason) {
-    const struct tls_context_options options = tls_settings_options_of(settings);
     if (settings->tls_replication) {
         struct ssl_ctx_st *link = tls_context_create_client(&options, failed, reason);
         tls_context_release(link);

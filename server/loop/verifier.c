@@ -1,6 +1,7 @@
 /* Tokens' signatures on a thread. See verifier.h. */
 #include "server/loop/verifier.h"
 
+#include "codec/list.h"
 #include "server/acl/player.h"
 #include "server/loop/connection.h"
 
@@ -68,23 +69,6 @@ static void verifier_on_done(void *context) {
     verifier_start(verifier);
 }
 
-static struct verifier_item *verifier_create_item(struct connection *connection,
-                                                  const struct jwt_key *key, struct bytes token) {
-    struct verifier_item *item = memory_allocate(sizeof *item);
-    struct session_verified *found = item != NULL ? memory_allocate_zeroed(sizeof *found) : NULL;
-    if (found == NULL) {
-        memory_free(item);
-        return NULL;
-    }
-    *item = (struct verifier_item){.connection = connection,
-                                   .key = *key,
-                                   .now_s = connection->tick->server->clock.now_ms / 1000,
-                                   .found = found,
-                                   .token_size = token.size};
-    memcpy(item->token, token.at, token.size);
-    return item;
-}
-
 bool verifier_begin(struct verifier *verifier, struct connection *connection, struct bytes token) {
     const struct tick *tick = connection->tick;
     const struct settings *settings = &tick->server->settings;
@@ -96,12 +80,19 @@ bool verifier_begin(struct verifier *verifier, struct connection *connection, st
     bool has_thread =
         verifier->worker.is_started ||
         worker_init(&verifier->worker, tick->loop, WORKER_BEHIND, verifier_on_done, verifier);
-    struct verifier_item *item = has_thread ? verifier_create_item(connection, key, token) : NULL;
-    if (item == NULL) {
+    struct verifier_item *item = has_thread ? memory_allocate(sizeof *item) : NULL;
+    struct session_verified *found = item != NULL ? memory_allocate_zeroed(sizeof *found) : NULL;
+    if (found == NULL) {
+        memory_free(item);
         return false;
     }
-    *(verifier->last != NULL ? &verifier->last->next : &verifier->first) = item;
-    verifier->last = item;
+    *item = (struct verifier_item){.connection = connection,
+                                   .key = *key,
+                                   .now_s = tick->server->clock.now_ms / 1000,
+                                   .found = found,
+                                   .token_size = token.size};
+    memcpy(item->token, token.at, token.size);
+    LIST_APPEND(verifier->first, verifier->last, item);
     connection->verifying = item;
     verifier_start(verifier);
     return true;

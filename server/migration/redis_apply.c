@@ -12,7 +12,7 @@
 #include "server/clients/notify.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -762,12 +762,12 @@ static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes
                                          struct bytes blob) {
     struct bytes chunk;
     int64_t time_us;
-    if (!effect_blob_open(blob, &time_us, &chunk)) {
+    if (!effect_bytes_open_blob(blob, &time_us, &chunk)) {
         return redis_apply_board_fail_blob(
             apply, name,
             "it is damaged, or another version of the module sent it, in another format");
     }
-    if (!effect_blob_check(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
+    if (!effect_bytes_check_blob(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
         return redis_apply_board_fail_blob(
             apply, name,
             apply->decoder->missing_zone != NULL
@@ -775,8 +775,8 @@ static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes
                 : "it is damaged");
     }
     redis_apply_raise_time(apply, time_us);
-    switch (
-        effect_blob_apply(apply->registry, apply->decoder, chunk, redis_apply_board_visit, apply)) {
+    switch (effect_bytes_apply_blob(apply->registry, apply->decoder, chunk, redis_apply_board_visit,
+                                    apply)) {
     case EFFECT_OK:
         return redis_apply_board_end_roll(apply) || redis_apply_fail_memory(apply);
     case EFFECT_OUT_OF_MEMORY:
@@ -1154,22 +1154,6 @@ void redis_apply_learn_keys(struct redis_apply *apply) {
     apply->question = REDIS_QUESTION_NONE;
 }
 
-static void redis_apply_put_question(struct redis_apply *apply, const struct request *request) {
-    struct buffer *words = &apply->question_words;
-    bool is_about_keys = apply->question == REDIS_QUESTION_KEYS;
-    uint32_t count = is_about_keys ? request->count : 1;
-    buffer_clear(words);
-    buffer_clear(&apply->keys);
-    request_append_head(words, 2 + count);
-    request_append_argument(words, BYTES("COMMAND"));
-    request_append_argument(words, !is_about_keys         ? BYTES("INFO")
-                                   : apply->has_key_flags ? BYTES("GETKEYSANDFLAGS")
-                                                          : BYTES("GETKEYS"));
-    for (uint32_t i = 0; i < count; i++) {
-        request_append_argument(words, request->args[i]);
-    }
-}
-
 bool redis_apply_prepare(struct redis_apply *apply, const struct request *request) {
     char upper[REDIS_APPLY_WORD_MAX + 1];
     if (apply->question != REDIS_QUESTION_NONE) {
@@ -1184,7 +1168,19 @@ bool redis_apply_prepare(struct redis_apply *apply, const struct request *reques
     }
     apply->question = learned == NULL ? REDIS_QUESTION_COMMAND : REDIS_QUESTION_KEYS;
     snprintf(apply->question_name, sizeof apply->question_name, "%s", upper);
-    redis_apply_put_question(apply, request);
+    struct buffer *words = &apply->question_words;
+    bool is_about_keys = apply->question == REDIS_QUESTION_KEYS;
+    uint32_t count = is_about_keys ? request->count : 1;
+    buffer_clear(words);
+    buffer_clear(&apply->keys);
+    request_append_head(words, 2 + count);
+    request_append_argument(words, BYTES("COMMAND"));
+    request_append_argument(words, !is_about_keys         ? BYTES("INFO")
+                                   : apply->has_key_flags ? BYTES("GETKEYSANDFLAGS")
+                                                          : BYTES("GETKEYS"));
+    for (uint32_t i = 0; i < count; i++) {
+        request_append_argument(words, request->args[i]);
+    }
     return false;
 }
 

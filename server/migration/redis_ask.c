@@ -218,16 +218,6 @@ static bool redis_ask_begins_with(struct bytes text, const char *wanted) {
     return text.size >= size && memcmp(text.at, wanted, size) == 0;
 }
 
-/* Valkey 9 has a file format of its own, which says what a value's type means. */
-static void redis_ask_take_server(struct redis_ask *ask, struct bytes info) {
-    static const char field[] = "valkey_version:";
-    const char *at = info.size > 0 ? memmem(info.at, info.size, field, sizeof field - 1) : NULL;
-    const char *major = at != NULL ? at + sizeof field - 1 : NULL;
-    bool is_of_its_own = major != NULL && major + 1 < info.at + info.size &&
-                         (major[0] == '9' || (major[1] >= '0' && major[1] <= '9'));
-    ask->version = is_of_its_own ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MAX;
-}
-
 /* false: the connection is lost. */
 static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
     struct answer answer;
@@ -257,7 +247,15 @@ static bool redis_ask_take_greeting(struct redis_ask *ask, struct bytes bytes) {
     } else if (at == GREETING_KEY_FLAGS) {
         ask->stream->apply.has_key_flags = !is_error;
     } else if (at == GREETING_SERVER) {
-        redis_ask_take_server(ask, answer.text);
+        /* Valkey 9 has a file format of its own, which says what a value's type means. */
+        static const char field[] = "valkey_version:";
+        const struct bytes info = answer.text;
+        const char *at_field =
+            info.size > 0 ? memmem(info.at, info.size, field, sizeof field - 1) : NULL;
+        const char *major = at_field != NULL ? at_field + sizeof field - 1 : NULL;
+        bool is_of_its_own = major != NULL && major + 1 < info.at + info.size &&
+                             (major[0] == '9' || (major[1] >= '0' && major[1] <= '9'));
+        ask->version = is_of_its_own ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MAX;
     } else if (at == GREETINGS - 1) {
         ask->state = REDIS_ASK_READY;
         ask->has_greeted = true;
@@ -291,22 +289,6 @@ static bool redis_ask_must_pause(struct redis_ask *ask, const struct redis_asked
     return apply->now_us / 1000 < ask->again_at_ms &&
            apply->now_us - apply->run_at_us < QUIET_MS * 1000 &&
            redis_ask_find_recent(ask, asked, &hash) != NULL;
-}
-
-static void redis_ask_note_large(struct redis_ask *ask) {
-    int64_t now_ms = ask->stream->apply.now_us / 1000;
-    uint64_t hash;
-    struct redis_ask_recent *recent = redis_ask_find_recent(ask, ask->asked, &hash);
-    if (recent == NULL) {
-        recent = &ask->recent[ask->recent_next++ % REDIS_ASK_RECENT];
-        recent->hash = hash;
-    } else {
-        int64_t begin_ms = ask->again_at_ms > now_ms ? ask->again_at_ms : now_ms;
-        int64_t end_ms = begin_ms + (int64_t)(ask->body_size / BYTES_A_MS);
-        int64_t last_ms = now_ms + PAUSE_MAX_MS;
-        ask->again_at_ms = end_ms < last_ms ? end_ms : last_ms;
-    }
-    recent->at_ms = now_ms;
 }
 
 /* Those of one database. */
@@ -514,7 +496,19 @@ static bool redis_ask_read_body(struct redis_ask *ask, bool *is_waiting) {
     }
     redis_apply_raise_time(apply, apply->load.latest_us);
     if (ask->body_size >= LARGE_SIZE) {
-        redis_ask_note_large(ask);
+        int64_t now_ms = apply->now_us / 1000;
+        uint64_t hash;
+        struct redis_ask_recent *recent = redis_ask_find_recent(ask, ask->asked, &hash);
+        if (recent == NULL) {
+            recent = &ask->recent[ask->recent_next++ % REDIS_ASK_RECENT];
+            recent->hash = hash;
+        } else {
+            int64_t begin_ms = ask->again_at_ms > now_ms ? ask->again_at_ms : now_ms;
+            int64_t end_ms = begin_ms + (int64_t)(ask->body_size / BYTES_A_MS);
+            int64_t last_ms = now_ms + PAUSE_MAX_MS;
+            ask->again_at_ms = end_ms < last_ms ? end_ms : last_ms;
+        }
+        recent->at_ms = now_ms;
     }
     if (!redis_apply_end_value(apply, ask->asked, ask->expire_at_ms, !ask->has_expire_times)) {
         return false;
@@ -878,24 +872,6 @@ static void redis_ask_go_on_connecting(struct redis_ask *ask) {
     }
 }
 
-static void redis_ask_write(struct redis_ask *ask) {
-    struct buffer *output = &ask->output;
-    while (output->size > 0 && ask->state >= REDIS_ASK_GREETS) {
-        ssize_t sent = ask->tls != NULL ? tls_write(ask->tls, output->at, output->size)
-                                        : send(ask->fd, output->at, output->size, MSG_NOSIGNAL);
-        if (sent > 0) {
-            buffer_drop_front(output, (size_t)sent);
-        } else if (sent < 0 && errno == EAGAIN) {
-            return;
-        } else if (sent == 0 || errno != EINTR) {
-            redis_ask_lose(ask, "the connection is lost: %s", strerror(errno));
-        }
-    }
-    if (output->is_broken || ask->input.is_broken) {
-        redis_ask_lose(ask, "out of memory");
-    }
-}
-
 static void redis_ask_read(struct redis_ask *ask, int64_t now_ms) {
     for (int i = 0; i < READS_MAX && ask->state >= REDIS_ASK_GREETS && redis_ask_may_read(ask);
          i++) {
@@ -920,8 +896,23 @@ static void redis_ask_read(struct redis_ask *ask, int64_t now_ms) {
 }
 
 void redis_ask_flush(struct redis_ask *ask, uint64_t received) {
+    struct buffer *output = &ask->output;
+    bool is_full = false; /* the socket */
     redis_ask_send(ask, received);
-    redis_ask_write(ask);
+    while (output->size > 0 && ask->state >= REDIS_ASK_GREETS && !is_full) {
+        ssize_t sent = ask->tls != NULL ? tls_write(ask->tls, output->at, output->size)
+                                        : send(ask->fd, output->at, output->size, MSG_NOSIGNAL);
+        if (sent > 0) {
+            buffer_drop_front(output, (size_t)sent);
+        } else if (sent < 0 && errno == EAGAIN) {
+            is_full = true;
+        } else if (sent == 0 || errno != EINTR) {
+            redis_ask_lose(ask, "the connection is lost: %s", strerror(errno));
+        }
+    }
+    if (output->is_broken || ask->input.is_broken) {
+        redis_ask_lose(ask, "out of memory");
+    }
     redis_ask_watch(ask);
 }
 

@@ -83,7 +83,7 @@ static void redis_encode_end_blob(struct redis_encode *encode) {
 }
 
 static void redis_encode_begin_blob(struct redis_encode *encode) {
-    effect_blob_begin(&encode->encoder, &encode->blob, (int64_t)encode->head.time_us);
+    effect_bytes_begin_blob(&encode->encoder, &encode->blob, (int64_t)encode->head.time_us);
 }
 
 /* Blobs are of the database that is selected: in them it is 0. */
@@ -100,7 +100,7 @@ static void redis_encode_add_to_board(struct redis_encode *encode, const struct 
     }
     struct effect moved = *effect;
     moved.database = 0;
-    effect_blob_add(&encode->encoder, &moved);
+    effect_bytes_encode(&encode->encoder, &moved);
 }
 
 /* RENAME and COPY within a database: the options may change with the name. */
@@ -110,7 +110,7 @@ static void redis_encode_move_board(struct redis_encode *encode, const struct ef
     redis_encode_begin_blob(encode);
     moved.database = 0;
     moved.to_database = 0;
-    effect_blob_add(&encode->encoder, &moved);
+    effect_bytes_encode(&encode->encoder, &moved);
     const struct bytes words[] = {BYTES("LB.APPLY"),
                                   effect->name,
                                   {.at = encode->blob.at, .size = encode->blob.size},
@@ -190,7 +190,7 @@ static bool redis_encode_effect(struct redis_encode *encode, const struct effect
                 redis_encode_begin_blob(encode);
                 encode->blob_kind = REDIS_ENCODE_STATE_BLOB;
             }
-            effect_blob_add(&encode->encoder, effect);
+            effect_bytes_encode(&encode->encoder, effect);
         }
         return effect->database != REGISTRY_STAGING || effect->kind != EFFECT_RENAME;
     }

@@ -17,7 +17,7 @@
 #define SERVER_REDIS_ENCODE_H
 
 #include "codec/buffer.h"
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "server/durability/journal_file.h"
 
 struct redis_encode {

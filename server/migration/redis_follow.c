@@ -280,21 +280,6 @@ static struct rdb_rounded redis_follow_rounded(const struct redis_follow *follow
     return rounded;
 }
 
-/* Once in a copy and what follows it. */
-static void redis_follow_tell_rounded(struct redis_follow *follow) {
-    char text[RDB_ROUNDED_TEXT_MAX];
-    const struct rdb_rounded rounded = redis_follow_rounded(follow);
-    if (follow->stream.state == REDIS_STREAM_FOLLOWS && !follow->has_told_rounded &&
-        rounded.count > 0) {
-        follow->has_told_rounded = true;
-        rdb_value_print_rounded(&rounded, text);
-        log_write(LOG_NOTICE,
-                  "replication: some scores are packed into more digits than the double of a Redis "
-                  "has: what is gone there is gone here %s",
-                  text);
-    }
-}
-
 /* What cannot be received, and what has come as a whole, but is not loaded. */
 static void redis_follow_show(struct redis_follow *follow) {
     struct replication *replication = &follow->server->replication;
@@ -361,7 +346,17 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     }
     has_more |= ask->has_work;
     redis_follow_show(follow);
-    redis_follow_tell_rounded(follow);
+    const struct rdb_rounded rounded = redis_follow_rounded(follow);
+    if (follow->stream.state == REDIS_STREAM_FOLLOWS && !follow->has_told_rounded &&
+        rounded.count > 0) {
+        char text[RDB_ROUNDED_TEXT_MAX];
+        follow->has_told_rounded = true; /* once in a copy and what follows it */
+        rdb_value_print_rounded(&rounded, text);
+        log_write(LOG_NOTICE,
+                  "replication: some scores are packed into more digits than the double of a Redis "
+                  "has: what is gone there is gone here %s",
+                  text);
+    }
     redis_follow_write_position(follow);
     master_link_read_on(follow->link);
     return has_more && !is_held;

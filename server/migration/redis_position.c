@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "codec/list.h"
 #include "server/replication/history.h"
 #include "skiplist/keyspace/registry.h"
 
@@ -43,17 +44,7 @@ bool redis_position_read(struct registry *registry, struct redis_position *posit
 static bool redis_position_put_field(struct registry *registry, struct bytes field,
                                      struct bytes value) {
     const struct bytes args[] = {field, value};
-    uint32_t added_count;
-    bool is_new;
-    struct registry_key *key =
-        registry_hash_find_or_create(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
-    if (key == NULL || registry_hash_put(registry, &key, args, 1, &added_count) == HASH_OK) {
-        return key != NULL;
-    }
-    if (is_new) {
-        registry_take_back(registry, key);
-    }
-    return false;
+    return registry_hash_put_own(registry, REGISTRY_HISTORY, KEY_NAME, args, 1, ANY_TIME) != NULL;
 }
 
 static void redis_position_remove_field(struct registry *registry, struct bytes field) {
@@ -102,10 +93,9 @@ void redis_position_init_asked(struct redis_asked_keys *keys, struct registry *r
 }
 
 void redis_position_forget_asked(struct redis_asked_keys *keys) {
-    while (keys->first != NULL) {
-        struct redis_asked *next = keys->first->next;
-        memory_free(keys->first);
-        keys->first = next;
+    struct redis_asked *asked;
+    LIST_TAKE_EACH(keys->first, asked) {
+        memory_free(asked);
     }
     keys->last = NULL;
     keys->count = 0;
@@ -125,8 +115,7 @@ static bool redis_position_append(struct redis_asked_keys *keys, uint32_t databa
                                   .since = since,
                                   .name_size = (uint32_t)name.size};
     memcpy(asked->name, name.at, name.size);
-    *(keys->last != NULL ? &keys->last->next : &keys->first) = asked;
-    keys->last = asked;
+    LIST_APPEND(keys->first, keys->last, asked);
     keys->count++;
     return true;
 }

@@ -25,28 +25,12 @@ static int64_t redis_spool_now_ms(void) {
 
 /* ---- the thread's job ---- */
 
-static bool redis_spool_write(struct redis_spool *spool) {
-    const struct buffer *writing = &spool->writing;
-    for (size_t at = 0; at < writing->size;) {
-        ssize_t written =
-            pwrite(spool->fd, writing->at + at, writing->size - at, (off_t)(spool->write_at + at));
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        at += (size_t)written;
-    }
-    return true;
-}
-
 static void redis_spool_run(void *context) {
     struct redis_spool *spool = context;
     if (spool->is_emptied) {
         (void)!disk_truncate(spool->fd, 0); /* else it is overwritten */
     }
-    if (!redis_spool_write(spool)) {
+    if (!disk_write_all_at(spool->fd, spool->writing.at, spool->writing.size, spool->write_at)) {
         spool->failed = "write";
     } else if (spool->read_size > 0 &&
                !disk_read_whole(spool->fd, spool->piece, spool->read_size, spool->read_at)) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "codec/list.h"
 #include "server/durability/persistence.h"
 #include "server/system/log.h"
 
@@ -63,10 +64,9 @@ void redis_stream_init(struct redis_stream *stream, struct server *server, uint6
 }
 
 static void redis_stream_drop_multi(struct redis_stream *stream) {
-    while (stream->multi_first != NULL) {
-        struct redis_queued *next = stream->multi_first->next;
-        memory_free(stream->multi_first);
-        stream->multi_first = next;
+    struct redis_queued *queued;
+    LIST_TAKE_EACH(stream->multi_first, queued) {
+        memory_free(queued);
     }
     stream->multi_last = NULL;
     stream->is_in_multi = false;
@@ -216,12 +216,7 @@ static bool redis_stream_queue(struct redis_stream *stream, const struct request
     }
     *queued = (struct redis_queued){.request = *request, .is_other = is_other};
     queued->request.args = args;
-    if (stream->multi_last != NULL) {
-        stream->multi_last->next = queued;
-    } else {
-        stream->multi_first = queued;
-    }
-    stream->multi_last = queued;
+    LIST_APPEND(stream->multi_first, stream->multi_last, queued);
     return true;
 }
 

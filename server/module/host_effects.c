@@ -3,7 +3,7 @@
 
 #include "codec/little.h"
 #include "server/clients/once_ids.h"
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "server/module/host_state.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -68,10 +68,10 @@ static void host_effects_replicate(void) {
 /* The first one begins the blob. */
 static void host_effects_encode(const struct effect *effect) {
     if (!effects.has_effects) {
-        effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
+        effect_bytes_begin_blob(&effects.encoder, &effects.blob, module.server.clock.now_us);
         effects.has_effects = true;
     }
-    effect_blob_add(&effects.encoder, effect);
+    effect_bytes_encode(&effects.encoder, effect);
 }
 
 static void host_effects_receive(void *context, const struct effect *effect) {
@@ -268,7 +268,7 @@ static bool host_effects_apply_ids(void *context, struct effect *effect) {
 }
 
 static bool host_effects_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
-    return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
+    return effect_bytes_open_blob(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
 }
 
 /* Of a blob that was checked. */
@@ -288,7 +288,7 @@ static bool host_effects_check_all(struct judging *judging, struct effect_decode
     for (int i = 2; i < argc; i += 2) {
         if (host_effects_has_blob(argv, i) &&
             !(host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
-              effect_blob_check(decoder, chunk, host_effects_judge, judging))) {
+              effect_bytes_check_blob(decoder, chunk, host_effects_judge, judging))) {
             return false;
         }
     }
@@ -296,7 +296,7 @@ static bool host_effects_check_all(struct judging *judging, struct effect_decode
 }
 
 static bool host_effects_apply_blobs(struct working_set *set, struct effect_decoder *decoder,
-                                     effect_blob_visit *visit, struct host_string **argv,
+                                     effect_bytes_visit *visit, struct host_string **argv,
                                      int argc) {
     struct bytes chunk;
     int64_t time_us;
@@ -304,7 +304,7 @@ static bool host_effects_apply_blobs(struct working_set *set, struct effect_deco
         if (host_effects_has_blob(argv, i) &&
             host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
             module_raise_clock(set->ctx, time_us);
-            if (effect_blob_apply(module.server.registry, decoder, chunk, visit, set) !=
+            if (effect_bytes_apply_blob(module.server.registry, decoder, chunk, visit, set) !=
                 EFFECT_OK) {
                 return false;
             }
@@ -329,7 +329,7 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
     if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
         bool is_foreign = false;
         for (int i = 2; i < argc; i += 2) {
-            is_foreign |= effect_blob_is_of_another_format(host_bytes(argv[i]));
+            is_foreign |= effect_bytes_is_blob_of_another_format(host_bytes(argv[i]));
         }
         return is_foreign ? foreign : unfit;
     }

@@ -1,7 +1,7 @@
 /* Effects of a command as LB.APPLY, for replicas and the AOF.
  *
  *     LB.APPLY key blob [key ""] ...
- *     blob     server/durability/effect_blob.h
+ *     blob     server/durability/effect_bytes.h
  *
  * Applying needs neither a clock nor the configuration, so replicas, the AOF and other shards agree to
  * the last bit, ties included. The keys after the first are archives, and whatever else the chunk

@@ -1,5 +1,5 @@
-/* The host's keys, and the ids of results, in the place of server/commands/keyspace.c, lb/lb_data_find.c,
- * lb/lb_hset_keys.c and server/clients/once_ids.c. */
+/* The host's keys, and the ids of results, in the place of server/commands/keyspace.c, lb/lb_data_keys.c and
+ * server/clients/once_ids.c. */
 #include "server/commands/keyspace.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 
 #include "server/clients/once_ids.h"
 #include "server/commands/lb/lb_data.h"
-#include "server/commands/lb/lb_hset.h"
 #include "server/module/host_run.h"
 #include "server/rdb/rdb_board.h"
 #include "server/system/log.h"

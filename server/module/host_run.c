@@ -318,7 +318,7 @@ static bool host_run_answer(const struct call *call, struct host_user *user, boo
 
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                        unsigned access) {
-    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    struct bytes begin = {.at = pattern.at, .size = glob_plain_size(pattern)};
     struct bytes end = {.at = "", .size = 0};
     if (is_key) {
         const char *star = memchr(pattern.at, '*', pattern.size);
@@ -361,17 +361,12 @@ bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes 
 /* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
 static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
                                    const struct request *request) {
-    const struct key_spec *specs;
-    uint32_t count = key_specs_of(command_index(command), &specs);
     if (command_has_wrong_arity(command, request)) {
         return HOST_OK;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        struct key_walk walk = key_spec_walk(command, &specs[i], request);
-        for (; walk.next < walk.end; walk.next += walk.step) {
-            host_KeyAtPosWithFlags(ctx, (int)walk.next,
-                                   (int)(specs[i].flags & ~(unsigned)KEY_INCOMPLETE));
-        }
+    struct request_keys keys = request_keys_begin(command_index(command), request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        host_KeyAtPosWithFlags(ctx, (int)at, (int)(keys.spec->flags & ~(unsigned)KEY_INCOMPLETE));
     }
     return HOST_OK;
 }

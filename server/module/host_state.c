@@ -3,7 +3,7 @@
 
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 enum {
@@ -28,10 +28,10 @@ void host_state_note(const struct effect *effect) {
         return;
     }
     if (!state.has_effects) {
-        effect_blob_begin(&state.encoder, &state.blob, module.server.clock.now_us);
+        effect_bytes_begin_blob(&state.encoder, &state.blob, module.server.clock.now_us);
         state.has_effects = true;
     }
-    effect_blob_add(&state.encoder, effect);
+    effect_bytes_encode(&state.encoder, effect);
 }
 
 void host_state_replicate(struct host_context *ctx) {

@@ -234,37 +234,31 @@ static void acceptor_pause_accepting(struct acceptor *acceptor) {
 
 /* ---- accepting ---- */
 
-/* Refuse one client using the spare descriptor. false: there is no spare descriptor, or no
- * client. */
-static bool acceptor_turn_away(struct acceptor *acceptor, const struct acceptor_socket *socket) {
-    if (acceptor->spare_fd < 0) {
-        return false;
-    }
-    close(acceptor->spare_fd);
-    int fd = accept4(socket->fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0) {
-        close(fd);
-        acceptor->intake->turned_away.count++;
-    }
-    acceptor_open_spare(acceptor);
-    return fd >= 0;
-}
-
 /* accept() has failed. false: no client is waiting, or accepting must pause. */
 static bool acceptor_handle_error(struct acceptor *acceptor, const struct acceptor_socket *socket,
                                   int code) {
     if (code == EAGAIN || code == EWOULDBLOCK) {
         return false;
     }
-    if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
-        acceptor->intake->turned_away.error = code;
-        if (acceptor_turn_away(acceptor, socket)) {
+    if (code != EMFILE && code != ENFILE && code != ENOBUFS && code != ENOMEM) {
+        return true; /* this client has disconnected; try the next one */
+    }
+    /* Refuse one client using the spare descriptor. */
+    acceptor->intake->turned_away.error = code;
+    if (acceptor->spare_fd >= 0) {
+        close(acceptor->spare_fd);
+        int fd = accept4(socket->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            close(fd);
+            acceptor->intake->turned_away.count++;
+        }
+        acceptor_open_spare(acceptor);
+        if (fd >= 0) {
             return true;
         }
-        acceptor_pause_accepting(acceptor);
-        return false;
     }
-    return true; /* this client has disconnected; try the next one */
+    acceptor_pause_accepting(acceptor);
+    return false;
 }
 
 /* A client of a listener of proxy-protocol. */

@@ -118,7 +118,9 @@ static bool rdb_load_begin_key(struct rdb_load *load) {
     return true;
 }
 
-static bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score) {
+static bool rdb_load_put_score(struct rdb_load *load) {
+    struct bytes member = load->reader.text;
+    double score = load->reader.score;
     char why[RDB_VALUE_ERROR_MAX];
     enum rdb_value_status status = rdb_value_put_score(&load->value, member, score, why);
     if (status == RDB_VALUE_REFUSED) {
@@ -132,31 +134,6 @@ static bool rdb_load_put_score(struct rdb_load *load, struct bytes member, doubl
     }
     load->member_count++;
     return rdb_load_check(load, status, NULL);
-}
-
-static bool rdb_load_take_entries(struct rdb_load *load) {
-    uint32_t count;
-    const struct board_entry *entries = rdb_board_entries(load->reader.board, &count);
-    const struct bytes *values = rdb_board_values(load->reader.board);
-    bool is_fine = true;
-    for (uint32_t i = 0; i < count && is_fine; i++) {
-        const struct bytes *tags = values != NULL ? &values[i] : NULL;
-        is_fine = rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
-    }
-    load->member_count += count;
-    return is_fine;
-}
-
-static bool rdb_load_take_field(struct rdb_load *load) {
-    const struct rdb_reader *reader = &load->reader;
-    if (!load->keeps_expired && reader->field_expire_at_ms != RDB_NO_EXPIRY &&
-        reader->field_expire_at_ms <= load->now_us / 1000) {
-        load->expired_field_count++;
-        return true;
-    }
-    load->field_count++;
-    return rdb_load_check(load, rdb_value_put_field(&load->value, reader->text, reader->value),
-                          NULL);
 }
 
 /* ---- in place ---- */
@@ -190,16 +167,6 @@ static bool rdb_load_put_board(struct rdb_load *load) {
     load->member_count -= cut_count;
     load->cut_count += cut_count;
     return true;
-}
-
-static bool rdb_load_fill_some(struct rdb_load *load) {
-    bool is_done;
-    if (!rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL)) {
-        return false;
-    }
-    load->is_filling = !is_done;
-    load->is_merging = is_done && load->merge != NULL;
-    return !is_done || load->is_merging || rdb_load_put_board(load);
 }
 
 static bool rdb_load_merge_some(struct rdb_load *load) {
@@ -317,9 +284,19 @@ static bool rdb_load_take_key(struct rdb_load *load) {
 
 enum rdb_load_status rdb_load_step(struct rdb_load *load) {
     struct rdb_reader *reader = &load->reader;
+    const struct board_entry *entries;
+    const struct bytes *values;
+    uint32_t count;
     bool is_fine = false;
-    if (load->is_filling || load->is_merging) {
-        is_fine = load->is_filling ? rdb_load_fill_some(load) : rdb_load_merge_some(load);
+    if (load->is_merging) {
+        return rdb_load_merge_some(load) ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
+    }
+    if (load->is_filling) {
+        bool is_done = false;
+        is_fine = rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL);
+        load->is_filling = !is_fine || !is_done;
+        load->is_merging = is_done && load->merge != NULL;
+        is_fine = is_fine && (!is_done || load->is_merging || rdb_load_put_board(load));
         return is_fine ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
     }
     switch (rdb_reader_next(reader)) {
@@ -346,11 +323,28 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
         is_fine = rdb_load_take_key(load);
         break;
     case RDB_ENTRY:
-        is_fine = load->kind == RDB_HASH ? rdb_load_take_field(load)
-                                         : rdb_load_put_score(load, reader->text, reader->score);
+        if (load->kind != RDB_HASH) {
+            is_fine = rdb_load_put_score(load);
+        } else if (!load->keeps_expired && reader->field_expire_at_ms != RDB_NO_EXPIRY &&
+                   reader->field_expire_at_ms <= load->now_us / 1000) {
+            load->expired_field_count++;
+            is_fine = true;
+        } else {
+            load->field_count++;
+            is_fine = rdb_load_check(
+                load, rdb_value_put_field(&load->value, reader->text, reader->value), NULL);
+        }
         break;
     case RDB_ENTRIES:
-        is_fine = rdb_load_take_entries(load);
+        is_fine = true;
+        entries = rdb_board_entries(reader->board, &count);
+        values = rdb_board_values(reader->board);
+        for (uint32_t i = 0; i < count && is_fine; i++) {
+            const struct bytes *tags = values != NULL ? &values[i] : NULL;
+            is_fine =
+                rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
+        }
+        load->member_count += count;
         break;
     case RDB_NOTE:
         is_fine = rdb_load_check(

@@ -12,7 +12,6 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_state.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
@@ -423,23 +422,6 @@ static void rdb_reader_take_member(struct rdb_reader *reader, const struct text 
     reader->text = rdb_reader_take_text(reader, member, &reader->text_room, reader->text_number);
 }
 
-static void rdb_reader_take_text_score(struct rdb_reader *reader) {
-    enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
-    struct text member = rdb_reader_get_text(reader);
-    const unsigned char *head = rdb_reader_get(reader, 1);
-    size_t size = head != NULL && *head < NAN_SIZE ? *head : 0;
-    struct bytes text = {.at = (const char *)rdb_reader_get(reader, size), .size = size};
-    if (head == NULL || !rdb_reader_is_fine(reader)) {
-        return;
-    }
-    if (*head > NAN_SIZE) {
-        rdb_reader_set_score(reader, *head == INFINITY_SIZE ? INFINITY : -INFINITY);
-    } else {
-        rdb_reader_parse_score(reader, text);
-    }
-    rdb_reader_take_member(reader, &member);
-}
-
 /* ---- templates ----
  *
  * A file of Redis 8.10 says the names of fields that many hashes have once, in front of the keys:
@@ -484,23 +466,6 @@ static struct bytes rdb_reader_take_name(struct rdb_reader *reader) {
     return name;
 }
 
-/* All of its names are read: a template of the file. */
-static void rdb_reader_keep_template(struct rdb_reader *reader) {
-    struct rdb_templates *templates = &reader->templates;
-    if (templates->count == templates->capacity) {
-        size_t capacity = templates->capacity > 0 ? templates->capacity * 2 : 16;
-        struct rdb_template *at = memory_resize(templates->at, capacity * sizeof *templates->at);
-        if (at == NULL) {
-            rdb_reader_lack_memory(reader);
-            return;
-        }
-        templates->at = at;
-        templates->capacity = capacity;
-    }
-    templates->at[templates->count++] = templates->own;
-    reader->state = RDB_AT_OPCODE;
-}
-
 /* The key's fields are those of the file's template. */
 static void rdb_reader_use_template(struct rdb_reader *reader, uint64_t id) {
     struct rdb_templates *templates = &reader->templates;
@@ -534,8 +499,8 @@ static void rdb_reader_unpack_names(struct rdb_reader *reader, struct bytes pack
     uint64_t count = 0;
     enum rdb_packed_status status = RDB_PACKED_BAD;
     size_t begin = reader->templates.names.size;
-    if (rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
-        while ((status = rdb_packed_next(&reader->packed, room, &name)) == RDB_PACKED_VALUE &&
+    if (rdb_bytes_begin_packed(&reader->packed, RDB_LISTPACK, packed)) {
+        while ((status = rdb_bytes_next_packed(&reader->packed, room, &name)) == RDB_PACKED_VALUE &&
                rdb_reader_is_fine(reader)) {
             rdb_reader_add_name(reader, name);
             count++;
@@ -572,19 +537,32 @@ static enum rdb_event rdb_reader_at_template(struct rdb_reader *reader) {
 }
 
 static enum rdb_event rdb_reader_at_field(struct rdb_reader *reader) {
-    if (reader->entries_left == 0) {
-        if (reader->is_in_key) {
-            reader->state = RDB_AT_VALUE;
-        } else {
-            rdb_reader_keep_template(reader);
+    struct rdb_templates *templates = &reader->templates;
+    if (reader->entries_left > 0) {
+        struct bytes name = rdb_reader_take_string(reader);
+        if (rdb_reader_is_fine(reader)) {
+            rdb_reader_add_name(reader, name);
+            reader->entries_left--;
         }
         return RDB_MORE;
     }
-    struct bytes name = rdb_reader_take_string(reader);
-    if (rdb_reader_is_fine(reader)) {
-        rdb_reader_add_name(reader, name);
-        reader->entries_left--;
+    if (reader->is_in_key) {
+        reader->state = RDB_AT_VALUE;
+        return RDB_MORE;
     }
+    /* All of its names are read: a template of the file. */
+    if (templates->count == templates->capacity) {
+        size_t capacity = templates->capacity > 0 ? templates->capacity * 2 : 16;
+        struct rdb_template *at = memory_resize(templates->at, capacity * sizeof *templates->at);
+        if (at == NULL) {
+            rdb_reader_lack_memory(reader);
+            return RDB_MORE;
+        }
+        templates->at = at;
+        templates->capacity = capacity;
+    }
+    templates->at[templates->count++] = templates->own;
+    reader->state = RDB_AT_OPCODE;
     return RDB_MORE;
 }
 
@@ -599,6 +577,7 @@ static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
 }
 
 static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
+    enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE }; /* of a score as text */
     enum entries entries = rdb_reader_type_of(reader)->entries;
     if (reader->entries_left == 0) {
         return rdb_reader_end_key(reader);
@@ -614,7 +593,18 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
             rdb_reader_set_score(reader, score);
         }
     } else if (entries == ENTRIES_TEXT_SCORE) {
-        rdb_reader_take_text_score(reader);
+        struct text member = rdb_reader_get_text(reader);
+        const unsigned char *head = rdb_reader_get(reader, 1);
+        size_t size = head != NULL && *head < NAN_SIZE ? *head : 0;
+        struct bytes text = {.at = (const char *)rdb_reader_get(reader, size), .size = size};
+        if (head != NULL && rdb_reader_is_fine(reader)) {
+            if (*head > NAN_SIZE) {
+                rdb_reader_set_score(reader, *head == INFINITY_SIZE ? INFINITY : -INFINITY);
+            } else {
+                rdb_reader_parse_score(reader, text);
+            }
+            rdb_reader_take_member(reader, &member);
+        }
     } else if (entries == ENTRIES_VALUES) {
         /* A value whose field is the template's next. */
         struct text value = rdb_reader_get_text(reader);
@@ -637,7 +627,7 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     if (rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_VALUES) {
         /* A value of the packed ones, with the template's next field. */
         enum rdb_packed_status status =
-            rdb_packed_next(&reader->packed, reader->value_number, &reader->value);
+            rdb_bytes_next_packed(&reader->packed, reader->value_number, &reader->value);
         if (status == RDB_PACKED_END && reader->entries_left == 0) {
             return rdb_reader_end_key(reader);
         }
@@ -656,13 +646,14 @@ static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
     char room[BYTES_INTEGER_TEXT_MAX];
     struct bytes expiry;
     uint64_t expire_at_ms = 0;
-    enum rdb_packed_status status = rdb_packed_next(packed, reader->text_number, &reader->text);
+    enum rdb_packed_status status =
+        rdb_bytes_next_packed(packed, reader->text_number, &reader->text);
     if (status == RDB_PACKED_END) {
         return rdb_reader_end_key(reader);
     }
     if (status == RDB_PACKED_BAD ||
-        rdb_packed_next(packed, reader->value_number, &reader->value) != RDB_PACKED_VALUE ||
-        (has_expiries && rdb_packed_next(packed, room, &expiry) != RDB_PACKED_VALUE)) {
+        rdb_bytes_next_packed(packed, reader->value_number, &reader->value) != RDB_PACKED_VALUE ||
+        (has_expiries && rdb_bytes_next_packed(packed, room, &expiry) != RDB_PACKED_VALUE)) {
         rdb_reader_refuse(reader, "damaged packed value");
     } else if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
         rdb_reader_refuse(reader, "a field's expiry that is no time");
@@ -684,13 +675,13 @@ static enum rdb_event rdb_reader_at_template_value(struct rdb_reader *reader,
     if (!rdb_reader_is_fine(reader)) {
         return RDB_MORE;
     }
-    if (is_packed && !rdb_packed_begin(&reader->packed, RDB_LISTPACK, packed)) {
+    if (is_packed && !rdb_bytes_begin_packed(&reader->packed, RDB_LISTPACK, packed)) {
         rdb_reader_refuse(reader, "damaged packed value");
     } else if (is_packed) {
         /* The number of the template comes first, and says nothing where that is with the key. */
         char room[BYTES_INTEGER_TEXT_MAX];
         struct bytes number;
-        if (rdb_packed_next(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
+        if (rdb_bytes_next_packed(&reader->packed, room, &number) != RDB_PACKED_VALUE ||
             !bytes_parse_u64(number, &id)) {
             rdb_reader_refuse(reader, "a hash without the number of its template");
         }
@@ -720,7 +711,7 @@ static enum rdb_event rdb_reader_at_value(struct rdb_reader *reader) {
     reader->expiry_base = base != NULL ? little_get_u64((const char *)base) : 1;
     reader->entries_left = count;
     reader->state = is_packed ? RDB_AT_PACKED : RDB_AT_ENTRY;
-    if (is_packed && !rdb_packed_begin(&reader->packed, type->form, packed)) {
+    if (is_packed && !rdb_bytes_begin_packed(&reader->packed, type->form, packed)) {
         rdb_reader_refuse(reader, "damaged packed value");
     }
     return RDB_MORE;
@@ -744,26 +735,6 @@ static uint64_t rdb_reader_get_module_number(struct rdb_reader *reader) {
     return rdb_reader_get_length(reader);
 }
 
-/* Behind the type's number. */
-static void rdb_reader_begin_board(struct rdb_reader *reader, uint64_t id) {
-    uint64_t format = rdb_reader_get_module_number(reader);
-    uint64_t time_us = rdb_reader_get_module_number(reader);
-    uint64_t count = rdb_reader_get_module_number(reader);
-    if (!rdb_reader_is_fine(reader)) {
-        return;
-    }
-    if (reader->board == NULL) {
-        reader->board = memory_allocate(sizeof *reader->board);
-    }
-    if (reader->board == NULL) {
-        rdb_reader_lack_memory(reader);
-    } else if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, format, time_us, count)) {
-        rdb_reader_refuse(reader, "%s", reader->board->error);
-    }
-    reader->kind = RDB_BOARD;
-    reader->state = RDB_AT_CHUNK;
-}
-
 static void rdb_reader_pass_module(struct rdb_reader *reader) {
     rdb_reader_begin_passing(reader, types[TYPE_MODULE].passed, true);
 }
@@ -772,7 +743,24 @@ static void rdb_reader_pass_module(struct rdb_reader *reader) {
 static enum rdb_event rdb_reader_at_module(struct rdb_reader *reader) {
     uint64_t id = rdb_reader_get_length(reader);
     if (rdb_board_is_type(id)) {
-        rdb_reader_begin_board(reader, id);
+        uint64_t format = rdb_reader_get_module_number(reader);
+        uint64_t time_us = rdb_reader_get_module_number(reader);
+        uint64_t count = rdb_reader_get_module_number(reader);
+        if (!rdb_reader_is_fine(reader)) {
+            return RDB_MORE;
+        }
+        if (reader->board == NULL) {
+            reader->board = memory_allocate(sizeof *reader->board);
+        }
+        if (reader->board == NULL) {
+            rdb_reader_lack_memory(reader);
+            return RDB_MORE;
+        }
+        if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, format, time_us, count)) {
+            rdb_reader_refuse(reader, "%s", reader->board->error);
+        }
+        reader->kind = RDB_BOARD;
+        reader->state = RDB_AT_CHUNK;
         if (!rdb_reader_is_fine(reader) || !reader->board->is_ids) {
             return RDB_MORE;
         }
@@ -867,24 +855,6 @@ static enum rdb_event rdb_reader_at_state_end(struct rdb_reader *reader) {
 
 /* ---- the file ---- */
 
-static unsigned rdb_reader_parse_version(struct rdb_reader *reader, const char *at, size_t size) {
-    uint64_t version = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (at[i] < '0' || at[i] > '9') {
-            rdb_reader_refuse(reader, "this is no RDB file: its version is no number");
-        }
-        version = version * 10 + (unsigned)(at[i] - '0');
-    }
-    if (!rdb_knows_version(version) || reader->is_valkey != (version >= RDB_VERSION_VALKEY_MIN)) {
-        rdb_reader_refuse(
-            reader,
-            "unknown version %u of RDB (known: %d of Redis, %d of Valkey): newer ones "
-            "need a newer server here",
-            (unsigned)version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MAX);
-    }
-    return (unsigned)version;
-}
-
 static enum rdb_event rdb_reader_at_head(struct rdb_reader *reader) {
     enum { REDIS_SIZE = 5, VALKEY_SIZE = 6 };
     const char *at = reader->input.at;
@@ -895,9 +865,22 @@ static enum rdb_event rdb_reader_at_head(struct rdb_reader *reader) {
         rdb_reader_refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY");
     }
     if (rdb_reader_get(reader, HEAD_SIZE) != NULL) {
-        size_t from = is_valkey ? VALKEY_SIZE : REDIS_SIZE;
+        uint64_t version = 0;
+        for (size_t i = is_valkey ? VALKEY_SIZE : REDIS_SIZE; i < HEAD_SIZE; i++) {
+            if (at[i] < '0' || at[i] > '9') {
+                rdb_reader_refuse(reader, "this is no RDB file: its version is no number");
+            }
+            version = version * 10 + (unsigned)(at[i] - '0');
+        }
+        if (!rdb_knows_version(version) || is_valkey != (version >= RDB_VERSION_VALKEY_MIN)) {
+            rdb_reader_refuse(
+                reader,
+                "unknown version %u of RDB (known: %d of Redis, %d of Valkey): newer ones "
+                "need a newer server here",
+                (unsigned)version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MAX);
+        }
         reader->is_valkey = is_valkey;
-        reader->version = rdb_reader_parse_version(reader, at + from, HEAD_SIZE - from);
+        reader->version = (unsigned)version;
         reader->state = RDB_AT_OPCODE;
     }
     return RDB_MORE;

@@ -21,7 +21,7 @@
 
 #include "codec/buffer.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_packed.h"
+#include "server/rdb/rdb_bytes.h"
 
 enum {
     RDB_VERSION_MAX = 16,        /* of Redis */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -23,7 +23,7 @@ struct writing {
 };
 
 static void rdb_state_begin_blob(struct writing *writing) {
-    effect_blob_begin(&writing->encoder, &writing->blob, writing->time_us);
+    effect_bytes_begin_blob(&writing->encoder, &writing->blob, writing->time_us);
 }
 
 static void rdb_state_end_blob(struct writing *writing) {
@@ -42,12 +42,12 @@ static void rdb_state_write_key(void *context, const struct registry_key *key) {
                             .name = registry_name(key),
                             .expire_at_ms = registry_expiry(writing->registry, key),
                             .key = key};
-    effect_blob_add(&writing->encoder, &effect);
+    effect_bytes_encode(&writing->encoder, &effect);
     effect.kind = EFFECT_FILL;
     struct effect_fill fill = {.whole = effect};
     struct effect each;
     while (effect_fill_next(&fill, &each)) {
-        effect_blob_add(&writing->encoder, &each);
+        effect_bytes_encode(&writing->encoder, &each);
     }
     if (writing->blob.size > BLOB_SIZE) {
         rdb_state_end_blob(writing);
@@ -164,14 +164,14 @@ bool rdb_state_check(struct effect_decoder *decoder, struct bytes blob, enum rdb
                      uint32_t database_end, int64_t *time_us, struct bytes *chunk,
                      char why[static RDB_STATE_ERROR_MAX]) {
     struct checking checking = {.form = form, .database_end = database_end, .why = why};
-    if (!effect_blob_open(blob, time_us, chunk)) {
+    if (!effect_bytes_open_blob(blob, time_us, chunk)) {
         snprintf(
             why, RDB_STATE_ERROR_MAX,
             "they are damaged, or another version of the module wrote them, in another format");
         return false;
     }
     snprintf(why, RDB_STATE_ERROR_MAX, "they are damaged");
-    return effect_blob_check(decoder, *chunk, rdb_state_is_allowed, &checking) &&
+    return effect_bytes_check_blob(decoder, *chunk, rdb_state_is_allowed, &checking) &&
            (checking.place == BETWEEN || checking.place == FILLED);
 }
 
@@ -186,7 +186,7 @@ static bool rdb_state_visit(void *context, struct effect *effect) {
 
 enum effect_status rdb_state_apply(struct registry *registry, struct effect_decoder *decoder,
                                    struct bytes chunk) {
-    return effect_blob_apply(registry, decoder, chunk, rdb_state_visit, registry);
+    return effect_bytes_apply_blob(registry, decoder, chunk, rdb_state_visit, registry);
 }
 
 bool rdb_state_clear(struct registry *registry, uint32_t keys_max) {

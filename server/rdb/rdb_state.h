@@ -1,5 +1,5 @@
 /* What is kept beside the keys, bans and durable jobs that are not finished, as blobs of effects
- * (server/durability/effect_blob.h): auxiliary data in dump files, and LB.APPLYSTATE.
+ * (server/durability/effect_bytes.h): auxiliary data in dump files, and LB.APPLYSTATE.
  *
  *     rdb_state_write                           all of it, key by key
  *     rdb_state_check, then rdb_state_apply     a blob, which may come from anybody */

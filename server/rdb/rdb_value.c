@@ -195,25 +195,6 @@ static bool rdb_value_find_decimal(double score, unsigned scale, struct decimal 
     return false;
 }
 
-/* Which layout takes the score, if any. */
-static void rdb_value_advise(struct bytes text, char *error) {
-    enum { TIMED_BITS = 40, BITS_MAX = 64 };
-    struct decimal decimal;
-    unsigned scale;
-    if (decimal_parse_exact(text, &decimal, &scale) != DECIMAL_OK || decimal.magnitude >> 63 != 0) {
-        return;
-    }
-    int bits = 1;
-    while (bits < BITS_MAX && decimal.magnitude >> (bits - 1) != 0) {
-        bits++;
-    }
-    size_t size = strlen(error);
-    snprintf(error + size, RDB_VALUE_ERROR_MAX - size,
-             "; a board with FIELD score %d SIGNED SCALE %u%s takes it",
-             bits <= TIMED_BITS ? TIMED_BITS : BITS_MAX, scale,
-             bits <= TIMED_BITS ? " TIME 24 M" : "");
-}
-
 /* A quotient of two exact doubles is rounded once, as strtod rounds the text. */
 double rdb_value_score(const struct board_options *options, uint64_t key) {
     const struct layout *layout = &options->layout;
@@ -291,8 +272,9 @@ static enum rdb_value_status rdb_value_put(struct rdb_value *value, struct bytes
     return RDB_VALUE_OK;
 }
 
-enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
-                                             uint64_t *ordinal, char *error) {
+/* The ordinal of the exact decimal of the shortest text that is this double. OK or REFUSED. */
+static enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
+                                                    uint64_t *ordinal, char *error) {
     struct decimal decimal;
     if (rdb_value_find_decimal(score, field->scale, &decimal) &&
         layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
@@ -306,7 +288,21 @@ enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, d
         return RDB_VALUE_OK;
     }
     layout_explain_value(field, bytes, status, error);
-    rdb_value_advise(bytes, error);
+    /* Which layout takes it, if any. */
+    enum { TIMED_BITS = 40, BITS_MAX = 64 };
+    unsigned scale;
+    if (decimal_parse_exact(bytes, &decimal, &scale) == DECIMAL_OK &&
+        decimal.magnitude >> 63 == 0) {
+        int bits = 1;
+        while (bits < BITS_MAX && decimal.magnitude >> (bits - 1) != 0) {
+            bits++;
+        }
+        size_t size = strlen(error);
+        snprintf(error + size, RDB_VALUE_ERROR_MAX - size,
+                 "; a board with FIELD score %d SIGNED SCALE %u%s takes it",
+                 bits <= TIMED_BITS ? TIMED_BITS : BITS_MAX, scale,
+                 bits <= TIMED_BITS ? " TIME 24 M" : "");
+    }
     return RDB_VALUE_REFUSED;
 }
 
@@ -360,26 +356,6 @@ static enum rdb_value_status rdb_value_find_packed(const struct layout *layout, 
     return RDB_VALUE_OK;
 }
 
-/* Without the library of mathematics. */
-static double rdb_value_floor(double number) {
-    if (!(fabs(number) < (double)EXACT_MAGNITUDE)) {
-        return number;
-    }
-    double whole = (double)(int64_t)number;
-    return whole > number ? whole - 1 : whole;
-}
-
-/* From a double's magnitude to the next one. */
-static double rdb_value_apart(double number) {
-    double magnitude = fabs(number);
-    double next = magnitude;
-    uint64_t bits;
-    memcpy(&bits, &magnitude, sizeof bits);
-    bits++;
-    memcpy(&next, &bits, sizeof next);
-    return next - magnitude;
-}
-
 /* Fractions have ten decimals, and less where the score leaves a double fewer digits. A time is right to the second as
  * long as both together are less than half a second. */
 static enum rdb_value_status rdb_value_find_parts(const struct board_options *options,
@@ -388,7 +364,10 @@ static enum rdb_value_status rdb_value_find_parts(const struct board_options *op
     static const double decimals = 1e-10;
     static const int64_t second_us = 1000000;
     const struct layout *layout = &options->layout;
-    double score = rdb_value_floor(number);
+    /* Rounded down without the library of mathematics. */
+    bool has_parts = fabs(number) < (double)EXACT_MAGNITUDE;
+    double score = has_parts ? (double)(int64_t)number : number;
+    score -= score > number ? 1 : 0;
     uint64_t ordinal;
     if (rdb_value_find_ordinal(&layout->fields[0], score, &ordinal, error) != RDB_VALUE_OK) {
         return RDB_VALUE_REFUSED;
@@ -404,7 +383,13 @@ static enum rdb_value_status rdb_value_find_parts(const struct board_options *op
         layout_explain_time(layout, time_us, error);
         return RDB_VALUE_REFUSED;
     }
-    double within_s = (rdb_value_apart(number) + decimals) * far_s;
+    double magnitude = fabs(number);
+    double next; /* the double behind it */
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits++;
+    memcpy(&next, &bits, sizeof next);
+    double within_s = (next - magnitude + decimals) * far_s;
     if (within_s > 0.5) {
         rounded->count = 1;
         rounded->time_us = (uint64_t)(within_s * (double)second_us);

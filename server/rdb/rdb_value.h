@@ -88,11 +88,6 @@ MUST_CHECK enum rdb_value_status rdb_value_begin_board(struct rdb_value *value,
                                                        char *error);
 /* The same for members with keys of their own. */
 void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout);
-/* The ordinal of the exact decimal of the shortest text that is this double. REFUSED: the field cannot hold
- * it; OK or REFUSED. */
-MUST_CHECK enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field,
-                                                        double score, uint64_t *ordinal,
-                                                        char *error);
 /* DECIMAL_OK, or why it cannot. */
 enum decimal_status rdb_value_judge_score(const struct layout_field *field, double score);
 /* Does a double say more than a score? */

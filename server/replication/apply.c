@@ -95,12 +95,6 @@ static enum apply_status apply_batch(struct apply *apply) {
 
 /* ---- steps ---- */
 
-/* Is the next group applied in part, although it is short? */
-static bool apply_owes_rest(const struct apply *apply) {
-    return apply->is_decoding &&
-           apply->groups[apply->group_decoded].head.size <= APPLY_AT_ONCE_SIZE;
-}
-
 static enum apply_status apply_run_batches(struct apply *apply, uint64_t budget_ns) {
     uint64_t begin = clock_ticks();
     bool is_over = false;
@@ -109,8 +103,10 @@ static enum apply_status apply_run_batches(struct apply *apply, uint64_t budget_
         if (!effect_batch_is_done(&apply->batch)) {
             status = apply_batch(apply);
             is_over = clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns;
-        } else if (is_over && !apply_owes_rest(apply)) {
-            return APPLY_MORE;
+        } else if (is_over &&
+                   !(apply->is_decoding &&
+                     apply->groups[apply->group_decoded].head.size <= APPLY_AT_ONCE_SIZE)) {
+            return APPLY_MORE; /* the next group is not short, or not applied in part */
         } else {
             status = apply_fill_batch(apply, is_over);
         }

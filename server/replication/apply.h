@@ -14,7 +14,6 @@
 #ifndef SERVER_APPLY_H
 #define SERVER_APPLY_H
 
-#include "server/durability/effect_batch.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/persistence.h"
 

@@ -2,6 +2,7 @@
  * changes but at its end. */
 #include "server/replication/backlog.h"
 
+#include "codec/list.h"
 #include "codec/little.h"
 
 enum {
@@ -51,8 +52,7 @@ bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
                                         .last_group = head->sequence,
                                         .begin = backlog->end,
                                         .capacity = capacity};
-        *(backlog->last != NULL ? &backlog->last->next : &backlog->first) = chunk;
-        backlog->last = chunk;
+        LIST_APPEND(backlog->first, backlog->last, chunk);
         backlog->memory_size += sizeof *chunk + capacity;
     }
     wire_put_group(chunk->at + chunk->size, head, payload);

@@ -50,15 +50,6 @@ static const char *failover_target_of(const struct replication *replication) {
     return replication->failover.host[0] != '\0' ? replication->failover.host : "any";
 }
 
-/* Of this kind: a Redis does not take over by a handshake. */
-static bool failover_has_replica(const struct replication *replication) {
-    const struct replica *replica = replication->replicas;
-    while (replica != NULL && replica->is_redis) {
-        replica = replica->next;
-    }
-    return replica != NULL;
-}
-
 /* By the name that Sentinels give their connections. */
 static bool failover_is_sentinel(const struct session *session) {
     static const char prefix[] = "sentinel-";
@@ -74,7 +65,11 @@ static const char *failover_check(const struct server *server, const struct sess
     if (replication_is_replica(replication) || replication->is_promoting) {
         return "ERR FAILOVER is not valid when server is a replica.";
     }
-    if (!failover_has_replica(replication)) {
+    const struct replica *able = replication->replicas;
+    while (able != NULL && able->is_redis) {
+        able = able->next; /* it does not take over by a handshake */
+    }
+    if (able == NULL) {
         return "ERR FAILOVER requires connected replicas.";
     }
     /* By the channel through which Sentinels meet. */

@@ -583,8 +583,8 @@ static bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
     return feed_copy_send(feed, copy);
 }
 
-/* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */
-/* Has it taken next to nothing (64 KiB) of its copy for repl-timeout? */
+/* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. So: has it
+ * taken next to nothing (64 KiB) of it for repl-timeout? */
 static bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     int64_t now_ms = feed->server->clock.monotonic_ms;

@@ -57,13 +57,6 @@ bool history_take(struct registry *registry, struct replication *replication) {
 
 bool history_write(struct registry *registry, const struct history *history) {
     char until[NUMBER_MAX];
-    uint32_t added_count;
-    bool is_new;
-    struct registry_key *key =
-        registry_hash_find_or_create(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
-    if (key == NULL) {
-        return false;
-    }
     snprintf(until, sizeof until, "%" PRIu64, history->second_until);
     const struct bytes args[] = {
         BYTES("id"),           bytes_from_text(history->id),
@@ -71,11 +64,6 @@ bool history_write(struct registry *registry, const struct history *history) {
         BYTES("second_until"), bytes_from_text(until),
     };
     enum { PAIRS = sizeof args / sizeof args[0] / 2 };
-    if (registry_hash_put(registry, &key, args, PAIRS, &added_count) == HASH_OK) {
-        return true;
-    }
-    if (is_new) {
-        registry_take_back(registry, key);
-    }
-    return false;
+    return registry_hash_put_own(registry, REGISTRY_HISTORY, KEY_NAME, args, PAIRS, ANY_TIME) !=
+           NULL;
 }

@@ -680,7 +680,6 @@ static void master_link_greet_say_next(struct master_link *link) {
     master_link_greet_say_line(link);
 }
 
-/* Lines of the handshake. true: the rest is messages. */
 /* Take the lines that have come. true: what follows is messages. */
 static bool master_link_take_lines(struct master_link *link) {
     while (link->state == LINK_GREETING || link->state == LINK_ASKING) {
@@ -778,31 +777,23 @@ static void master_link_connect_on_resolved(uv_getaddrinfo_t *request, int statu
     memory_free(question);
 }
 
-/* An address needs no resolver, and no thread. false: it is a name. */
-static bool master_link_connect_to_address(struct master_link *link) {
-    union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
-    socklen_t size = 0;
-    if (inet_pton(AF_INET, master_link_host(link), &address.v4.sin_addr) == 1) {
-        address.v4.sin_family = AF_INET;
-        address.v4.sin_port = htons(master_link_port(link));
-        size = sizeof address.v4;
-    } else if (inet_pton(AF_INET6, master_link_host(link), &address.v6.sin6_addr) == 1) {
-        address.v6.sin6_family = AF_INET6;
-        address.v6.sin6_port = htons(master_link_port(link));
-        size = sizeof address.v6;
-    }
-    if (size > 0) {
-        master_link_connect_socket(link, &address.any, size);
-    }
-    return size > 0;
-}
-
 static void master_link_attempt(struct master_link *link) {
     char port[8];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     master_link_move(link, LINK_TRIED);
     link->heard_at_ms = link->server->clock.monotonic_ms;
-    if (master_link_connect_to_address(link)) {
+    /* An address needs no resolver, and no thread. */
+    union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
+    if (inet_pton(AF_INET, master_link_host(link), &address.v4.sin_addr) == 1) {
+        address.v4.sin_family = AF_INET;
+        address.v4.sin_port = htons(master_link_port(link));
+        master_link_connect_socket(link, &address.any, sizeof address.v4);
+        return;
+    }
+    if (inet_pton(AF_INET6, master_link_host(link), &address.v6.sin6_addr) == 1) {
+        address.v6.sin6_family = AF_INET6;
+        address.v6.sin6_port = htons(master_link_port(link));
+        master_link_connect_socket(link, &address.any, sizeof address.v6);
         return;
     }
     snprintf(port, sizeof port, "%u", (unsigned)master_link_port(link));
@@ -926,20 +917,6 @@ bool master_link_may_read(const struct master_link *link) {
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
-/* Linked groups are applied when all have come, and a master may send any number. false: the link is lost. */
-static bool master_link_is_bounded(struct master_link *link) {
-    uint64_t limit = link->server->settings.client_query_buffer_limit;
-    if (link->state != LINK_STREAMING || link->input.size - link->whole_size <= limit) {
-        return true;
-    }
-    link->wants_copy = true;
-    master_link_fail(link,
-                     "a change of the master takes more than client-query-buffer-limit (%" PRIu64
-                     " bytes): a full copy is asked for instead",
-                     limit);
-    return false;
-}
-
 void master_link_take_input(struct master_link *link) {
     bool is_over = false;
     for (int i = 0; i < READS_MAX && !is_over && master_link_may_read(link); i++) {
@@ -955,7 +932,15 @@ void master_link_take_input(struct master_link *link) {
             master_link_lose(link);
             return;
         }
-        if (!master_link_is_bounded(link)) {
+        /* Linked groups are applied when all have come, and a master may send any number. */
+        uint64_t limit = link->server->settings.client_query_buffer_limit;
+        if (link->state == LINK_STREAMING && link->input.size - link->whole_size > limit) {
+            link->wants_copy = true;
+            master_link_fail(
+                link,
+                "a change of the master takes more than client-query-buffer-limit (%" PRIu64
+                " bytes): a full copy is asked for instead",
+                limit);
             return;
         }
     }

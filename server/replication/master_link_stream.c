@@ -400,17 +400,6 @@ void master_link_stream_say_ack(struct master_link *link, uint64_t group) {
     master_link_say(link, texts, has_probe ? 8 : 3);
 }
 
-static bool master_link_stream_is_ack_due(const struct master_link *link) {
-    int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
-    if (link->quorum != NULL && quorum_owes_probe(link->quorum)) {
-        return true;
-    }
-    bool is_new = link->server->replication.group != link->acked_group;
-    bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
-    bool owes_kept = link->quorum != NULL && quorum_owes_ack(link->quorum, link->kept_group);
-    return link->wants_ack || owes_kept || (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
-}
-
 static void master_link_stream_on_ack_due(uv_timer_t *timer) {
     struct master_link *link = timer->data;
     master_link_wake(link);
@@ -420,11 +409,15 @@ void master_link_stream_acknowledge(struct master_link *link) {
     if (link->state != LINK_STREAMING || link->output.size > 0 || master_link_is_redis(link)) {
         return;
     }
-    if (master_link_stream_is_ack_due(link)) {
+    int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
+    bool is_new = link->server->replication.group != link->acked_group;
+    bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
+    bool is_owed = link->quorum != NULL && (quorum_owes_probe(link->quorum) ||
+                                            quorum_owes_ack(link->quorum, link->kept_group));
+    if (link->wants_ack || is_owed || (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS))) {
         link->wants_ack = false;
         master_link_stream_say_ack(link, link->server->replication.group);
-    } else if (link->server->replication.group != link->acked_group &&
-               !uv_is_active((uv_handle_t *)&link->timer)) {
+    } else if (is_new && !uv_is_active((uv_handle_t *)&link->timer)) {
         (void)uv_timer_start(&link->timer, master_link_stream_on_ack_due, ACK_EVERY_MS, 0);
     }
 }

@@ -305,20 +305,6 @@ static void replicator_begin_history(struct replicator *replicator) {
     feed_write_history(replicator->feed);
 }
 
-static void replicator_void_history(struct replicator *replicator) {
-    struct server *server = replicator->server;
-    struct history history;
-    bool has_gap = server->durability.has_gap;
-    if (!replication_may_change(&server->replication) || has_gap == replicator->is_void) {
-        return;
-    }
-    replicator->is_void = has_gap;
-    if (has_gap && history_read(server->registry, &history)) {
-        replicator_begin_history(replicator);
-        replicator->is_void = !replicator->feed->owes_history;
-    }
-}
-
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -327,7 +313,15 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         replicator_begin(replicator);
     }
-    replicator_void_history(replicator);
+    bool has_gap = server->durability.has_gap;
+    if (replication_may_change(&server->replication) && has_gap != replicator->is_void) {
+        struct history history;
+        replicator->is_void = has_gap;
+        if (has_gap && history_read(server->registry, &history)) {
+            replicator_begin_history(replicator);
+            replicator->is_void = !replicator->feed->owes_history;
+        }
+    }
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
         if (replicator_promote_some(replicator, STEP_BUDGET_NS)) {
             replication_open(server);

@@ -27,10 +27,6 @@ uint64_t term_counter(const struct term *term) {
     return term_read_digits(term->text, TERM_COUNTER_SIZE);
 }
 
-uint64_t term_node(const struct term *term) {
-    return term_read_digits(term->text + TERM_COUNTER_SIZE, TERM_NODE_SIZE);
-}
-
 bool term_next(const struct term *highest, uint64_t node, uint64_t random, struct term *next) {
     uint64_t counter = term_counter(highest);
     if (counter == TERM_COUNTER_MAX) {

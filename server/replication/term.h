@@ -42,7 +42,6 @@ static inline bool term_is_none(const struct term *term) {
     return term_compare(term, &TERM_NONE) == 0;
 }
 uint64_t term_counter(const struct term *term);
-uint64_t term_node(const struct term *term);
 /* The term that a node takes above every one that it knows. random: the lowest 48 bits are used. false:
  * there is none above (the counter of `highest` is TERM_COUNTER_MAX). */
 MUST_CHECK bool term_next(const struct term *highest, uint64_t node, uint64_t random,

@@ -48,16 +48,6 @@ static struct bytes vote_take_line(struct bytes *text, const char *name) {
     return value;
 }
 
-static bool vote_parse_left(struct bytes text, enum vote_left *left) {
-    for (int i = 0; i < VOTE_LEFTS; i++) {
-        if (bytes_equal(text, bytes_from_text(left_names[i]))) {
-            *left = (enum vote_left)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool vote_parse(struct bytes text, struct vote *vote) {
     enum { TITLE_SIZE = sizeof TITLE - 1 };
     char printed[VOTE_TEXT_MAX];
@@ -73,14 +63,19 @@ bool vote_parse(struct bytes text, struct vote *vote) {
     struct bytes boot = vote_take_line(&rest, "boot");
     struct bytes group = vote_take_line(&rest, "group");
     struct bytes lease = vote_take_line(&rest, "lease");
+    int way = 0;
+    while (way < VOTE_LEFTS && !bytes_equal(left, bytes_from_text(left_names[way]))) {
+        way++;
+    }
     if (node.at == NULL || voted.at == NULL || left.at == NULL || boot.at == NULL ||
         boot.size != VOTE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
         !term_parse_node(node, &vote->node) || vote->node == 0 ||
-        !term_parse(voted, &vote->voted) || !vote_parse_left(left, &vote->left) ||
+        !term_parse(voted, &vote->voted) || way == VOTE_LEFTS ||
         !bytes_parse_u64(group, &vote->group) || !bytes_parse_i64(lease, &vote->lease_ms) ||
         vote->lease_ms < 0) {
         return false;
     }
+    vote->left = (enum vote_left)way;
     memcpy(vote->boot, boot.at, VOTE_BOOT_SIZE);
     vote->boot[VOTE_BOOT_SIZE] = '\0';
     /* With its checksum it is what would be written for these values, and nothing else. */

@@ -192,13 +192,9 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
 /* What the command has read, but for hashes (lb_data.h). */
 static void web_engine_note_reads(struct server *server, const struct web_query *query,
                                   uint32_t number, const struct request *request) {
-    const struct key_spec *specs;
-    uint32_t spec_count = key_specs_of(number, &specs);
-    for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(command_by_index(number), &specs[i], request);
-        for (; walk.next < walk.end; walk.next += walk.step) {
-            reads_note(server, query->reads, query->database, request->args[walk.next]);
-        }
+    struct request_keys keys = request_keys_begin(number, request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        reads_note(server, query->reads, query->database, request->args[at]);
     }
 }
 

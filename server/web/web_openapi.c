@@ -11,7 +11,7 @@
 
 enum { FIRST = 2 /* behind api and v1 */ };
 
-#define GROUP "hash data where tags"
+#define GROUP "hash data where tags rating"
 #define PAGE  "db from count:1-200=25 " GROUP " since"
 
 const struct web_operation web_operations[] = {
@@ -33,14 +33,23 @@ const struct web_operation web_operations[] = {
     {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
      "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
      &web_route_member, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}/rating", "getRating",
+     "A player's rating, also of one who is not ranked: LB.RATING", "db", NULL, "Rated",
+     &web_route_rating, false},
     {HTTP_GET, "boards/{NAME}/me", "getMyself",
      "The player whose token the header Authorization has, as a member", "db " GROUP " since", NULL,
      "Member", &web_route_member, false},
     {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
-     "db hash rank create Idempotency-Key", "Results", "Written", &web_route_results, false},
+     "db hash rank create Idempotency-Key", "Result...", "Written", &web_route_results, false},
+    {HTTP_POST, "boards/{NAME}/matches", "writeMatches",
+     "Rate a match, or several one after the other: LB.MATCH", "db Idempotency-Key", "Match...",
+     "Played", &web_route_matches, false},
+    {HTTP_POST, "boards/{NAME}/predictions", "predictMatches",
+     "Chances in matches to come, which change nothing: LB.PREDICT", "db", "Pairing...",
+     "Predicted", &web_route_predictions, false},
     {HTTP_POST, "results", "submitResults",
      "Write results, each on several boards or on none: LB.SUBMIT",
-     "db hash create Idempotency-Key", "Submissions", "Submitted", &web_route_submit, false},
+     "db hash create Idempotency-Key", "Submission...", "Submitted", &web_route_submit, false},
     {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
      NULL, "Removed", &web_route_remove, false},
     {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
@@ -51,7 +60,7 @@ const struct web_operation web_operations[] = {
     {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
      "db", NULL, "League", &web_route_league, false},
     {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
-     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Results",
+     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Result...",
      "LeagueResults", &web_route_league_results, false},
     {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
      "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
@@ -120,9 +129,11 @@ unsigned web_openapi_find_methods(const struct http_target *target) {
 #define STATE                                                                                      \
     "frozen opens_at(opens) closes_at(closes) starts_at(period.start) rolls_at(period.end) "
 #define PROPERTIES                                                                                 \
-    "name~ db:i count layout cap limit keep created stale settle settled " STATE                   \
+    "name~ db:i count layout cap limit keep created stale settle settled rating " STATE            \
     "period():(unit every on at tz from archive archived) archives():[(name(.)~)] "                \
     "window():(periods of) league():(room tiers up down idle)"
+#define RATING                                                                                     \
+    "rating():s deviation():s'that of now' volatility():s games won drawn lost last_at(last)"
 #define RESULT                                                                                     \
     "member:s value?:#'of a board with one field' "                                                \
     "values?:[#?]'of each field; null, or *: as it is. Either value or values is given' "          \
@@ -157,7 +168,9 @@ static const struct web_schema {
      "the "
      "bytes of one that is not UTF-8' data?:{s?} "
      "since?:i?'by since=BOARD: the rank on that board, inside the same group; null: it was not on "
-     "it. Left out where the user may not read that board, or it has not the tags of the group'"},
+     "it. Left out where the user may not read that board, or it has not the tags of the group' "
+     "rating?:@Rating?'by rating=1'"},
+    {"Rating", "@Rating", RATING},
     {"Page", "@Board", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
     {"Member", NULL,
      COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
@@ -207,6 +220,22 @@ static const struct web_schema {
      NAMED_BOARD "results:i changed?:i'members' "
                  "repeated?:i'results whose id had come before' "
                  "rows?:[(row(record):@Row? before'the rank before' repeated?:b)]'by rank=1'"},
+    {"Match", NULL,
+     "teams:[[s]]'members by teams, in the order of finish' "
+     "ranks?:[#]'a number for each team, the lowest is best; equal ones are a draw' "
+     "scores?:[#]'in place of ranks: the highest is best' "
+     "weights?:[#]'a number for each player, how much of the match was played: OPENSKILL' "
+     "at?:i'milliseconds since 1970: when it was played' "
+     "id?:s'1 to 64 bytes: a match that comes again with its id changes nothing (ONCE)'"},
+    {"Played", "@Played",
+     NAMED_BOARD "repeated?:i'matches whose id had come before' "
+                 "matches:[[(member()~ before():s after():s deviation():s games "
+                 "rank_before(rank-before) rank_after(rank-after))]]'of each the players'"},
+    {"Pairing", NULL, "teams:[[s]]'members by teams'"},
+    {"Predicted", "[chances:[n] quality:n]",
+     NAMED_BOARD "predictions:[(chances():[s]'of each team, to win: 0 to 1' "
+                 "quality():s'how even it would be: 0 to 1')]"},
+    {"Rated", "@Rated", NAMED_BOARD "member~ rank " RATING},
     {"Submitted", "@Result",
      "db:i repeated?:i results:[[(board~ row(record):@Row? before'the rank before' "
      "changed(counts) repeated?:b'with an id: had it come before?')]]"},
@@ -256,6 +285,8 @@ static const struct web_parameter {
      "value: members without one. The reply is that of a board with only these"},
     {"tags", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
      "1: rows have the members' tags"},
+    {"rating", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: rows have the players' ratings, on a board that has them (RATING)"},
     {"since", "query", "{\"type\":\"string\"}",
      "another board, or LAST, the newest archive of this one: rows have the members' ranks on it"},
     {"rank", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
@@ -457,15 +488,14 @@ static void web_openapi_put_parameter(struct json *json, const char *word, size_
     json_close(json, '}');
 }
 
-/* "content" of one type. name: of its schema; "Results" is one Result or a list of them, likewise "Submissions". */
+/* "content" of one type. name: of its schema; "Result..." is one Result or a list of them. */
 static void web_openapi_put_content(struct json *json, const char *type, const char *name) {
-    size_t size = strlen(name);
-    bool is_list = strcmp(name, "Results") == 0 || strcmp(name, "Submissions") == 0;
+    size_t size = strcspn(name, ".");
     json_open(json, "content", '{');
     json_open(json, type, '{');
     json_open(json, "schema", '{');
-    if (is_list) {
-        struct bytes one = {.at = name, .size = size - 1};
+    if (name[size] == '.') {
+        struct bytes one = {.at = name, .size = size};
         json_open(json, "oneOf", '[');
         json_open(json, NULL, '{');
         web_openapi_put_reference(json, one);

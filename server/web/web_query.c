@@ -215,9 +215,9 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
             char more[HTTP_ERROR_MAX];
             if (writes && is_missing) {
                 struct bytes which = bytes_behind(text, strlen(refusal->begins));
-                snprintf(more, sizeof more,
-                         "%s%.*s: LB.CREATE makes one, and create=1 in the query", refusal->text,
-                         bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at);
+                snprintf(more, sizeof more, "%s%.*s: LB.CREATE makes one%s", refusal->text,
+                         bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at,
+                         query->route->may_create ? ", and create=1 in the query" : "");
             }
             web_query_fail(query, is_conflict ? 409 : refusal->status,
                            bytes_from_text(writes && is_missing ? more : refusal->text), prefix);
@@ -304,6 +304,9 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
         } else if (bytes_equal(word, BYTES("$tags"))) {
             if (query->has_tags) {
                 web_query_word(query, BYTES("TAGS"));
+            }
+            if (query->has_rating) {
+                web_query_word(query, BYTES("RATING"));
             }
         } else if (bytes_equal(word, BYTES("$since"))) {
             if (query->since.at != NULL) {
@@ -624,13 +627,15 @@ static bool web_query_add_where(struct web_query *query, struct bytes text) {
     return true;
 }
 
-/* ?where=TAG:VALUE, as often as it is there, ?tags=1 and ?since=BOARD. */
+/* ?where=TAG:VALUE, as often as it is there, ?tags=1, ?rating=1 and ?since=BOARD. */
 static bool web_query_read_tags(struct web_query *query) {
-    int64_t has_tags;
-    if (!web_query_number(query, "tags", 0, 1, 0, &has_tags)) {
+    int64_t has_tags, has_rating;
+    if (!web_query_number(query, "tags", 0, 1, 0, &has_tags) ||
+        !web_query_number(query, "rating", 0, 1, 0, &has_rating)) {
         return false;
     }
     query->has_tags = has_tags != 0;
+    query->has_rating = has_rating != 0;
     struct bytes since = http_target_find(&query->target, "since");
     query->since = since.size > 0 ? since : (struct bytes){.at = NULL};
     for (unsigned i = 0; i < query->target.parameter_count; i++) {

@@ -92,6 +92,7 @@ struct web_route {
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */
+    bool may_create; /* create=1 */
     bool
         is_kept; /* its answer follows from the keys of its commands, and is given again: web_kept.c */
 };
@@ -188,7 +189,7 @@ struct web_query {
     struct web_data data;
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
-    bool has_tags;              /* records have the members' tags */
+    bool has_tags, has_rating;  /* records have the members' tags, and ratings */
     struct session_names names; /* whose records are wanted; field at NULL: everybody's */
     struct bytes
         since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */
@@ -314,10 +315,10 @@ void web_reply_put_data_names(struct json *json, const struct web_query *query);
 
 /* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
  * value goes; NULL: it has none. */
-void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
+void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader, struct value *percent);
 /* An array of records, without those that are null. */
-void web_reply_put_rows(struct json *json, const struct web_query *query, const char *key,
+void web_reply_put_rows(struct json *json, struct web_query *query, const char *key,
                         uint64_t field_count, struct value_reader reader);
 /* The data of a record, which are its last value; nothing, if none was asked for. */
 void web_reply_put_data(struct json *json, const struct web_query *query,
@@ -336,6 +337,8 @@ enum web_results_kind {
     WEB_RESULTS_OF_BOARD,  /* LB.ADD */
     WEB_RESULTS_OF_BOARDS, /* LB.SUBMIT */
     WEB_RESULTS_OF_LEAGUE, /* LB.LEAGUE ADD */
+    WEB_MATCHES,           /* LB.MATCH */
+    WEB_PREDICTIONS,       /* LB.PREDICT */
 };
 /* Read query->write.body. false: the error was written. */
 MUST_CHECK bool web_write_read(struct web_query *query, enum web_results_kind kind);
@@ -686,7 +689,8 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
     web_route_slowlog, web_route_me, web_route_results, web_route_submit, web_route_remove,
     web_route_set_tags, web_route_replace_tags, web_route_league_results, web_route_league_member,
-    web_route_leave_league, web_route_stream_key, web_route_league;
+    web_route_leave_league, web_route_stream_key, web_route_league, web_route_matches,
+    web_route_predictions, web_route_rating;
 
 /* NULL: there is none of this method. */
 const struct web_operation *web_openapi_find(enum http_method method,

@@ -57,13 +57,13 @@ void web_reply_put_number(struct json *json, const char *key, struct value value
     }
 }
 
-/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
- * value goes; NULL: it has none. */
-void web_reply_put_record(struct json *json, const struct web_query *query, const char *key,
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since, rating]. percent: where
+ * its value goes; NULL: it has none. */
+void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader,
                           struct value *percent) {
-    uint64_t behind_fields =
-        3 + field_count + (percent != NULL) + query->has_tags + (query->data.pattern.at != NULL);
+    uint64_t behind_fields = 3 + field_count + (percent != NULL) + query->has_tags +
+                             query->has_rating + (query->data.pattern.at != NULL);
     bool has_since = value_next(reader).count > behind_fields;
     json_open(json, key, '{');
     struct bytes member = value_next(reader).text;
@@ -105,6 +105,17 @@ void web_reply_put_record(struct json *json, const struct web_query *query, cons
         } else {
             json_null(json, "since");
         }
+    }
+    if (query->has_rating) {
+        struct value_reader at = *reader;
+        if (value_next(&at).kind == VALUE_LIST) {
+            json_open(json, "rating", '{');
+            web_reply_put_members(query, "Rating", NULL, *reader);
+            json_close(json, '}');
+        } else {
+            json_null(json, "rating");
+        }
+        value_skip(reader);
     }
     json_close(json, '}');
 }
@@ -242,7 +253,7 @@ void web_reply_put_members(struct web_query *query, const char *schema, const ch
 
 /* ---- replies ---- */
 
-void web_reply_put_rows(struct json *json, const struct web_query *query, const char *key,
+void web_reply_put_rows(struct json *json, struct web_query *query, const char *key,
                         uint64_t field_count, struct value_reader reader) {
     struct value list = value_next(&reader);
     json_open(json, key, '[');

@@ -1,5 +1,5 @@
-/* The routes that write: results, removals, tags, leagues. JSON becomes commands, as LB.ADD, LB.SUBMIT and LB.LEAGUE
- * ADD have them.
+/* The routes that write: results, matches, removals, tags, leagues. JSON becomes commands, as LB.ADD, LB.SUBMIT, LB.MATCH
+ * and LB.LEAGUE ADD have them.
  *
  *     [{"member": "ann", "value": 5}, {"member": "kim", "value": "7.25"}, {"member": "ann", "operator": "incr", ...}]
  *       LB.ADD board 5 ann 7.25 kim                      neighbours with the same options are one command
@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "codec/layout.h"
+#include "codec/rating.h"
 #include "codec/tag.h"
 #include "server/web/web_query.h"
 
@@ -45,6 +46,10 @@ enum web_given {
     GIVEN_DATA = 128,
     GIVEN_ID = 256,
     GIVEN_BOARDS = 512,
+    GIVEN_TEAMS = 1024,
+    GIVEN_RANKS = 2048,
+    GIVEN_SCORES = 4096,
+    GIVEN_WEIGHTS = 8192,
 };
 
 struct web_result {
@@ -56,6 +61,21 @@ struct web_result {
     struct web_pairs tags, data;
     struct bytes boards[BOARDS_MAX];
     unsigned board_count;
+};
+
+/* Numbers as their texts. */
+struct web_numbers {
+    struct bytes at[WEB_RESULTS_MAX];
+    unsigned count;
+};
+
+/* A match. words: TEAM n member ... of each team. */
+struct web_match {
+    unsigned given, team_count, player_count, word_count;
+    struct bytes id, at;
+    struct bytes words[WEB_RESULTS_MAX + 2 * RATING_TEAMS_MAX];
+    struct web_numbers ranks, weights; /* ranks: or scores */
+    size_t members_size;
 };
 
 struct web_results_reader {
@@ -83,7 +103,8 @@ static bool web_write_refuse_field(const struct web_results_reader *reader, unsi
                                    struct bytes field, const char *what) {
     char shown[32] = "";
     if (reader->is_list) {
-        snprintf(shown, sizeof shown, "results[%u].", reader->index);
+        snprintf(shown, sizeof shown, "%s[%u].",
+                 reader->kind >= WEB_MATCHES ? "matches" : "results", reader->index);
     }
     web_query_error(reader->query, status, "%s%s: %s", shown, bytes_show(field).text, what);
     return false;
@@ -447,6 +468,9 @@ static void web_write_begin_command(struct web_results_reader *reader,
     buffer_append(&query->write.commands, &command, sizeof command);
     buffer_append(&query->write.firsts, &reader->index, sizeof reader->index);
     switch (reader->kind) {
+    case WEB_MATCHES:
+    case WEB_PREDICTIONS: /* see web_write_add_match */
+        break;
     case WEB_RESULTS_OF_BOARD:
         web_write_add_word(reader, BYTES("LB.ADD"));
         web_write_add_word(reader, query->board);
@@ -541,6 +565,201 @@ static bool web_write_take_all(struct web_results_reader *reader) {
                : web_write_is_malformed(reader);
 }
 
+/* ---- matches ---- */
+
+/* ["ann", "bob"]. The text of their number takes the place of the last quotation marks and the bracket: a team of a
+ * request has at most 999 players, as there is another one. */
+static bool web_write_take_team(struct web_results_reader *reader, struct web_match *match) {
+    char digits[BYTES_INTEGER_TEXT_MAX];
+    struct bytes field = BYTES("teams");
+    if (match->team_count++ == RATING_TEAMS_MAX) {
+        return web_write_refuse(reader, field, "at most 128 teams");
+    }
+    if (!json_take(&reader->json, '[')) {
+        return web_write_is_not(reader, field, "an array of members");
+    }
+    struct bytes *words = &match->words[match->word_count];
+    unsigned count = 0;
+    words[0] = BYTES("TEAM");
+    do {
+        if (match->player_count++ == WEB_RESULTS_MAX - 1) {
+            web_query_error(reader->query, 413, "at most %d players", WEB_RESULTS_MAX - 1);
+            return false;
+        }
+        if (!web_write_take_text(reader, &words[2 + count])) {
+            return web_write_is_not(reader, field, "a member");
+        }
+        match->members_size += words[2 + count++].size;
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, ']')) {
+        return web_write_is_not(reader, field, "the end of an array");
+    }
+    struct buffer *body = &reader->query->write.body;
+    char *out = body->at + (words[1 + count].at + words[1 + count].size - body->at);
+    words[1] = (struct bytes){.at = out, .size = bytes_print_u64(digits, count)};
+    CHECK(words[1].size <= (size_t)(reader->json.at - out));
+    memcpy(out, digits, words[1].size);
+    match->word_count += 2 + count;
+    return true;
+}
+
+static bool web_write_take_numbers(struct web_results_reader *reader, struct bytes field,
+                                   struct web_numbers *numbers) {
+    if (!json_take(&reader->json, '[')) {
+        return web_write_is_not(reader, field, "an array of numbers");
+    }
+    do {
+        struct bytes *text = &numbers->at[numbers->count];
+        if (numbers->count++ == WEB_RESULTS_MAX) {
+            return web_write_refuse(reader, field, "there are too many");
+        }
+        bool is_taken = web_write_peek(reader) == '"'
+                            ? web_write_take_text(reader, text) && web_write_is_number(*text)
+                            : web_write_take_number(reader, text);
+        if (!is_taken || text->size > VALUE_SIZE_MAX) {
+            return web_write_is_not(reader, field, "a number, or its text of at most 64 bytes,");
+        }
+    } while (json_take(&reader->json, ','));
+    return json_take(&reader->json, ']') || web_write_is_not(reader, field, "the end of an array");
+}
+
+static bool web_write_take_of_match(struct web_results_reader *reader, struct web_match *match) {
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } fields[] = {{"teams", GIVEN_TEAMS},     {"ranks", GIVEN_RANKS}, {"scores", GIVEN_SCORES},
+                  {"weights", GIVEN_WEIGHTS}, {"at", GIVEN_AT},       {"id", GIVEN_ID}};
+    struct web_result result = {.at = {.at = NULL}}; /* for fields that results have, too */
+    size_t count = reader->kind == WEB_MATCHES ? sizeof fields / sizeof fields[0] : 1;
+    struct bytes name;
+    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
+        return web_write_is_malformed(reader);
+    }
+    size_t i = 0;
+    while (i < count && !bytes_equal(name, bytes_from_text(fields[i].name))) {
+        i++;
+    }
+    if (i == count) {
+        return web_write_refuse(reader, name, "there is no such field");
+    }
+    if ((match->given & fields[i].bit) != 0) {
+        return web_write_refuse(reader, name, "is there twice");
+    }
+    match->given |= fields[i].bit;
+    switch (fields[i].bit) {
+    case GIVEN_TEAMS:
+        if (!json_take(&reader->json, '[')) {
+            return web_write_is_not(reader, name, "an array of teams");
+        }
+        do {
+            if (!web_write_take_team(reader, match)) {
+                return false;
+            }
+        } while (json_take(&reader->json, ','));
+        return json_take(&reader->json, ']') ||
+               web_write_is_not(reader, name, "the end of an array");
+    case GIVEN_WEIGHTS:
+        return web_write_take_numbers(reader, name, &match->weights);
+    case GIVEN_RANKS:
+    case GIVEN_SCORES:
+        return web_write_take_numbers(reader, name, &match->ranks);
+    default:
+        if (!web_write_take_field(reader, &result, name, fields[i].bit)) {
+            return false;
+        }
+        match->id = fields[i].bit == GIVEN_ID ? result.id : match->id;
+        match->at = fields[i].bit == GIVEN_AT ? result.at : match->at;
+        return true;
+    }
+}
+
+static bool web_write_take_match(struct web_results_reader *reader, struct web_match *match) {
+    unsigned both = GIVEN_RANKS | GIVEN_SCORES;
+    match->given = match->team_count = match->player_count = match->word_count = 0;
+    match->ranks.count = match->weights.count = 0;
+    match->members_size = 0;
+    match->id = match->at = (struct bytes){.at = NULL};
+    if (!json_take(&reader->json, '{')) {
+        return web_write_is_malformed(reader);
+    }
+    do {
+        if (!web_write_take_of_match(reader, match)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, '}')) {
+        return web_write_is_malformed(reader);
+    }
+    if (match->team_count < 2) {
+        return web_write_refuse(reader, BYTES("teams"), "two or more are needed");
+    }
+    return (match->given & both) != both ||
+           web_write_refuse(reader, BYTES("ranks"), "either ranks or scores are given");
+}
+
+static void web_write_add_numbers(struct web_results_reader *reader, struct bytes word,
+                                  const struct web_numbers *numbers) {
+    if (numbers->count > 0) {
+        web_write_add_word(reader, word);
+        buffer_append(&reader->query->write.words, numbers->at,
+                      numbers->count * sizeof numbers->at[0]);
+    }
+}
+
+/* LB.MATCH board ONCE id AT ms RANKS r ... WEIGHTS w ... TEAM n member ..., or LB.PREDICT board TEAM ... */
+static bool web_write_add_match(struct web_results_reader *reader, const struct web_match *match) {
+    struct web_query *query = reader->query;
+    struct web_write *write = &query->write;
+    struct bytes id = match->id.at != NULL ? match->id : write->id;
+    bool plays = reader->kind == WEB_MATCHES;
+    struct web_command command = {.number = reader->number, .has_id = plays && id.at != NULL};
+    write->weight += match->player_count;
+    if (write->weight > WEB_RESULTS_MAX) {
+        web_query_error(query, 413, "at most %d players in all matches", WEB_RESULTS_MAX);
+        return false;
+    }
+    if (reader->index > 0 && write->id.at != NULL) {
+        return web_write_refuse(reader, BYTES("id"),
+                                "Idempotency-Key is for one match; give each its id otherwise");
+    }
+    write->has_ids |= command.has_id;
+    buffer_append(&write->firsts, &reader->index, sizeof reader->index);
+    web_write_add_word(reader, plays ? BYTES("LB.MATCH") : BYTES("LB.PREDICT"));
+    web_write_add_word(reader, query->board);
+    if (command.has_id) {
+        web_write_add_word(reader, BYTES("ONCE"));
+        web_write_add_word(reader, id);
+    }
+    if (match->at.at != NULL) {
+        web_write_add_word(reader, BYTES("AT"));
+        web_write_add_word(reader, match->at);
+    }
+    web_write_add_numbers(reader,
+                          (match->given & GIVEN_SCORES) != 0 ? BYTES("SCORES") : BYTES("RANKS"),
+                          &match->ranks);
+    web_write_add_numbers(reader, BYTES("WEIGHTS"), &match->weights);
+    buffer_append(&write->words, match->words, match->word_count * sizeof match->words[0]);
+    command.end = (unsigned)(write->words.size / sizeof(struct bytes));
+    buffer_append(&write->commands, &command, sizeof command);
+    reader->reply_size += plays ? match->player_count * (size_t)RECORD_SIZE + match->members_size
+                                : (size_t)RECORD_VALUE_SIZE * (match->team_count + 2);
+    write->result_count++;
+    return true;
+}
+
+static bool web_write_take_matches(struct web_results_reader *reader) {
+    struct web_match match;
+    reader->is_list = json_take(&reader->json, '[');
+    do {
+        if (!web_write_take_match(reader, &match) || !web_write_add_match(reader, &match)) {
+            return false;
+        }
+        reader->index++;
+    } while (reader->is_list && json_take(&reader->json, ','));
+    return ((!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)) ||
+           web_write_is_malformed(reader);
+}
+
 /* ---- what ids belong to ---- */
 
 static void web_write_put_part(struct buffer *text, struct bytes part) {
@@ -624,7 +843,8 @@ static bool web_write_is_text(const struct web_results_reader *reader) {
 }
 
 bool web_write_read(struct web_query *query, enum web_results_kind kind) {
-    static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD"};
+    static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD", "LB.MATCH",
+                                        "LB.PREDICT"};
     struct web_results_reader reader = web_write_begin(query);
     int64_t has_rank = 0;
     int64_t may_create = 0;
@@ -638,7 +858,7 @@ bool web_write_read(struct web_query *query, enum web_results_kind kind) {
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
-    if (!web_write_take_all(&reader)) {
+    if (kind >= WEB_MATCHES ? !web_write_take_matches(&reader) : !web_write_take_all(&reader)) {
         return false;
     }
     if (!web_write_make_marks(&reader)) {
@@ -781,6 +1001,66 @@ static bool web_write_print_boards(struct web_query *query) {
         json_close(json, ']');
     }
     json_close(json, ']');
+    return web_reply_end(query);
+}
+
+/* ---- matches ---- */
+
+/* Of LB.MATCH: [player ...] of each match. */
+static bool web_write_print_matches(struct web_query *query) {
+    struct json *json = &query->json;
+    if (web_query_replies_have_error(query)) {
+        return false;
+    }
+    web_reply_begin(query, NULL);
+    web_write_put_repeated(query);
+    json_open(json, "matches", '[');
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        struct value_reader reader = web_query_reply(query, i);
+        json_open(json, NULL, '[');
+        for (uint64_t left = value_next(&reader).count; left > 0; left--) {
+            json_open(json, NULL, '{');
+            web_reply_put_members(query, "Played", "matches", reader);
+            value_skip(&reader);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    return web_reply_end(query);
+}
+
+/* Of LB.PREDICT. */
+static bool web_write_print_predictions(struct web_query *query) {
+    struct json *json = &query->json;
+    if (web_query_replies_have_error(query)) {
+        return false;
+    }
+    web_reply_begin(query, NULL);
+    json_open(json, "predictions", '[');
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        json_open(json, NULL, '{');
+        web_reply_put_members(query, "Predicted", "predictions", web_query_reply(query, i));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    return web_reply_end(query);
+}
+
+static bool web_write_print_rating(struct web_query *query) {
+    if (web_query_replies_have_error(query)) {
+        return false;
+    }
+    struct value_reader reader = web_query_reply(query, 0);
+    (void)value_next(&reader);
+    struct value_reader first = reader;
+    if (value_next(&first).kind != VALUE_LIST) {
+        web_query_error(query, 404, "this player has no rating here");
+        return false;
+    }
+    web_reply_begin(query, NULL);
+    json_bytes(&query->json, "member", query->member);
+    web_reply_put_members(query, "Rated", NULL, reader);
     return web_reply_end(query);
 }
 
@@ -929,14 +1209,34 @@ static bool web_write_read_league(struct web_query *query) {
     return web_write_read(query, WEB_RESULTS_OF_LEAGUE);
 }
 
+static bool web_write_read_matches(struct web_query *query) {
+    return web_write_read(query, WEB_MATCHES);
+}
+
+static bool web_write_read_predictions(struct web_query *query) {
+    return web_write_read(query, WEB_PREDICTIONS);
+}
+
 const struct web_route web_route_results = {.read = web_write_read_board,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_board,
-                                            .writes = true};
+                                            .writes = true,
+                                            .may_create = true};
 const struct web_route web_route_submit = {.read = web_write_read_boards,
                                            .ask = web_write_ask_results,
                                            .print = web_write_print_boards,
-                                           .writes = true};
+                                           .writes = true,
+                                           .may_create = true};
+const struct web_route web_route_matches = {.read = web_write_read_matches,
+                                            .ask = web_write_ask_results,
+                                            .print = web_write_print_matches,
+                                            .writes = true};
+const struct web_route web_route_predictions = {.read = web_write_read_predictions,
+                                                .ask = web_write_ask_results,
+                                                .print = web_write_print_predictions,
+                                                .writes = true};
+const struct web_route web_route_rating = {.command = "LB.RATING $board $member",
+                                           .print = web_write_print_rating};
 const struct web_route web_route_league_results = {.read = web_write_read_league,
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,

@@ -624,6 +624,10 @@ MUST_CHECK enum hash_status registry_hash_put(struct registry *registry, struct 
                                               const struct bytes *args, uint32_t count,
                                               uint32_t *added_count);
 bool registry_hash_remove(struct registry *registry, struct registry_key *key, struct bytes field);
+/* All of that for a hash in a database of the server's own. NULL: no memory, or the key is no hash; nothing has changed. */
+MUST_CHECK struct registry_key *registry_hash_put_own(struct registry *registry, uint32_t database,
+                                                      struct bytes name, const struct bytes *args,
+                                                      uint32_t count, int64_t now_ms);
 /* As registry_put_board_until: put a hash with fields under its name. hash is then empty. */
 MUST_CHECK enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
                                                   struct bytes name, struct hash *hash,

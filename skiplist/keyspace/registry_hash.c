@@ -95,6 +95,23 @@ bool registry_hash_remove(struct registry *registry, struct registry_key *key, s
     return true;
 }
 
+struct registry_key *registry_hash_put_own(struct registry *registry, uint32_t database,
+                                           struct bytes name, const struct bytes *args,
+                                           uint32_t count, int64_t now_ms) {
+    uint32_t added_count;
+    bool is_new;
+    struct registry_key *key =
+        registry_hash_find_or_create(registry, database, name, now_ms, &is_new);
+    if (key == NULL || (key->kind == REGISTRY_HASH &&
+                        registry_hash_put(registry, &key, args, count, &added_count) == HASH_OK)) {
+        return key;
+    }
+    if (is_new) {
+        registry_take_back(registry, key);
+    }
+    return NULL;
+}
+
 /* ---- operations ---- */
 
 static bool registry_hash_free_step(struct registry *registry, struct registry_key *key,

@@ -30,18 +30,18 @@ static struct acl_user *make_user(struct bytes text, char separator) {
     struct bytes failed;
     struct buffer joined;
     uint32_t count = split(text, separator, words);
+    const struct acl_users nobody = {.count = 0};
     struct acl_user *user = acl_user_create(BYTES("u"), false);
     CHECK(user != NULL);
     buffer_init(&joined, 0);
-    enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
+    enum acl_status status =
+        acl_rules_apply_all(user, &nobody, words, count, false, &joined, &failed);
     CHECK(status == ACL_OK || (failed.at != NULL && acl_rules_status_text(status)[0] != '\0'));
     buffer_deinit(&joined);
     if (status != ACL_OK) {
         acl_user_destroy(user);
         return NULL;
     }
-    bool is_finished = acl_user_finish(user);
-    CHECK(is_finished);
     return user;
 }
 

@@ -131,7 +131,7 @@ FAULTS = [
           [('skiplist/skiplist.c', 'return skiplist_place_above(list, key, !list->is_latest);',
             'return skiplist_place_above(list, key, list->is_latest);')]),
     Fault('copies-without-tags', 'sync', False, "a full copy has the members without their tags",
-          [('server/durability/effect_bytes.c', 'tags_has_values(board) ? board : NULL,', 'NULL,')]),
+          [('server/durability/effect_bytes.c', 'board != NULL && tags_has_values(board);', 'false;')]),
     Fault('id-not-kept', 'always', False, 'the id of a result is not kept',
           [('server/commands/once.c', '    registry_tell_members(server->registry, once->ids);\n',
             '    registry_tell_members(server->registry, once->ids);\n    once_take_back(once);\n')]),

@@ -1036,7 +1036,8 @@ class Kept(unittest.TestCase):
     def test_one_path_reads_a_member_and_writes_it(self):
         paths = self.api.get("/openapi.json")["paths"]
         self.assertEqual({path for path in paths if "MEMBER" in path and path.startswith("/boards")},
-                         {"/boards/{NAME}/members/{MEMBER}", "/boards/{NAME}/members/{MEMBER}/tags"})
+                         {"/boards/{NAME}/members/{MEMBER}", "/boards/{NAME}/members/{MEMBER}/tags",
+                          "/boards/{NAME}/members/{MEMBER}/rating"})
         self.assertEqual(set(paths["/boards/{NAME}/members/{MEMBER}"]), {"get", "delete"})
 
 

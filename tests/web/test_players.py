@@ -136,6 +136,20 @@ class Players(unittest.TestCase):
             self.assertIn("NOPERM", self.refused(client, "DEL", "game"))
         self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), [b"bob", b"5", b"ann", b"7"])
 
+    def test_no_player_writes_a_match_but_may_ask_for_chances(self):
+        self.begin()
+        self.server.run("LB.CREATE", "gameladder", "RATING", "ELO")
+        self.server.run("ACL", "SETUSER", "player:back", "+lb.match", "+lb.rate", "+lb.predict")
+        ann = token("ann")
+        match = {"teams": [["ann"], ["bob"]]}
+        status, reply, _ = self.api.post("/boards/gameladder/matches", match, **bearer(ann))
+        self.assertEqual((status, reply["detail"]),
+                         (403, "NOPERM players write results and tags of their own: not by 'lb.match'"))
+        self.assertIn("NOPERM players write", self.refused(self.client(ann), "LB.RATE", "gameladder", "ann", "2000"))
+        status, reply, _ = self.api.post("/boards/gameladder/predictions", match, **bearer(ann))
+        self.assertEqual(status, 200, reply)
+        self.assertEqual(self.server.run("ZCARD", "gameladder"), 0)
+
     def test_me_is_who_the_token_says(self):
         self.begin()
         names = ["ann", "Zoë", "a/b", "x" * 255, "مرحبا", "a\u0000b", "../bob", "bob?x=1", '"', "bob%00"]

@@ -316,7 +316,7 @@ class Refused(unittest.TestCase):
                 self.assertEqual((status, reply["code"]), (403, "forbidden"), path)
                 self.assertIn("web-write", reply["detail"])
                 count += 1
-        self.assertEqual(count, 7)
+        self.assertEqual(count, 9)
         self.assertEqual(server.run("DBSIZE"), 0)
 
     def test_a_replica_says_where_writes_go(self):
@@ -444,6 +444,146 @@ class Refused(unittest.TestCase):
             time.sleep(0.02)
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)  # this machine has no limit
         self.assertEqual(api.post("/boards/a/results", results)[0], 200)
+
+
+class Matches(Case):
+    """LB.MATCH, LB.PREDICT and LB.RATING over HTTP, and ratings of rows."""
+    PASSWORD = "secret"
+    GAME = {"teams": [["ann"], ["bob"]]}
+
+    def setUp(self):
+        run = self.server.run
+        run("FLUSHALL")
+        run("ACL", "SETUSER", "game", "on", ">p", "~*", "-@all", "+@read", "+lb.match")
+        run("LB.CREATE", "chess", "RATING", "ELO")
+        run("LB.CREATE", "skill", "RATING", "OPENSKILL", "TAU", "0")
+        run("LB.CREATE", "blitz", "RATING", "GLICKO2", "MINGAMES", "2", "TAG", "country", "8")
+
+    def play(self, body, board="chess", status=200, **options):
+        got, reply, headers = self.api.post(f"/boards/{board}/matches", body, user="game:p", **options)
+        self.assertEqual(got, status, reply)
+        return reply, headers["Idempotent-Replayed"]
+
+    def test_a_match_changes_all_its_players(self):
+        reply, _ = self.play(self.GAME)
+        self.assertEqual(reply, {"board": "chess", "db": 0, "matches": [[
+            {"member": "ann", "before": "1500", "after": "1520", "deviation": None, "games": 1, "rank_before": None, "rank_after": 0},
+            {"member": "bob", "before": "1500", "after": "1480", "deviation": None, "games": 1, "rank_before": None, "rank_after": 1}]]})
+        twin = {"teams": [["x\"y", "\u00e4\n"], ["cid"]], "ranks": [2, "1"], "weights": [1, "0.5", 0.25], "at": 1795694400000}
+        self.play(twin, "skill")
+        names = [b"x\"y", "\u00e4\n".encode(), b"cid"]
+        self.server.run("LB.CREATE", "same", "RATING", "OPENSKILL", "TAU", "0")
+        self.server.run("LB.MATCH", "same", "AT", 1795694400000, "RANKS", 2, 1, "WEIGHTS", 1, "0.5", "0.25", "TEAM", 2, *names[:2],
+                        "TEAM", 1, names[2])
+        self.assertEqual(self.server.run("LB.RATING", "same", *names), self.server.run("LB.RATING", "skill", *names))
+
+    def test_scores_and_many_players(self):
+        teams = [[f"{team}:{i}" for i in range(30 * (team + 1))] for team in range(8)]  # 30, 60 ... 240: 1,080
+        self.assertIn("at most 999 players", self.play({"teams": teams}, "skill", 413)[0]["detail"])
+        reply, _ = self.play({"teams": teams[:7], "scores": [5, 6, 7, 7, 1, 0, -2.5]}, "skill")
+        self.assertEqual([player["member"] for player in reply["matches"][0]], sum(teams[:7], []))
+        self.assertEqual(self.server.run("ZCARD", "skill"), 840)
+        self.assertEqual(self.server.run("LB.RATING", "skill", "2:5")[0][6:9], [0, 1, 0])  # level with the best: drawn
+
+    def test_several_are_played_one_after_the_other(self):
+        reply, _ = self.play([self.GAME, {"teams": [["bob"], ["ann"]]}])
+        self.assertEqual([[player["games"] for player in players] for players in reply["matches"]], [[1, 1], [2, 2]])
+        reply, _ = self.play([self.GAME, {"teams": [["ann"], ["ann"]]}, self.GAME], status=422)
+        self.assertEqual((reply["written"], self.server.run("LB.RATING", "chess", "ann")[0][5]), (1, 3))
+
+    def test_a_match_that_comes_again_counts_once(self):
+        for replayed in (None, "true"):
+            reply, got = self.play(self.GAME, Idempotency_Key="one")
+            self.assertEqual((reply["repeated"], got, reply["matches"][0][0]["after"]), (int(bool(replayed)), replayed, "1520"))
+        self.assertEqual(self.play(' {"teams": [ ["\\u0061nn"], ["bob"] ]}', Idempotency_Key="one")[1], "true")
+        for other in ({"teams": [["bob"], ["ann"]]}, {**self.GAME, "ranks": [1, 1]}, {"teams": [["ann", "bob"], ["cid"]]}):
+            self.assertIn("another result", self.play(other, status=422, Idempotency_Key="one")[0]["detail"])
+        both = [{**self.GAME, "id": "two"}, {**self.GAME, "id": "three"}]
+        self.assertEqual([self.play(both)[0]["repeated"] for _ in range(2)], [0, 2])
+        self.play([self.GAME, self.GAME], status=422, Idempotency_Key="four")
+        self.play({**self.GAME, "id": "5"}, status=422, Idempotency_Key="five")
+        self.play({"teams": [["ann"], ["ann"]]}, status=422, Idempotency_Key="six")
+        self.assertEqual(self.play(self.GAME, Idempotency_Key="six")[0]["repeated"], 0)
+        self.assertEqual(self.server.run("LB.RATING", "chess", "ann")[0][5], 4)
+
+    def test_what_is_refused_changes_nothing(self):
+        for status, why, body in (
+                (400, "body", "{"), (400, "body", {}), (422, "two or more", {"teams": [["ann"]]}), (400, "teams", {"teams": [[], []]}),
+                (400, "teams", {"teams": ["ann", "bob"]}), (400, "teams", {"teams": [["ann"], [5]]}),
+                (422, "no such field", {**self.GAME, "winner": "ann"}), (422, "twice", '{"teams": [["a"], ["b"]], "teams": [["a"], ["b"]]}'),
+                (422, "ranks or scores", {**self.GAME, "ranks": [1, 2], "scores": [1, 2]}), (400, "ranks", {**self.GAME, "ranks": ["TEAM"]}),
+                (422, "each team", {**self.GAME, "ranks": [1]}), (422, "WEIGHTS", {**self.GAME, "weights": [1, 1]}),
+                (422, "out of range", {**self.GAME, "ranks": [-1, 1]}), (422, "integer", {**self.GAME, "at": 1.5}),
+                (422, "twice", {"teams": [["ann", "bob"], ["bob"]]}), (422, "128 teams", {"teams": [[str(i)] for i in range(129)]}),
+                (413, "1000 players", [self.GAME] * 501), (422, "matches[1].at", [self.GAME, {**self.GAME, "at": -0.5}])):
+            reply, _ = self.play(body, status=status)
+            self.assertIn(why, reply["detail"], body)
+        self.assertEqual(self.server.run("ZCARD", "chess"), 0)
+        self.assertEqual(self.play(self.GAME, "none", 404)[0]["detail"], "there is no such board: LB.CREATE makes one")
+        self.server.run("ZADD", "plain", 1, "ann")
+        self.assertIn("no RATING", self.play(self.GAME, "plain", 422)[0]["detail"])
+        self.server.run("LB.BAN", "bob")
+        self.play(self.GAME, status=403)
+        self.server.run("LB.ALTER", "chess", "FREEZE")
+        self.play({"teams": [["ann"], ["cid"]]}, status=409)
+        self.assertEqual(self.server.run("LB.RATING", "chess", "ann"), [None])
+
+    def test_rights(self):
+        self.server.run("ACL", "SETUSER", "reader", "on", ">p", "~*", "-@all", "+@read")
+        self.assertEqual(self.api.post("/boards/chess/matches", self.GAME, user="reader:p")[0], 403)
+        self.assertEqual(self.api.post("/boards/chess/matches", self.GAME)[0], 401)
+        self.assertEqual(self.api.post("/boards/chess/predictions", self.GAME, user="reader:p")[0], 200)
+        self.assertEqual(self.server.run("ZCARD", "chess"), 0)
+
+    def test_predictions(self):
+        def predict(body, board="skill", status=200):
+            got, reply, _ = self.api.post(f"/boards/{board}/predictions", body, user="game:p")
+            self.assertEqual(got, status, reply)
+            return reply
+        self.play({"teams": [["ann"], ["bob"]]}, "skill")
+        reply = predict([{"teams": [["ann"], ["bob"]]}, {"teams": [["new"], ["also new"], ["x"]]}])
+        self.assertEqual(list(reply), ["board", "db", "predictions"])
+        first, second = reply["predictions"]
+        self.assertGreater(float(first["chances"][0]), 0.6)
+        self.assertEqual(sum(map(float, first["chances"])), 1)
+        self.assertEqual(len(second["chances"]), 3)
+        self.assertIn("no such field", predict({**self.GAME, "ranks": [1, 2]}, status=422)["detail"])
+        predict(self.GAME, "none", 404)
+        self.assertEqual(self.server.run("LB.RATING", "skill", "new"), [None])
+
+    def get(self, path):
+        return self.api.get(path, user="game:p")
+
+    def test_ratings_of_rows_and_of_those_who_are_not_ranked(self):
+        self.server.run("ZADD", "plain", 1, "ann")
+        plain = self.get("/boards/plain/page")["rows"][0]
+        self.assertNotIn("rating", plain)
+        self.assertEqual(self.api.status("/boards/plain/page?rating=1", user="game:p"), 400)
+        self.assertEqual((self.get("/boards/plain")["rating"], self.get("/boards/blitz")["rating"]), (None, "GLICKO2 MINGAMES 2"))
+        self.play(self.GAME, "blitz")
+        self.assertEqual(self.get("/boards/blitz/page?rating=1")["rows"], [])
+        rating = self.get("/boards/blitz/members/ann/rating")
+        self.assertEqual({name: rating[name] for name in ("board", "member", "rank", "rating", "games", "won", "drawn", "lost")},
+                         {"board": "blitz", "member": "ann", "rank": None, "rating": "1662.212001", "games": 1, "won": 1, "drawn": 0,
+                          "lost": 0})
+        self.assertRegex(rating["last_at"], r"^20\d\d-.*Z$")
+        self.assertEqual(self.api.status("/boards/blitz/members/ann", user="game:p"), 404)
+        self.assertEqual(self.api.status("/boards/blitz/members/nobody/rating", user="game:p"), 404)
+        self.assertEqual(self.api.status("/boards/plain/members/ann/rating", user="game:p"), 400)
+        self.assertEqual(self.api.status("/boards/none/members/ann/rating", user="game:p"), 404)
+        self.play({"teams": [["ann"], ["cid"]]}, "blitz")
+        self.server.run("LB.TAG", "blitz", "ann", "country", "DE")
+        self.server.run("LB.ROLL", "chess", "old")
+        self.server.run("COPY", "blitz", "before")
+        for path in ("page?rating=1", "page?rating=1&tags=1&since=before&where=country:DE", "search?q=a&rating=1"):
+            [row] = self.get("/boards/blitz/" + path)["rows"]
+            self.assertEqual((row["member"], row["rating"]["games"], row["rating"]["won"]), ("ann", 2, 2), path)
+            self.assertEqual(set(row["rating"]), set(rating) - {"board", "db", "member", "rank"})
+        self.assertEqual((row.get("since"), row.get("tags")), (None, None))
+        member = self.get("/boards/blitz/members/ann?rating=1&since=before&tags=1")
+        self.assertEqual((member["row"]["since"], member["row"]["tags"], member["row"]["rating"]["games"], member["percentile"]),
+                         (0, {"country": "DE"}, 2, "100"))
+        self.assertEqual(member["around"][0]["rating"]["lost"], 0)
 
 
 class Keys(Case):

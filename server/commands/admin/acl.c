@@ -34,19 +34,6 @@ static struct acl_user *acl_make_draft(const struct call *call, struct bytes nam
     return draft;
 }
 
-static void acl_refuse_rule(const struct call *call, enum acl_status status, struct bytes rule) {
-    if (status == ACL_OUT_OF_MEMORY) {
-        call_out_of_memory(call);
-    } else if (status == ACL_UNMATCHED_PARENTHESIS) {
-        reply_error_format(call->reply,
-                           "ERR Unmatched parenthesis in acl selector starting at '%.*s'.",
-                           bytes_shown_size(rule, 1024), rule.at);
-    } else {
-        reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s",
-                           bytes_shown_size(rule, 1024), rule.at, acl_rules_status_text(status));
-    }
-}
-
 /* The rules, with those that keep new tokens in the place of each "token>label". */
 struct acl_setting {
     const struct bytes *rules;
@@ -93,42 +80,6 @@ static enum acl_status acl_make_tokens(const struct call *call, struct acl_setti
     return ACL_OK;
 }
 
-static enum acl_status acl_apply(const struct call *call, struct acl_user *draft,
-                                 bool has_all_channels, const struct acl_setting *setting,
-                                 struct buffer *joined, struct bytes *failed) {
-    uint32_t count = call->request->count - 3;
-    enum acl_status status =
-        acl_rules_apply_all(draft, setting->rules, count, has_all_channels, joined, failed);
-    if (status == ACL_OK && !acl_user_finish(draft)) {
-        status = ACL_OUT_OF_MEMORY;
-    }
-    if (status == ACL_OK && acl_users_have_token_of(&call->server->acl.users, draft)) {
-        status = ACL_TOKEN_TAKEN;
-    }
-    /* It is refused as it was given. */
-    for (uint32_t i = 0; i < count; i++) {
-        if (failed->at == setting->rules[i].at) {
-            *failed = call_arg(call, 3 + i);
-        }
-    }
-    return status;
-}
-
-/* OK; or the tokens, this once. */
-static void acl_reply_set(const struct call *call, const struct acl_setting *setting) {
-    if (setting->made_count == 0) {
-        reply_ok(call->reply);
-        return;
-    }
-    if (setting->made_count > 1) {
-        reply_array(call->reply, setting->made_count);
-    }
-    for (uint32_t i = 0; i < setting->made_count; i++) {
-        reply_bulk(call->reply,
-                   (struct bytes){.at = setting->made[i].token, .size = ACL_TOKEN_SIZE});
-    }
-}
-
 static void setuser_run(struct call *call) {
     struct server *server = call->server;
     bool has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS;
@@ -138,20 +89,46 @@ static void setuser_run(struct call *call) {
     }
     struct acl_setting setting;
     struct buffer joined;
-    struct bytes failed;
+    struct bytes failed = {.size = 0};
     buffer_init(&joined, 0);
     enum acl_status status = acl_make_tokens(call, &setting, &failed);
     if (status == ACL_OK) {
-        status = acl_apply(call, draft, has_all_channels, &setting, &joined, &failed);
+        uint32_t count = call->request->count - 3;
+        status = acl_rules_apply_all(draft, &server->acl.users, setting.rules, count,
+                                     has_all_channels, &joined, &failed);
+        /* It is refused as it was given. */
+        for (uint32_t i = 0; i < count; i++) {
+            if (failed.at == setting.rules[i].at) {
+                failed = call_arg(call, 3 + i);
+            }
+        }
     }
-    if (status != ACL_OK) {
-        acl_refuse_rule(call, status, failed);
-        acl_user_destroy(draft);
-    } else {
+    if (status == ACL_OK) {
         const struct acl_user *user = acl_users_replace(&server->acl.users, draft);
         acl_check_refresh(server, user);
-        acl_reply_set(call, &setting);
+        draft = NULL;
     }
+    int shown = bytes_shown_size(failed, 1024);
+    if (status == ACL_OUT_OF_MEMORY) {
+        call_out_of_memory(call);
+    } else if (status == ACL_UNMATCHED_PARENTHESIS) {
+        reply_error_format(call->reply,
+                           "ERR Unmatched parenthesis in acl selector starting at '%.*s'.", shown,
+                           failed.at);
+    } else if (status != ACL_OK) {
+        reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s", shown,
+                           failed.at, acl_rules_status_text(status));
+    } else if (setting.made_count == 0) {
+        reply_ok(call->reply);
+    } else if (setting.made_count > 1) {
+        reply_array(call->reply, setting.made_count);
+    }
+    /* The tokens, this once. */
+    for (uint32_t i = 0; status == ACL_OK && i < setting.made_count; i++) {
+        reply_bulk(call->reply,
+                   (struct bytes){.at = setting.made[i].token, .size = ACL_TOKEN_SIZE});
+    }
+    acl_user_destroy(draft);
     if (setting.made != NULL) {
         explicit_bzero(setting.made, setting.made_count * sizeof *setting.made);
     }
@@ -426,20 +403,6 @@ static const struct command acl_log_command = {
 
 /* ---- ACL DRYRUN ---- */
 
-static void acl_reply_denial(const struct call *call, enum acl_denial denial, uint32_t command,
-                             struct bytes name) {
-    if (denial == ACL_ALLOWED) {
-        reply_ok(call->reply);
-    } else if (denial == ACL_DENIED_COMMAND) {
-        reply_bulk_format(call->reply, "This user has no permissions to run the '%s' command",
-                          command_full_name(command));
-    } else {
-        reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
-                          bytes_shown_size(name, 1024), name.at,
-                          denial == ACL_DENIED_KEY ? "key" : "channel");
-    }
-}
-
 static void dryrun_run(struct call *call) {
     const struct acl_user *user = acl_users_find(&call->server->acl.users, call_arg(call, 2));
     const struct request request = {
@@ -465,7 +428,17 @@ static void dryrun_run(struct call *call) {
     }
     uint32_t position;
     enum acl_denial denial = acl_check(user, index, &request, &position);
-    acl_reply_denial(call, denial, index, request.args[position]);
+    struct bytes name = request.args[position];
+    if (denial == ACL_ALLOWED) {
+        reply_ok(call->reply);
+    } else if (denial == ACL_DENIED_COMMAND) {
+        reply_bulk_format(call->reply, "This user has no permissions to run the '%s' command",
+                          command_full_name(index));
+    } else {
+        reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
+                          bytes_shown_size(name, 1024), name.at,
+                          denial == ACL_DENIED_KEY ? "key" : "channel");
+    }
 }
 
 static const struct command acl_dryrun = {

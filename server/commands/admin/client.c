@@ -77,21 +77,6 @@ static const struct binding list_bindings[] = {
     {0},
 };
 
-/* The line of a repeated id is copied: generating one takes some microseconds, and a request has
- * room for a million ids. */
-static void client_list_client(const struct call *call, struct session *session) {
-    uint64_t list = call->server->sessions.list_count;
-    if (session->line.list == list) {
-        reply_repeat(call->reply, session->line.begin, session->line.size);
-        return;
-    }
-    struct buffer *out = call->reply->out;
-    session->line.list = list;
-    session->line.begin = out->size;
-    client_line_print(session, call->server->clock.monotonic_ms, out);
-    session->line.size = out->size - session->line.begin;
-}
-
 static void client_list_ids(const struct call *call, const struct option_values *ids) {
     int64_t id;
     for (uint32_t i = 0; i < ids->count; i++) {
@@ -106,9 +91,20 @@ static void client_list_ids(const struct call *call, const struct option_values 
         bool is_number = bytes_parse_i64(ids->at[i], &id);
         CHECK(is_number);
         struct session *session = server_find_session(call->server, (uint64_t)id);
-        if (session != NULL) {
-            client_list_client(call, session);
+        if (session == NULL) {
+            continue;
         }
+        /* The line of a repeated id is copied: generating one takes some microseconds, and a request has room for a
+         * million ids. */
+        if (session->line.list == call->server->sessions.list_count) {
+            reply_repeat(call->reply, session->line.begin, session->line.size);
+            continue;
+        }
+        struct buffer *out = call->reply->out;
+        session->line.list = call->server->sessions.list_count;
+        session->line.begin = out->size;
+        client_line_print(session, call->server->clock.monotonic_ms, out);
+        session->line.size = out->size - session->line.begin;
     }
     reply_verbatim_end(call->reply, mark);
 }

@@ -37,20 +37,11 @@ static const char *config_at(uint32_t index, bool *is_shown) {
                                  : settings_aliases[index - setting_count].name;
 }
 
-static bool config_is_name(struct bytes pattern) {
-    for (size_t i = 0; i < pattern.size; i++) {
-        if (strchr("*?[\\", pattern.at[i]) != NULL) {
-            return false;
-        }
-    }
-    return pattern.size <= GLOB_PATTERN_MAX;
-}
-
 /* Names in the table are lower case and match case-insensitively. false: an error was replied. */
 static bool config_match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
     struct glob glob;
     bool is_shown;
-    bool is_name = config_is_name(pattern);
+    bool is_name = pattern.size <= GLOB_PATTERN_MAX && glob_plain_size(pattern) == pattern.size;
     if (!is_name && ++wanted->pattern_count > PATTERNS_MAX) {
         return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
     }
@@ -136,17 +127,6 @@ static const struct command config_get = {
 
 /* ---- CONFIG SET ---- */
 
-/* Files are read again even if their names are the same. */
-static bool config_names_tls(const struct request *request) {
-    for (uint32_t i = 2; i < request->count; i += 2) {
-        struct bytes name = request->args[i];
-        if (name.size > 4 && bytes_is((struct bytes){.at = name.at, .size = 4}, "tls-")) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Persistence first: what it reserves is committed or abandoned by config_set_run, like TLS.
  * Descriptors stay reserved, so they come last: nothing can fail after them. */
 static const char *config_prepare_settings(void *context, const struct settings *wanted,
@@ -156,7 +136,13 @@ static const char *config_prepare_settings(void *context, const struct settings 
     const char *failed = server->persistence != NULL
                              ? persistence_prepare_settings(server->persistence, wanted, reason)
                              : NULL;
-    if (failed == NULL && server->tls.prepare != NULL && config_names_tls(call->request)) {
+    /* Files are read again even if their names are the same. */
+    bool names_tls = false;
+    for (uint32_t i = 2; i < call->request->count; i += 2) {
+        struct bytes name = call_arg(call, i);
+        names_tls |= name.size > 4 && bytes_is((struct bytes){.at = name.at, .size = 4}, "tls-");
+    }
+    if (failed == NULL && server->tls.prepare != NULL && names_tls) {
         failed = server->tls.prepare(server->tls.context, wanted, reason);
     }
     int64_t clients_max;

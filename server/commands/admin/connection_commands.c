@@ -9,16 +9,6 @@
 
 /* ---- passwords ---- */
 
-/* Looking at a signature takes long: within EXEC it would hold all others. */
-static bool connection_commands_take_player(const struct call *call, struct bytes token) {
-    if (call->session->transaction.is_running) {
-        return call_refuse(call, "ERR a player's token is looked at outside of MULTI alone");
-    }
-    const char *wrong = login_try_player(call->server, call->session, token, call_arg(call, 0));
-    return wrong == NULL ||
-           call_refuse_format(call, "WRONGPASS the player's token was refused: %s", wrong);
-}
-
 /* user: at NULL: the default one. */
 static bool connection_commands_authenticate(const struct call *call, struct bytes user,
                                              struct bytes password) {
@@ -27,7 +17,14 @@ static bool connection_commands_authenticate(const struct call *call, struct byt
         return call_refuse(call, "ERR too many wrong passwords: authenticate outside of MULTI");
     }
     if (player_has_token(call->server, user, password)) {
-        return connection_commands_take_player(call, password);
+        /* Looking at a signature takes long: within EXEC it would hold all others. */
+        if (call->session->transaction.is_running) {
+            return call_refuse(call, "ERR a player's token is looked at outside of MULTI alone");
+        }
+        const char *wrong =
+            login_try_player(call->server, call->session, password, call_arg(call, 0));
+        return wrong == NULL ||
+               call_refuse_format(call, "WRONGPASS the player's token was refused: %s", wrong);
     }
     return login_try(call->server, call->session, name, password, call_arg(call, 0)) ||
            call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
@@ -69,20 +66,6 @@ struct hello_options {
     struct bytes name;     /* likewise */
 };
 
-static bool connection_commands_parse_hello_protocol(const struct call *call,
-                                                     struct hello_options *options) {
-    if (call->request->count < 2) {
-        return true;
-    }
-    if (!bytes_parse_i64(call_arg(call, 1), &options->protocol)) {
-        return call_refuse(call, "ERR Protocol version is not an integer or out of range");
-    }
-    if (options->protocol < 2 || options->protocol > 3) {
-        return call_refuse(call, "NOPROTO unsupported protocol version");
-    }
-    return true;
-}
-
 static bool connection_commands_check_name(const struct call *call, uint32_t index, void *target) {
     (void)target;
     return session_is_name(call_arg(call, index)) || call_refuse(call, SESSION_NAME_ERROR);
@@ -94,40 +77,25 @@ static const struct binding hello_bindings[] = {
     {0},
 };
 
-static bool connection_commands_parse_hello_options(const struct call *call,
-                                                    struct hello_options *options) {
+static void hello_run(struct call *call) {
+    struct hello_options options = {0};
+    bool has_protocol = call->request->count >= 2;
     uint32_t index = 2;
-    if (!syntax_read_options(call, &index, options)) {
-        return false;
+    if (has_protocol && !bytes_parse_i64(call_arg(call, 1), &options.protocol)) {
+        reply_error(call->reply, "ERR Protocol version is not an integer or out of range");
+        return;
+    }
+    if (has_protocol && (options.protocol < 2 || options.protocol > 3)) {
+        reply_error(call->reply, "NOPROTO unsupported protocol version");
+        return;
+    }
+    if (!syntax_read_options(call, &index, &options)) {
+        return;
     }
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
-        return call_refuse_format(call, "ERR Syntax error in HELLO option '%.*s'",
-                                  bytes_shown_size(word, 128), word.at);
-    }
-    return true;
-}
-
-static void connection_commands_reply_hello(const struct call *call) {
-    struct reply *reply = call->reply;
-    reply_map(reply, 7);
-    bool is_redis = call->server->settings.extended_redis_compatibility;
-    reply_named_text(reply, "server", is_redis ? "redis" : SERVER_NAME);
-    reply_named_text(reply, "version",
-                     is_redis ? SERVER_HELLO_REDIS_VERSION : SERVER_REDIS_VERSION);
-    reply_named_integer(reply, "proto", call->session->protocol);
-    reply_named_integer(reply, "id", (int64_t)call->session->id);
-    reply_named_text(reply, "mode", "standalone");
-    reply_named_text(reply, "role",
-                     replication_is_replica(&call->server->replication) ? "replica" : "master");
-    reply_bulk_text(reply, "modules");
-    reply_array(reply, 0);
-}
-
-static void hello_run(struct call *call) {
-    struct hello_options options = {0};
-    if (!connection_commands_parse_hello_protocol(call, &options) ||
-        !connection_commands_parse_hello_options(call, &options)) {
+        reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
+                           bytes_shown_size(word, 128), word.at);
         return;
     }
     if (options.login[0].at != NULL &&
@@ -149,7 +117,19 @@ static void hello_run(struct call *call) {
         call->session->protocol = (uint8_t)options.protocol;
         session_shape_reply(call->session, call->reply);
     }
-    connection_commands_reply_hello(call);
+    struct reply *reply = call->reply;
+    reply_map(reply, 7);
+    bool is_redis = call->server->settings.extended_redis_compatibility;
+    reply_named_text(reply, "server", is_redis ? "redis" : SERVER_NAME);
+    reply_named_text(reply, "version",
+                     is_redis ? SERVER_HELLO_REDIS_VERSION : SERVER_REDIS_VERSION);
+    reply_named_integer(reply, "proto", call->session->protocol);
+    reply_named_integer(reply, "id", (int64_t)call->session->id);
+    reply_named_text(reply, "mode", "standalone");
+    reply_named_text(reply, "role",
+                     replication_is_replica(&call->server->replication) ? "replica" : "master");
+    reply_bulk_text(reply, "modules");
+    reply_array(reply, 0);
 }
 
 const struct command command_hello = {

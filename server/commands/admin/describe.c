@@ -1,6 +1,8 @@
-/* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.2. */
+/* COMMAND: the list of commands, the positions of their keys, and their syntax, all generated from
+ * the entries. Formats and names are those of Redis 7.2. */
 #include "server/commands/admin/describe.h"
 
+#include "codec/glob.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
@@ -77,7 +79,7 @@ static uint32_t describe_count_subcommands(const struct command *command) {
     return count;
 }
 
-uint64_t command_describe_docs(struct call *call, uint32_t index) {
+static uint64_t describe_docs(struct call *call, uint32_t index) {
     struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
     uint32_t subcommand_count = describe_count_subcommands(command);
@@ -97,7 +99,7 @@ uint64_t command_describe_docs(struct call *call, uint32_t index) {
         reply_map(reply, subcommand_count);
     }
     for (uint32_t i = 1; i <= subcommand_count; i++) {
-        command_describe_docs(call, index + i);
+        describe_docs(call, index + i);
     }
     return 1;
 }
@@ -142,50 +144,37 @@ static void describe_reply_search(struct reply *reply, const char *name, const c
     reply_map(reply, pairs);
 }
 
-static struct words describe_key_words(const struct key_spec *spec) {
-    struct words words = {.count = 0};
-    for (unsigned flag = 1; key_flag_name(flag) != NULL; flag <<= 1) {
-        describe_add(&words, (spec->flags & flag) != 0, key_flag_name(flag));
-    }
-    return words;
-}
-
-static void describe_reply_begin(struct reply *reply, const struct key_spec *spec) {
-    if (spec->word == NULL) {
-        describe_reply_search(reply, "begin_search", "index", 1);
-        reply_named_integer(reply, "index", spec->begin);
-        return;
-    }
-    describe_reply_search(reply, "begin_search", "keyword", 2);
-    reply_named_text(reply, "keyword", spec->word);
-    reply_named_integer(reply, "startfrom", spec->begin);
-}
-
 /* Of a shard channel, which is no key. */
 static const struct key_spec describe_channel = {.flags = KEY_NONE, .begin = 1, .step = 1};
 static const struct key_spec describe_channels = {
     .flags = KEY_NONE, .begin = 1, .last = -1, .step = 1};
 
-static uint32_t describe_find_keys(uint32_t index, const struct key_spec **specs) {
-    const struct command *command = command_by_index(index);
-    if ((command->flags & COMMAND_SHARD) != 0) {
-        *specs = command->arity > 0 ? &describe_channel : &describe_channels;
-        return 1;
-    }
-    return key_specs_of(index, specs);
-}
-
 static void describe_reply_keys(struct reply *reply, uint32_t index) {
+    const struct command *command = command_by_index(index);
     const struct key_spec *specs;
-    uint32_t count = describe_find_keys(index, &specs);
+    uint32_t count = key_specs_of(index, &specs);
+    if ((command->flags & COMMAND_SHARD) != 0) {
+        specs = command->arity > 0 ? &describe_channel : &describe_channels;
+        count = 1;
+    }
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct words words = describe_key_words(&specs[i]);
+        struct words words = {.count = 0};
         bool is_range = !specs[i].is_counted;
+        for (unsigned flag = 1; key_flag_name(flag) != NULL; flag <<= 1) {
+            describe_add(&words, (specs[i].flags & flag) != 0, key_flag_name(flag));
+        }
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");
         describe_reply_words(reply, &words, "");
-        describe_reply_begin(reply, &specs[i]);
+        if (specs[i].word == NULL) {
+            describe_reply_search(reply, "begin_search", "index", 1);
+            reply_named_integer(reply, "index", specs[i].begin);
+        } else {
+            describe_reply_search(reply, "begin_search", "keyword", 2);
+            reply_named_text(reply, "keyword", specs[i].word);
+            reply_named_integer(reply, "startfrom", specs[i].begin);
+        }
         describe_reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
         reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", specs[i].last);
         reply_named_integer(reply, is_range ? "keystep" : "firstkey", specs[i].step);
@@ -193,25 +182,9 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
     }
 }
 
-/* ---- tips ---- */
-
-static void describe_reply_tips(struct reply *reply, uint32_t index) {
-    const char *tips = category_tips(index);
-    uint32_t count = *tips != '\0';
-    for (const char *at = tips; *at != '\0'; at++) {
-        count += *at == ' ';
-    }
-    reply_set(reply, count);
-    for (uint32_t i = 0; i < count; i++) {
-        size_t size = strcspn(tips, " ");
-        reply_bulk(reply, (struct bytes){.at = tips, .size = size});
-        tips += size + 1;
-    }
-}
-
 /* ---- COMMAND INFO ---- */
 
-uint64_t command_describe_info(struct call *call, uint32_t index) {
+static uint64_t describe_info(struct call *call, uint32_t index) {
     struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
     struct words flags = {.count = 0};
@@ -237,7 +210,17 @@ uint64_t command_describe_info(struct call *call, uint32_t index) {
     reply_integer(reply, !is_shard ? command->last_key : command->arity > 0 ? 1 : -1);
     reply_integer(reply, is_shard ? 1 : command->key_step);
     describe_reply_words(reply, &categories, "@");
-    describe_reply_tips(reply, index);
+    const char *tips = category_tips(index);
+    uint32_t tip_count = *tips != '\0';
+    for (const char *at = tips; *at != '\0'; at++) {
+        tip_count += *at == ' ';
+    }
+    reply_set(reply, tip_count);
+    for (uint32_t i = 0; i < tip_count; i++) {
+        size_t size = strcspn(tips, " ");
+        reply_bulk(reply, (struct bytes){.at = tips, .size = size});
+        tips += size + 1;
+    }
     describe_reply_keys(reply, index);
     uint32_t subcommand_count = describe_count_subcommands(command);
     if (subcommand_count == 0) {
@@ -246,7 +229,7 @@ uint64_t command_describe_info(struct call *call, uint32_t index) {
         reply_array(reply, subcommand_count);
     }
     for (uint32_t i = 1; i <= subcommand_count; i++) {
-        command_describe_info(call, index + i);
+        describe_info(call, index + i);
     }
     return 1;
 }
@@ -258,18 +241,6 @@ struct description {
     size_t begin, size;
     uint64_t count;
 };
-
-static uint64_t describe_once(struct call *call, uint32_t index, command_describe *describe,
-                              struct description *description) {
-    if (description->size > 0) {
-        reply_repeat(call->reply, description->begin, description->size);
-        return description->count;
-    }
-    description->begin = call->reply->out->size;
-    description->count = describe(call, index);
-    description->size = call->reply->out->size - description->begin;
-    return description->count;
-}
 
 void command_describe_each(struct call *call, command_describe *describe, bool is_map) {
     struct description *descriptions =
@@ -286,8 +257,15 @@ void command_describe_each(struct call *call, command_describe *describe, bool i
     }
     for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
         uint32_t index = command_find_full_name(call_arg(call, i));
-        if (index != COMMAND_NONE) {
-            count += describe_once(call, index, describe, &descriptions[index]);
+        struct description *description = index != COMMAND_NONE ? &descriptions[index] : NULL;
+        if (description != NULL && description->size > 0) {
+            reply_repeat(call->reply, description->begin, description->size);
+            count += description->count;
+        } else if (description != NULL) {
+            description->begin = call->reply->out->size;
+            description->count = describe(call, index);
+            description->size = call->reply->out->size - description->begin;
+            count += description->count;
         } else if (!is_map) {
             reply_null(call->reply);
             count++;
@@ -296,3 +274,147 @@ void command_describe_each(struct call *call, command_describe *describe, bool i
     (is_map ? reply_map_end : reply_array_end)(call->reply, mark, count);
     memory_free(descriptions);
 }
+
+/* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
+
+static void info_run(struct call *call) {
+    command_describe_each(call, describe_info, false);
+}
+
+static void docs_run(struct call *call) {
+    command_describe_each(call, describe_docs, true);
+}
+
+static void count_run(struct call *call) {
+    int64_t count = 0;
+    for (uint32_t index = 0; index < command_count(); index++) {
+        count += !command_is_subcommand(index) && command_is_reachable(index);
+    }
+    reply_integer(call->reply, count);
+}
+
+/* ---- COMMAND LIST ---- */
+
+static void list_run(struct call *call) {
+    struct glob glob;
+    uint64_t count = 0;
+    bool is_filtered = call->request->count == 5 && call_arg_is(call, 2, "FILTERBY");
+    bool is_pattern = is_filtered && call_arg_is(call, 3, "PATTERN");
+    bool is_category = is_filtered && call_arg_is(call, 3, "ACLCAT");
+    bool is_module = is_filtered && call_arg_is(call, 3, "MODULE"); /* there are none */
+    if (call->request->count != 2 && !is_pattern && !is_category && !is_module) {
+        call_syntax_error(call);
+        return;
+    }
+    /* Nothing is in a category that does not exist. */
+    uint32_t mask = is_category ? UINT32_C(1) << category_find(call_arg(call, 4)) : UINT32_MAX;
+    /* Names are lower case; patterns match case-insensitively. */
+    if (is_pattern && !call_prepare_glob_lower(call, call_arg(call, 4), &glob)) {
+        return;
+    }
+    size_t mark = reply_array_begin(call->reply);
+    for (uint32_t index = 0; index < command_count() && !is_module; index++) {
+        struct bytes name = bytes_from_text(command_full_name(index));
+        if (command_is_reachable(index) && (!is_category || (category_mask(index) & mask) != 0) &&
+            (!is_pattern || glob_takes(&glob, name))) {
+            reply_bulk(call->reply, name);
+            count++;
+        }
+    }
+    reply_array_end(call->reply, mark, count);
+}
+
+/* ---- COMMAND GETKEYS ---- */
+
+static void getkeys_run(struct call *call) {
+    const struct request request = {
+        .count = call->request->count - 2,
+        .args = call->request->args + 2,
+        .size = call->request->size,
+    };
+    uint32_t index = command_find_request(&request);
+    if (index == COMMAND_NONE) {
+        reply_error(call->reply, "ERR Invalid command specified");
+        return;
+    }
+    const struct command *command = command_by_index(index);
+    if (command->first_key == 0 && (command->flags & COMMAND_MOVABLE_KEYS) == 0) {
+        reply_error(call->reply, "ERR The command has no key arguments");
+    } else if (command_has_wrong_arity(command, &request)) {
+        reply_error(call->reply, "ERR Invalid number of arguments specified for command");
+    } else {
+        uint32_t *positions = memory_allocate(request.count * sizeof *positions);
+        if (positions == NULL) {
+            call_out_of_memory(call);
+            return;
+        }
+        int count = key_positions(command, &request, positions);
+        if (count < 0) {
+            reply_error(call->reply, "ERR Invalid arguments specified for command");
+        } else {
+            reply_array(call->reply, (uint64_t)count);
+        }
+        for (int i = 0; i < count; i++) {
+            reply_bulk(call->reply, request.args[positions[i]]);
+        }
+        memory_free(positions);
+    }
+}
+
+/* ---- entries ---- */
+
+static const struct command command_command_count = {
+    .name = "COUNT",
+    .reply = "i",
+    .summary = "Counts the commands of the server",
+    .flags = COMMAND_LOADING,
+    .run = count_run,
+};
+static const struct command command_command_docs = {
+    .name = "DOCS",
+    .syntax = "[command-name...]",
+    .reply = "{@Documentation}",
+    .summary = "Documentation of commands: syntax, summary, complexity",
+    .complexity = "O(n) in the commands asked for",
+    .flags = COMMAND_LOADING,
+    .run = docs_run,
+};
+static const struct command command_command_getkeys = {
+    .name = "GETKEYS",
+    .syntax = "command [arg...]",
+    .reply = "[s]",
+    .summary = "Finds the keys in a whole command",
+    .complexity = "O(n) in the arguments",
+    .flags = COMMAND_LOADING,
+    .run = getkeys_run,
+};
+static const struct command command_command_info = {
+    .name = "INFO",
+    .syntax = "[command-name...]",
+    .reply = "[@Command?]",
+    .summary = "Arity, flags and keys of commands",
+    .complexity = "O(n) in the commands asked for",
+    .flags = COMMAND_LOADING,
+    .run = info_run,
+};
+static const struct command command_command_list = {
+    .name = "LIST",
+    .syntax = "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+    .reply = "[s]",
+    .summary = "Names of the commands, all or some",
+    .complexity = "O(n) in the commands",
+    .flags = COMMAND_LOADING,
+    .run = list_run,
+};
+const struct command command_command = {
+    .name = "COMMAND",
+    .reply = "[@Command]",
+    .summary = "Arity, flags and keys of every command",
+    .complexity = "O(n) in the commands",
+    .arity = -1,
+    .flags = COMMAND_LOADING,
+    .subcommands =
+        COMMAND_LIST(&command_command_count, &command_command_docs, &command_command_getkeys,
+                     &call_help_command, &command_command_info, &command_command_list),
+    .run = info_run,
+};

@@ -7,11 +7,6 @@
 
 /* Describes a command and its subcommands. Returns the number of elements or pairs written. */
 typedef uint64_t command_describe(struct call *call, uint32_t index);
-/* The COMMAND INFO element. */
-command_describe command_describe_info;
-/* The COMMAND DOCS pair: the full name and a map. */
-command_describe command_describe_docs;
-
 /* Reply an array or a map of the commands named by the arguments from 2 on, without any of all. In
  * an array an unknown name is nil, in a map it is left out. A command that is named again is
  * copied: even a million repetitions cost no more than copying the reply. */

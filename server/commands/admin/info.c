@@ -103,25 +103,11 @@ static void info_put_commands(struct info *info, const struct figure *row) {
     }
 }
 
-/* All of them, as they are; the figures have the first. */
-static void info_put_replicas(struct info *info) {
-    uint32_t number = 0;
-    for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
-         replica = replica->next) {
-        char address[REPLICATION_HOST_MAX + 1];
-        int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
-        replication_print_address(replica, address);
-        info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++, address,
-                 replica->port, replication_replica_state_name(replica->state),
-                 (unsigned long long)replica->ack_group,
-                 (long long)(past_ms > 0 ? past_ms / 1000 : 0));
-    }
-}
-
 /* The lines that begin with this row. */
 static void info_put_row(struct info *info, const struct figure *row) {
     const struct figures *figures = &info->figures;
     const struct stats *stats = &figures->stats;
+    uint32_t number = 0;
     switch (row->of) {
     case FIGURE_OF_FIGURES:
     case FIGURE_OF_SERVER:
@@ -152,7 +138,17 @@ static void info_put_row(struct info *info, const struct figure *row) {
         }
         break;
     case FIGURE_OF_REPLICA:
-        info_put_replicas(info);
+        /* All of them, as they are; the figures have the first. */
+        for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
+             replica = replica->next) {
+            char address[REPLICATION_HOST_MAX + 1];
+            int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
+            replication_print_address(replica, address);
+            info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++,
+                     address, replica->port, replication_replica_state_name(replica->state),
+                     (unsigned long long)replica->ack_group,
+                     (long long)(past_ms > 0 ? past_ms / 1000 : 0));
+        }
         break;
     case FIGURE_OF_SOURCE:
         replicator_print_source(info->server->replication.replicator, info->out);
@@ -164,16 +160,6 @@ static void info_put_row(struct info *info, const struct figure *row) {
 }
 
 /* ---- sections ---- */
-
-static bool info_wants(const struct figure *section, const struct bytes *names, uint32_t count) {
-    bool is_wanted = count == 0 && !section->is_hidden;
-    for (uint32_t i = 0; i < count; i++) {
-        is_wanted |= bytes_is(names[i], section->section) || bytes_is(names[i], "all") ||
-                     bytes_is(names[i], "everything") ||
-                     (bytes_is(names[i], "default") && !section->is_hidden);
-    }
-    return is_wanted;
-}
 
 void info_print(struct server *server, int64_t now_ms, const struct bytes *names,
                 uint32_t name_count, struct buffer *out) {
@@ -190,7 +176,13 @@ void info_print(struct server *server, int64_t now_ms, const struct bytes *names
     for (const struct figure *row = figures_table; row < end; row++) {
         const bool *is_there = (const bool *)((const char *)&info.figures + row->when);
         if (row->section != NULL) {
-            is_wanted = info_wants(row, names, name_count);
+            bool is_usual = !row->is_hidden;
+            is_wanted = name_count == 0 && is_usual;
+            for (uint32_t i = 0; i < name_count; i++) {
+                is_wanted |= bytes_is(names[i], row->section) || bytes_is(names[i], "all") ||
+                             bytes_is(names[i], "everything") ||
+                             (bytes_is(names[i], "default") && is_usual);
+            }
             if (is_wanted) {
                 info_put(&info, "%s# %s\r\n", gap, row->section);
                 gap = "\r\n";

@@ -1,8 +1,13 @@
-/* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
+/* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE LB.SNAPSHOT SHUTDOWN. Redis has two kinds of snapshots; here BGSAVE and
  * BGREWRITEAOF write the same one, and each replies with Redis's text. */
+#include <stdio.h>
+
+#include "codec/timestamp.h"
+#include "server/clients/job.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/shutdown.h"
 #include "server/dispatch/syntax.h"
+#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 
 static void persistence_commands_reply_status(const struct call *call,
@@ -125,17 +130,6 @@ static const struct binding shutdown_bindings[] = {
     {0},
 };
 
-static bool persistence_commands_begin(struct call *call, const struct shutdown_words *words) {
-    const struct shutdown_options options = {
-        .ending = words->is_save     ? PERSISTENCE_END_SAVE
-                  : words->is_nosave ? PERSISTENCE_END_NOSAVE
-                                     : PERSISTENCE_END_AS_SET,
-        .is_now = words->is_now,
-        .is_force = words->is_force,
-    };
-    return shutdown_begin(call->server, &options);
-}
-
 /* No reply on success: the connection is closed in the end. */
 static void shutdown_run(struct call *call) {
     struct server *server = call->server;
@@ -151,11 +145,20 @@ static void shutdown_run(struct call *call) {
         } else {
             reply_error(call->reply, "ERR No shutdown in progress.");
         }
-    } else if (!persistence_commands_begin(call, &words)) {
-        reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
-    } else if (!server->ending.is_asked) {
-        call->session->awaits_end = true;
-        server->has_news = true;
+    } else {
+        const struct shutdown_options options = {
+            .ending = words.is_save     ? PERSISTENCE_END_SAVE
+                      : words.is_nosave ? PERSISTENCE_END_NOSAVE
+                                        : PERSISTENCE_END_AS_SET,
+            .is_now = words.is_now,
+            .is_force = words.is_force,
+        };
+        if (!shutdown_begin(server, &options)) {
+            reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+        } else if (!server->ending.is_asked) {
+            call->session->awaits_end = true;
+            server->has_news = true;
+        }
     }
 }
 
@@ -169,4 +172,178 @@ const struct command command_shutdown = {
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
     .audit = AUDIT_SHUTDOWN,
     .run = shutdown_run,
+};
+
+/* LB.SNAPSHOT: all boards of all databases as one file, streamed while commands keep running.
+ *
+ *     LB.SNAPSHOT  -->  $n <bytes>  $n <bytes>  ...  +END group=... time=... boards=... members=...
+ *
+ * The bytes are those of a base on disk (server/durability/snapshot_file.h), in bulks of any length,
+ * and the reply that is none ends them: +END, or an error after which they are worth nothing. The
+ * command is a job (server/clients/job.h) that reads persistence's stream as the client takes it. So
+ * little is held for a client that reads slowly, and nobody waits for it.
+ *
+ * One is sent at a time; some more may wait for it, or for a save. */
+enum {
+    PIECE_MAX = 128 * 1024,
+    /* Unsent output below which the next piece is read; of more, the network says when it is sent. */
+    UNSENT_MAX = 512 * 1024,
+    AT_ONCE_MAX = 4,     /* the one that is sent, and those that wait */
+    PATIENCE_MS = 60000, /* with a client that takes nothing */
+};
+
+struct sending {
+    struct job job;  /* first */
+    uint64_t number; /* larger than that of every one before it */
+    bool has_begun;  /* its stream is persistence's */
+    bool is_failed;
+    int64_t taken_at_ms; /* when the client took something last; monotonic */
+    char error[PERSISTENCE_ERROR_MAX];
+    char piece[PIECE_MAX];
+};
+
+static const struct sending *persistence_commands_sending_of(const struct job *job) {
+    return (const struct sending *)job;
+}
+
+static bool persistence_commands_is_client_slow(const struct job *job) {
+    return job->session->output.size + job->session->handed_size > UNSENT_MAX;
+}
+
+static bool persistence_commands_is_ready(const struct server *server, const struct job *job);
+
+/* Whoever asked first is first, whatever turns the jobs take. */
+static bool persistence_commands_is_first(const struct server *server,
+                                          const struct sending *sending) {
+    for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
+        if (job->kind->is_ready == persistence_commands_is_ready &&
+            persistence_commands_sending_of(job)->number < sending->number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool persistence_commands_is_ready(const struct server *server, const struct job *job) {
+    const struct sending *sending = persistence_commands_sending_of(job);
+    if (!sending->has_begun) {
+        return persistence_may_stream(server->persistence) &&
+               persistence_commands_is_first(server, sending);
+    }
+    bool is_impatient = server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
+    return persistence_commands_is_client_slow(job)
+               ? is_impatient
+               : !persistence_stream_waits(server->persistence);
+}
+
+static bool persistence_commands_step(struct server *server, struct job *job) {
+    struct sending *sending = (struct sending *)job;
+    struct buffer *output;
+    struct reply reply;
+    size_t size = 0;
+    if (!sending->has_begun) {
+        enum persistence_status status =
+            persistence_begin_stream(server->persistence, sending->error);
+        sending->taken_at_ms = server->clock.monotonic_ms;
+        sending->has_begun = status == PERSISTENCE_OK;
+        sending->is_failed = status == PERSISTENCE_FAILED;
+        return sending->is_failed;
+    }
+    if (persistence_commands_is_client_slow(job)) {
+        snprintf(sending->error, sizeof sending->error,
+                 "the backup's reader took nothing for a minute");
+        sending->is_failed = true;
+        return true;
+    }
+    sending->taken_at_ms = server->clock.monotonic_ms;
+    switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
+                                    &size, sending->error)) {
+    case STREAM_PIECE:
+        output = server_output(server, job->session);
+        if (output != NULL) {
+            reply_init(&reply, output, job->session->protocol);
+            reply_bulk(&reply, (struct bytes){.at = sending->piece, .size = size});
+        }
+        return false;
+    case STREAM_WAITS:
+        return false;
+    case STREAM_END:
+        return true;
+    case STREAM_FAILED:
+        break;
+    }
+    sending->is_failed = true;
+    return true;
+}
+
+static void persistence_commands_answer(struct server *server, struct job *job,
+                                        struct reply *reply) {
+    const struct sending *sending = persistence_commands_sending_of(job);
+    if (sending->is_failed) {
+        reply_error_format(reply, "ERR %s", sending->error);
+        return;
+    }
+    const struct snapshot_footer *streamed = persistence_streamed(server->persistence);
+    char time[TIMESTAMP_TEXT_MAX];
+    char text[160];
+    size_t time_size = timestamp_print(time, (int64_t)streamed->time_us);
+    snprintf(text, sizeof text, "END group=%llu time=%.*s boards=%llu members=%llu",
+             (unsigned long long)streamed->sequence, (int)time_size, time,
+             (unsigned long long)streamed->board_count, (unsigned long long)streamed->member_count);
+    reply_simple(reply, text);
+}
+
+static void persistence_commands_destroy(struct server *server, struct job *job) {
+    if (persistence_commands_sending_of(job)->has_begun) {
+        persistence_end_stream(server->persistence);
+    }
+    memory_free(job);
+}
+
+static const struct job_kind kind = {.is_ready = persistence_commands_is_ready,
+                                     .step = persistence_commands_step,
+                                     .answer = persistence_commands_answer,
+                                     .destroy = persistence_commands_destroy};
+
+static void snapshot_run(struct call *call) {
+    uint64_t number = 0;
+    uint32_t count = 0;
+    if (!persistence_commands_has_persistence(call) || !jobs_have_room(call->server, call->reply)) {
+        return;
+    }
+    for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {
+        if (job->kind == &kind) {
+            uint64_t after = persistence_commands_sending_of(job)->number + 1;
+            number = after > number ? after : number;
+            count++;
+        }
+    }
+    if (count >= AT_ONCE_MAX) {
+        (void)call_refuse_format(call, "TRYAGAIN %d backups are being read or wait already",
+                                 (int)AT_ONCE_MAX);
+        return;
+    }
+    if (call->reply->is_silent) {
+        return; /* it could not be told from a whole one when it fails */
+    }
+    struct sending *sending = memory_allocate_zeroed(sizeof *sending);
+    if (sending == NULL) {
+        (void)call_out_of_memory(call);
+        return;
+    }
+    sending->number = number;
+    job_begin(call->server, call->session, &kind, false, &sending->job);
+    sending->job.streams = true;
+}
+
+const struct command command_lb_snapshot = {
+    .name = "LB.SNAPSHOT",
+    .reply = "s",
+    .summary =
+        "All boards and hashes of all databases as a backup file, sent in many bulk replies; "
+        "`leaderboard-server --backup` reads it",
+    .complexity = "O(n) in the members of all boards, in steps between other commands",
+    .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
+    .audit = AUDIT_SNAPSHOT,
+    .run = snapshot_run,
 };

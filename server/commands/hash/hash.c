@@ -70,20 +70,6 @@ struct parts {
     bool with_field, with_value;
 };
 
-static void hash_get_reply_parts(const struct call *call, const struct hash *hash,
-                                 const struct parts *parts) {
-    struct hash_cursor cursor = hash_begin(hash);
-    struct hash_pair pair;
-    while (!reply_is_lost(call->reply) && hash_next(&cursor, &pair)) {
-        if (parts->with_field) {
-            reply_bulk(call->reply, pair.field);
-        }
-        if (parts->with_value) {
-            reply_bulk(call->reply, pair.value);
-        }
-    }
-}
-
 static void whole_run(struct call *call) {
     const struct parts *parts = call->command->variant;
     const struct hash *hash;
@@ -96,8 +82,18 @@ static void whole_run(struct call *call) {
     } else {
         reply_array(call->reply, count);
     }
-    if (count > 0) {
-        hash_get_reply_parts(call, hash, parts);
+    if (count == 0) {
+        return;
+    }
+    struct hash_cursor cursor = hash_begin(hash);
+    struct hash_pair pair;
+    while (!reply_is_lost(call->reply) && hash_next(&cursor, &pair)) {
+        if (parts->with_field) {
+            reply_bulk(call->reply, pair.field);
+        }
+        if (parts->with_value) {
+            reply_bulk(call->reply, pair.value);
+        }
     }
 }
 
@@ -301,30 +297,23 @@ const struct command command_hsetnx = {
     .run = hsetnx_run,
 };
 
-static void hash_set_remove_fields(const struct call *call, struct registry_key *key,
-                                   uint32_t *removed_count) {
-    for (uint32_t i = 2; i < call->request->count; i++) {
-        *removed_count += registry_hash_remove(call->registry, key, call_arg(call, i));
-    }
-    if (*removed_count > 0) {
-        call_notify(call, SETTING_EVENT_HASH, "hdel", call_arg(call, 1));
-    }
-    if (hash_count(registry_hash(key)) == 0) {
-        registry_remove(call->registry, key);
-        call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
-    } else if (*removed_count > 0) {
-        registry_tell_members(call->registry, key);
-    }
-}
-
 static void hdel_run(struct call *call) {
     struct registry_key *key;
     uint32_t removed_count = 0;
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_HASH, &key)) {
         return;
     }
-    if (key != NULL) {
-        hash_set_remove_fields(call, key, &removed_count);
+    for (uint32_t i = 2; key != NULL && i < call->request->count; i++) {
+        removed_count += registry_hash_remove(call->registry, key, call_arg(call, i));
+    }
+    if (removed_count > 0) {
+        call_notify(call, SETTING_EVENT_HASH, "hdel", call_arg(call, 1));
+    }
+    if (key != NULL && hash_count(registry_hash(key)) == 0) {
+        registry_remove(call->registry, key);
+        call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
+    } else if (removed_count > 0) {
+        registry_tell_members(call->registry, key);
     }
     reply_integer(call->reply, removed_count);
 }
@@ -413,18 +402,6 @@ static bool hash_set_parse_float(struct bytes text, long double *value) {
     return end == copy + text.size && !is_out_of_range && !isnan(*value);
 }
 
-/* Without an exponent and without zeros at the end. */
-static struct bytes hash_set_print_float(char *out, long double value) {
-    int printed = snprintf(out, FLOAT_TEXT_MAX, "%.17Lf", value);
-    CHECK(printed > 0 && printed < FLOAT_TEXT_MAX);
-    size_t size = (size_t)printed;
-    while (out[size - 1] == '0') {
-        size--;
-    }
-    size -= out[size - 1] == '.';
-    return size == 2 && memcmp(out, "-0", 2) == 0 ? BYTES("0") : (struct bytes){out, size};
-}
-
 static void hincrbyfloat_run(struct call *call) {
     struct bytes text;
     char printed[FLOAT_TEXT_MAX];
@@ -451,7 +428,17 @@ static void hincrbyfloat_run(struct call *call) {
         reply_error(call->reply, "ERR increment would produce NaN or Infinity");
         return;
     }
-    text = hash_set_print_float(printed, sum);
+    /* Without an exponent and without zeros at the end. */
+    int size = snprintf(printed, sizeof printed, "%.17Lf", sum);
+    CHECK(size > 0 && size < FLOAT_TEXT_MAX);
+    while (printed[size - 1] == '0') {
+        size--;
+    }
+    size -= printed[size - 1] == '.';
+    text = (struct bytes){.at = printed, .size = (size_t)size};
+    if (bytes_equal(text, BYTES("-0"))) {
+        text = BYTES("0");
+    }
     if (hash_set_write_value(call, text)) {
         reply_bulk(call->reply, text);
     }

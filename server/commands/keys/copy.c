@@ -62,12 +62,6 @@ static void copy_notify(struct server *server, const struct copy_request *reques
     notify(server, SETTING_EVENT_GENERIC, "copy_to", database, request->to);
 }
 
-static uint64_t copy_size(const struct registry_key *key) {
-    return key->kind == REGISTRY_HASH
-               ? (uint64_t)hash_count(registry_hash(key)) * MEMBERS_PER_FIELD
-               : board_count(&key->board) + (uint64_t)registry_note_count(key) * MEMBERS_PER_FIELD;
-}
-
 /* ---- in steps ---- */
 
 static const char no_memory[] = "OOM out of memory";
@@ -196,17 +190,6 @@ static void copy_in_steps(const struct call *call, const struct copy_request *re
 
 /* ---- COPY ---- */
 
-static void copy_at_once(const struct call *call, const struct copy_request *request,
-                         const struct registry_key *key) {
-    if (registry_copy(call->registry, key, (uint32_t)request->to_database, request->to,
-                      call->now_ms) != REGISTRY_OK) {
-        call_out_of_memory(call);
-        return;
-    }
-    copy_notify(call->server, request);
-    reply_integer(call->reply, 1);
-}
-
 static void copy_run(struct call *call) {
     const struct session *session = call->session;
     struct copy_request request = {
@@ -230,11 +213,21 @@ static void copy_run(struct call *call) {
         return;
     } else if (!copy_may_store(call->server, &request)) {
         reply_integer(call->reply, 0);
-    } else if (copy_size(key) <= AT_ONCE_MAX || session->transaction.is_running ||
-               call->server->jobs.count >= JOBS_MAX) {
-        copy_at_once(call, &request, key);
     } else {
-        copy_in_steps(call, &request, key);
+        uint64_t fields =
+            key->kind == REGISTRY_HASH ? hash_count(registry_hash(key)) : registry_note_count(key);
+        uint64_t size = fields * MEMBERS_PER_FIELD +
+                        (key->kind == REGISTRY_HASH ? 0 : board_count(&key->board));
+        if (size > AT_ONCE_MAX && !session->transaction.is_running &&
+            call->server->jobs.count < JOBS_MAX) {
+            copy_in_steps(call, &request, key);
+        } else if (registry_copy(call->registry, key, (uint32_t)request.to_database, request.to,
+                                 call->now_ms) != REGISTRY_OK) {
+            call_out_of_memory(call);
+        } else {
+            copy_notify(call->server, &request);
+            reply_integer(call->reply, 1);
+        }
     }
 }
 

@@ -76,17 +76,6 @@ const struct command command_type = {
 
 /* ---- RENAME, RENAMENX, COPY ---- */
 
-/* A board with a WINDOW and the boards of its periods belong together by their names. */
-static bool keys_refuses_rename(const struct call *call, struct registry_key *key) {
-    if (key->kind != REGISTRY_BOARD || !window_is_on(key) ||
-        window_find_board(call->registry, key, call->now_ms) == NULL) {
-        return false;
-    }
-    reply_error(call->reply, "ERR a board with a WINDOW cannot be renamed, nor can the boards of "
-                             "its periods: COPY makes one of its own");
-    return true;
-}
-
 /* The variant says whether the new name must be free. */
 static void rename_run(struct call *call) {
     bool only_new = *(const bool *)call->command->variant;
@@ -94,9 +83,13 @@ static void rename_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
         reply_error(call->reply, "ERR no such key");
-    } else if (!call_check_key(call, to) || !writing_may_name(call, to, key) ||
-               keys_refuses_rename(call, key)) {
+    } else if (!call_check_key(call, to) || !writing_may_name(call, to, key)) {
         return;
+    } else if (key->kind == REGISTRY_BOARD && window_is_on(key) &&
+               window_find_board(call->registry, key, call->now_ms) != NULL) {
+        /* They belong together by their names. */
+        reply_error(call->reply, "ERR a board with a WINDOW cannot be renamed, nor can the boards "
+                                 "of its periods: COPY makes one of its own");
     } else if (only_new && call_find_key(call, to) != NULL) {
         reply_integer(call->reply, 0);
     } else if (registry_rename(call->registry, key, call->session->database, to, call->now_ms) !=
@@ -188,42 +181,26 @@ static bool keys_expire_parse_conditions(struct call *call, struct conditions *g
     return true;
 }
 
-static bool keys_expire_parse_time(struct call *call, int64_t *time_ms) {
-    int64_t given;
-    if (!call_parse_integer(call, call_arg(call, 2), &given)) {
-        return false;
-    }
-    int64_t given_ms;
-    if (__builtin_mul_overflow(given, keys_expire_form_of(call)->is_seconds ? 1000 : 1,
-                               &given_ms) ||
-        __builtin_add_overflow(given_ms, keys_expire_base_ms_of(call), time_ms)) {
-        return call_refuse_format(call, "ERR invalid expire time in '%s' command",
-                                  command_full_name(command_index(call->command)));
-    }
-    return true;
-}
-
-static bool keys_expire_is_allowed(const struct conditions *given, int64_t old_ms, int64_t new_ms) {
-    bool has_old = old_ms != REGISTRY_NO_EXPIRY;
-    if ((given->is_nx && has_old) || (given->is_xx && !has_old)) {
-        return false;
-    }
-    if (given->is_gt && (!has_old || new_ms <= old_ms)) {
-        return false;
-    }
-    return !given->is_lt || !has_old || new_ms < old_ms;
-}
-
 /* A time from now on is a duration, which clock steps do not change. */
 static void expire_run(struct call *call) {
     struct conditions given = {0};
-    int64_t time_ms;
-    if (!keys_expire_parse_conditions(call, &given) || !keys_expire_parse_time(call, &time_ms)) {
+    int64_t time, time_ms;
+    if (!keys_expire_parse_conditions(call, &given) ||
+        !call_parse_integer(call, call_arg(call, 2), &time)) {
+        return;
+    }
+    if (__builtin_mul_overflow(time, keys_expire_form_of(call)->is_seconds ? 1000 : 1, &time_ms) ||
+        __builtin_add_overflow(time_ms, keys_expire_base_ms_of(call), &time_ms)) {
+        reply_error_format(call->reply, "ERR invalid expire time in '%s' command",
+                           command_full_name(command_index(call->command)));
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL ||
-        !keys_expire_is_allowed(&given, registry_expiry(call->registry, key), time_ms)) {
+    int64_t old_ms = key != NULL ? registry_expiry(call->registry, key) : REGISTRY_NO_EXPIRY;
+    bool has_old = old_ms != REGISTRY_NO_EXPIRY;
+    if (key == NULL || (given.is_nx && has_old) || (given.is_xx && !has_old) ||
+        (given.is_gt && (!has_old || time_ms <= old_ms)) ||
+        (given.is_lt && has_old && time_ms >= old_ms)) {
         reply_integer(call->reply, 0);
         return;
     }

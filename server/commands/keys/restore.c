@@ -30,18 +30,6 @@ enum {
 
 /* ---- DUMP ---- */
 
-static void restore_dump_hash(struct buffer *out, const struct hash *hash) {
-    struct hash_cursor cursor = hash_begin(hash);
-    struct hash_pair pair;
-    buffer_append(out, &(const char){TYPE_HASH}, 1);
-    rdb_write_length(out, hash_count(hash));
-    while (hash_next(&cursor, &pair)) {
-        rdb_write_text(out, pair.field);
-        rdb_write_text(out, pair.value);
-    }
-    rdb_write_footer(out, HASH_VERSION);
-}
-
 /* false: no memory. */
 static bool restore_dump_board(struct buffer *out, const struct registry_key *key) {
     struct effect_encoder *encoder = memory_allocate(sizeof *encoder);
@@ -77,7 +65,15 @@ static void dump_run(struct call *call) {
     buffer_init(&out, 0);
     bool is_done = true;
     if (key->kind == REGISTRY_HASH) {
-        restore_dump_hash(&out, registry_hash(key));
+        struct hash_cursor cursor = hash_begin(registry_hash(key));
+        struct hash_pair pair;
+        buffer_append(&out, &(const char){TYPE_HASH}, 1);
+        rdb_write_length(&out, hash_count(registry_hash(key)));
+        while (hash_next(&cursor, &pair)) {
+            rdb_write_text(&out, pair.field);
+            rdb_write_text(&out, pair.value);
+        }
+        rdb_write_footer(&out, HASH_VERSION);
     } else {
         is_done = restore_dump_board(&out, key);
     }
@@ -314,11 +310,6 @@ static bool restore_take_note(struct restoring *restoring, struct bytes member, 
 
 /* ---- values of Redis ---- */
 
-static bool restore_refuse_member(const struct restoring *restoring, struct bytes member,
-                                  const char *why) {
-    return call_refuse_format(restoring->call, "ERR member '%s': %s", bytes_show(member).text, why);
-}
-
 static bool restore_begin_value(struct restoring *restoring, const struct rdb_reader *reader) {
     char why[RDB_VALUE_ERROR_MAX];
     switch (reader->kind) {
@@ -371,7 +362,8 @@ static bool restore_take_entry(struct restoring *restoring, const struct rdb_rea
                      ? rdb_value_put_score(&restoring->value, reader->text, reader->score, why)
                      : status;
     }
-    return status == RDB_VALUE_REFUSED ? restore_refuse_member(restoring, reader->text, why)
+    return status == RDB_VALUE_REFUSED ? call_refuse_format(restoring->call, "ERR member '%s': %s",
+                                                            bytes_show(reader->text).text, why)
                                        : restore_check_value(restoring, status, NULL);
 }
 
@@ -488,19 +480,6 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
     }
 }
 
-static void restore_board(struct restoring *restoring, struct bytes body) {
-    struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
-    if (decoder == NULL) {
-        (void)call_out_of_memory(restoring->call);
-        return;
-    }
-    effect_bytes_decode_begin(decoder, body);
-    if (restore_read_board(restoring, decoder)) {
-        restore_end_board(restoring, true);
-    }
-    memory_free(decoder);
-}
-
 /* ---- the command ---- */
 
 static bool restore_is_ours(uint32_t version) {
@@ -567,7 +546,16 @@ static void restore_run(struct call *call) {
     restoring.has_bans = ban_exists(call->registry);
     rdb_value_init(&restoring.value, call->server->hash_seed);
     if (restore_is_ours(payload.version)) {
-        restore_board(&restoring, payload.value);
+        struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
+        if (decoder == NULL) {
+            (void)call_out_of_memory(call);
+        } else {
+            effect_bytes_decode_begin(decoder, payload.value);
+            if (restore_read_board(&restoring, decoder)) {
+                restore_end_board(&restoring, true);
+            }
+        }
+        memory_free(decoder);
     } else {
         restore_value(&restoring, payload.value, payload.version);
     }

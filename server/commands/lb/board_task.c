@@ -168,8 +168,6 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
     struct durable_text text;
     struct bytes args[2 * (ARGS_MAX + 1)];
     uint32_t count = call->request->count;
-    uint32_t added_count;
-    bool is_new;
     CHECK(count <= ARGS_MAX);
     char name[DURABLE_JOB_NAME_SIZE + 1];
     snprintf(name, sizeof name, "%016llx", (unsigned long long)server_random(call->server));
@@ -182,18 +180,11 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
         args[2 * (i + 1)] = board_task_durable_field(&text, i);
         args[2 * (i + 1) + 1] = i == 0 ? bytes_from_text(call->command->name) : call_arg(call, i);
     }
-    struct registry_key *key = registry_hash_find_or_create(
+    struct registry_key *key = registry_hash_put_own(
         call->registry, DURABLE_JOBS,
-        (struct bytes){.at = task->durable_name, .size = sizeof task->durable_name}, call->now_ms,
-        &is_new);
+        (struct bytes){.at = task->durable_name, .size = sizeof task->durable_name}, args,
+        count + 1, call->now_ms);
     if (key == NULL) {
-        return call_out_of_memory(call);
-    }
-    if (key->kind != REGISTRY_HASH ||
-        registry_hash_put(call->registry, &key, args, count + 1, &added_count) != HASH_OK) {
-        if (is_new) {
-            registry_take_back(call->registry, key);
-        }
         return call_out_of_memory(call);
     }
     registry_tell_members(call->registry, key);

@@ -168,37 +168,6 @@ bool lb_span_of_scores(const struct call *call, const struct board *board, uint3
 
 enum { FIRST_WORD = 2 };
 
-/* LAYOUT name: parse the words at *next and advance *next past them. */
-static bool lb_create_read_layout_name(const struct call *call, uint32_t *next,
-                                       struct layout *layout) {
-    const struct settings *settings = &call->server->settings;
-    char reason[SETTING_ERROR_MAX];
-    if (*next + 1 == call->request->count) {
-        return call_refuse_reason(call, "LAYOUT needs the name of a configured layout");
-    }
-    struct bytes name = call_arg(call, *next + 1);
-    const struct layout *found = setting_board_layout(settings, name);
-    if (found == NULL) {
-        setting_board_explain(settings, name, reason);
-        return call_refuse_reason(call, "%s", reason);
-    }
-    *layout = *found;
-    *next += 2;
-    return true;
-}
-
-/* FIELD ... TIME ..., likewise. */
-static bool lb_create_read_layout(const struct call *call, uint32_t *next, struct layout *layout) {
-    const struct bytes *words = &call->request->args[*next];
-    size_t count = layout_count_words(words, call->request->count - *next);
-    char error[LAYOUT_ERROR_MAX];
-    if (layout_parse_words(words, count, layout, error) != LAYOUT_OK) {
-        return call_refuse_reason(call, "%s", error);
-    }
-    *next += (uint32_t)count;
-    return true;
-}
-
 static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
     return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
@@ -221,63 +190,73 @@ static bool lb_create_read_options(const struct call *call, uint32_t first,
 bool lb_create_read_begin(const struct call *call, struct bytes name, uint32_t *next,
                           struct board_options *options) {
     const struct request *request = call->request;
+    const struct settings *settings = &call->server->settings;
     *options = (struct board_options){.is_created = true};
     if (*next < request->count && call_arg_is(call, *next, "LAYOUT")) {
-        return lb_create_read_layout_name(call, next, &options->layout);
+        char reason[SETTING_ERROR_MAX];
+        if (*next + 1 == request->count) {
+            return call_refuse_reason(call, "LAYOUT needs the name of a configured layout");
+        }
+        struct bytes layout_name = call_arg(call, *next + 1);
+        const struct layout *found = setting_board_layout(settings, layout_name);
+        if (found == NULL) {
+            setting_board_explain(settings, layout_name, reason);
+            return call_refuse_reason(call, "%s", reason);
+        }
+        options->layout = *found;
+        *next += 2;
+        return true;
     }
     if (*next < request->count &&
         (call_arg_is(call, *next, "FIELD") || call_arg_is(call, *next, "TIME"))) {
-        return lb_create_read_layout(call, next, &options->layout);
+        const struct bytes *words = &request->args[*next];
+        size_t count = layout_count_words(words, request->count - *next);
+        char error[LAYOUT_ERROR_MAX];
+        if (layout_parse_words(words, count, &options->layout, error) != LAYOUT_OK) {
+            return call_refuse_reason(call, "%s", error);
+        }
+        *next += (uint32_t)count;
+        return true;
     }
     board_options_copy(setting_board_options_for(&call->server->settings, name, 0), options);
     options->is_created = true;
     return true;
 }
 
-/* RATING without a layout: ratings with two decimals, or what OPENSKILL ranks by with four. Tags stay. */
-static void lb_create_choose_layout(struct board_options *options) {
-    bool is_skill = options->rating.rule.system == RATING_OPENSKILL;
-    const struct bytes words[] = {BYTES("FIELD"),
-                                  is_skill ? BYTES("ordinal") : BYTES("rating"),
-                                  is_skill ? BYTES("33") : BYTES("30"),
-                                  BYTES("SIGNED"),
-                                  BYTES("SCALE"),
-                                  is_skill ? BYTES("4") : BYTES("2"),
-                                  BYTES("TIME"),
-                                  BYTES("31"),
-                                  BYTES("S")};
-    const struct tag_set tags = options->layout.tags;
-    char error[LAYOUT_ERROR_MAX];
-    enum layout_status status =
-        layout_parse_words(words, sizeof words / sizeof words[0], &options->layout, error);
-    CHECK(status == LAYOUT_OK);
-    options->layout.tags = tags;
-}
-
-/* The arguments after the key. */
-static bool lb_create_read(const struct call *call, struct board_options *options) {
-    uint32_t next = FIRST_WORD;
-    if (!lb_create_read_begin(call, call_arg(call, 1), &next, options)) {
-        return false;
-    }
-    struct period before = options->period; /* that of a board line: an operator's */
-    bool may_choose = next == FIRST_WORD && !options->has_rating;
-    if (!lb_create_parse_options(call, next, options)) {
-        return false;
-    }
-    if (may_choose && options->has_rating) {
-        lb_create_choose_layout(options);
-    }
-    return lb_create_check_options(call, options) &&
-           (options->period.unit == PERIOD_NONE || period_equal(&options->period, &before) ||
-            lb_check_archives(call, call_arg(call, 1)));
-}
-
 static void lb_create_run(struct call *call) {
     struct board_options options;
     struct bytes name = call_arg(call, 1);
+    uint32_t next = FIRST_WORD;
     bool is_new;
-    if (!call_check_key(call, name) || !lb_create_read(call, &options) ||
+    if (!call_check_key(call, name) || !lb_create_read_begin(call, name, &next, &options)) {
+        return;
+    }
+    struct period before = options.period; /* that of a board line: an operator's */
+    bool may_choose = next == FIRST_WORD && !options.has_rating;
+    if (!lb_create_parse_options(call, next, &options)) {
+        return;
+    }
+    if (may_choose && options.has_rating) {
+        /* RATING without a layout: ratings with two decimals, or what OPENSKILL ranks by with four. Tags stay. */
+        bool is_skill = options.rating.rule.system == RATING_OPENSKILL;
+        const struct bytes words[] = {BYTES("FIELD"),
+                                      is_skill ? BYTES("ordinal") : BYTES("rating"),
+                                      is_skill ? BYTES("33") : BYTES("30"),
+                                      BYTES("SIGNED"),
+                                      BYTES("SCALE"),
+                                      is_skill ? BYTES("4") : BYTES("2"),
+                                      BYTES("TIME"),
+                                      BYTES("31"),
+                                      BYTES("S")};
+        const struct tag_set tags = options.layout.tags;
+        char error[LAYOUT_ERROR_MAX];
+        enum layout_status status =
+            layout_parse_words(words, sizeof words / sizeof words[0], &options.layout, error);
+        CHECK(status == LAYOUT_OK);
+        options.layout.tags = tags;
+    }
+    bool is_moved = options.period.unit != PERIOD_NONE && !period_equal(&options.period, &before);
+    if (!lb_create_check_options(call, &options) || (is_moved && !lb_check_archives(call, name)) ||
         (options.window.count > 0 && call_find_key(call, name) == NULL &&
          !window_may_begin(call, name, &options))) {
         return;
@@ -316,17 +295,6 @@ const struct command command_lb_create = {
  *
  * The layout stays, but for its tags. A board that gets a PERIOD is in the present one at once; the START of its times
  * moves now if it is empty, otherwise with the next period. */
-/* Do the times of a board with members, which stay where they are, last until its period ends? */
-static bool lb_create_check_window(const struct call *call, const struct board_options *options) {
-    const struct layout *layout = &options->layout;
-    if (layout->time.bits == 0 ||
-        layout_time_last_us(layout) >= options->period_end_ms * 1000 - 1) {
-        return true;
-    }
-    return call_refuse(call, "ERR PERIOD is not possible: the board's TIME ends before the period "
-                             "does, and its members have times: LB.ROLL it first");
-}
-
 /* What begins with this WINDOW, or goes on with it? false: the error was replied. */
 static bool lb_create_alter_window(const struct call *call, const struct registry_key *key,
                                    struct board_options *options) {
@@ -402,46 +370,11 @@ static bool lb_create_alter_read_options(const struct call *call, const struct r
         return true;
     }
     board_options_enter_period(options, call->now_ms);
-    return lb_create_check_window(call, options);
-}
-
-/* Have the values that there are room in the tags? */
-static bool lb_create_check_tags(const struct call *call, struct registry_key *key,
-                                 const struct board_options *options) {
-    unsigned full = 0;
-    if (registry_board_tags_fit(key, &options->layout, &full)) {
-        return true;
-    }
-    const struct tag *tag = &options->layout.tags.tags[full];
-    int index = tag_set_find(&board_layout(&key->board)->tags, bytes_from_text(tag->name));
-    return call_refuse_format(
-        call, "ERR TAG %s: %u bits are too few: they allow %u values, and the members have %u",
-        tag->name, (unsigned)tag->bits, (unsigned)tag_values_max(tag),
-        (unsigned)tags_count_values(&key->board, (unsigned)index));
-}
-
-/* The board of the running period, which goes with the WINDOW; the period may be another one then. */
-static struct registry_key *lb_create_find_ended(const struct call *call,
-                                                 const struct registry_key *key,
-                                                 const struct board_options *options) {
-    const struct board_options *before = registry_options(key);
-    bool is_taken;
-    return before->window.count > 0 && options->window.count == 0
-               ? window_find_share(call->registry, key, before->period_start_ms, call->now_ms,
-                                   &is_taken)
-               : NULL;
-}
-
-/* The state that goes on, or begins with a WINDOW. */
-static struct board_state lb_create_alter_state(const struct registry_key *key,
-                                                const struct board_options *options) {
-    const struct board_options *before = registry_options(key);
-    struct board_state state = board_options_keep_state(options, registry_state(key));
-    if (options->window.count > 0 && before->window.count == 0) {
-        return board_options_begin_state(options);
-    }
-    state.is_anew |= options->window.count > 0 && options->window.is_best != before->window.is_best;
-    return state;
+    /* Do the times of the members, who stay where they are, last until the period ends? */
+    return options->layout.time.bits == 0 ||
+           layout_time_last_us(&options->layout) >= options->period_end_ms * 1000 - 1 ||
+           call_refuse(call, "ERR PERIOD is not possible: the board's TIME ends before the period "
+                             "does, and its members have times: LB.ROLL it first");
 }
 
 static void lb_alter_run(struct call *call) {
@@ -456,17 +389,38 @@ static void lb_alter_run(struct call *call) {
                                  "it can be altered when it has left the WINDOW");
         return;
     }
-    if (!lb_create_alter_read_options(call, key, &options) ||
-        !lb_create_check_tags(call, key, &options)) {
+    if (!lb_create_alter_read_options(call, key, &options)) {
         return;
     }
-    if (board_options_equal(&options, registry_options(key))) {
+    unsigned full = 0;
+    if (!registry_board_tags_fit(key, &options.layout, &full)) {
+        const struct tag *tag = &options.layout.tags.tags[full];
+        int index = tag_set_find(&board_layout(&key->board)->tags, bytes_from_text(tag->name));
+        (void)call_refuse_format(
+            call, "ERR TAG %s: %u bits are too few: they allow %u values, and the members have %u",
+            tag->name, (unsigned)tag->bits, (unsigned)tag_values_max(tag),
+            (unsigned)tags_count_values(&key->board, (unsigned)index));
+        return;
+    }
+    const struct board_options *before = registry_options(key);
+    if (board_options_equal(&options, before)) {
         reply_ok(call->reply);
         return;
     }
-    struct registry_key *running = lb_create_find_ended(call, key, &options);
+    bool has_window = options.window.count > 0;
+    bool had_window = before->window.count > 0;
+    bool is_taken;
+    /* The board of the running period goes with the WINDOW; the period may be another one then. */
+    struct registry_key *running =
+        had_window && !has_window ? window_find_share(call->registry, key, before->period_start_ms,
+                                                      call->now_ms, &is_taken)
+                                  : NULL;
     bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
-    struct board_state state = lb_create_alter_state(key, &options);
+    /* The state goes on, or begins with a WINDOW. */
+    struct board_state state = has_window && !had_window
+                                   ? board_options_begin_state(&options)
+                                   : board_options_keep_state(&options, registry_state(key));
+    state.is_anew |= has_window && had_window && options.window.is_best != before->window.is_best;
     key = are_kept ? registry_board_alter(call->registry, key, &options, &state) : NULL;
     if (key == NULL) {
         call_out_of_memory(call);

@@ -1,14 +1,14 @@
 /* LB.ADD: writes of whole tuples, of single fields, of times, and of keys packed by clients.
  *
  *     LB.ADD board BEST AT 1571819021259 TAG country DE WITHRANK 200 1 zoe 100 * kim
- *       options -> the board, and from it the number of values per member -> a plan for each -> lb_results.h
+ *       options -> the board, and from it the number of values per member -> a plan for each -> lb_results_prepare
  *
  * The command is all or nothing. A single member without tags and hash needs no undo, and is put as soon as
  * its step is known. */
 #include <stdio.h>
 
+#include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/lb/lb_results.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
@@ -79,20 +79,6 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
     return !add->is_old_board || call_find_key(call, name) != NULL ||
            call_refuse(call, "ERR no such key");
-}
-
-bool lb_add_read_tags(const struct call *call, const struct lb_add *add, struct board *board,
-                      struct tag_values *values) {
-    struct option_uses left = add->tags;
-    uint32_t at;
-    values->mask = 0;
-    while (syntax_take_use(call, &left, &at) != NULL) {
-        if (!lb_tags_read(call, &board_layout(board)->tags, call_arg(call, at + 1),
-                          call_arg(call, at + 2), values)) {
-            return false;
-        }
-    }
-    return lb_tags_check_room(call, board, values);
 }
 
 static bool lb_add_read(const struct call *call, struct lb_add *add) {
@@ -187,44 +173,30 @@ bool lb_add_check_at(const struct call *call, const struct layout *layout,
 
 /* ---- planning a member ---- */
 
-/* Add to a field of *key. */
-static bool lb_add_increment(const struct call *call, const struct layout *layout,
-                             const struct lb_add *add, unsigned field_index, struct bytes text,
-                             bool is_skipped, uint64_t *key) {
-    const struct layout_field *field = &layout->fields[field_index];
-    uint64_t ordinal = layout_ordinal(layout, *key, field_index);
-    struct decimal delta;
-    if (!lb_parse_decimal(call, field, text, &delta)) {
-        return false;
-    }
-    if (is_skipped) {
-        return true;
-    }
-    uint64_t sum;
-    int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
-    if (layout_field_add_at(field, ordinal, delta, time_us, call->now_us, &sum) != LAYOUT_OK) {
-        return zset_refuse_sum(call, field, ordinal, delta, time_us);
-    }
-    *key = layout_with_ordinal(layout, *key, field_index, sum);
-    return true;
-}
-
 /* Apply one value, "v", "=v" or "*", to a field of *key. false: the error was replied. */
 static bool lb_add_set_value(const struct call *call, const struct layout *layout,
                              const struct lb_add *add, unsigned field_index, struct bytes text,
                              bool is_skipped, uint64_t *key) {
+    const struct layout_field *field = &layout->fields[field_index];
     bool is_set = text.size > 0 && text.at[0] == '=';
     uint64_t ordinal;
     if (text.size == 1 && text.at[0] == '*') {
         return true;
     }
     if (add->operation == LB_ADD_INCREMENT && !is_set) {
-        return lb_add_increment(call, layout, add, field_index, text, is_skipped, key);
-    }
-    if (is_set) {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    if (!lb_parse_value(call, &layout->fields[field_index], text, &ordinal)) {
+        uint64_t old = layout_ordinal(layout, *key, field_index);
+        int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
+        struct decimal delta;
+        if (!lb_parse_decimal(call, field, text, &delta)) {
+            return false;
+        }
+        if (is_skipped) {
+            return true;
+        }
+        if (layout_field_add_at(field, old, delta, time_us, call->now_us, &ordinal) != LAYOUT_OK) {
+            return zset_refuse_sum(call, field, old, delta, time_us);
+        }
+    } else if (!lb_parse_value(call, field, bytes_behind(text, is_set), &ordinal)) {
         return false;
     }
     *key = layout_with_ordinal(layout, *key, field_index, ordinal);
@@ -276,22 +248,9 @@ static bool lb_add_stamp(const struct call *call, const struct layout *layout,
     return true;
 }
 
-/* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
-static bool lb_add_is_beaten(const struct board_options *options, const struct lb_add *add,
-                             const struct lb_add_step *before, uint64_t key) {
-    if (!before->is_there) {
-        return false;
-    }
-    if (add->operation != LB_ADD_INCREMENT && !board_options_take(options, before->key, key)) {
-        return true;
-    }
-    return add->operation == LB_ADD_BEST && layout_without_time(&options->layout, key) <=
-                                                layout_without_time(&options->layout, before->key);
-}
-
-bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
-                 const struct bytes *values, const struct lb_add_step *before,
-                 struct lb_add_step *step) {
+static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
+                        const struct bytes *values, const struct lb_add_step *before,
+                        struct lb_add_step *step) {
     const struct call *call = writing->call;
     const struct board_options *options = writing->options;
     const struct layout *layout = &options->layout;
@@ -303,7 +262,12 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
         !lb_add_set_values(call, layout, add, values, is_skipped, &key)) {
         return false;
     }
-    bool stays = lb_add_is_beaten(options, add, before, key);
+    /* What is there is as good as the new key or better (KEEP BEST, BEST). */
+    bool stays =
+        before->is_there &&
+        ((add->operation != LB_ADD_INCREMENT && !board_options_take(options, before->key, key)) ||
+         (add->operation == LB_ADD_BEST &&
+          layout_without_time(layout, key) <= layout_without_time(layout, before->key)));
     /* With STALE, TOUCH says that the member is there, whatever its results are. */
     bool may_touch = !options->keeps_best || options->stale_ms > 0;
     if (is_skipped || (stays && (!may_touch || add->time != LB_ADD_TIME_NOW))) {
@@ -314,16 +278,10 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
            (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
 }
 
-bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_step *step,
-                           struct bytes member) {
-    return step->is_written && step->has_new_fields &&
-           writing_changes_shown(writing, member, step->key);
-}
-
 /* ---- putting ---- */
 
-struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
-                                  const struct board_member *member) {
+static struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
+                                         const struct board_member *member) {
     const struct board_member *shown = member;
     struct board_member whole;
     const struct board *board = writing_shown(writing);
@@ -339,6 +297,302 @@ struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb
         .had_rank = has_rank,
         .previous_rank = has_rank ? board_rank_of(board, shown) : 0,
     };
+}
+
+/* ---- results ---- */
+
+static struct bytes lb_add_result_name(const struct lb_results *results, uint32_t at) {
+    return lb_add_name(results->call->request, results->add, results->list[at].index);
+}
+
+static bool lb_add_begins_board(const struct lb_results *results, uint32_t at) {
+    return at == 0 || results->list[at].writing != results->list[at - 1].writing;
+}
+
+/* ---- groups: some results on one board, whose members are looked up together ---- */
+
+struct results_group {
+    uint32_t begin;
+    unsigned count;
+    const struct board *board;
+    struct lookup ahead[LOOKUP_GROUP];
+};
+
+/* The group that begins there. will_put: the members will get the keys of their steps. */
+static void lb_add_begin_group(const struct lb_results *results, uint32_t begin, bool will_put,
+                               struct results_group *group) {
+    const struct lb_add *add = results->add;
+    const struct lb_result *first = &results->list[begin];
+    uint64_t keys[LOOKUP_GROUP];
+    group->begin = begin;
+    group->count = 1;
+    group->board = first->writing->board;
+    if (begin + 1 == results->count || lb_add_begins_board(results, begin + 1)) {
+        return;
+    }
+    while (begin + group->count < results->count && group->count < LOOKUP_GROUP &&
+           !lb_add_begins_board(results, begin + group->count)) {
+        group->count++;
+    }
+    const struct bytes *names =
+        &lb_add_values(results->call->request, add, first->index)[add->value_count];
+    if (!will_put) {
+        lookup_members(group->board, names, add->value_count + 1, group->count, group->ahead);
+        return;
+    }
+    for (unsigned i = 0; i < group->count; i++) {
+        keys[i] = first[i].step.key;
+    }
+    lookup_members_to_put(group->board, names, add->value_count + 1, group->count, keys,
+                          group->ahead);
+}
+
+static void lb_add_look_up(const struct lb_results *results, const struct results_group *group,
+                           unsigned index, struct board_member *member) {
+    board_look_up(group->board, lb_add_result_name(results, group->begin + index),
+                  group->count > 1 ? &group->ahead[index]
+                                   : lookup_on(results->call->ahead, group->board),
+                  member);
+}
+
+/* ---- planning ---- */
+
+static bool lb_add_plan_one(const struct lb_results *results, uint32_t at,
+                            const struct board_member *member) {
+    const struct lb_add *add = results->add;
+    struct lb_result *result = &results->list[at];
+    uint32_t *slot = NULL; /* of the member's latest step, or the free one for it */
+    if (results->slots != NULL) {
+        uint32_t place = (uint32_t)(member->hash >> 32) & results->slot_mask;
+        while (results->slots[place] != 0 &&
+               !bytes_equal(lb_add_result_name(results, results->slots[place] - 1), member->name)) {
+            place = (place + 1) & results->slot_mask;
+        }
+        slot = &results->slots[place];
+    }
+    struct lb_add_step before = slot != NULL && *slot != 0
+                                    ? results->list[*slot - 1].step
+                                    : lb_add_step_of(result->writing, add, member);
+    if (!lb_add_plan(result->writing, add,
+                     lb_add_values(results->call->request, add, result->index), &before,
+                     &result->step)) {
+        return false;
+    }
+    /* HSET needs the right to the hash, whatever becomes of the result. */
+    if (lb_hset_is_asked(&add->hset) &&
+        !lb_hset_begin(results->call, &add->hset, writing_shown_key(result->writing), member->name,
+                       NULL)) {
+        return false;
+    }
+    result->is_new = !before.is_there && result->step.is_there;
+    if (slot != NULL) {
+        *slot = at + 1;
+    }
+    return true;
+}
+
+/* The tags of the command, as those of a board. false: the error was replied. */
+static bool lb_add_read_tags(const struct lb_results *results, const struct writing *writing,
+                             struct tag_values *tags) {
+    struct board *board = writing_shown(writing);
+    struct option_uses left = results->add->tags;
+    uint32_t at;
+    if (left.count == 0) {
+        return true;
+    }
+    tags->mask = 0;
+    while (syntax_take_use(results->call, &left, &at) != NULL) {
+        if (!lb_tags_read(results->call, &board_layout(board)->tags,
+                          call_arg(results->call, at + 1), call_arg(results->call, at + 2), tags)) {
+            return false;
+        }
+    }
+    return lb_tags_check_room(results->call, board, tags);
+}
+
+static bool lb_add_plan_all(struct lb_results *results) {
+    struct results_group group;
+    struct tag_values tags;
+    for (uint32_t begin = 0; begin < results->count; begin += group.count) {
+        results->failed = begin;
+        if (lb_add_begins_board(results, begin) &&
+            !lb_add_read_tags(results, results->list[begin].writing, &tags)) {
+            return false;
+        }
+        lb_add_begin_group(results, begin, false, &group);
+        for (unsigned i = 0; i < group.count; i++) {
+            struct board_member member;
+            results->failed = begin + i;
+            /* Of a group of one it is kept: that is put as it was found. */
+            struct board_member *found = &member;
+            if (group.count == 1) {
+                found = &results->list[begin].member;
+            }
+            lb_add_look_up(results, &group, i, found);
+            if (!lb_add_plan_one(results, begin + i, found)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- what may fail behind the plan ---- */
+
+/* Find or make the hashes of the members whose fields change. */
+static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
+    const struct lb_hset *hset = &results->add->hset;
+    for (uint32_t i = 0; lb_hset_is_asked(hset) && i < results->count; i++) {
+        struct lb_result *result = &results->list[i];
+        struct bytes name = lb_add_result_name(results, i);
+        /* The hash of a period is of the period's results, whatever the WINDOW shows. */
+        if (!result->step.is_written || !result->step.has_new_fields ||
+            (!lb_hset_names_period(hset) &&
+             !writing_changes_shown(result->writing, name, result->step.key))) {
+            continue;
+        }
+        if (!lb_hset_begin(results->call, hset, writing_shown_key(result->writing), name,
+                           &result->place)) {
+            results->failed = lb_hset_names_board(hset) ? i : results->count;
+            return false;
+        }
+        *size += lb_hset_growth_size(hset, &result->place);
+    }
+    return true;
+}
+
+bool lb_results_prepare(struct lb_results *results) {
+    struct once *once = results->add->once;
+    size_t size = results->more;
+    uint32_t count = 0;
+    if (!lb_add_plan_all(results)) {
+        return false;
+    }
+    /* LIMIT: are there more new members than places? */
+    for (uint32_t i = 0; i < results->count; i++) {
+        const struct writing *writing = results->list[i].writing;
+        count = lb_add_begins_board(results, i) ? 0 : count;
+        count += results->list[i].is_new;
+        if (count > writing_room(writing)) {
+            results->failed = i;
+            writing_refuse_full(results->call, writing->options);
+            return false;
+        }
+    }
+    if (!lb_add_begin_hashes(results, &size)) {
+        return false;
+    }
+    results->failed = results->count;
+    if (once != NULL && !once_put(once)) {
+        return false;
+    }
+    count = 0;
+    for (uint32_t i = 0; i < results->count; i++) {
+        const struct writing *writing = results->list[i].writing;
+        size += lb_add_result_name(results, i).size * (writing->whole != NULL ? 2 : 1);
+        count++;
+        if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
+            size += writing_growth_size(writing, count, results->add->tags.count > 0);
+            count = 0;
+        }
+    }
+    results->is_reserved = memory_reserve_begin(size);
+    if (!results->is_reserved) {
+        if (once != NULL) {
+            once_take_back(once);
+        }
+        return call_out_of_memory(results->call);
+    }
+    for (uint32_t i = 0; i < results->count; i++) {
+        results->list[i].writing->is_reserved = true;
+    }
+    return true;
+}
+
+/* ---- putting ---- */
+
+static void lb_add_put_members(struct lb_results *results) {
+    struct results_group group;
+    bool is_one_each = results->list[0].writing != results->list[results->count - 1].writing ||
+                       results->count == 1;
+    for (uint32_t begin = 0; begin < results->count; begin += group.count) {
+        lb_add_begin_group(results, begin, true, &group);
+        for (unsigned i = 0; i < group.count; i++) {
+            struct lb_result *result = &results->list[begin + i];
+            if (result->step.is_written) {
+                /* Where a hash was opened, something may have expired, and have changed the board. */
+                if (!is_one_each || lb_hset_is_asked(&results->add->hset)) {
+                    lb_add_look_up(results, &group, i, &result->member);
+                }
+                enum writing_status status = writing_put(result->writing, &result->member,
+                                                         result->step.key, true); /* as planned */
+                CHECK(status != WRITING_FAILED);
+                result->is_put = status == WRITING_PUT;
+                result->step.is_written = result->is_put && !result->writing->is_as_before;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < results->count; i++) {
+        if (lb_add_begins_board(results, i)) {
+            writing_settle(results->list[i].writing);
+        }
+    }
+}
+
+/* Those that NX leaves alone keep their tags; those that XX or CAP keeps off the board have none. */
+static void lb_add_put_tags(struct lb_results *results) {
+    struct results_group group;
+    struct tag_values tags;
+    for (uint32_t begin = 0; begin < results->count; begin += group.count) {
+        if (lb_add_begins_board(results, begin)) {
+            bool is_read = lb_add_read_tags(results, results->list[begin].writing, &tags);
+            CHECK(is_read);
+        }
+        lb_add_begin_group(results, begin, false, &group);
+        for (unsigned i = 0; i < group.count; i++) {
+            const struct lb_result *result = &results->list[begin + i];
+            struct board_member member;
+            lb_add_look_up(results, &group, i, &member);
+            if (member.is_there && !(results->add->is_new_only && result->step.was_there)) {
+                writing_tag(result->writing, &member, &tags);
+            }
+        }
+    }
+}
+
+void lb_results_put(struct lb_results *results) {
+    lb_add_put_members(results);
+    if (results->add->tags.count > 0) {
+        lb_add_put_tags(results);
+    }
+    /* Fields are set of those who are on the board; members who have come and gone do not count
+     * as added. */
+    const struct lb_hset *hset = &results->add->hset;
+    bool is_one_hash = results->list[0].writing != results->list[results->count - 1].writing &&
+                       !lb_hset_names_board(hset);
+    bool is_set = false;
+    for (uint32_t i = 0; i < results->count; i++) {
+        struct lb_result *result = &results->list[i];
+        uint64_t key;
+        /* CAP may have removed it since. */
+        bool has_stayed = result->is_put && (!result->writing->has_lost ||
+                                             board_find(result->writing->board,
+                                                        lb_add_result_name(results, i), &key));
+        if (has_stayed && result->place.key != NULL && !(is_one_hash && is_set)) {
+            lb_hset_put(results->call, hset, &result->place);
+            is_set = true;
+        }
+        result->step.is_written = result->step.is_written && (has_stayed || result->step.was_there);
+    }
+}
+
+void lb_results_end(struct lb_results *results) {
+    if (results->is_reserved) {
+        memory_reserve_end();
+    }
+    for (uint32_t i = 0; i < results->count && lb_hset_is_asked(&results->add->hset); i++) {
+        lb_hset_end(results->call, &results->list[i].place);
+    }
 }
 
 /* ---- replies ---- */
@@ -481,21 +735,6 @@ static void lb_add_run_one(const struct call *call, struct writing *writing,
 
 /* ---- many members, tags, hashes ---- */
 
-static void lb_add_run_all(const struct call *call, struct writing *writing,
-                           const struct lb_add *add, struct lb_results *results) {
-    for (uint32_t i = 0; i < add->member_count; i++) {
-        results->list[i] = (struct lb_result){.writing = writing, .index = i};
-    }
-    bool is_put = lb_results_prepare(results);
-    if (is_put) {
-        lb_results_put(results);
-    }
-    lb_results_end(results);
-    if (is_put) {
-        lb_add_answer(call, writing_shown(writing), add, results->list);
-    }
-}
-
 static void lb_add_run_many(const struct call *call, struct writing *writing,
                             const struct lb_add *add) {
     struct lb_result list[RESULTS_ON_STACK];
@@ -517,7 +756,17 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
         results.slot_mask = slot_count - 1;
     }
     if (results.list != NULL && results.slots != NULL) {
-        lb_add_run_all(call, writing, add, &results);
+        for (uint32_t i = 0; i < add->member_count; i++) {
+            results.list[i] = (struct lb_result){.writing = writing, .index = i};
+        }
+        bool is_put = lb_results_prepare(&results);
+        if (is_put) {
+            lb_results_put(&results);
+        }
+        lb_results_end(&results);
+        if (is_put) {
+            lb_add_answer(call, writing_shown(writing), add, results.list);
+        }
     } else {
         call_out_of_memory(call);
     }
@@ -643,30 +892,6 @@ static void lb_add_answer_repeat(void *context, const struct board *board) {
     }
 }
 
-static void lb_add_run_repeated(const struct call *call, struct lb_add *add) {
-    struct repeated repeated = {.call = call, .add = add};
-    if (add->with_rank) {
-        lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_repeat);
-    } else {
-        reply_integer(call->reply, add->with_repeat ? -1 : 0);
-    }
-}
-
-/* ONCE. false: the command is answered. */
-static bool lb_add_is_new(const struct call *call, struct lb_add *add, struct once *once) {
-    switch (once_begin(call, call_arg(call, 1), add->once_id, once)) {
-    case ONCE_NEW:
-        add->once = once;
-        return true;
-    case ONCE_REPEATED:
-        lb_add_run_repeated(call, add);
-        return false;
-    case ONCE_REFUSED:
-        break;
-    }
-    return false;
-}
-
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
@@ -674,8 +899,18 @@ static void lb_add_run(struct call *call) {
     if (!lb_add_read(call, &add)) {
         return;
     }
-    if (add.once_id.at != NULL && !lb_add_is_new(call, &add, &once)) {
-        return;
+    if (add.once_id.at != NULL) {
+        enum once_status state = once_begin(call, call_arg(call, 1), add.once_id, &once);
+        if (state == ONCE_REPEATED && add.with_rank) {
+            struct repeated repeated = {.call = call, .add = &add};
+            lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_repeat);
+        } else if (state == ONCE_REPEATED) {
+            reply_integer(call->reply, add.with_repeat ? -1 : 0);
+        }
+        if (state != ONCE_NEW) {
+            return;
+        }
+        add.once = &once;
     }
     struct writing writing;
     if (lb_add_check_board(call, &add, call_arg(call, 1)) &&

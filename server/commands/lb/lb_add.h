@@ -1,11 +1,18 @@
-/* The options and the plan of LB.ADD, which other commands with results have, too; all put them by
- * lb_results.h. */
+/* The options of LB.ADD, which other commands with results have, too, and results on boards, all of them or none: of
+ * many members on one board (LB.ADD), of one member on many (LB.SUBMIT), and in the room of a league (LB.LEAGUE ADD).
+ *
+ *     lb_results_prepare    plan each, then hashes, the id, and memory: whatever may fail, and changes nothing
+ *     lb_results_put        each on its board, CAP, tags, fields of hashes; cannot fail
+ *     lb_results_end        always
+ *
+ * The result of a member can depend on its current state (an increment may leave its field's range), so all are
+ * computed before the first change. If a member is named twice, its second result continues from the first. */
 #ifndef SERVER_COMMAND_LB_ADD_H
 #define SERVER_COMMAND_LB_ADD_H
 
 #include "server/commands/lb/lb.h"
-#include "server/commands/lb/lb_hset.h"
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_data.h"
+#include "server/commands/lb/lb_tag.h"
 #include "server/commands/once.h"
 #include "server/commands/writing.h"
 
@@ -71,10 +78,6 @@ MUST_CHECK bool lb_add_read_options(const struct call *call, struct lb_add *add)
 /* NOCREATE: is the board there? false: it is not; the error was replied. */
 MUST_CHECK bool lb_add_check_board(const struct call *call, const struct lb_add *add,
                                    struct bytes name);
-/* Read the TAG among the options, which were read before, as those of a board. false: the error was
- * replied. */
-MUST_CHECK bool lb_add_read_tags(const struct call *call, const struct lb_add *add,
-                                 struct board *board, struct tag_values *values);
 /* Find the values of the only member behind the options. false: the error was replied. */
 MUST_CHECK bool lb_add_check_only(const struct call *call, const struct layout *layout,
                                   struct lb_add *add);
@@ -93,18 +96,36 @@ struct lb_add_step {
     uint32_t previous_rank;
 };
 
-/* The member's state before the command. */
-struct lb_add_step lb_add_step_of(const struct writing *writing, const struct lb_add *add,
-                                  const struct board_member *member);
-/* Plan the result for a member whose current state is before; its name follows its values. false:
- * the error was replied. */
-MUST_CHECK bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
-                            const struct bytes *values, const struct lb_add_step *before,
-                            struct lb_add_step *step);
+struct lb_result {
+    struct writing *writing;
+    uint32_t index;             /* of the member in the command */
+    bool is_put;                /* on the board, or on the share of a WINDOW */
+    bool is_new;                /* planned: the member comes to the board by this result */
+    struct board_member member; /* of the only one on its board: as planned */
+    struct lb_add_step step;
+    struct lb_hset_place place; /* of HSET */
+};
 
-/* Will the step change what is shown of the member, not its time alone? Asked before the first change. */
-bool lb_add_changes_fields(const struct writing *writing, const struct lb_add_step *step,
-                           struct bytes member);
+struct lb_results {
+    const struct call *call;
+    const struct lb_add *add;
+    struct lb_result
+        *list; /* zeroed but for writing and index; those of a board one behind the other */
+    uint32_t count;
+    /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
+    uint32_t *slots;
+    uint32_t slot_mask;
+    size_t more;     /* bytes that the caller will need, besides */
+    uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
+    bool is_reserved;
+};
+
+/* false: the error was replied. */
+MUST_CHECK bool lb_results_prepare(struct lb_results *results);
+/* In between, memory is reserved. Then a step says what has become of its result. */
+void lb_results_put(struct lb_results *results);
+/* Only the writings are still to be ended. */
+void lb_results_end(struct lb_results *results);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */

@@ -12,7 +12,7 @@
 #include "codec/sort.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
 
 enum { ARG_START = 2, BY_MAX = 2 };
 
@@ -90,39 +90,28 @@ static bool lb_count_read_by(const struct call *call, const struct count *count,
            call_refuse_format(call, "ERR BY '%s' is given twice", tags->tags[rows->by[0]].name);
 }
 
-static bool lb_count_has_room(struct tally_rows *rows) {
-    if (rows->count < rows->capacity) {
-        return true;
-    }
-    uint32_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
-    struct tally_row *grown = memory_resize(rows->rows, capacity * sizeof rows->rows[0]);
-    if (grown != NULL) {
-        rows->rows = grown;
-        rows->capacity = capacity;
-    }
-    return grown != NULL;
-}
-
-/* The first 8 bytes, as a number in the order of bytes. */
-static uint64_t lb_count_first_bytes(struct bytes value) {
-    uint64_t first = 0;
-    if (value.size > 0) {
-        memcpy(&first, value.at, value.size < sizeof first ? value.size : sizeof first);
-    }
-    return be64toh(first);
-}
-
 static void lb_count_add_row(void *context, const struct tag_values *values, uint32_t count) {
     struct tally_rows *rows = context;
-    rows->is_lost = rows->is_lost || !lb_count_has_room(rows);
+    if (rows->count == rows->capacity && !rows->is_lost) {
+        uint32_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
+        struct tally_row *grown = memory_resize(rows->rows, capacity * sizeof rows->rows[0]);
+        rows->is_lost = grown == NULL;
+        rows->rows = grown != NULL ? grown : rows->rows;
+        rows->capacity = grown != NULL ? capacity : rows->capacity;
+    }
     if (rows->is_lost) {
         return;
     }
     struct tally_row *row = &rows->rows[rows->count++];
     *row = (struct tally_row){.count = count};
     for (uint32_t i = 0; i < rows->by_count; i++) {
-        row->values[i] = lb_tags_value(values, rows->by[i]);
-        row->first[i] = lb_count_first_bytes(row->values[i]);
+        struct bytes value = lb_tags_value(values, rows->by[i]);
+        uint64_t first = 0;
+        if (value.size > 0) {
+            memcpy(&first, value.at, value.size < sizeof first ? value.size : sizeof first);
+        }
+        row->values[i] = value;
+        row->first[i] = be64toh(first); /* in the order of bytes */
     }
 }
 
@@ -199,21 +188,6 @@ static bool lb_count_sort_rows(struct tally_rows *rows) {
     return true;
 }
 
-static void lb_count_reply_rows(const struct call *call, const struct tally_rows *rows) {
-    reply_array(call->reply, rows->count);
-    for (uint32_t i = 0; i < rows->count && !reply_is_lost(call->reply); i++) {
-        reply_array(call->reply, rows->by_count + 1);
-        for (uint32_t j = 0; j < rows->by_count; j++) {
-            if (rows->rows[i].values[j].size > 0) {
-                reply_bulk(call->reply, rows->rows[i].values[j]);
-            } else {
-                reply_null(call->reply);
-            }
-        }
-        reply_integer(call->reply, rows->rows[i].count);
-    }
-}
-
 /* filter: NULL without WHERE. */
 static void lb_count_reply_tally(const struct call *call, const struct count *count,
                                  const struct board *board, const struct lb_filter *filter,
@@ -231,8 +205,20 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
                          &rows) ||
         rows.is_lost || !lb_count_sort_rows(&rows)) {
         call_out_of_memory(call);
+        rows.count = 0;
     } else {
-        lb_count_reply_rows(call, &rows);
+        reply_array(call->reply, rows.count);
+    }
+    for (uint32_t i = 0; i < rows.count && !reply_is_lost(call->reply); i++) {
+        reply_array(call->reply, rows.by_count + 1);
+        for (uint32_t j = 0; j < rows.by_count; j++) {
+            if (rows.rows[i].values[j].size > 0) {
+                reply_bulk(call->reply, rows.rows[i].values[j]);
+            } else {
+                reply_null(call->reply);
+            }
+        }
+        reply_integer(call->reply, rows.rows[i].count);
     }
     memory_free(rows.rows);
 }

@@ -30,39 +30,23 @@ static const struct binding lb_above_bindings[] = {
     {0},
 };
 
-static bool lb_cuts_check_keys(const struct call *call, const struct above *above,
-                               const struct layout *layout) {
-    uint64_t key;
-    bool is_equal;
-    for (uint32_t i = 0; i < above->keys.count; i++) {
-        if (!lb_parse_packed_key(call, layout, above->keys.at[i], &key, &is_equal)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static uint32_t lb_cuts_count_above(const struct call *call, const struct above *above,
-                                    const struct board *board, struct bytes text) {
-    const struct layout *layout = board_layout(board);
-    uint64_t key = 0;
-    bool is_equal;
-    bool is_parsed = lb_parse_packed_key(call, layout, text, &key, &is_equal);
-    CHECK(is_parsed);
-    if (is_equal) {
-        return board_count_from(board,
-                                above->is_competition ? layout_without_time(layout, key) : key);
-    }
-    return board_count_above(board, above->is_competition ? lb_best_key(layout, key) : key);
-}
-
 /* board may be NULL, and so may filter: without WHERE. */
 static void lb_cuts_reply_above(const struct call *call, const struct above *above,
                                 const struct board *board, const struct lb_filter *filter) {
     reply_array(call->reply, above->keys.count);
     for (uint32_t i = 0; i < above->keys.count && !reply_is_lost(call->reply); i++) {
-        uint32_t rank =
-            board != NULL ? lb_cuts_count_above(call, above, board, above->keys.at[i]) : 0;
+        uint64_t key = 0;
+        bool is_equal;
+        const struct layout *layout = board != NULL ? board_layout(board) : NULL;
+        bool is_parsed = lb_parse_packed_key(call, layout, above->keys.at[i], &key, &is_equal);
+        CHECK(is_parsed);
+        uint32_t rank = 0;
+        if (board != NULL && is_equal) {
+            rank = board_count_from(board,
+                                    above->is_competition ? layout_without_time(layout, key) : key);
+        } else if (board != NULL) {
+            rank = board_count_above(board, above->is_competition ? lb_best_key(layout, key) : key);
+        }
         reply_integer(call->reply, filter != NULL ? lb_filter_rank(filter, rank) : rank);
     }
 }
@@ -71,9 +55,16 @@ static void lb_above_run(struct call *call) {
     struct above above = {.is_competition = false};
     struct lb_filter filter;
     const struct board *board;
-    if (!syntax_read(call, &above) || !call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_cuts_check_keys(call, &above, board != NULL ? board_layout(board) : NULL)) {
+    if (!syntax_read(call, &above) || !call_find_board(call, call_arg(call, 1), &board)) {
         return;
+    }
+    for (uint32_t i = 0; i < above.keys.count; i++) {
+        const struct layout *layout = board != NULL ? board_layout(board) : NULL;
+        uint64_t key;
+        bool is_equal;
+        if (!lb_parse_packed_key(call, layout, above.keys.at[i], &key, &is_equal)) {
+            return;
+        }
     }
     if (above.filter.count == 0 || board == NULL) {
         lb_cuts_reply_above(call, &above, board, NULL);

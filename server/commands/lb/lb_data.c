@@ -1,7 +1,8 @@
-/* Hashes in records. See lb_data.h. */
+/* DATA and HSET, but for the keys themselves. See lb_data.h. */
 #include "server/commands/lb/lb_data.h"
 
 #include "server/acl/acl_check.h"
+#include "server/acl/player.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
 
@@ -68,20 +69,29 @@ static char *lb_data_append(char *out, struct bytes text) {
     return out + text.size;
 }
 
-char *lb_data_print_key(struct bytes pattern, struct bytes member, struct bytes board,
-                        struct bytes suffix, char *out) {
-    const char *mark = lb_data_find_mark(pattern);
-    for (const char *each = pattern.at; each < pattern.at + pattern.size; each++) {
+/* mark: of the board's name, and of what is behind it if an @ follows; NULL: there is none. */
+static char *lb_data_print(struct bytes pattern, const char *mark, struct bytes member,
+                           struct bytes board, struct bytes suffix, char *out) {
+    const char *end = pattern.at + pattern.size;
+    for (const char *each = pattern.at; each < end; each++) {
         if (*each == '*') {
             out = lb_data_append(out, member);
-        } else if (each == mark) {
-            out = lb_data_append(lb_data_append(out, board), suffix);
-            each++;
-        } else {
+        } else if (each != mark) {
             *out++ = *each;
+        } else {
+            out = lb_data_append(out, board);
+            if (each + 1 < end && each[1] == '@') {
+                out = lb_data_append(out, suffix);
+                each++;
+            }
         }
     }
     return out;
+}
+
+char *lb_data_print_key(struct bytes pattern, struct bytes member, struct bytes board,
+                        struct bytes suffix, char *out) {
+    return lb_data_print(pattern, lb_data_find_mark(pattern), member, board, suffix, out);
 }
 
 void lb_data_find_periods(const struct call *call, const struct bytes *members,
@@ -142,24 +152,19 @@ bool lb_data_is_named(struct session_names *names, const struct hash *hash) {
 
 /* ---- replies ---- */
 
-static void lb_data_reply_fields(struct reply *reply, const struct option_values *fields,
-                                 const struct hash *hash) {
-    struct bytes value;
-    reply_array(reply, fields->count);
-    for (uint32_t i = 0; i < fields->count && !reply_is_lost(reply); i++) {
-        if (hash_find(hash, fields->at[i], &value)) {
-            reply_bulk(reply, value);
-        } else {
-            reply_null(reply);
-        }
-    }
-}
-
 void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct hash *hash) {
     if (hash == NULL) {
         reply_null_array(reply);
     } else if (data->fields.at != NULL) {
-        lb_data_reply_fields(reply, &data->fields, hash);
+        struct bytes value;
+        reply_array(reply, data->fields.count);
+        for (uint32_t i = 0; i < data->fields.count && !reply_is_lost(reply); i++) {
+            if (hash_find(hash, data->fields.at[i], &value)) {
+                reply_bulk(reply, value);
+            } else {
+                reply_null(reply);
+            }
+        }
     } else {
         struct hash_cursor cursor = hash_begin(hash);
         struct hash_pair pair;
@@ -169,4 +174,97 @@ void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct
             reply_bulk(reply, pair.value);
         }
     }
+}
+
+/* ---- HSET ---- */
+
+enum { NAME_ON_STACK = 512 };
+
+bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset) {
+    const struct bytes *args = &call->request->args[index];
+    int64_t count;
+    if (!call_parse_integer(call, args[1], &count)) {
+        return false;
+    }
+    if (count < 1 || count > LB_HSET_FIELDS_MAX) {
+        return call_refuse_reason(call, "HSET takes 1 to 1024 fields");
+    }
+    *hset = (struct lb_hset){.pattern = args[0], .args = args + 2, .count = (uint32_t)count};
+    return (uint64_t)count * 2 <= call->request->count - index - 2 || call_syntax_error(call);
+}
+
+static size_t lb_data_count_of(struct bytes pattern, char character) {
+    size_t count = 0;
+    for (size_t i = 0; i < pattern.size; i++) {
+        count += pattern.at[i] == character;
+    }
+    return count;
+}
+
+bool lb_hset_names_board(const struct lb_hset *hset) {
+    return lb_data_count_of(hset->pattern, '%') > 0;
+}
+
+bool lb_hset_names_period(const struct lb_hset *hset) {
+    return lb_data_names_period(hset->pattern);
+}
+
+bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times) {
+    uint64_t size = 0;
+    if (!lb_hset_is_asked(hset)) {
+        return true;
+    }
+    if (lb_data_count_of(hset->pattern, '*') != 1 || lb_data_count_of(hset->pattern, '%') > 1) {
+        return call_refuse(call,
+                           "ERR HSET needs a key with one * where the member goes, and at most "
+                           "one % where the board's name goes");
+    }
+    if (!player_may_name_hashes(call, hset->pattern)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 2 * hset->count; i++) {
+        size += hset->args[i].size;
+    }
+    if (times * hset->count > LB_HSET_FIELDS_MAX || times * size > LB_HSET_SIZE_MAX) {
+        return call_refuse_format(call,
+                                  "ERR HSET takes %d fields and %d bytes of all members together",
+                                  (int)LB_HSET_FIELDS_MAX, (int)LB_HSET_SIZE_MAX);
+    }
+    return true;
+}
+
+bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
+                   const struct registry_key *board, struct bytes member,
+                   struct lb_hset_place *place) {
+    char on_stack[NAME_ON_STACK];
+    char suffix[REGISTRY_SUFFIX_MAX];
+    struct bytes base = registry_name(board);
+    struct bytes behind = {.at = suffix, .size = 0};
+    const struct board_options *options = registry_options(board);
+    if (lb_hset_names_period(hset) && options->period.unit != PERIOD_NONE) {
+        behind.size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
+        int64_t end_ms = board_options_archive_end_ms(options);
+        if (place != NULL && end_ms != INT64_MAX && !options->settles) {
+            place->expire_at_ms = end_ms;
+        }
+    }
+    size_t size = hset->pattern.size + base.size + behind.size + member.size;
+    if (lb_hset_names_board(hset) && memchr(base.at, '*', base.size) != NULL) {
+        return call_refuse(call, "ERR HSET takes no % for a board with a * in its name: DATA could "
+                                 "not name the hash");
+    }
+    char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
+    if (at == NULL) {
+        return call_out_of_memory(call);
+    }
+    const char *mark = memchr(hset->pattern.at, '%', hset->pattern.size);
+    const char *end = lb_data_print(hset->pattern, mark, member, base, behind, at);
+    const struct bytes name = {.at = at, .size = (size_t)(end - at)};
+    bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, base, ACL_WRITE) &&
+                   player_may_write_hash(call, name) &&
+                   (place == NULL || lb_hset_open(call, hset, name, place));
+    if (at != on_stack) {
+        memory_free(at);
+    }
+    return is_open;
 }

@@ -4,7 +4,7 @@
  * again here. */
 #include "server/commands/lb/lb_filter.h"
 
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
 
 enum {
     NS_A_CODE = 3,      /* one that is compared with many values; with few it takes one */
@@ -118,18 +118,13 @@ void lb_filter_at_many(const struct board *board, const struct lb_filter *filter
 
 /* ---- WITHIN ---- */
 
-static bool lb_filter_is_same(const struct lb_filter *filter, const struct tag_values *values) {
-    for (unsigned tag = 0; tag < TAGS_MAX; tag++) {
-        if ((filter->within_mask >> tag & 1) != 0 &&
-            !bytes_equal(lb_tags_value(values, tag), lb_tags_value(&filter->within, tag))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *values) {
-    if (filter->group != NULL && lb_filter_is_same(filter, values)) {
+    bool is_same = filter->group != NULL;
+    for (unsigned tag = 0; tag < TAGS_MAX && is_same; tag++) {
+        is_same = (filter->within_mask >> tag & 1) == 0 ||
+                  bytes_equal(lb_tags_value(values, tag), lb_tags_value(&filter->within, tag));
+    }
+    if (is_same) {
         return true;
     }
     filter->within = *values;
@@ -169,10 +164,6 @@ static void lb_filter_masks(const struct cost_view *view, struct option_uses use
     *excluding = *asked & ~wanted;
 }
 
-static uint64_t lb_filter_read_ns(const struct option_uses *uses, uint64_t codes) {
-    return uses->count <= LB_FILTER_FEW ? codes : codes * NS_A_CODE;
-}
-
 uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *uses, uint64_t unit,
                         uint64_t count) {
     const struct board *board = cost_board(view, 1);
@@ -196,7 +187,8 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
     uint64_t codes = count * reads / (is_summed ? SUMMED_CODES : 1);
     uint64_t twice = 2 * (uint64_t)board_count(board);
     /* Each part of WITHIN is read for itself. */
-    return work + lb_filter_read_ns(uses, within == 0 && codes > twice ? twice : codes) /
+    codes = within == 0 && codes > twice ? twice : codes;
+    return work + codes * (uses->count <= LB_FILTER_FEW ? 1 : NS_A_CODE) /
                       view->call->command->cost->unit_ns;
 }
 

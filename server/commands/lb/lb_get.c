@@ -48,22 +48,6 @@ static const struct binding lb_get_bindings[] = {
 
 /* ---- look-up ---- */
 
-static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
-                                     unsigned count) {
-    uint64_t keys[LOOKUP_GROUP] = {0};
-    for (unsigned i = 0; i < count; i++) {
-        keys[i] = places[i].found.rank == LOOKUP_NOWHERE
-                      ? 0
-                      : lb_best_key(board_layout(board), places[i].found.key);
-    }
-    lookup_keys(board, keys, count);
-    for (unsigned i = 0; i < count; i++) {
-        if (places[i].found.rank != LOOKUP_NOWHERE) {
-            places[i].shown_rank = board_count_above(board, keys[i]);
-        }
-    }
-}
-
 /* All members, group by group. A single one has been looked up together with other requests'. */
 struct reading {
     const struct call *call;
@@ -107,7 +91,18 @@ static void lb_get_find_group(const struct get *get, struct reading *reading, ui
         places[i].filter_count = 0;
     }
     if (get->shape.is_competition) {
-        lb_get_find_shared_ranks(board, places, count);
+        uint64_t keys[LOOKUP_GROUP] = {0};
+        for (unsigned i = 0; i < count; i++) {
+            keys[i] = places[i].found.rank == LOOKUP_NOWHERE
+                          ? 0
+                          : lb_best_key(board_layout(board), places[i].found.key);
+        }
+        lookup_keys(board, keys, count);
+        for (unsigned i = 0; i < count; i++) {
+            if (places[i].found.rank != LOOKUP_NOWHERE) {
+                places[i].shown_rank = board_count_above(board, keys[i]);
+            }
+        }
     }
     for (unsigned i = 0; get->shape.is_dense && i < count; i++) {
         const struct board_member member = {.leaf = places[i].found.leaf,
@@ -119,15 +114,6 @@ static void lb_get_find_group(const struct get *get, struct reading *reading, ui
 }
 
 /* ---- writing ---- */
-
-/* Records of nothing but what a look-up finds are written as members are found. */
-static void lb_get_reply_each(struct reading *reading, const struct lb_writer *writer) {
-    for (uint32_t i = 0; i < reading->count && !reply_is_lost(writer->reply); i += LOOKUP_TURN) {
-        uint32_t left = reading->count - i;
-        lb_write_found(writer, &reading->names[i], lb_get_read(reading),
-                       left < LOOKUP_TURN ? left : LOOKUP_TURN);
-    }
-}
 
 /* Missing members end a group, so that the order stays. */
 static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
@@ -152,11 +138,16 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     struct reading reading;
     reply_array(call->reply, get->members.count);
     lb_get_begin_reading(call, get, board, &reading);
-    if (!writer->is_grouped && !writer->shares_ranks) {
-        lb_get_reply_each(&reading, writer);
-        return;
+    /* Records of nothing but what a look-up finds are written as members are found. */
+    bool is_plain = !writer->is_grouped && !writer->shares_ranks;
+    for (uint32_t i = 0; is_plain && i < reading.count && !reply_is_lost(call->reply);
+         i += LOOKUP_TURN) {
+        uint32_t left = reading.count - i;
+        lb_write_found(writer, &reading.names[i], lb_get_read(&reading),
+                       left < LOOKUP_TURN ? left : LOOKUP_TURN);
     }
-    for (uint32_t begin = 0; begin < get->members.count && !reply_is_lost(call->reply);) {
+    for (uint32_t begin = 0;
+         !is_plain && begin < get->members.count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->members.count, begin);
         lb_get_find_group(get, &reading, begin, count, places);
         lb_get_write_places(call, writer, places, count);
@@ -183,19 +174,6 @@ static struct place *lb_get_find_all(const struct call *call, const struct get *
         begin += count;
     }
     return places;
-}
-
-static void lb_get_reply_sorted(const struct call *call, const struct get *get,
-                                const struct board *board, struct lb_writer *writer) {
-    struct place *places = lb_get_find_all(call, get, board);
-    if (places == NULL) {
-        call_out_of_memory(call);
-        return;
-    }
-    qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
-    reply_array(call->reply, get->members.count);
-    lb_get_write_places(call, writer, places, get->members.count);
-    memory_free(places);
 }
 
 /* ---- inside a group ---- */
@@ -228,23 +206,6 @@ static bool lb_get_filter_places(const struct get *get, struct lb_filter *filter
     return true;
 }
 
-/* The percentage is of a member's own group. */
-static void lb_get_write_filtered(const struct call *call, const struct get *get,
-                                  struct lb_writer *writer, const struct place *places) {
-    uint32_t begin = 0;
-    reply_array(call->reply, get->members.count);
-    while (begin < get->members.count) {
-        uint32_t count = 1;
-        while (begin + count < get->members.count &&
-               places[begin + count].filter_count == places[begin].filter_count) {
-            count++;
-        }
-        writer->filter_count = places[begin].filter_count;
-        lb_get_write_places(call, writer, &places[begin], count);
-        begin += count;
-    }
-}
-
 static void lb_get_reply_filtered(const struct call *call, const struct get *get,
                                   const struct board *board) {
     struct lb_filter filter;
@@ -260,7 +221,17 @@ static void lb_get_reply_filtered(const struct call *call, const struct get *get
             qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
         }
         lb_begin_records(call, board, get->shape, &writer);
-        lb_get_write_filtered(call, get, &writer, places);
+        reply_array(call->reply, get->members.count);
+        /* The percentage is of a member's own group. */
+        for (uint32_t begin = 0, count; begin < get->members.count; begin += count) {
+            count = 1;
+            while (begin + count < get->members.count &&
+                   places[begin + count].filter_count == places[begin].filter_count) {
+                count++;
+            }
+            writer.filter_count = places[begin].filter_count;
+            lb_get_write_places(call, &writer, &places[begin], count);
+        }
     }
     memory_free(places);
     lb_filter_end(&filter);
@@ -288,11 +259,19 @@ static void lb_get_reply(const struct call *call, const struct get *get,
         return;
     }
     lb_begin_records(call, board, get->shape, &writer);
-    if (get->is_sorted) {
-        lb_get_reply_sorted(call, get, board, &writer);
-    } else {
+    if (!get->is_sorted) {
         lb_get_reply_as_asked(call, get, board, &writer);
+        return;
     }
+    struct place *places = lb_get_find_all(call, get, board);
+    if (places == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
+    reply_array(call->reply, get->members.count);
+    lb_get_write_places(call, &writer, places, get->members.count);
+    memory_free(places);
 }
 
 static void lb_get_run(struct call *call) {

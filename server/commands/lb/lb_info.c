@@ -8,18 +8,14 @@
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/scanning.h"
 
-static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
-    reply_bulk_text(call->reply, name);
-    reply_boolean(call->reply, is_true);
-}
-
 static void lb_info_put_field(const struct call *call, const struct layout_field *field) {
     bool decays = layout_field_decays(field);
     reply_map(call->reply, decays ? 8 : 7);
     reply_named_text(call->reply, "name", field->name);
     reply_named_integer(call->reply, "bits", field->bits);
     reply_named_text(call->reply, "order", field->is_ascending ? "asc" : "desc");
-    lb_info_put_flag(call, "signed", field->is_signed);
+    reply_bulk_text(call->reply, "signed");
+    reply_boolean(call->reply, field->is_signed);
     reply_named_integer(call->reply, "scale", field->scale);
     reply_bulk_text(call->reply, "lowest");
     lb_reply_decimal(call, field, layout_field_lowest(field));
@@ -28,17 +24,6 @@ static void lb_info_put_field(const struct call *call, const struct layout_field
     if (decays) {
         reply_named_integer(call->reply, "half-life", field->decay.half_life_us / 1000);
     }
-}
-
-/* The milliseconds that AT accepts: those within the window. */
-static int64_t lb_info_first_ms(const struct layout *layout) {
-    int64_t first_us = layout_time_first_us(layout);
-    return first_us / 1000 + (first_us % 1000 > 0);
-}
-
-static int64_t lb_info_last_ms(const struct layout *layout) {
-    int64_t last_us = layout_time_last_us(layout);
-    return last_us / 1000 - (last_us % 1000 < 0);
 }
 
 static void lb_info_put_time(const struct call *call, const struct layout *layout) {
@@ -50,8 +35,11 @@ static void lb_info_put_time(const struct call *call, const struct layout *layou
     reply_named_text(call->reply, "unit", layout_unit_name(layout->time.unit));
     reply_named_integer(call->reply, "bits", layout->time.bits);
     reply_named_text(call->reply, "order", layout->time.is_latest ? "latest" : "earliest");
-    reply_named_integer(call->reply, "first", lb_info_first_ms(layout));
-    reply_named_integer(call->reply, "last", lb_info_last_ms(layout));
+    /* The milliseconds that AT accepts: those within the window. */
+    int64_t first_us = layout_time_first_us(layout);
+    int64_t last_us = layout_time_last_us(layout);
+    reply_named_integer(call->reply, "first", first_us / 1000 + (first_us % 1000 > 0));
+    reply_named_integer(call->reply, "last", last_us / 1000 - (last_us % 1000 < 0));
 }
 
 /* ---- options ---- */
@@ -147,18 +135,6 @@ static void lb_info_put_options(const struct call *call, const struct registry_k
 
 /* ---- archives ---- */
 
-static bool lb_info_find_archive(const struct call *call, const struct registry_key *key,
-                                 struct lb_archives *archives, struct bytes *archive) {
-    const struct board_options *options;
-    do {
-        options = keyspace_peek_options(call, key, *archive);
-        if (options != NULL && lb_is_archive(registry_options(key), options)) {
-            return true;
-        }
-    } while (options != NULL && lb_archives_next_number(archives, archive));
-    return false;
-}
-
 /* Another entry: "archives", the names of those that are there, the newest first. They are looked
  * for under the names of the periods before the present one: a bounded number. */
 static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
@@ -171,7 +147,14 @@ static void lb_info_put_archives(const struct call *call, const struct registry_
         struct lb_archives archives =
             lb_archives_begin(registry_name(key), registry_options(key), text);
         while (lb_archives_next(&archives, &archive)) {
-            if (lb_info_find_archive(call, key, &archives, &archive)) {
+            const struct board_options *options;
+            bool is_archive;
+            do {
+                options = keyspace_peek_options(call, key, archive);
+                is_archive = options != NULL && lb_is_archive(registry_options(key), options);
+            } while (options != NULL && !is_archive &&
+                     lb_archives_next_number(&archives, &archive));
+            if (is_archive) {
                 reply_bulk(call->reply, archive);
                 count++;
             }

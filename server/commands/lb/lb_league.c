@@ -4,8 +4,8 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/lb/lb_results.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/call.h"
 #include "skiplist/keyspace/league.h"
@@ -81,23 +81,6 @@ static const char *lb_league_refusal(const struct call *call, const struct board
                                               : NULL;
 }
 
-static bool lb_league_find_rooms(struct lb_league *league) {
-    struct registry_key *key;
-    if (!lb_league_find_key(league->call, league_template(&league->names), &key)) {
-        return false;
-    }
-    if (key == NULL || key->kind != REGISTRY_BOARD ||
-        registry_options(key)->period.unit == PERIOD_NONE) {
-        return true;
-    }
-    league->refusal = lb_league_refusal(league->call, registry_options(key));
-    if (league->refusal == NULL) {
-        league->rooms = registry_options(key);
-        league->period = league_period(league->rooms->period_start_ms);
-    }
-    return true;
-}
-
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
  * its rooms: {key}:*. false: the error was replied. */
 static bool lb_league_begin(const struct call *call, struct lb_league *league) {
@@ -117,7 +100,18 @@ static bool lb_league_begin(const struct call *call, struct lb_league *league) {
         return call_refuse(call, "ERR the league was renamed to what no league's key may be");
     }
     league_names_init(&league->names, name);
-    return lb_league_check_access(call, &league->names) && lb_league_find_rooms(league);
+    struct registry_key *key;
+    if (!lb_league_check_access(call, &league->names) ||
+        !lb_league_find_key(call, league_template(&league->names), &key)) {
+        return false;
+    }
+    if (key != NULL && key->kind == REGISTRY_BOARD &&
+        registry_options(key)->period.unit != PERIOD_NONE) {
+        league->refusal = lb_league_refusal(call, registry_options(key));
+        league->rooms = league->refusal == NULL ? registry_options(key) : NULL;
+        league->period = league->rooms != NULL ? league_period(league->rooms->period_start_ms) : 0;
+    }
+    return true;
 }
 
 /* For a command that writes: does the league take writes now, and has it rooms? false: the error was
@@ -152,17 +146,6 @@ static bool lb_league_open_archive(const void *context, struct bytes name) {
     return keyspace_open(context, name);
 }
 
-/* The room of an entry of the running period. */
-static bool lb_league_find_room(struct lb_league *league, struct lb_league_place *place) {
-    struct registry_key *key;
-    struct bytes name = league_room(&league->names, place->entry.tier, place->entry.room);
-    if (!lb_league_find_key(league->call, name, &key)) {
-        return false;
-    }
-    place->room = key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
-    return true;
-}
-
 /* Without rooms, tiers are those of the entries. false: no memory; the error was replied. */
 static bool lb_league_look_up(struct lb_league *league, struct bytes member,
                               struct lb_league_place *place) {
@@ -175,8 +158,15 @@ static bool lb_league_look_up(struct lb_league *league, struct bytes member,
         return true;
     }
     if (place->entry.period == league->period) {
+        struct registry_key *room = NULL;
         place->is_in_room = place->entry.room > 0;
-        return !place->is_in_room || lb_league_find_room(league, place);
+        if (place->is_in_room &&
+            !lb_league_find_key(
+                call, league_room(&league->names, place->entry.tier, place->entry.room), &room)) {
+            return false;
+        }
+        place->room = call_board(room) != NULL ? room : NULL;
+        return true;
     }
     /* Twice at most: the first time, the archive may be about to go, and settle the entry. */
     uint64_t key;
@@ -241,50 +231,32 @@ static void lb_league_put(const struct lb_league *league, const struct lb_league
     lb_league_tell(league, entry, is_there ? place->tier_before : 0, name);
 }
 
-/* ---- GET ---- */
-
-static void lb_league_reply_record(const struct lb_league *league,
-                                   const struct lb_league_place *place, bool with_strings) {
-    const struct call *call = league->call;
-    const struct registry_key *room = place->room;
-    struct board_member member;
-    struct lb_writer writer;
-    if (!zset_look_up(call, call_board(room), place->member.name, &member)) {
-        reply_null_array(call->reply);
-        return;
+static void lb_league_reply_number(const struct call *call, bool is_there, int64_t number) {
+    if (is_there) {
+        reply_integer(call->reply, number);
+    } else {
+        reply_null(call->reply);
     }
-    lb_begin_records(call, &room->board, (struct lb_shape){.with_strings = with_strings}, &writer);
-    lb_write_record(&writer, member.name, member.key, board_rank_of(&room->board, &member));
 }
+
+/* ---- GET ---- */
 
 /* Reply the tier, the room and the record of a member, on the board and in the running period: the first
  * three elements of GET and ADD. */
 static void lb_league_reply_place(const struct lb_league *league,
                                   const struct lb_league_place *place, bool with_strings) {
     const struct call *call = league->call;
+    const struct board *room = call_board(place->room);
+    struct board_member member;
+    struct lb_writer writer;
     reply_integer(call->reply, place->entry.tier);
-    if (place->is_in_room) {
-        reply_integer(call->reply, place->entry.room);
-        lb_league_reply_record(league, place, with_strings);
+    lb_league_reply_number(call, place->is_in_room, place->entry.room);
+    if (place->is_in_room && zset_look_up(call, room, place->member.name, &member)) {
+        lb_begin_records(call, room, (struct lb_shape){.with_strings = with_strings}, &writer);
+        lb_write_record(&writer, member.name, member.key, board_rank_of(room, &member));
     } else {
-        reply_null(call->reply);
         reply_null_array(call->reply);
     }
-}
-
-/* What the end of the running period would do, if it were now. */
-static const char *lb_league_outlook(const struct lb_league *league,
-                                     const struct lb_league_place *place) {
-    const struct board_league *options = &league->options->league;
-    const struct board *room = call_board(place->room);
-    bool has_played = place->entry.period == league->period;
-    uint32_t tier = has_played ? place->tier : league_tier_idle(options, place->tier, 1);
-    struct board_member member;
-    if (room != NULL && zset_look_up(league->call, room, place->member.name, &member)) {
-        tier = league_tier_after(options, place->tier, board_rank_of(room, &member),
-                                 board_count(room));
-    }
-    return tier > place->tier ? "up" : tier < place->tier ? "down" : "stay";
 }
 
 static void lb_league_get_run(struct call *call) {
@@ -303,16 +275,22 @@ static void lb_league_get_run(struct call *call) {
     }
     reply_array(call->reply, 5);
     lb_league_reply_place(&league, &place, false);
-    if (place.tier != place.entry.tier) {
-        reply_integer(call->reply, place.tier);
-    } else {
+    lb_league_reply_number(call, place.tier != place.entry.tier, place.tier);
+    if (league.rooms == NULL) {
         reply_null(call->reply);
+        return;
     }
-    if (league.rooms != NULL) {
-        reply_bulk_text(call->reply, lb_league_outlook(&league, &place));
-    } else {
-        reply_null(call->reply);
+    /* What the end of the running period would do, if it were now. */
+    const struct board_league *options = &league.options->league;
+    const struct board *room = call_board(place.room);
+    bool has_played = place.entry.period == league.period;
+    uint32_t tier = has_played ? place.tier : league_tier_idle(options, place.tier, 1);
+    struct board_member there;
+    if (room != NULL && zset_look_up(call, room, member, &there)) {
+        tier =
+            league_tier_after(options, place.tier, board_rank_of(room, &there), board_count(room));
     }
+    reply_bulk_text(call->reply, tier > place.tier ? "up" : tier < place.tier ? "down" : "stay");
 }
 
 static const struct command lb_league_get = {
@@ -354,22 +332,6 @@ static void lb_league_reply_tier(const struct lb_league *league, uint32_t tier) 
     reply_named_integer(call->reply, "open-room-members", open_count);
 }
 
-static void lb_league_reply_period(const struct lb_league *league) {
-    const struct call *call = league->call;
-    reply_bulk_text(call->reply, "start");
-    if (league->rooms != NULL) {
-        reply_integer(call->reply, league->rooms->period_start_ms);
-    } else {
-        reply_null(call->reply);
-    }
-    reply_bulk_text(call->reply, "end");
-    if (league->rooms != NULL) {
-        reply_integer(call->reply, league->rooms->period_end_ms);
-    } else {
-        reply_null(call->reply);
-    }
-}
-
 static void lb_league_info_run(struct call *call) {
     struct lb_league league;
     if (!lb_league_begin(call, &league)) {
@@ -383,7 +345,11 @@ static void lb_league_info_run(struct call *call) {
     reply_named_integer(call->reply, "up", options->up);
     reply_named_integer(call->reply, "down", options->down);
     reply_named_text(call->reply, "idle", options->idle_goes_down ? "down" : "stay");
-    lb_league_reply_period(&league);
+    bool has_rooms = league.rooms != NULL;
+    reply_bulk_text(call->reply, "start");
+    lb_league_reply_number(call, has_rooms, has_rooms ? league.rooms->period_start_ms : 0);
+    reply_bulk_text(call->reply, "end");
+    lb_league_reply_number(call, has_rooms, has_rooms ? league.rooms->period_end_ms : 0);
     reply_bulk_text(call->reply, "list");
     reply_array(call->reply, options->tiers);
     for (uint32_t tier = options->tiers; tier > 0; tier--) {
@@ -426,17 +392,6 @@ static void lb_league_leave(const struct lb_league *league, struct registry_key 
     }
 }
 
-static bool lb_league_read_tier(const struct lb_league *league, uint32_t *tier) {
-    int64_t value;
-    if (!bytes_parse_i64(call_arg(league->call, ARG_TIER), &value) || value < 1 ||
-        value > league->options->league.tiers) {
-        return call_refuse_format(league->call, "ERR the league's tiers are 1..%d",
-                                  (int)league->options->league.tiers);
-    }
-    *tier = (uint32_t)value;
-    return true;
-}
-
 /* May it be a member, and is there room for it on the league's board? false: the error was replied. */
 static bool lb_league_check_newcomer(const struct lb_league *league, struct bytes member,
                                      const struct lb_league_place *place) {
@@ -458,13 +413,17 @@ static bool lb_league_check_newcomer(const struct lb_league *league, struct byte
 static void lb_league_set_run(struct call *call) {
     struct lb_league league;
     struct lb_league_place place;
-    uint32_t tier;
+    int64_t tier;
     struct bytes name = call_arg(call, ARG_TIER + 1);
-    if (!lb_league_begin(call, &league) || !lb_league_check_writing(&league) ||
-        !lb_league_read_tier(&league, &tier) || !zset_check_member(call, name)) {
+    if (!lb_league_begin(call, &league) || !lb_league_check_writing(&league)) {
         return;
     }
-    if (!lb_league_look_up(&league, name, &place) ||
+    int tiers = league.options->league.tiers;
+    if (!bytes_parse_i64(call_arg(call, ARG_TIER), &tier) || tier < 1 || tier > tiers) {
+        (void)call_refuse_format(call, "ERR the league's tiers are 1..%d", tiers);
+        return;
+    }
+    if (!zset_check_member(call, name) || !lb_league_look_up(&league, name, &place) ||
         !lb_league_check_newcomer(&league, name, &place) || !lb_league_may_leave(&league, &place)) {
         return;
     }
@@ -476,7 +435,8 @@ static void lb_league_set_run(struct call *call) {
         (void)call_out_of_memory(call);
         return;
     }
-    lb_league_put(&league, &place, (struct league_entry){.tier = tier, .period = league.period});
+    lb_league_put(&league, &place,
+                  (struct league_entry){.tier = (uint32_t)tier, .period = league.period});
     memory_reserve_end();
     lb_league_leave(&league, place.room, name);
     reply_integer(call->reply, 1);
@@ -536,21 +496,6 @@ static const struct command lb_league_remove = {
  *     LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD WEEK ROOM 30 TIERS 10 UP 5 DOWN 5
  *       the league's words, the options of boards -> weekly, {weekly}:rooms */
 
-/* Can rooms have these options, and be so large? */
-static bool lb_league_create_check(const struct call *call, const struct board_league *league,
-                                   const struct board_options *rooms) {
-    if (rooms->period.unit == PERIOD_NONE) {
-        return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
-                                  bytes_show(call_arg(call, call->request->count - 1)).text);
-    }
-    const char *refusal = lb_league_refusal(call, rooms);
-    if (refusal != NULL) {
-        return call_refuse_format(call, "ERR %s", refusal);
-    }
-    return (league->up <= league->room && league->down <= league->room) ||
-           call_refuse(call, "ERR UP and DOWN are at most ROOM");
-}
-
 static bool lb_league_create_read(const struct call *call, struct board_league *league,
                                   struct board_options *rooms) {
     enum { NOT_GIVEN = UINT16_MAX }; /* more than LEAGUE_ROOM_MAX */
@@ -578,7 +523,16 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     if (!setting_options_check(rooms, reason)) {
         return call_refuse_format(call, "ERR %s", reason);
     }
-    return lb_league_create_check(call, league, rooms);
+    if (rooms->period.unit == PERIOD_NONE) {
+        return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
+                                  bytes_show(call_arg(call, call->request->count - 1)).text);
+    }
+    const char *refusal = lb_league_refusal(call, rooms);
+    if (refusal != NULL) {
+        return call_refuse_format(call, "ERR %s", refusal);
+    }
+    return (league->up <= league->room && league->down <= league->room) ||
+           call_refuse(call, "ERR UP and DOWN are at most ROOM");
 }
 
 /* A name that is free for a board with these options. NULL: the error was replied. */
@@ -679,48 +633,7 @@ struct adding {
     struct once once;
 };
 
-/* ---- options ---- */
-
-static bool lb_league_add_read_options(const struct call *call, struct adding *adding) {
-    struct lb_add *add = &adding->add;
-    *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
-    if (!lb_add_read_options(call, add)) {
-        return false;
-    }
-    if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
-        return call_refuse_reason(call, "LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
-    }
-    return lb_hset_check(call, &add->hset, 1);
-}
-
 /* ---- the room ---- */
-
-/* The number of a new room behind this one: the next whose name is free. Rooms of another PERIOD, or of a
- * league that is no more, may be there still; the steps grow, so that it takes 32 at the most. */
-static bool lb_league_add_find_free(struct lb_league *league, struct league_entry *entry) {
-    const struct call *call = league->call;
-    struct registry_key *key;
-    uint64_t number = entry->room + UINT64_C(1);
-    for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
-        entry->room = (uint32_t)number;
-        if (!lb_league_find_key(call, league_room(&league->names, entry->tier, entry->room),
-                                &key)) {
-            return false;
-        }
-        if (key == NULL) {
-            return true;
-        }
-    }
-    return call_refuse_format(call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
-}
-
-/* Are as many in the room as may be? Those who are have this entry, from the cursor on. */
-static bool lb_league_add_is_full(const struct lb_league *league, struct league_entry entry,
-                                  struct board_cursor *cursor) {
-    struct board_stored last;
-    board_cursor_skip(cursor, league->options->league.room - 1U);
-    return board_cursor_read(cursor, &last) && last.key == league_key(entry);
-}
 
 /* false: the error was replied. */
 static bool lb_league_add_choose_room(struct adding *adding) {
@@ -733,16 +646,30 @@ static bool lb_league_add_choose_room(struct adding *adding) {
         return true;
     }
     adding->entry = lb_league_open_room(league, tier, &cursor);
-    bool is_open = adding->entry.room > 0 && !lb_league_add_is_full(league, adding->entry, &cursor);
-    return is_open || lb_league_add_find_free(league, &adding->entry);
-}
-
-/* false: the error was replied. */
-static bool lb_league_add_begin_room(struct adding *adding) {
-    struct lb_league *league = &adding->league;
-    struct bytes name = league_room(&league->names, adding->entry.tier, adding->entry.room);
-    return keyspace_open(league->call, name) &&
-           writing_begin_in(league->call, name, league->rooms, &adding->writing);
+    struct league_entry *entry = &adding->entry;
+    if (entry->room > 0) {
+        /* Those who are there have this entry, from the cursor on: are they fewer than may be? */
+        struct board_stored last;
+        board_cursor_skip(&cursor, league->options->league.room - 1U);
+        if (!board_cursor_read(&cursor, &last) || last.key != league_key(*entry)) {
+            return true;
+        }
+    }
+    /* A new one behind it: the next whose name is free. Rooms of another PERIOD, or of a league that is no more, may be
+     * there still; the steps grow, so that it takes 32 at the most. */
+    struct registry_key *key = NULL;
+    uint64_t number = entry->room + UINT64_C(1);
+    for (uint64_t step = 1; number <= UINT32_MAX; number += step, step *= 2) {
+        entry->room = (uint32_t)number;
+        if (!lb_league_find_key(league->call, league_room(&league->names, entry->tier, entry->room),
+                                &key)) {
+            return false;
+        }
+        if (key == NULL) {
+            return true;
+        }
+    }
+    return call_refuse_format(league->call, "ERR tier %u has no more rooms", (unsigned)entry->tier);
 }
 
 /* ---- the result ---- */
@@ -769,14 +696,6 @@ static bool lb_league_add_put(struct adding *adding, struct lb_results *results)
     return true;
 }
 
-/* The end of an answer. */
-static void lb_league_add_end_answer(const struct call *call, const struct adding *adding,
-                                     bool came_before) {
-    if (adding->add.with_repeat) {
-        reply_integer(call->reply, came_before);
-    }
-}
-
 static void lb_league_add_answer(const struct adding *adding) {
     const struct call *call = adding->league.call;
     const struct board *room = adding->writing.board;
@@ -793,12 +712,10 @@ static void lb_league_add_answer(const struct adding *adding) {
     } else {
         reply_null_array(call->reply);
     }
-    if (adding->place.member.is_there) {
-        reply_integer(call->reply, adding->place.tier_before);
-    } else {
-        reply_null(call->reply);
+    lb_league_reply_number(call, adding->place.member.is_there, adding->place.tier_before);
+    if (adding->add.with_repeat) {
+        reply_integer(call->reply, 0);
     }
-    lb_league_add_end_answer(call, adding, false);
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
@@ -834,37 +751,46 @@ static void lb_league_add_answer_repeated(const struct call *call, struct adding
         reply_null_array(call->reply);
         reply_null(call->reply);
     }
-    lb_league_add_end_answer(call, adding, true);
-}
-
-/* false: the command is answered. */
-static bool lb_league_add_is_new(const struct call *call, struct adding *adding) {
-    struct lb_add *add = &adding->add;
-    if (add->once_id.at == NULL) {
-        return true;
+    if (adding->add.with_repeat) {
+        reply_integer(call->reply, 1);
     }
-    enum once_status status =
-        once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding->once);
-    add->once = status == ONCE_NEW ? &adding->once : NULL;
-    if (status == ONCE_REPEATED) {
-        lb_league_add_answer_repeated(call, adding);
-    }
-    return status == ONCE_NEW;
 }
 
 static void lb_league_add_run(struct call *call) {
     struct adding adding;
-    if (!lb_league_add_read_options(call, &adding)) {
+    struct lb_add *add = &adding.add;
+    *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
+    if (!lb_add_read_options(call, add)) {
+        return;
+    }
+    if (add->is_new_only || add->is_existing_only || add->is_old_board || add->with_rank) {
+        (void)call_refuse_reason(call, "LB.LEAGUE ADD takes no NX, XX, NOCREATE and WITHRANK");
         return;
     }
     adding.member = call_arg(call, call->request->count - 1);
-    if (!zset_check_member(call, adding.member) || !lb_league_add_is_new(call, &adding) ||
-        !lb_league_begin(call, &adding.league) || !lb_league_check_writing(&adding.league)) {
+    if (!lb_hset_check(call, &add->hset, 1) || !zset_check_member(call, adding.member)) {
         return;
     }
-    if (lb_league_look_up(&adding.league, adding.member, &adding.place) &&
-        lb_league_check_newcomer(&adding.league, adding.member, &adding.place) &&
-        lb_league_add_choose_room(&adding) && lb_league_add_begin_room(&adding)) {
+    if (add->once_id.at != NULL) {
+        enum once_status status =
+            once_begin(call, call_arg(call, LB_LEAGUE_KEY), add->once_id, &adding.once);
+        if (status == ONCE_REPEATED) {
+            lb_league_add_answer_repeated(call, &adding);
+        }
+        if (status != ONCE_NEW) {
+            return;
+        }
+        add->once = &adding.once;
+    }
+    if (!lb_league_begin(call, &adding.league) || !lb_league_check_writing(&adding.league) ||
+        !lb_league_look_up(&adding.league, adding.member, &adding.place) ||
+        !lb_league_check_newcomer(&adding.league, adding.member, &adding.place) ||
+        !lb_league_add_choose_room(&adding)) {
+        return;
+    }
+    struct bytes room = league_room(&adding.league.names, adding.entry.tier, adding.entry.room);
+    if (keyspace_open(call, room) &&
+        writing_begin_in(call, room, adding.league.rooms, &adding.writing)) {
         lb_league_add_to_room(&adding);
     }
 }

@@ -217,7 +217,7 @@ static bool lb_match_read_team(const struct call *call, uint32_t *next, struct t
     teams->sizes[teams->count++] = (uint32_t)size;
     for (int64_t i = 0; i < size; i++) {
         struct bytes name = call_arg(call, *next + 1 + (uint32_t)i);
-        if (!zset_check_member(call, name) || !lb_rating_check_name(call, name)) {
+        if (!zset_check_name(call, name) || !lb_rating_check_name(call, name)) {
             return false;
         }
         teams->names[teams->player_count++] = name;

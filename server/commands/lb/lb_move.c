@@ -9,7 +9,7 @@
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/league.h"
 

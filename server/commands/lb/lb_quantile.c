@@ -183,22 +183,6 @@ static const struct binding lb_hist_bindings[] = {
     {0},
 };
 
-/* They are scores with the field's decimals, in ascending order. They may lie outside the field's
- * range. */
-static bool lb_quantile_read_edges(const struct call *call, const struct edges *edges,
-                                   const struct layout_field *lead) {
-    for (uint32_t i = 0; i < edges->at.count; i++) {
-        struct decimal *edge = &edges->values[i];
-        if (!lb_parse_decimal(call, lead, edges->at.at[i], edge)) {
-            return false;
-        }
-        if (i > 0 && decimal_compare(edge[-1], *edge) >= 0) {
-            return call_refuse(call, "ERR edges must be strictly ascending");
-        }
-    }
-    return true;
-}
-
 /* Members whose key is above one or (is_equal) not below it. Of two such ends one is the same for all edges. */
 struct edge_end {
     bool is_known;
@@ -281,8 +265,16 @@ static void lb_quantile_reply_hist(const struct call *call, const struct edges *
                                    const struct board *board) {
     struct lb_filter filter;
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
-    if (!lb_quantile_read_edges(call, edges, lead)) {
-        return;
+    /* They are scores with the field's decimals, in ascending order. They may lie outside its range. */
+    for (uint32_t i = 0; i < edges->at.count; i++) {
+        struct decimal *edge = &edges->values[i];
+        if (!lb_parse_decimal(call, lead, edges->at.at[i], edge)) {
+            return;
+        }
+        if (i > 0 && decimal_compare(edge[-1], *edge) >= 0) {
+            (void)call_refuse(call, "ERR edges must be strictly ascending");
+            return;
+        }
     }
     if (edges->filter.count == 0 || board == NULL) {
         lb_quantile_reply_edges(call, edges, board, NULL);

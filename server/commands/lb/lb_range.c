@@ -82,19 +82,6 @@ static bool lb_range_find_inside(const struct call *call, const struct range *ra
     return true;
 }
 
-static void lb_range_reply_inside(const struct call *call, const struct range *range,
-                                  const struct board *board) {
-    struct lb_filter filter;
-    struct zset_span span;
-    if (!lb_filter_begin(call, board, &range->filter, &filter)) {
-        return;
-    }
-    if (lb_range_find_inside(call, range, &filter, 0, &span)) {
-        lb_reply_filter_span(call, &filter, span, !range->is_reverse, range->shape);
-    }
-    lb_filter_end(&filter);
-}
-
 static void lb_range_run(struct call *call) {
     struct range range = {.count = -1};
     struct zset_span span;
@@ -107,27 +94,17 @@ static void lb_range_run(struct call *call) {
         return;
     }
     if (range.filter.count > 0 && board != NULL) {
-        lb_range_reply_inside(call, &range, board);
+        struct lb_filter filter;
+        if (lb_filter_begin(call, board, &range.filter, &filter)) {
+            if (lb_range_find_inside(call, &range, &filter, 0, &span)) {
+                lb_reply_filter_span(call, &filter, span, !range.is_reverse, range.shape);
+            }
+            lb_filter_end(&filter);
+        }
     } else if (lb_range_find_span(call, &range, board, 0, &span)) {
         lb_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
     lb_since_end(&range.shape.since);
-}
-
-/* The group's own span: that of the board may be far too long. */
-static uint64_t lb_range_count_inside(const struct cost_view *view, const struct range *range) {
-    const struct board *board = cost_board(view, 1);
-    uint32_t growth = cost_growth(view, 1);
-    struct lb_filter filter;
-    struct zset_span span = {.count = 0};
-    if (board == NULL || !lb_filter_begin(view->call, board, &range->filter, &filter)) {
-        return growth;
-    }
-    if (!lb_range_find_inside(view->call, range, &filter, growth, &span)) {
-        span.count = 0;
-    }
-    lb_filter_end(&filter);
-    return span.count;
 }
 
 /* With COMP and REV each record may take a descent from the root. */
@@ -135,12 +112,24 @@ enum { COMPETITION_UNITS = 4 };
 static uint64_t lb_range_count_span(const struct cost_view *view) {
     struct range range = {.count = -1};
     struct zset_span span;
+    const struct board *board = cost_board(view, 1);
+    uint32_t growth = cost_growth(view, 1);
     if (!lb_range_read_options(view->call, &range) ||
-        !lb_range_find_span(view->call, &range, cost_board(view, 1), cost_growth(view, 1), &span)) {
+        !lb_range_find_span(view->call, &range, board, growth, &span)) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
-    uint64_t count = range.filter.count > 0 ? lb_range_count_inside(view, &range) : span.count;
+    uint64_t count = span.count;
+    if (range.filter.count > 0) {
+        /* The group's own span: that of the board may be far too long. */
+        struct lb_filter filter;
+        count = growth;
+        if (board != NULL && lb_filter_begin(view->call, board, &range.filter, &filter)) {
+            bool is_found = lb_range_find_inside(view->call, &range, &filter, growth, &span);
+            count = is_found ? span.count : 0;
+            lb_filter_end(&filter);
+        }
+    }
     return lb_record_work(view, &range.shape, LB_TAGS_RECORDS,
                           count * (is_slow ? COMPETITION_UNITS : 1)) +
            lb_filter_work(view, &range.filter, LB_FILTER_STEPS, count) +

@@ -7,7 +7,7 @@
 #include "protocol/put.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
 #include "skiplist/run.h"
 
 _Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
@@ -18,11 +18,6 @@ _Static_assert((int)LB_DATA_GROUP <= (int)HASH_PREFETCH_MAX,
                "notes of a group are fetched together");
 /* Every integer up to 2^53 is a double. */
 #define EXACT_MAX (UINT64_C(1) << 53)
-
-/* Values below this are written without a call; none as strings. */
-static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
-    return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
-}
 
 bool lb_begin_ranks(const struct call *call, const struct board *board,
                     const struct option_uses *uses, struct lb_shape *shape) {
@@ -75,7 +70,9 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
     writer->room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM;
     writer->is_time_plain = false;
     const struct layout_field *lead = &layout->fields[0];
-    writer->limit = layout_field_decays(lead) ? 0 : lb_record_plain_limit(writer->numbers);
+    /* Values below this are written without a call; none as strings. */
+    bool is_never_plain = layout_field_decays(lead) || writer->numbers == REPLY_STRINGS;
+    writer->limit = is_never_plain ? 0 : PUT_SMALL_LIMIT;
     writer->lead_shift = lead->shift;
     writer->lead_mask = lead->mask;
     writer->lead_flip = lead->is_ascending ? lead->mask : 0;
@@ -253,24 +250,23 @@ void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
     }
 }
 
-static uint32_t lb_record_count_above(const struct lb_writer *writer, uint64_t key) {
-    uint32_t count = board_count_above(writer->board, lb_best_key(writer->layout, key));
-    return writer->filter != NULL ? lb_filter_rank(writer->filter, count) : count;
-}
-
 /* The rank that all with these fields share. Records are usually written in rank order, or with REV in reverse, and
  * then the previous record determines it. */
 static uint32_t lb_record_shared_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
     uint64_t fields = layout_without_time(writer->layout, key);
     bool is_behind_last = writer->has_last && rank == writer->last_rank + 1;
     bool is_before_last = writer->has_last && rank + 1 == writer->last_rank;
-    if (!writer->has_last || fields != writer->last_fields) {
+    bool is_other = !writer->has_last || fields != writer->last_fields;
+    if (is_other && !writer->shape.is_competition) {
+        writer->last_shared_rank = is_behind_last   ? writer->last_shared_rank + 1
+                                   : is_before_last ? writer->last_shared_rank - 1
+                                                    : board_dense_rank(writer->board, rank);
+    } else if (is_other && is_behind_last) {
+        writer->last_shared_rank = rank;
+    } else if (is_other) {
+        uint32_t above = board_count_above(writer->board, lb_best_key(writer->layout, key));
         writer->last_shared_rank =
-            writer->shape.is_competition
-                ? (is_behind_last ? rank : lb_record_count_above(writer, key))
-            : is_behind_last ? writer->last_shared_rank + 1
-            : is_before_last ? writer->last_shared_rank - 1
-                             : board_dense_rank(writer->board, rank);
+            writer->filter != NULL ? lb_filter_rank(writer->filter, above) : above;
     }
     writer->has_last = true;
     writer->last_fields = fields;

@@ -5,7 +5,7 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
 #include "server/commands/writing.h"
 
 /* ---- the board ---- */

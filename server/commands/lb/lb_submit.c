@@ -1,13 +1,13 @@
 /* LB.SUBMIT: one result on several boards at once, on all of them or on none.
  *
  *     LB.SUBMIT 3 daily weekly alltime BEST TAG country DE 900 zoe
- *       find or create the boards -> lb_results.h -> records
+ *       find or create the boards -> lb_results_prepare -> records
  *
  * An error takes new boards back. */
 #include <stdio.h>
 
+#include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/lb/lb_results.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -75,15 +75,6 @@ static bool lb_submit_refuse_for(const struct submit *submit, uint32_t index, si
 
 /* ---- the boards ---- */
 
-static bool lb_submit_is_named_before(const struct submit *submit, uint32_t index) {
-    for (uint32_t i = 0; i < index; i++) {
-        if (submit->writings[i].key == submit->writings[index].key) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* false: the error was replied. */
 static bool lb_submit_begin_boards(struct submit *submit) {
     const struct call *call = submit->call;
@@ -103,9 +94,11 @@ static bool lb_submit_begin_boards(struct submit *submit) {
             writing_take_back(&submit->writings[i]);
             return false;
         }
-        if (lb_submit_is_named_before(submit, i)) {
-            return call_refuse_format(call, "ERR board '%.*s' is given twice",
-                                      bytes_shown_size(name, SHOWN_MAX), name.at);
+        for (uint32_t j = 0; j < i; j++) {
+            if (submit->writings[j].key == submit->writings[i].key) {
+                return call_refuse_format(call, "ERR board '%.*s' is given twice",
+                                          bytes_shown_size(name, SHOWN_MAX), name.at);
+            }
         }
         submit->writings[i].is_only = true;
         submit->begun_count++;
@@ -140,17 +133,6 @@ static void lb_submit_look_up(const struct submit *submit, struct call *call,
     }
 }
 
-static bool lb_submit_check_values(const struct submit *submit, uint32_t index) {
-    const struct layout *layout = board_layout(submit->writings[index].board);
-    struct bytes name = lb_submit_name_at(submit, index);
-    if (submit->add.value_count == layout->field_count) {
-        return true;
-    }
-    return call_refuse_format(submit->call, "ERR board '%.*s' takes %u value%s before the member",
-                              bytes_shown_size(name, SHOWN_MAX), name.at,
-                              (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s");
-}
-
 /* ---- the result ---- */
 
 static void lb_submit_begin_records(const struct submit *submit, const struct board *board,
@@ -169,8 +151,16 @@ static void lb_submit_to_all(struct submit *submit) {
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
         const struct layout *layout = board_layout(submit->writings[i].board);
-        if (!lb_submit_check_values(submit, i) || (!lb_add_check_at(call, layout, &submit->add) &&
-                                                   !lb_submit_refuse_for(submit, i, size_before))) {
+        if (submit->add.value_count != layout->field_count) {
+            struct bytes name = lb_submit_name_at(submit, i);
+            (void)call_refuse_format(call, "ERR board '%.*s' takes %u value%s before the member",
+                                     bytes_shown_size(name, SHOWN_MAX), name.at,
+                                     (unsigned)layout->field_count,
+                                     layout->field_count == 1 ? "" : "s");
+            return;
+        }
+        if (!lb_add_check_at(call, layout, &submit->add)) {
+            (void)lb_submit_refuse_for(submit, i, size_before);
             return;
         }
         submit->list[i] = (struct lb_result){.writing = &submit->writings[i]};
@@ -203,41 +193,35 @@ static void lb_submit_answer_unchanged(void *context, const struct board *board)
     lb_add_answer_result(&writer, &submit->add, NULL);
 }
 
-static void lb_submit_answer_repeated(struct submit *submit) {
-    const struct call *call = submit->call;
-    struct registry_key *key;
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!call_find_kind(call, lb_submit_name_at(submit, i), REGISTRY_BOARD, &key)) {
-            return;
-        }
-    }
-    reply_array(call->reply, submit->board_count);
-    for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_repeated(call, lb_submit_name_at(submit, i), submit,
-                               lb_submit_answer_unchanged);
-    }
-}
-
-/* ONCE. false: the command is answered. */
-static bool lb_submit_is_new(const struct call *call, struct submit *submit) {
-    enum once_status status =
-        once_begin(call, lb_submit_name_at(submit, 0), submit->add.once_id, &submit->once);
-    submit->add.once = status == ONCE_NEW ? &submit->once : NULL;
-    if (status == ONCE_REPEATED) {
-        lb_submit_answer_repeated(submit);
-    }
-    return status == ONCE_NEW;
-}
-
 static void lb_submit_run(struct call *call) {
     struct submit submit;
     struct lookup lookups[BOARDS_MAX];
     submit.call = call;
     submit.begun_count = 0;
     submit.add = (struct lb_add){.operation = LB_ADD_UNSAID, .with_rank = true, .member_count = 1};
-    if (!lb_submit_parse(call, &submit) ||
-        (submit.add.once_id.at != NULL && !lb_submit_is_new(call, &submit))) {
+    if (!lb_submit_parse(call, &submit)) {
         return;
+    }
+    if (submit.add.once_id.at != NULL) {
+        enum once_status status =
+            once_begin(call, lb_submit_name_at(&submit, 0), submit.add.once_id, &submit.once);
+        struct registry_key *key;
+        for (uint32_t i = 0; status == ONCE_REPEATED && i < submit.board_count; i++) {
+            if (!call_find_kind(call, lb_submit_name_at(&submit, i), REGISTRY_BOARD, &key)) {
+                return;
+            }
+        }
+        if (status == ONCE_REPEATED) {
+            reply_array(call->reply, submit.board_count);
+        }
+        for (uint32_t i = 0; status == ONCE_REPEATED && i < submit.board_count; i++) {
+            lb_add_answer_repeated(call, lb_submit_name_at(&submit, i), &submit,
+                                   lb_submit_answer_unchanged);
+        }
+        if (status != ONCE_NEW) {
+            return;
+        }
+        submit.add.once = &submit.once;
     }
     if (lb_submit_begin_boards(&submit)) {
         lb_submit_look_up(&submit, call, lookups);

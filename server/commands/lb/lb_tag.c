@@ -1,15 +1,118 @@
-/* LB.TAG: sets tags of one member, if others hold. LB.TAGS: reads them.
+/* LB.TAG: sets tags of one member, if others hold. LB.TAGS: reads them. And what other commands with tags need.
  *
  *     LB.TAG race@2026-11-16 ann claimed 1 IF claimed ""
  *
  * Tags change no result, so they are also written on boards that are frozen or closed. */
-#include "server/commands/lb/lb_tags.h"
+#include "server/commands/lb/lb_tag.h"
+
+#include <stdio.h>
+
+#include "protocol/put.h"
 #include "server/commands/window.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
-enum { ARG_MEMBER = 2, FIRST_OF_MANY = 2 };
+enum {
+    NAMES_SIZE_MAX = TAGS_MAX * (TAG_NAME_MAX + 2) + 1,
+    ARG_MEMBER = 2,
+    FIRST_OF_MANY = 2,
+};
+
+bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
+                  unsigned *tag) {
+    char names[NAMES_SIZE_MAX];
+    int index = tag_set_find(tags, name);
+    if (index >= 0) {
+        *tag = (unsigned)index;
+        return true;
+    }
+    if (name.size > 0 && memchr(name.at, '=', name.size) != NULL) { /* WHERE country=DE COMP */
+        return call_refuse_word(call, name, "is not a tag", NULL);
+    }
+    /* "country, class" */
+    size_t size = 0;
+    *names = '\0';
+    for (unsigned i = 0; i < tags->count; i++) {
+        size += (size_t)snprintf(names + size, NAMES_SIZE_MAX - size, "%s%s", i > 0 ? ", " : "",
+                                 tags->tags[i].name);
+    }
+    return tags->count == 0 ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
+                                                 bytes_show(name).text)
+                            : call_refuse_format(call, "ERR no tag '%s': this board has %s",
+                                                 bytes_show(name).text, names);
+}
+
+bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
+                  struct bytes value, struct tag_values *values) {
+    unsigned tag;
+    if (!lb_tags_find(call, tags, name, &tag)) {
+        return false;
+    }
+    if (value.size > TAG_VALUE_MAX) {
+        return call_refuse_format(
+            call, "ERR value '%s' of tag '%s' is %zu bytes long: at most %d are allowed",
+            bytes_show(value).text, tags->tags[tag].name, value.size, (int)TAG_VALUE_MAX);
+    }
+    values->mask |= 1U << tag;
+    values->at[tag] = value;
+    return true;
+}
+
+bool lb_tags_refuse_full(const struct call *call, const struct board *board,
+                         const struct tag_values *values, unsigned tag) {
+    const struct tag *full = &board_layout(board)->tags.tags[tag];
+    return call_refuse_format(call,
+                              "ERR no room for value '%s' of tag '%s': its %u bits allow %u "
+                              "different values at a time",
+                              bytes_show(values->at[tag]).text, full->name, (unsigned)full->bits,
+                              (unsigned)tag_values_max(full));
+}
+
+bool lb_tags_check_room(const struct call *call, struct board *board,
+                        const struct tag_values *values) {
+    unsigned full = 0;
+    bool has_room = tags_fit(board, values, &full);
+    while (!has_room && board_free_remains(board)) { /* as registry_board_tag does */
+        has_room = tags_fit(board, values, &full);
+    }
+    return has_room || lb_tags_refuse_full(call, board, values, full);
+}
+
+_Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
+               "names and values are short");
+
+size_t lb_tags_room(const struct tag_set *tags) {
+    return PUT_HEADER_ROOM + 2 * (size_t)PUT_SHORT_ROOM * tags->count;
+}
+
+char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                  uint8_t version) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < tags->count; i++) {
+        count += lb_tags_value(values, i).size > 0;
+    }
+    out = put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
+    for (unsigned i = 0; i < tags->count; i++) {
+        struct bytes value = lb_tags_value(values, i);
+        if (value.size > 0) {
+            out = put_short_bulk(out, bytes_from_text(tags->tags[i].name));
+            out = put_short_bulk(out, value);
+        }
+    }
+    return out;
+}
+
+void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
+                   const struct tag_values *values) {
+    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tags_room(tags));
+    if (out != NULL) {
+        char *end = lb_tags_put(out, tags, values, reply->version);
+        buffer_commit(reply->out, (size_t)(end - out));
+    }
+}
+
+/* ---- LB.TAG ---- */
 
 /* Names and values. */
 struct lb_tag {
@@ -33,17 +136,6 @@ static bool lb_tag_read(const struct call *call, const struct tag_set *tags,
     }
     for (uint32_t i = 0; i < tag->conditions.count; i += 2) {
         if (!lb_tags_find(call, tags, tag->conditions.at[i], &ignored)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool lb_tag_holds(const struct tag_set *tags, const struct option_values *conditions,
-                         const struct tag_values *current) {
-    for (uint32_t i = 0; i < conditions->count; i += 2) {
-        int tag = tag_set_find(tags, conditions->at[i]);
-        if (!bytes_equal(lb_tags_value(current, (unsigned)tag), conditions->at[i + 1])) {
             return false;
         }
     }
@@ -119,7 +211,13 @@ static void lb_tag_run(struct call *call) {
         return;
     }
     tags_of(&key->board, &member, &current);
-    if (lb_tag_holds(tags, &tag.conditions, &current)) {
+    bool holds = true; /* IF */
+    for (uint32_t i = 0; i < tag.conditions.count && holds; i += 2) {
+        int index = tag_set_find(tags, tag.conditions.at[i]);
+        struct bytes value = lb_tags_value(&current, (unsigned)index);
+        holds = bytes_equal(value, tag.conditions.at[i + 1]);
+    }
+    if (holds) {
         lb_tag_set(call, key, &member, &values);
     } else {
         reply_integer(call->reply, 0);
@@ -141,18 +239,6 @@ const struct command command_lb_tag = {
 
 /* ---- reading ---- */
 
-static void lb_tag_reply_one(const struct call *call, const struct board *board, struct bytes name,
-                             const struct lookup *ahead) {
-    struct board_member member;
-    struct tag_values values;
-    if (!zset_look_up_ahead(board, name, ahead, &member)) {
-        reply_null_array(call->reply);
-        return;
-    }
-    tags_of(board, &member, &values);
-    lb_tags_reply(call->reply, &board_layout(board)->tags, &values);
-}
-
 static void lb_tags_run(struct call *call) {
     uint32_t count = call->request->count - FIRST_OF_MANY;
     const struct bytes *names = &call->request->args[FIRST_OF_MANY];
@@ -166,7 +252,15 @@ static void lb_tags_run(struct call *call) {
         if (board != NULL && count > 1 && i % LOOKUP_GROUP == 0) {
             lookup_members(board, &names[i], 1, lookup_group_size(count, i), ahead);
         }
-        lb_tag_reply_one(call, board, names[i], count > 1 ? &ahead[i % LOOKUP_GROUP] : call->ahead);
+        struct board_member member;
+        struct tag_values values;
+        const struct lookup *found = count > 1 ? &ahead[i % LOOKUP_GROUP] : call->ahead;
+        if (!zset_look_up_ahead(board, names[i], found, &member)) {
+            reply_null_array(call->reply);
+            continue;
+        }
+        tags_of(board, &member, &values);
+        lb_tags_reply(call->reply, &board_layout(board)->tags, &values);
     }
 }
 

@@ -58,15 +58,6 @@ static bool pubsub_check_name(const struct call *call, enum subscription_kind ki
 /* Above maxmemory clients may still subscribe, as in Redis: Sentinels find each other by it. But not to any number. */
 enum { WHEN_FULL_MAX = 128 };
 
-static bool pubsub_is_refused(const struct call *call) {
-    const uint32_t *counts = call->session->subscriptions.counts;
-    uint64_t count = call->request->count - 1;
-    for (int kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
-        count += counts[kind];
-    }
-    return count > WHEN_FULL_MAX && server_is_over_memory(call->server);
-}
-
 /* Channels are added in order; if memory runs out, those that were added are removed again. */
 static void subscribe_run(struct call *call) {
     const struct pubsub_variant *variant = pubsub_variant_of(call);
@@ -78,7 +69,11 @@ static void subscribe_run(struct call *call) {
         reply_error(call->reply, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
         return;
     }
-    if (pubsub_is_refused(call)) {
+    uint64_t count = call->request->count - 1;
+    for (int kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
+        count += session->subscriptions.counts[kind];
+    }
+    if (count > WHEN_FULL_MAX && server_is_over_memory(call->server)) {
         reply_error(call->reply, SERVER_OVER_MEMORY_ERROR);
         return;
     }
@@ -140,31 +135,25 @@ const struct command command_ssubscribe = SUBSCRIBE_ENTRY(
 
 /* ---- UNSUBSCRIBE ---- */
 
-/* They are freed in steps, however many they are. */
-static void pubsub_unsubscribe_all(const struct call *call, enum subscription_kind kind) {
-    struct subscription_list *list = &call->session->subscriptions;
-    const char *word = pubsub_variant_of(call)->word;
-    int64_t count = pubsub_shown_count(call->session, kind);
-    const struct subscription *each = subscription_first(list, kind);
-    if (each == NULL) {
-        pubsub_reply_change(call->reply, word, (struct bytes){.at = NULL}, count);
-    }
-    for (; each != NULL; each = subscription_next(each)) {
-        pubsub_reply_change(call->reply, word, subscription_name(each), --count);
-    }
-    subscription_clear(&call->server->subscriptions, list, kind);
-}
-
 static void unsubscribe_run(struct call *call) {
     const struct pubsub_variant *variant = pubsub_variant_of(call);
     struct session *session = call->session;
+    struct subscription_list *list = &session->subscriptions;
     if (call->request->count == 1) {
-        pubsub_unsubscribe_all(call, variant->kind);
+        /* All of them; they are freed in steps, however many they are. */
+        int64_t count = pubsub_shown_count(session, variant->kind);
+        const struct subscription *each = subscription_first(list, variant->kind);
+        if (each == NULL) {
+            pubsub_reply_change(call->reply, variant->word, (struct bytes){.at = NULL}, count);
+        }
+        for (; each != NULL; each = subscription_next(each)) {
+            pubsub_reply_change(call->reply, variant->word, subscription_name(each), --count);
+        }
+        subscription_clear(&call->server->subscriptions, list, variant->kind);
     }
     for (uint32_t i = 1; i < call->request->count; i++) {
         struct bytes name = call_arg(call, i);
-        subscription_remove(&call->server->subscriptions, &session->subscriptions, variant->kind,
-                            name);
+        subscription_remove(&call->server->subscriptions, list, variant->kind, name);
         pubsub_reply_change(call->reply, variant->word, name,
                             pubsub_shown_count(session, variant->kind));
     }

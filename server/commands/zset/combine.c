@@ -118,14 +118,6 @@ static bool combine_weigh(const struct combine *combine, const struct combine_so
            wide_scale_up(result->value, source->more_digits, &result->value);
 }
 
-static bool combine_is_chosen(enum combine_aggregate aggregate, const struct tally_result *chosen,
-                              const struct tally_result *part) {
-    if (part->value == chosen->value) {
-        return part->reached_us < chosen->reached_us;
-    }
-    return (part->value < chosen->value) == (aggregate == COMBINE_MIN);
-}
-
 /* Aggregate another part into a member's result. false: the value does not fit. */
 static bool combine_join(const struct combine *combine, struct tally_result *to,
                          const struct tally_result *part) {
@@ -138,7 +130,11 @@ static bool combine_join(const struct combine *combine, struct tally_result *to,
         }
         return wide_add(to->value, part->value, &to->value);
     }
-    if (combine_is_chosen(combine->aggregate, to, part)) {
+    /* Of equal ones the earliest. */
+    bool is_chosen = part->value == to->value
+                         ? part->reached_us < to->reached_us
+                         : (part->value < to->value) == (combine->aggregate == COMBINE_MIN);
+    if (is_chosen) {
         *to = *part;
     }
     return true;
@@ -207,20 +203,6 @@ static enum combine_status combine_join_batch(struct combine *combine, const str
     return COMBINE_OK;
 }
 
-static uint32_t combine_count_boards(const struct combine *combine, uint32_t *largest_count,
-                                     uint64_t *sum) {
-    uint32_t board_count = 0;
-    *largest_count = 0;
-    *sum = 0;
-    for (uint32_t i = 0; i < combine->source_count; i++) {
-        uint32_t count = combine_count_of(&combine->sources[i]);
-        board_count += combine->sources[i].board != NULL;
-        *largest_count = count > *largest_count ? count : *largest_count;
-        *sum += count;
-    }
-    return board_count;
-}
-
 /* ---- walks ---- */
 
 /* The sources by size, smallest first; equal ones keep their order. NULL: out of memory. */
@@ -280,31 +262,6 @@ static void combine_keep_different(const struct board *board, struct batch *batc
     batch->count = kept;
 }
 
-/* Mark the first board's members, by arrival, that are in a batch of another board. */
-static void combine_mark_common(struct combine *combine, const struct batch *batch) {
-    const struct board *first = combine->sources[0].board;
-    struct board_member found[BOARD_RUN_MAX];
-    combine_look_up(first, batch, found);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (found[i].is_there) {
-            uint32_t arrival = combine_arrival_of(first, board_rank_of(first, &found[i]));
-            combine->work.marks[arrival / 64] |= UINT64_C(1) << arrival % 64;
-        }
-    }
-}
-
-static void combine_keep_unmarked(const struct combine *combine, struct batch *batch) {
-    const uint64_t *marks = combine->work.marks;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        uint32_t arrival = batch->arrivals[i];
-        if ((marks[arrival / 64] >> arrival % 64 & 1) == 0) {
-            combine_move_entry(batch, i, kept++);
-        }
-    }
-    batch->count = kept;
-}
-
 /* Is it less work to look up the other boards' members on the first one? *is_nobody: that is one of the others. */
 static bool combine_should_mark(const struct combine *combine, bool *is_nobody) {
     const struct board *first = combine->sources[0].board;
@@ -345,9 +302,15 @@ static bool combine_next_walk(struct combine *combine) {
 
 static enum combine_status combine_begin_union(struct combine *combine) {
     enum { BOARDS_APART = 4, ENTRIES_APART = 2 }; /* more are likely to have members in common */
-    uint32_t largest_count;
-    uint64_t sum;
-    bool is_only = combine_count_boards(combine, &largest_count, &sum) == 1;
+    uint32_t board_count = 0, largest_count = 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        uint32_t count = combine_count_of(&combine->sources[i]);
+        board_count += combine->sources[i].board != NULL;
+        largest_count = count > largest_count ? count : largest_count;
+        sum += count;
+    }
+    bool is_only = board_count == 1;
     uint64_t most = (uint64_t)largest_count * BOARDS_APART;
     uint64_t entries = (uint64_t)largest_count * ENTRIES_APART;
     entries = sum < entries ? sum : entries;
@@ -382,29 +345,33 @@ static enum combine_status combine_begin_difference(struct combine *combine) {
     return work->marks != NULL ? COMBINE_OK : COMBINE_OUT_OF_MEMORY;
 }
 
-static enum combine_status combine_begin_intersection(struct combine *combine) {
-    struct combine_work *work = &combine->work;
-    work->order = combine_order_by_size(combine);
-    if (work->order == NULL) {
-        return COMBINE_OUT_OF_MEMORY;
-    }
-    work->source = work->order[0].index;
-    work->at = work->source - 1;
-    work->is_over = work->order[0].word == 0;
-    return work->is_counted || tally_reserve(&combine->tally, (uint32_t)work->order[0].word, false)
-               ? COMBINE_OK
-               : COMBINE_OUT_OF_MEMORY;
-}
-
 enum combine_status combine_begin(struct combine *combine, bool is_counted, uint64_t limit) {
     struct combine_work *work = &combine->work;
     *work = (struct combine_work){.is_counted = is_counted,
                                   .count_max = limit > 0 ? limit : UINT64_MAX};
     combine_settle_scale(combine);
-    enum combine_status status = combine->kind == COMBINE_UNION ? combine_begin_union(combine)
-                                 : combine->kind == COMBINE_INTERSECTION
-                                     ? combine_begin_intersection(combine)
-                                     : combine_begin_difference(combine);
+    enum combine_status status = COMBINE_OUT_OF_MEMORY;
+    switch (combine->kind) {
+    case COMBINE_UNION:
+        status = combine_begin_union(combine);
+        break;
+    case COMBINE_DIFFERENCE:
+        status = combine_begin_difference(combine);
+        break;
+    case COMBINE_INTERSECTION:
+        work->order = combine_order_by_size(combine);
+        if (work->order == NULL) {
+            break;
+        }
+        uint32_t smallest = (uint32_t)work->order[0].word;
+        work->source = work->order[0].index;
+        work->at = work->source - 1;
+        work->is_over = smallest == 0;
+        if (is_counted || tally_reserve(&combine->tally, smallest, false)) {
+            status = COMBINE_OK;
+        }
+        break;
+    }
     work->is_over = work->is_over || status != COMBINE_OK || !combine_next_walk(combine);
     return status;
 }
@@ -436,11 +403,27 @@ static enum combine_status combine_take_batch(struct combine *combine, struct ba
         break;
     }
     if (work->source != 0) {
-        combine_mark_common(combine, batch);
+        /* Mark the first board's members, by arrival, that are here, too. */
+        const struct board *first = combine->sources[0].board;
+        struct board_member found[BOARD_RUN_MAX];
+        combine_look_up(first, batch, found);
+        for (uint32_t i = 0; i < batch->count; i++) {
+            if (found[i].is_there) {
+                uint32_t arrival = combine_arrival_of(first, board_rank_of(first, &found[i]));
+                work->marks[arrival / 64] |= UINT64_C(1) << arrival % 64;
+            }
+        }
         return COMBINE_OK;
     }
     if (work->marks != NULL) {
-        combine_keep_unmarked(combine, batch);
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < batch->count; i++) {
+            uint32_t arrival = batch->arrivals[i];
+            if ((work->marks[arrival / 64] >> arrival % 64 & 1) == 0) {
+                combine_move_entry(batch, i, kept++);
+            }
+        }
+        batch->count = kept;
     } else {
         /* Without those that are on any of the other boards; larger boards are asked first. */
         const struct sort_record *order = combine->work.order;

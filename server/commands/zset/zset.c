@@ -385,17 +385,6 @@ __attribute__((always_inline)) static inline bool zset_remove_take(const struct 
     return true;
 }
 
-static uint32_t zset_remove_take_group(const struct call *call, struct registry_key *key,
-                                       const struct bytes *names, unsigned count) {
-    struct lookup ahead[LOOKUP_GROUP];
-    uint32_t taken_count = 0;
-    lookup_members_to_take(&key->board, names, 1, count, ahead);
-    for (unsigned i = 0; i < count; i++) {
-        taken_count += zset_remove_take(call, key, names[i], &ahead[i]);
-    }
-    return taken_count;
-}
-
 /* Not inlined: the common case, a single member, needs no stack space for a group. */
 __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call *call,
                                                                struct registry_key *key) {
@@ -409,7 +398,12 @@ __attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call
         return taken_count;
     }
     for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
-        taken_count += zset_remove_take_group(call, key, &names[i], lookup_group_size(count, i));
+        struct lookup ahead[LOOKUP_GROUP];
+        unsigned group = lookup_group_size(count, i);
+        lookup_members_to_take(&key->board, &names[i], 1, group, ahead);
+        for (unsigned j = 0; j < group; j++) {
+            taken_count += zset_remove_take(call, key, names[i + j], &ahead[j]);
+        }
     }
     return taken_count;
 }

@@ -227,29 +227,6 @@ static uint32_t zset_add_count_found(const struct call *call, const struct board
     return found_count;
 }
 
-/* Does the board have room for every pair's member? Only counted when the board is nearly full; a
- * newcomer that is named twice then counts twice. */
-static bool zset_add_has_room(const struct call *call, const struct writing *writing,
-                              const struct zadd *zadd) {
-    uint32_t room = writing_room(writing);
-    if (zadd->pair_count <= room || zadd->is_existing_only) {
-        return true;
-    }
-    uint32_t new_count = zadd->pair_count;
-    for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        new_count -= zset_add_count_found(call, writing_shown(writing), zadd, pair, false);
-    }
-    return new_count <= room;
-}
-
-/* The key that a new member of this pair would get; an existing member may have other fields. */
-static uint64_t zset_add_likely_key(const struct call *call, const struct layout *layout,
-                                    const struct zadd *zadd, uint32_t pair) {
-    uint64_t key = layout_with_ordinal(layout, layout_zero_key(layout), 0, zadd->ordinals[pair]);
-    uint64_t stamped;
-    return layout_stamp(layout, key, call->now_us, &stamped) == LAYOUT_OK ? stamped : key;
-}
-
 /* Prefetch what all pairs of the group touch before putting the first. */
 static bool zset_add_apply_group(const struct call *call, struct writing *writing,
                                  struct zadd *zadd, uint32_t begin) {
@@ -258,7 +235,12 @@ static bool zset_add_apply_group(const struct call *call, struct writing *writin
     struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
-        keys[i] = zset_add_likely_key(call, layout, zadd, begin + i);
+        /* The key that a new member would get; an existing one may have other fields. */
+        uint64_t key =
+            layout_with_ordinal(layout, layout_zero_key(layout), 0, zadd->ordinals[begin + i]);
+        uint64_t stamped;
+        bool is_stamped = layout_stamp(layout, key, call->now_us, &stamped) == LAYOUT_OK;
+        keys[i] = is_stamped ? stamped : key;
     }
     lookup_members_to_put(writing->board, zset_add_pair_members(call, zadd, begin), 2, count, keys,
                           ahead);
@@ -291,7 +273,14 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
     if (zadd->pair_count == 1) {
         return zset_add_apply_pair(call, writing, zadd, 0, call->ahead);
     }
-    if (!zset_add_has_room(call, writing, zadd)) {
+    /* Does the board have room for every pair's member? Only counted when the board is nearly full; a newcomer that is
+     * named twice then counts twice. */
+    uint32_t room = writing_room(writing);
+    uint32_t new_count = zadd->is_existing_only ? 0 : zadd->pair_count;
+    for (uint32_t pair = 0; new_count > room && pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+        new_count -= zset_add_count_found(call, writing_shown(writing), zadd, pair, false);
+    }
+    if (new_count > room) {
         writing_refuse_full(call, writing->options);
         return false;
     }
@@ -323,18 +312,6 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
     return is_applied;
 }
 
-static void zset_add_answer(const struct call *call, const struct layout_field *lead,
-                            const struct zadd *zadd) {
-    if (!zadd->is_increment) {
-        uint32_t updated_count = zadd->is_change_counted ? zadd->updated_count : 0;
-        reply_integer(call->reply, (int64_t)zadd->added_count + updated_count);
-    } else if (zadd->is_skipped) {
-        reply_null(call->reply);
-    } else {
-        zset_reply_score(call, lead, zadd->result);
-    }
-}
-
 static void zset_add_run_on_board(const struct call *call, struct writing *writing,
                                   struct zadd *zadd) {
     zadd->ordinals = zadd->ordinals_on_stack;
@@ -353,7 +330,14 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
             board_find(board, zset_add_pair_member(call, zadd, 0), &key)) {
             zadd->result = layout_ordinal(board_layout(board), key, 0);
         }
-        zset_add_answer(call, zset_lead(writing->board), zadd);
+        if (!zadd->is_increment) {
+            uint32_t updated_count = zadd->is_change_counted ? zadd->updated_count : 0;
+            reply_integer(call->reply, (int64_t)zadd->added_count + updated_count);
+        } else if (zadd->is_skipped) {
+            reply_null(call->reply);
+        } else {
+            zset_reply_score(call, zset_lead(writing->board), zadd->result);
+        }
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {
         memory_free(zadd->ordinals);

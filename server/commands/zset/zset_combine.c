@@ -172,18 +172,6 @@ const struct board *zset_query_board(const struct zset_query *query) {
     return board;
 }
 
-static void zset_combine_reply_results(const struct call *call, struct zset_query *query) {
-    const struct board *board = zset_query_board(query);
-    bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
-    bool is_latest = board != NULL && board_layout(board)->time.is_latest;
-    if (!tally_sort(&query->combine.tally, is_ascending, is_latest)) {
-        call_out_of_memory(call);
-        return;
-    }
-    struct tally_walk walk = zset_query_reply_begin(call, query);
-    (void)!zset_query_reply_some(call, query, &walk, UINT32_MAX);
-}
-
 void zset_query_answer(const struct call *call, struct zset_query *query) {
     struct combine *combine = &query->combine;
     uint64_t count = 0;
@@ -197,7 +185,15 @@ void zset_query_answer(const struct call *call, struct zset_query *query) {
     } else if (zset_query_is_stored(call)) {
         zset_store_results(call, call_arg(call, 1), combine);
     } else {
-        zset_combine_reply_results(call, query);
+        const struct board *board = zset_query_board(query);
+        bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
+        bool is_latest = board != NULL && board_layout(board)->time.is_latest;
+        if (!tally_sort(&combine->tally, is_ascending, is_latest)) {
+            call_out_of_memory(call);
+            return;
+        }
+        struct tally_walk walk = zset_query_reply_begin(call, query);
+        (void)!zset_query_reply_some(call, query, &walk, UINT32_MAX);
     }
 }
 
@@ -219,9 +215,14 @@ void zset_query_end(struct zset_query *query) {
     }
 }
 
-/* The members that are looked at: of an intersection those of the smallest board, on each. */
-static uint64_t zset_combine_count_looked_at(const struct zset_query *query) {
-    const struct combine *combine = &query->combine;
+static void zset_combine_run(struct call *call) {
+    struct zset_query query;
+    struct combine *combine = &query.combine;
+    if (!zset_query_begin(call, &query)) {
+        zset_query_end(&query);
+        return;
+    }
+    /* The members that are looked at: of an intersection those of the smallest board, on each. */
     uint64_t sum = 0, smallest = UINT64_MAX;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         const struct board *board = combine->sources[i].board;
@@ -229,37 +230,31 @@ static uint64_t zset_combine_count_looked_at(const struct zset_query *query) {
         smallest = count < smallest ? count : smallest;
         sum += count;
     }
-    return combine->kind == COMBINE_INTERSECTION ? smallest * combine->source_count
-           : combine->sources[0].board == NULL && combine->kind == COMBINE_DIFFERENCE ? 0
-                                                                                      : sum;
-}
-
-/* Count as far as a short command may; a LIMIT is likely to be reached. Is it done? */
-static bool zset_combine_count_some(const struct call *call, struct zset_query *query) {
-    struct combine *combine = &query->combine;
-    enum combine_status status = combine_begin(combine, true, (uint64_t)query->limit);
-    bool is_over = status != COMBINE_OK;
-    for (uint32_t i = 0; i < COUNTED_RUNS && !is_over; i++) {
-        status = combine_step(combine, &is_over);
+    if (combine->kind == COMBINE_INTERSECTION) {
+        sum = smallest * combine->source_count;
+    } else if (combine->kind == COMBINE_DIFFERENCE && combine->sources[0].board == NULL) {
+        sum = 0;
     }
-    if (status != COMBINE_OK) {
-        zset_reply_failure(call, combine, status);
-    } else if (is_over) {
-        reply_integer(call->reply, (int64_t)combine->work.count);
-    }
-    combine_end(combine);
-    return is_over;
-}
-
-static void zset_combine_run(struct call *call) {
-    struct zset_query query;
-    if (zset_query_begin(call, &query)) {
-        if (!zset_steps_are_due(call, zset_combine_count_looked_at(&query),
-                                query.combine.source_count)) {
-            zset_query_answer(call, &query);
-        } else if (query.limit == 0 || !zset_combine_count_some(call, &query)) {
-            zset_steps_begin(call);
+    bool is_long = zset_steps_are_due(call, sum, combine->source_count);
+    if (!is_long) {
+        zset_query_answer(call, &query);
+    } else if (query.limit > 0) {
+        /* Count as far as a short command may; a LIMIT is likely to be reached. */
+        enum combine_status status = combine_begin(combine, true, (uint64_t)query.limit);
+        bool is_over = status != COMBINE_OK;
+        for (uint32_t i = 0; i < COUNTED_RUNS && !is_over; i++) {
+            status = combine_step(combine, &is_over);
         }
+        if (status != COMBINE_OK) {
+            zset_reply_failure(call, combine, status);
+        } else if (is_over) {
+            reply_integer(call->reply, (int64_t)combine->work.count);
+        }
+        combine_end(combine);
+        is_long = !is_over;
+    }
+    if (is_long) {
+        zset_steps_begin(call);
     }
     zset_query_end(&query);
 }

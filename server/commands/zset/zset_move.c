@@ -43,19 +43,6 @@ static void zset_move_end(struct moving *moving) {
     memory_free(moving->texts);
 }
 
-static size_t zset_move_texts_size(const struct board *board, struct zset_span span) {
-    struct board_cursor cursor;
-    struct board_stored entry;
-    char room[NAME_TEXT_ROOM];
-    size_t size = 1;
-    board_cursor_seek(board, span.rank, &cursor);
-    for (uint32_t i = 0; i < span.count && board_cursor_read(&cursor, &entry); i++) {
-        size += name_text(entry.member, room).size;
-        board_cursor_next(&cursor);
-    }
-    return size;
-}
-
 /* Copy the names of a span in the order of a walk over it. false: the error was replied. */
 static bool zset_move_take_span(struct moving *moving, const struct board *board,
                                 struct zset_span span, bool is_best_first) {
@@ -63,7 +50,13 @@ static bool zset_move_take_span(struct moving *moving, const struct board *board
     struct board_stored entry;
     char room[NAME_TEXT_ROOM];
     moving->members = memory_allocate_zeroed(((size_t)span.count + 1) * sizeof *moving->members);
-    moving->texts = memory_allocate(zset_move_texts_size(board, span));
+    size_t size = 1;
+    board_cursor_seek(board, span.rank, &cursor);
+    for (uint32_t i = 0; i < span.count && board_cursor_read(&cursor, &entry); i++) {
+        size += name_text(entry.member, room).size;
+        board_cursor_next(&cursor);
+    }
+    moving->texts = memory_allocate(size);
     if (moving->members == NULL || moving->texts == NULL) {
         return call_out_of_memory(moving->call);
     }
@@ -79,23 +72,6 @@ static bool zset_move_take_span(struct moving *moving, const struct board *board
         at += name.size;
         moving->count++;
         board_cursor_next(&cursor);
-    }
-    return true;
-}
-
-/* Those of the request's members that are on the board. false: the error was replied. */
-static bool zset_move_take_named(struct moving *moving, const struct board *board, uint32_t first,
-                                 uint32_t count) {
-    struct board_member member;
-    moving->members = memory_allocate_zeroed(((size_t)count + 1) * sizeof *moving->members);
-    if (moving->members == NULL) {
-        return call_out_of_memory(moving->call);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct bytes name = call_arg(moving->call, first + i);
-        if (zset_look_up(moving->call, board, name, &member)) {
-            moving->members[moving->count++] = (struct moved){.name = name, .key = member.key};
-        }
     }
     return true;
 }
@@ -145,21 +121,6 @@ static bool zset_move_convert(const struct moving *moving, const struct moved *m
            call_refuse_time(call, to, time_us);
 }
 
-/* Would something of the members be lost? Then the error was replied. */
-static bool zset_move_refuses_loss(const struct moving *moving) {
-    const struct layout *from = board_layout(&moving->source->board);
-    if (tags_has_values(&moving->source->board)) {
-        return !call_refuse(moving->call,
-                            "ERR the source's members have tags, which would be lost");
-    }
-    if (from->field_count > 1 && !layout_keys_equal(from, board_layout(moving->writing.board))) {
-        return !call_refuse(moving->call,
-                            "ERR the boards have different layouts: of the source's members, all "
-                            "fields but the first would be lost");
-    }
-    return false;
-}
-
 /* Set the member's key at the destination, and whether it is put there. false: the error was
  * replied. */
 static bool zset_move_check_member(struct moving *moving, struct moved *moved,
@@ -189,9 +150,18 @@ static bool zset_move_check(struct moving *moving) {
         return !writing_explain(moving->call, registry_options(moving->writing.whole),
                                 BOARD_WRITE_WHOLE);
     }
-    if (!writing_choose(&moving->writing, zset_move_judge, moving) ||
-        zset_move_refuses_loss(moving)) {
+    if (!writing_choose(&moving->writing, zset_move_judge, moving)) {
         return false;
+    }
+    /* Would something of the members be lost? */
+    const struct layout *from = board_layout(&moving->source->board);
+    if (tags_has_values(&moving->source->board)) {
+        return call_refuse(moving->call, "ERR the source's members have tags, which would be lost");
+    }
+    if (from->field_count > 1 && !layout_keys_equal(from, board_layout(moving->writing.board))) {
+        return call_refuse(moving->call,
+                           "ERR the boards have different layouts: of the source's members, all "
+                           "fields but the first would be lost");
     }
     for (uint32_t i = 0; i < moving->count; i++) {
         if (!zset_move_check_member(moving, &moving->members[i], &newcomers)) {
@@ -261,19 +231,6 @@ static uint32_t zset_move_take(struct moving *moving) {
     return taken_count;
 }
 
-static void zset_move_reply(const struct moving *moving, uint32_t taken_count) {
-    if (taken_count == 0) {
-        reply_null_array(moving->call->reply);
-        return;
-    }
-    reply_array(moving->call->reply, taken_count);
-    for (uint32_t i = 0; i < moving->count; i++) {
-        if (moving->members[i].is_taken) {
-            reply_bulk(moving->call->reply, moving->members[i].name);
-        }
-    }
-}
-
 /* The members are known. */
 static void zset_move_run(struct moving *moving) {
     const struct call *call = moving->call;
@@ -296,8 +253,15 @@ static void zset_move_run(struct moving *moving) {
         registry_tell_members(call->registry, moving->source);
         zset_end_removal(call, moving->source, "zrem");
     }
-    if (is_fine) {
-        zset_move_reply(moving, taken_count);
+    if (is_fine && taken_count == 0) {
+        reply_null_array(call->reply);
+    } else if (is_fine) {
+        reply_array(call->reply, taken_count);
+        for (uint32_t i = 0; i < moving->count; i++) {
+            if (moving->members[i].is_taken) {
+                reply_bulk(call->reply, moving->members[i].name);
+            }
+        }
     }
 }
 
@@ -476,38 +440,47 @@ static const struct binding zmovemember_bindings[] = {
     {0},
 };
 
-/* *first: of the members. false: the error was replied. */
-static bool zset_move_read_named(const struct call *call, struct moving *moving, uint32_t *first,
-                                 int64_t *count) {
-    uint32_t at = 3;
-    if (!syntax_read_options(call, &at, moving)) {
-        return false;
-    }
-    if ((moving->is_new_only && moving->is_existing_only) || call->request->count - at < 3 ||
-        !call_arg_is(call, at, "MEMBERS")) {
-        return call_syntax_error(call);
-    }
-    *first = at + 2;
-    if (!zset_read_positive(call, at + 1, "ERR num-members should be greater than 0", count)) {
-        return false;
-    }
-    return *count == (int64_t)(call->request->count - *first) || call_syntax_error(call);
-}
-
 static void zmovemember_run(struct call *call) {
     struct moving moving = {.call = call, .from = call_arg(call, 1), .to = call_arg(call, 2)};
     struct registry_key *source;
-    uint32_t first;
+    uint32_t at = 3;
     int64_t count;
-    if (!zset_move_read_named(call, &moving, &first, &count) ||
-        !zset_move_find(call, moving.from, moving.to, &source)) {
+    if (!syntax_read_options(call, &at, &moving)) {
+        return;
+    }
+    if ((moving.is_new_only && moving.is_existing_only) || call->request->count - at < 3 ||
+        !call_arg_is(call, at, "MEMBERS")) {
+        (void)call_syntax_error(call);
+        return;
+    }
+    uint32_t first = at + 2;
+    if (!zset_read_positive(call, at + 1, "ERR num-members should be greater than 0", &count)) {
+        return;
+    }
+    if (count != (int64_t)(call->request->count - first)) {
+        (void)call_syntax_error(call);
+        return;
+    }
+    if (!zset_move_find(call, moving.from, moving.to, &source)) {
         return;
     }
     if (source == NULL) {
         reply_null_array(call->reply);
-    } else if (zset_move_take_named(&moving, &source->board, first, (uint32_t)count)) {
-        zset_move_run(&moving);
+        return;
     }
+    moving.members = memory_allocate_zeroed(((size_t)count + 1) * sizeof *moving.members);
+    if (moving.members == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    /* Those of the request's members that are on the board. */
+    for (uint32_t i = first; i < call->request->count; i++) {
+        struct board_member member;
+        if (zset_look_up(call, &source->board, call_arg(call, i), &member)) {
+            moving.members[moving.count++] = (struct moved){.name = member.name, .key = member.key};
+        }
+    }
+    zset_move_run(&moving);
     zset_move_end(&moving);
 }
 

@@ -120,12 +120,6 @@ static uint64_t zset_pop_count_zmpop(const struct cost_view *view) {
     return taking.keys.count;
 }
 
-/* Can nothing ever be popped from it, whatever comes? */
-static bool zset_pop_is_hopeless(const struct call *call, const struct registry_key *key) {
-    return board_options_refusal_lasts(
-        board_options_refuse(registry_options(key), BOARD_WRITE_WHOLE, call->now_ms));
-}
-
 /* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
  * board, or it takes no writes; the error was replied. An empty one may be waited for until it takes some. */
 static bool zset_pop_find_filled(const struct call *call, struct option_values keys,
@@ -136,7 +130,10 @@ static bool zset_pop_find_filled(const struct call *call, struct option_values k
         if (!call_find_kind(call, keys.at[i], REGISTRY_BOARD, &key)) {
             return false;
         }
-        if (key != NULL && (board_count(&key->board) > 0 || zset_pop_is_hopeless(call, key))) {
+        /* Or one from which nothing can ever be popped, whatever comes. */
+        if (key != NULL && (board_count(&key->board) > 0 ||
+                            board_options_refusal_lasts(board_options_refuse(
+                                registry_options(key), BOARD_WRITE_WHOLE, call->now_ms)))) {
             *found = key;
             return !writing_refuses(call, registry_options(key), BOARD_WRITE_WHOLE);
         }

@@ -98,22 +98,6 @@ bool zset_range_find(const struct call *call, const struct registry_key **source
            call_check_kind(call, *source, REGISTRY_BOARD);
 }
 
-static void zset_range_store(const struct call *call) {
-    const struct registry_key *source;
-    struct zset_span span;
-    const struct board_options *kept;
-    struct bytes destination = call_arg(call, 1);
-    if (!zset_range_find(call, &source, &span) || !call_check_key(call, destination)) {
-        return;
-    }
-    if (!zset_steps_are_due_for_span(call, call_find_key(call, destination), call_board(source),
-                                     span)) {
-        zset_store_span(call, destination, call_board(source), span);
-    } else if (writing_may_replace(call, destination, &kept)) {
-        zset_steps_begin_span(call);
-    }
-}
-
 /* The number of members to visit. */
 static uint64_t zset_range_count_span(const struct cost_view *view) {
     struct range range;
@@ -133,7 +117,19 @@ static uint64_t zset_range_count_span(const struct cost_view *view) {
 static void zset_range_run(struct call *call) {
     struct range range;
     if (((const struct range *)call->command->variant)->is_stored) {
-        zset_range_store(call);
+        const struct registry_key *source;
+        const struct board_options *kept;
+        struct zset_span stored;
+        struct bytes destination = call_arg(call, 1);
+        if (!zset_range_find(call, &source, &stored) || !call_check_key(call, destination)) {
+            return;
+        }
+        if (!zset_steps_are_due_for_span(call, call_find_key(call, destination), call_board(source),
+                                         stored)) {
+            zset_store_span(call, destination, call_board(source), stored);
+        } else if (writing_may_replace(call, destination, &kept)) {
+            zset_steps_begin_span(call);
+        }
         return;
     }
     if (!zset_range_read(call, &range)) {

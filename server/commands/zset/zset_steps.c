@@ -367,18 +367,6 @@ static bool zset_steps_begin_part(const struct call *call, struct steps *steps,
     return steps->is_filling;
 }
 
-/* Next to an equal of last_key a member that has changed is beyond what is staged. */
-static bool zset_steps_change_of_part(const struct call *call, struct steps *steps,
-                                      const struct board *board, struct bytes member) {
-    struct board_member found;
-    board_look_up(board, member, NULL, &found);
-    bool is_staged =
-        found.is_there && found.key >= steps->low && found.key <= steps->high &&
-        board_count(zset_store_staged(call, &steps->filling)) > 0 &&
-        (board_is_latest(board) ? found.key < steps->last_key : found.key > steps->last_key);
-    return zset_store_change_member(call, &steps->filling, member, is_staged, found.key);
-}
-
 static bool zset_steps_stage_part(const struct call *call, struct steps *steps,
                                   const struct board *board, struct zset_span left) {
     bool is_latest = board_is_latest(board);
@@ -413,7 +401,14 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
     bool is_left = true;
     for (uint32_t i = 0; i < STEP_ENTRIES && (is_left = zset_steps_next_changed(steps, &member));
          i++) {
-        if (!zset_steps_change_of_part(call, steps, board, member)) {
+        /* Next to an equal of last_key a member that has changed is beyond what is staged. */
+        struct board_member found;
+        board_look_up(board, member, NULL, &found);
+        bool is_staged =
+            found.is_there && found.key >= steps->low && found.key <= steps->high &&
+            board_count(zset_store_staged(call, &steps->filling)) > 0 &&
+            (board_is_latest(board) ? found.key < steps->last_key : found.key > steps->last_key);
+        if (!zset_store_change_member(call, &steps->filling, member, is_staged, found.key)) {
             return false;
         }
     }
@@ -441,18 +436,6 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
 }
 
 /* ---- steps ---- */
-
-/* Is a board another one than that which was copied, or was there none? What is due for the boards happens now. */
-static bool zset_steps_is_lost(const struct call *call, const struct steps *steps) {
-    bool is_lost = false;
-    for (uint32_t i = 0; i < steps->query.combine.source_count && !is_lost; i++) {
-        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
-        bool is_there = call_find_key(call, zset_steps_key(steps, i)) != NULL;
-        is_lost = is_there != (mirror->copy != NULL) ||
-                  (is_there && mirror->status == REGISTRY_MIRROR_LOST);
-    }
-    return is_lost;
-}
 
 /* The results are in order. false: no memory for a piece of the reply. */
 static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
@@ -508,7 +491,16 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     if (steps->phase == PHASE_SPAN) {
         return zset_steps_span(call, steps);
     }
-    if (steps->phase == PHASE_CHANGE && zset_steps_is_lost(call, steps)) {
+    /* Is a board another one than that which was copied, or was there none? What is due for the boards happens now. */
+    bool is_lost = false;
+    uint32_t count = steps->phase == PHASE_CHANGE ? steps->query.combine.source_count : 0;
+    for (uint32_t i = 0; i < count && !is_lost; i++) {
+        const struct registry_mirror *mirror = &steps->mirrors[zset_steps_first_of(steps, i)];
+        bool is_there = call_find_key(call, zset_steps_key(steps, i)) != NULL;
+        is_lost = is_there != (mirror->copy != NULL) ||
+                  (is_there && mirror->status == REGISTRY_MIRROR_LOST);
+    }
+    if (is_lost) {
         zset_steps_restart(call, steps);
     }
     if (steps->attempt_count > ATTEMPTS_MAX) {

@@ -83,24 +83,6 @@ static void zset_store_clear_destination(const struct call *call, struct bytes d
     reply_integer(call->reply, 0);
 }
 
-/* The board in its place. */
-static enum registry_status zset_store_place(const struct call *call, struct bytes destination,
-                                             struct zset_filling *filling) {
-    uint32_t database = call->session->database;
-    if (!filling->is_staged) {
-        return registry_put_board(call->registry, database, destination, &filling->board,
-                                  call->now_ms);
-    }
-    const struct replica *replica = call->server->replication.replicas;
-    while (replica != NULL && !replica->is_redis) {
-        replica = replica->next;
-    }
-    bool feeds_redis = replica != NULL;
-    return registry_board_unstage(
-        call->registry, registry_board_find_staged(call->registry, filling->staged), database,
-        destination, board_options_of(board_layout(&filling->board)), feeds_redis, call->now_ms);
-}
-
 /* Put the board in place, if it was filled without errors. */
 static void zset_store_put_in_place(const struct call *call, struct bytes destination,
                                     struct zset_filling *filling) {
@@ -111,8 +93,21 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
     }
     bool is_new =
         notify_is_on(call->server, SETTING_EVENT_NEW) && call_find_key(call, destination) == NULL;
-    if (filling->status != BOARD_OK ||
-        zset_store_place(call, destination, filling) != REGISTRY_OK) {
+    enum registry_status status = REGISTRY_OUT_OF_MEMORY;
+    if (filling->status == BOARD_OK && !filling->is_staged) {
+        status = registry_put_board(call->registry, call->session->database, destination,
+                                    &filling->board, call->now_ms);
+    } else if (filling->status == BOARD_OK) {
+        const struct replica *replica = call->server->replication.replicas;
+        while (replica != NULL && !replica->is_redis) {
+            replica = replica->next;
+        }
+        status = registry_board_unstage(
+            call->registry, registry_board_find_staged(call->registry, filling->staged),
+            call->session->database, destination, board_options_of(board_layout(&filling->board)),
+            replica != NULL, call->now_ms);
+    }
+    if (status != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }
@@ -392,29 +387,10 @@ static enum decimal_status zset_store_judge(const void *scores, const struct lay
     return status;
 }
 
-/* Begin again with the layout that takes all results. false: the error was replied. */
-static bool zset_store_choose(const struct call *call, struct bytes destination,
-                              struct zset_filling *filling, struct combine *combine) {
-    const struct results_of_call scores = {.call = call, .combine = combine};
-    const struct board_options *options =
-        registry_options_taking(call->registry, destination, zset_store_judge, &scores);
-    struct board board;
-    filling->has_choice = false;
-    filling->is_refused = false;
-    if (!registry_create_board_like(call->registry, options, &board)) {
-        return call_out_of_memory(call);
-    }
-    registry_discard_board(call->registry, &filling->board);
-    board_move_to(&board, &filling->board);
-    filling->status = BOARD_OK;
-    filling->count = 0;
-    return true;
-}
-
 static void zset_store_store_results(const struct call *call, struct bytes destination,
                                      struct zset_filling *filling, struct combine *combine) {
-    bool is_begun = true;
-    while (is_begun) {
+    const struct results_of_call scores = {.call = call, .combine = combine};
+    for (;;) {
         const struct layout *layout = board_layout(&filling->board);
         if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
             call_out_of_memory(call);
@@ -424,8 +400,23 @@ static void zset_store_store_results(const struct call *call, struct bytes desti
             zset_store_put_in_place(call, destination, filling);
             return;
         }
-        is_begun = filling->is_refused && filling->has_choice &&
-                   zset_store_choose(call, destination, filling, combine);
+        if (!filling->is_refused || !filling->has_choice) {
+            return;
+        }
+        /* Begin again with the layout that takes all results. */
+        const struct board_options *options =
+            registry_options_taking(call->registry, destination, zset_store_judge, &scores);
+        struct board board;
+        filling->has_choice = false;
+        filling->is_refused = false;
+        if (!registry_create_board_like(call->registry, options, &board)) {
+            call_out_of_memory(call);
+            return;
+        }
+        registry_discard_board(call->registry, &filling->board);
+        board_move_to(&board, &filling->board);
+        filling->status = BOARD_OK;
+        filling->count = 0;
     }
 }
 
@@ -474,22 +465,6 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
     zset_store_put_in_place(call, destination, filling);
 }
 
-/* Convert scores and times to another layout. */
-static void zset_store_converted(const struct call *call, struct bytes destination,
-                                 struct zset_filling *filling, const struct board *board,
-                                 struct zset_span span) {
-    struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
-    struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
-    tally_init(&combine.tally, call->server->hash_seed);
-    enum combine_status status = combine_take(&combine, span.rank, span.count);
-    if (status == COMBINE_OK) {
-        zset_store_store_results(call, destination, filling, &combine);
-    } else {
-        zset_reply_failure(call, &combine, status);
-    }
-    tally_deinit(&combine.tally);
-}
-
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span) {
     const struct board_options *kept;
@@ -507,7 +482,17 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
     if (layout_keys_equal(board_layout(&filling.board), board_layout(board))) {
         zset_store_as_they_are(call, destination, &filling, board, span);
     } else {
-        zset_store_converted(call, destination, &filling, board, span);
+        /* Scores and times are converted to another layout. */
+        struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
+        struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
+        tally_init(&combine.tally, call->server->hash_seed);
+        enum combine_status status = combine_take(&combine, span.rank, span.count);
+        if (status == COMBINE_OK) {
+            zset_store_store_results(call, destination, &filling, &combine);
+        } else {
+            zset_reply_failure(call, &combine, status);
+        }
+        tally_deinit(&combine.tally);
     }
     zset_store_discard(call->registry, &filling);
 }

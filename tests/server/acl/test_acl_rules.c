@@ -43,6 +43,8 @@ static void assert_prints(struct acl_user *user, const char *expected) {
     free(text);
 }
 
+static const struct acl_users nobody;
+
 /* Cut at the blanks, as in a file. */
 static struct acl_user *parse(char *text) {
     struct acl_user *user = make_user();
@@ -56,12 +58,12 @@ static struct acl_user *parse(char *text) {
         words[count++] = bytes_from_text(word);
     }
     buffer_init(&joined, 0);
-    enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
+    enum acl_status status =
+        acl_rules_apply_all(user, &nobody, words, count, false, &joined, &failed);
     if (status != ACL_OK) {
         fail_msg("'%.*s': %s", (int)failed.size, failed.at, acl_rules_status_text(status));
     }
     buffer_deinit(&joined);
-    assert_true(acl_user_finish(user));
     return user;
 }
 
@@ -324,9 +326,9 @@ TEST(limits_hold) {
         struct bytes failed;
         user = make_user();
         buffer_init(&joined, 0);
-        assert_int_equal(
-            acl_rules_apply_all(user, rules, ACL_SLOW_PATTERNS_MAX + over, false, &joined, &failed),
-            over ? ACL_TOO_MANY : ACL_OK);
+        assert_int_equal(acl_rules_apply_all(user, &nobody, rules, ACL_SLOW_PATTERNS_MAX + over,
+                                             false, &joined, &failed),
+                         over ? ACL_TOO_MANY : ACL_OK);
         buffer_deinit(&joined);
         acl_user_destroy(user);
     }

@@ -543,9 +543,9 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
                               .member = BYTES("kim")};
         begin_chunk(&chunk);
         effect_bytes_encode_open(&encoder, key, 99);
-        effect_bytes_encode_entries(&encoder, entries, counts[i]);
+        effect_bytes_encode_piece(&encoder, NULL, 0, entries, counts[i]);
         effect_bytes_encode(&encoder, &put);
-        effect_bytes_encode_entries(&encoder, entries, counts[i]);
+        effect_bytes_encode_piece(&encoder, NULL, 0, entries, counts[i]);
         effect_bytes_encode(&encoder, &take);
         effect_bytes_encode_close(&encoder);
         effect_bytes_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
@@ -728,9 +728,9 @@ static void make_small_chunk(struct buffer *chunk) {
         effect_bytes_encode(&encoder, &effects[i]);
     }
     effect_bytes_encode_open(&encoder, key, 99);
-    effect_bytes_encode_entries(&encoder, entries, 2);
-    effect_bytes_encode_entries(&encoder, entries, 1);
-    effect_bytes_encode_piece_of(&encoder, &tagged->board, 0, entries, 2);
+    effect_bytes_encode_piece(&encoder, NULL, 0, entries, 2);
+    effect_bytes_encode_piece(&encoder, NULL, 0, entries, 1);
+    effect_bytes_encode_piece(&encoder, &tagged->board, 0, entries, 2);
     effect_bytes_encode_close(&encoder);
     assert_false(chunk->is_broken);
     registry_destroy(registry);

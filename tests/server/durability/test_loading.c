@@ -143,7 +143,7 @@ static void put_members(struct base *base, char (*words)[64]) {
             .member = name_unpacked(bytes_from_text(words[1 + 2 * count])),
         };
     }
-    effect_bytes_encode_entries(&base->encoder, entries, count);
+    effect_bytes_encode_piece(&base->encoder, NULL, 0, entries, count);
     base->footer.member_count += count;
 }
 
@@ -158,7 +158,7 @@ static void put_tagged(struct base *base, char (*words)[64]) {
     board_init(&board, &workload_options('p')->layout, 1);
     assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
     assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
-    effect_bytes_encode_piece_of(&base->encoder, &board, 0, &entry, 1);
+    effect_bytes_encode_piece(&base->encoder, &board, 0, &entry, 1);
     base->footer.member_count++;
     board_deinit(&board);
 }

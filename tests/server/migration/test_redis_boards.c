@@ -87,8 +87,8 @@ static struct bytes blob_of(const struct moving *m) {
 static void begin_blob(struct moving *m) {
     m->has_effects = false;
     m->has_state = false;
-    effect_blob_begin(&m->encoder, &m->blob, harness_now_us(m->source));
-    effect_blob_begin(&m->state_encoder, &m->state_blob, harness_now_us(m->source));
+    effect_bytes_begin_blob(&m->encoder, &m->blob, harness_now_us(m->source));
+    effect_bytes_begin_blob(&m->state_encoder, &m->state_blob, harness_now_us(m->source));
 }
 
 static void change(struct moving *m, const char *line) {

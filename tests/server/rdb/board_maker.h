@@ -4,7 +4,7 @@
 
 #include "tests/server/rdb/rdb_maker.h"
 
-#include "server/durability/effect_blob.h"
+#include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 #include "server/rdb/rdb_board.h"
 
@@ -50,7 +50,7 @@ static inline void make_piece(struct buffer *out, const struct board_stored *ent
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
-    effect_bytes_encode_entries(&encoder, entries, count);
+    effect_bytes_encode_piece(&encoder, NULL, 0, entries, count);
     make_chunk(out, &chunk);
     buffer_deinit(&chunk);
 }
@@ -62,7 +62,7 @@ static inline void make_piece_of(struct buffer *out, const struct board *board, 
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
-    effect_bytes_encode_piece_of(&encoder, board, rank, entries, count);
+    effect_bytes_encode_piece(&encoder, board, rank, entries, count);
     make_chunk(out, &chunk);
     buffer_deinit(&chunk);
 }

@@ -72,7 +72,7 @@ static inline void make_blob(struct buffer *file, const struct effect *effects, 
     struct effect_encoder encoder;
     struct buffer blob;
     buffer_init(&blob, 0);
-    effect_blob_begin(&encoder, &blob, 1);
+    effect_bytes_begin_blob(&encoder, &blob, 1);
     for (size_t i = 0; i < count; i++) {
         effect_bytes_encode(&encoder, &effects[i]);
     }

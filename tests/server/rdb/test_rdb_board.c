@@ -318,17 +318,17 @@ RDB_TEST(a_blob_of_another_format_is_told_from_a_damaged_one, "") {
     int64_t time_us;
     const struct effect put = {.kind = EFFECT_PUT, .name = BYTES("b"), .member = BYTES("ann")};
     buffer_init(&blob, 0);
-    effect_blob_begin(&encoder, &blob, TIME_US);
-    effect_blob_add(&encoder, &put);
-    assert_true(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+    effect_bytes_begin_blob(&encoder, &blob, TIME_US);
+    effect_bytes_encode(&encoder, &put);
+    assert_true(effect_bytes_open_blob(buffer_bytes(&blob), &time_us, &chunk));
     assert_int_equal(time_us, TIME_US);
-    assert_false(effect_blob_is_of_another_format((struct bytes){blob.at, 1}));
-    assert_false(effect_blob_open((struct bytes){blob.at, 1}, &time_us, &chunk));
+    assert_false(effect_bytes_is_blob_of_another_format((struct bytes){blob.at, 1}));
+    assert_false(effect_bytes_open_blob((struct bytes){blob.at, 1}, &time_us, &chunk));
     static const char others[] = {0, FILE_FORMAT + 1, 6, -1}; /* builds before 1.0 wrote 4 to 6 */
     for (size_t i = 0; i < sizeof others; i++) {
         blob.at[0] = others[i];
-        assert_true(effect_blob_is_of_another_format(buffer_bytes(&blob)));
-        assert_false(effect_blob_open(buffer_bytes(&blob), &time_us, &chunk));
+        assert_true(effect_bytes_is_blob_of_another_format(buffer_bytes(&blob)));
+        assert_false(effect_bytes_open_blob(buffer_bytes(&blob), &time_us, &chunk));
     }
     buffer_deinit(&blob);
 }

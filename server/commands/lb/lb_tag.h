@@ -3,8 +3,8 @@
  *
  *     {country DE class mage}     a map (RESP2: name, value, name, value ...) of those tags of which the
  *                                 member has a value, in the order of the layout */
-#ifndef SERVER_COMMAND_LB_TAGS_H
-#define SERVER_COMMAND_LB_TAGS_H
+#ifndef SERVER_COMMAND_LB_TAG_H
+#define SERVER_COMMAND_LB_TAG_H
 
 #include "server/dispatch/call.h"
 #include "skiplist/tags.h"
