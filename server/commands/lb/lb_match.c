@@ -61,7 +61,7 @@ size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX
     return (size_t)(at - note);
 }
 
-static void lb_rating_unpack_parts(struct bytes note, struct lb_rated *rated) {
+static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     const char *at = note.at + RATING_RECORD_BYTES;
     size_t left = note.size - RATING_RECORD_BYTES;
     if (left >= KEPT_BYTES && *at == NOTE_KEPT) {
@@ -84,8 +84,8 @@ static void lb_rating_unpack_parts(struct bytes note, struct lb_rated *rated) {
 }
 
 /* RESET and EVERY-HOURS: what has become of it by now. */
-static void lb_rating_follow(const struct board_options *options, int64_t now_ms,
-                             struct lb_rated *rated) {
+static void lb_match_follow_periods(const struct board_options *options, int64_t now_ms,
+                                    struct lb_rated *rated) {
     const struct rating_rule *rule = &options->rating.rule;
     if (rule->of[RATING_EVERY_HOURS] > 0) {
         rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
@@ -111,10 +111,10 @@ bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t
     bool is_there = registry_note_find(key, member, &note) && !registry_note_is_own(member) &&
                     note.size >= RATING_RECORD_BYTES && rating_unpack(note.at, &rated->record);
     if (is_there && note.size > RATING_RECORD_BYTES) {
-        lb_rating_unpack_parts(note, rated);
+        lb_match_unpack_parts(note, rated);
     }
     if (lb_rating_has_periods(options)) {
-        lb_rating_follow(options, now_ms, rated);
+        lb_match_follow_periods(options, now_ms, rated);
     }
     return is_there;
 }
