@@ -225,16 +225,6 @@ size_t decimal_shorten(struct bytes text, char *out) {
     return decimal_split_number(text, &number) ? decimal_shorten_digits(&number, out) : 0;
 }
 
-/* Every number is one, of the double nearest to it. */
-static size_t decimal_round_digits(const struct number_text *number, char *out) {
-    char text[SCIENTIFIC_MAX];
-    bool is_cut;
-    return decimal_print_scientific(number, HALFWAY_DIGITS_MAX, text, &is_cut)
-               ? decimal_print_double(strtod(text, NULL), number->is_negative, DOUBLE_DIGITS_MAX,
-                                      out)
-               : 0;
-}
-
 /* The number at the scale; if it does not fit, the shortest one that denotes the same double. */
 static struct cut_number decimal_cut_number(const struct number_text *number, unsigned scale,
                                             enum decimal_kind kind) {
@@ -242,8 +232,16 @@ static struct cut_number decimal_cut_number(const struct number_text *number, un
     struct number_text shorter;
     struct cut_number cut = decimal_cut_at_scale(number, scale);
     if (cut.is_inexact && !cut.is_too_wide) {
-        size_t size = kind == DECIMAL_DOUBLES ? decimal_round_digits(number, text)
-                                              : decimal_shorten_digits(number, text);
+        size_t size = 0;
+        char digits[SCIENTIFIC_MAX];
+        bool is_cut;
+        if (kind != DECIMAL_DOUBLES) {
+            size = decimal_shorten_digits(number, text);
+        } else if (decimal_print_scientific(number, HALFWAY_DIGITS_MAX, digits, &is_cut)) {
+            /* Every number is one, of the double nearest to it. */
+            size = decimal_print_double(strtod(digits, NULL), number->is_negative,
+                                        DOUBLE_DIGITS_MAX, text);
+        }
         if (size > 0 && decimal_split_number((struct bytes){.at = text, .size = size}, &shorter)) {
             struct cut_number other = decimal_cut_at_scale(&shorter, scale);
             cut = other.is_inexact || other.is_too_wide ? cut : other;
@@ -549,16 +547,6 @@ static struct decimal_bound decimal_round_up(struct cut_number cut, bool is_excl
     return bound;
 }
 
-static struct decimal_bound decimal_negate(struct decimal_bound bound) {
-    if (bound.kind == DECIMAL_BOUND_VALUE) {
-        bound.value.is_negative = bound.value.magnitude > 0 && !bound.value.is_negative;
-    } else {
-        bound.kind =
-            bound.kind == DECIMAL_BOUND_LOWEST ? DECIMAL_BOUND_HIGHEST : DECIMAL_BOUND_LOWEST;
-    }
-    return bound;
-}
-
 enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum decimal_kind kind,
                                         bool is_lower, struct decimal_bound *bound,
                                         bool *is_empty) {
@@ -595,13 +583,15 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum 
     if (kind == DECIMAL_DOUBLES && !cut.is_too_wide && !cut.is_inexact) {
         cut.magnitude = decimal_settle(scale, cut.magnitude);
     }
-    if (is_lower) {
-        *bound = decimal_round_up(cut, is_exclusive);
-        *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;
-    } else {
-        cut.is_negative = !cut.is_negative;
-        *bound = decimal_negate(decimal_round_up(cut, is_exclusive));
-        *is_empty = bound->kind == DECIMAL_BOUND_LOWEST;
+    /* A limit from above is rounded as its negative from below. */
+    cut.is_negative = cut.is_negative == is_lower;
+    *bound = decimal_round_up(cut, is_exclusive);
+    *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;
+    if (!is_lower && bound->kind == DECIMAL_BOUND_VALUE) {
+        bound->value.is_negative = bound->value.magnitude > 0 && !bound->value.is_negative;
+    } else if (!is_lower) {
+        bound->kind =
+            bound->kind == DECIMAL_BOUND_LOWEST ? DECIMAL_BOUND_HIGHEST : DECIMAL_BOUND_LOWEST;
     }
     return DECIMAL_OK;
 }

@@ -298,21 +298,9 @@ static bool json_take_code(struct json_reader *reader, uint32_t *code) {
     return true;
 }
 
-/* What stands behind a backslash. Bytes written; 0: nothing that may. */
-static size_t json_take_escaped(struct json_reader *reader, char out[JSON_UTF8_SIZE_MAX]) {
+bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size_t *size) {
     static const char escaped[] = "\"\\/bfnrt";
     static const char meant[] = "\"\\/\b\f\n\r\t";
-    char byte = reader->at < reader->end ? *reader->at++ : '\0';
-    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
-    uint32_t code;
-    if (found != NULL) {
-        out[0] = meant[found - escaped];
-        return 1;
-    }
-    return byte == 'u' && json_take_code(reader, &code) ? json_utf8_print(out, code) : 0;
-}
-
-bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size_t *size) {
     *size = 0;
     if (!json_take(reader, '"')) {
         return false;
@@ -320,8 +308,16 @@ bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size
     while (reader->at < reader->end && *reader->at != '"') {
         char taken[JSON_UTF8_SIZE_MAX] = {*reader->at++};
         size_t count = (unsigned char)taken[0] >= 0x20 || reader->takes_controls;
-        if (taken[0] == '\\') {
-            count = json_take_escaped(reader, taken);
+        if (taken[0] == '\\') { /* what stands behind it, or nothing that may */
+            char byte = reader->at < reader->end ? *reader->at++ : '\0';
+            const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
+            uint32_t code;
+            count = found != NULL ? 1 : 0;
+            if (found != NULL) {
+                taken[0] = meant[found - escaped];
+            } else if (byte == 'u' && json_take_code(reader, &code)) {
+                count = json_utf8_print(taken, code);
+            }
         }
         if (count == 0 || count > size_max - *size) {
             return false;

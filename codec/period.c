@@ -3,7 +3,7 @@
  *     time --local time--> unit --every--> period --first unit--> local time --zone--> start */
 #include "codec/period.h"
 
-#include "codec/date.h"
+#include "codec/timestamp.h"
 
 #define MS_PER_S      INT64_C(1000)
 #define S_PER_MINUTE  60
@@ -22,23 +22,23 @@ enum {
 
 /* The unit that contains a local time, counted from the beginning of its day. */
 static int64_t period_unit_of(const struct period *period, int64_t local_s) {
-    int64_t day = date_floor_divide(local_s, S_PER_DAY);
+    int64_t day = timestamp_floor_divide(local_s, S_PER_DAY);
     struct date date;
     switch (period->unit) {
     case PERIOD_NONE:
     case PERIOD_UNITS:
         break;
     case PERIOD_HOUR:
-        return date_floor_divide(local_s, S_PER_HOUR);
+        return timestamp_floor_divide(local_s, S_PER_HOUR);
     case PERIOD_DAY:
         return day;
     case PERIOD_WEEK:
-        return date_floor_divide(day + MONDAY_OFFSET - period->weekday, DAYS_PER_WEEK);
+        return timestamp_floor_divide(day + MONDAY_OFFSET - period->weekday, DAYS_PER_WEEK);
     case PERIOD_MONTH:
-        date = date_from_days(day);
+        date = timestamp_date_of(day);
         return date.year * MONTHS_PER_YEAR + date.month - 1;
     case PERIOD_YEAR:
-        return date_from_days(day).year;
+        return timestamp_date_of(day).year;
     }
     check_failed("a period has a unit", __FILE__, __LINE__);
 }
@@ -54,7 +54,7 @@ static int64_t period_unit_start(const struct period *period, int64_t unit) {
     case PERIOD_WEEK:
         return (unit * DAYS_PER_WEEK - MONDAY_OFFSET + period->weekday) * S_PER_DAY;
     case PERIOD_MONTH:
-        date.year = date_floor_divide(unit, MONTHS_PER_YEAR);
+        date.year = timestamp_floor_divide(unit, MONTHS_PER_YEAR);
         date.month = (int)(unit - date.year * MONTHS_PER_YEAR) + 1;
         break;
     case PERIOD_NONE:
@@ -62,7 +62,7 @@ static int64_t period_unit_start(const struct period *period, int64_t unit) {
     case PERIOD_YEAR:
         break;
     }
-    return date_to_days(date) * S_PER_DAY;
+    return timestamp_days_of(date) * S_PER_DAY;
 }
 
 /* ---- periods, by number ---- */
@@ -79,7 +79,7 @@ static int64_t period_local_start(const struct period *period, int64_t number) {
 
 static int64_t period_start_of(const struct period *period, int64_t number) {
     int64_t local_s = period_local_start(period, number);
-    if (local_s > DATE_DAYS_MAX * S_PER_DAY) {
+    if (local_s > TIMESTAMP_DAYS_MAX * S_PER_DAY) {
         return INT64_MAX;
     }
     int64_t time_s = period->zone != NULL ? zone_reach_s(period->zone, local_s)
@@ -93,12 +93,12 @@ static int64_t period_number_of(const struct period *period, int64_t time_ms) {
     CHECK(period_is_valid(period));
     time_ms = time_ms < -PERIOD_TIME_MAX ? -PERIOD_TIME_MAX : time_ms;
     time_ms = time_ms > PERIOD_TIME_MAX ? PERIOD_TIME_MAX : time_ms;
-    int64_t time_s = date_floor_divide(time_ms, MS_PER_S);
+    int64_t time_s = timestamp_floor_divide(time_ms, MS_PER_S);
     int64_t offset_s = period->zone != NULL ? zone_offset_s(period->zone, time_s)
                                             : period->zone_minutes * S_PER_MINUTE;
     int64_t local_s = time_s + offset_s - (int64_t)period->hour * S_PER_HOUR;
-    int64_t number = date_floor_divide(period_unit_of(period, local_s) - period_anchor_unit(period),
-                                       period->every);
+    int64_t number = timestamp_floor_divide(
+        period_unit_of(period, local_s) - period_anchor_unit(period), period->every);
     while (period->zone != NULL && period_start_of(period, number + 1) <= time_ms) {
         number++;
     }
@@ -154,11 +154,11 @@ int64_t period_nearest_end(const struct period *period, int64_t end_ms, int64_t 
 
 size_t period_print_name(char *out, const struct period *period, int64_t time_ms) {
     int64_t local_s = period_local_start(period, period_number_of(period, time_ms));
-    int64_t day = date_floor_divide(local_s, S_PER_DAY);
-    char *end = date_print(out, date_from_days(day));
+    int64_t day = timestamp_floor_divide(local_s, S_PER_DAY);
+    char *end = timestamp_print_date(out, timestamp_date_of(day));
     if (period->unit == PERIOD_HOUR) {
         *end++ = 'T';
-        end = date_print_number(end, (local_s - day * S_PER_DAY) / S_PER_HOUR, 2);
+        end = timestamp_print_number(end, (local_s - day * S_PER_DAY) / S_PER_HOUR, 2);
     }
     return (size_t)(end - out);
 }
@@ -199,9 +199,9 @@ size_t period_print_zone(char *out, const struct period *period) {
     }
     int minutes = period->zone_minutes < 0 ? -period->zone_minutes : period->zone_minutes;
     *out++ = period->zone_minutes < 0 ? '-' : '+';
-    out = date_print_number(out, minutes / 60, 2);
+    out = timestamp_print_number(out, minutes / 60, 2);
     *out++ = ':';
-    date_print_number(out, minutes % 60, 2);
+    timestamp_print_number(out, minutes % 60, 2);
     return PERIOD_ZONE_TEXT_SIZE;
 }
 
@@ -254,13 +254,13 @@ bool period_parse_date(struct bytes text, int32_t *day) {
         return false;
     }
     date.year = century * 100 + year;
-    if (date.day < 1 || date.day > date_days_in_month(date.year, date.month)) {
+    if (date.day < 1 || date.day > timestamp_days_in_month(date.year, date.month)) {
         return false;
     }
-    *day = (int32_t)date_to_days(date);
+    *day = (int32_t)timestamp_days_of(date);
     return true;
 }
 
 size_t period_print_date(char *out, int32_t day) {
-    return (size_t)(date_print(out, date_from_days(day)) - out);
+    return (size_t)(timestamp_print_date(out, timestamp_date_of(day)) - out);
 }

@@ -475,13 +475,6 @@ static int64_t rating_elo_difference(const struct side *side, const struct side 
     return (int64_t)rating_divide(difference, (wide)side->size * other->size * UNIT);
 }
 
-static int64_t rating_elo_counted(const struct rating_rule *rule, const struct side *side,
-                                  int64_t difference) {
-    int64_t most = rule->of[RATING_GAP_MAX] / UNIT;
-    bool is_free = most == 0 || (wide)side->sum >= (wide)rule->of[RATING_GAP_FREE] * side->size;
-    return is_free ? difference : rating_clamp(difference, -most, most);
-}
-
 static void rating_elo_sum(const struct rating_record *records, struct side *side) {
     for (uint32_t i = 0; i < side->size; i++) {
         side->sum += records[side->first_player + i].value;
@@ -491,11 +484,14 @@ static void rating_elo_sum(const struct rating_record *records, struct side *sid
 static void rating_elo_match(const struct rating_rule *rule, const struct rating_match *match,
                              struct side *sides, struct rating_record *records) {
     struct first first = rating_find_first(match);
+    int64_t gap_max = rule->of[RATING_GAP_MAX] / UNIT;
     for (uint32_t i = 0; i < match->teams; i++) {
         rating_elo_sum(records, &sides[i]);
     }
     for (uint32_t i = 0; i < match->teams; i++) {
         const struct side *side = &sides[i];
+        bool is_free =
+            gap_max == 0 || (wide)side->sum >= (wide)rule->of[RATING_GAP_FREE] * side->size;
         int64_t hundredths = 0;
         for (uint32_t q = 0; q < match->teams; q++) {
             const struct side *other = &sides[q];
@@ -504,7 +500,8 @@ static void rating_elo_match(const struct rating_rule *rule, const struct rating
                 hundredths += side->rank < other->rank   ? ELO_SURE
                               : side->rank > other->rank ? 0
                                                          : ELO_EVEN;
-                hundredths -= rating_elo_chance(rating_elo_counted(rule, side, difference));
+                hundredths -= rating_elo_chance(
+                    is_free ? difference : rating_clamp(difference, -gap_max, gap_max));
             }
         }
         for (uint32_t j = 0; j < side->size; j++) {

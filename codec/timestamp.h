@@ -19,4 +19,29 @@ MUST_CHECK bool timestamp_parse(struct bytes text, int64_t *time_us);
  * without a terminator. */
 size_t timestamp_print(char *out, int64_t time_us);
 
+/* ---- calendar days in the proleptic Gregorian calendar; 1970-01-01, a Thursday, is day 0 ---- */
+
+struct date {
+    int64_t year;
+    int month; /* 1 .. 12 */
+    int day;   /* 1 .. 31 */
+};
+
+/* Limit of the days that both functions accept: about 29 million years either side of 1970. */
+#define TIMESTAMP_DAYS_MAX INT64_C(10000000000)
+
+/* Rounds down, where C rounds towards 0. */
+static inline int64_t timestamp_floor_divide(int64_t number, int64_t divisor) {
+    return number / divisor - (number % divisor < 0 ? 1 : 0);
+}
+
+int64_t timestamp_days_of(struct date date);
+struct date timestamp_date_of(int64_t days);
+int timestamp_days_in_month(int64_t year, int month);
+
+/* These return the end of the text. Room for a date of any accepted day: 21 bytes. */
+char *timestamp_print_date(char *out, struct date date); /* 2026-11-16 */
+/* A number that is not negative, with leading zeros up to digit_count digits. */
+char *timestamp_print_number(char *out, int64_t number, size_t digit_count);
+
 #endif

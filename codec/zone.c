@@ -4,8 +4,8 @@
  * libc has no part in this: it knows one zone at a time, in TZ, for the whole process. */
 #include "codec/zone.h"
 
-#include "codec/date.h"
 #include "codec/memory.h"
+#include "codec/timestamp.h"
 
 enum {
     S_PER_MINUTE = 60,
@@ -48,17 +48,20 @@ struct span {
 
 static int64_t zone_day_of_rule(const struct rule_date *date, int64_t year) {
     if (date->kind == DATE_WEEKDAY) { /* of week 5 the last one */
-        int64_t begin = date_to_days((struct date){.year = year, .month = date->month, .day = 1});
-        int64_t weekday = begin + THURSDAY - date_floor_divide(begin + THURSDAY, 7) * DAYS_PER_WEEK;
+        int64_t begin =
+            timestamp_days_of((struct date){.year = year, .month = date->month, .day = 1});
+        int64_t weekday =
+            begin + THURSDAY - timestamp_floor_divide(begin + THURSDAY, 7) * DAYS_PER_WEEK;
         int64_t day = (date->day - weekday + DAYS_PER_WEEK) % DAYS_PER_WEEK;
         day += (int64_t)(date->week - 1) * DAYS_PER_WEEK;
-        return begin + (day < date_days_in_month(year, date->month) ? day : day - DAYS_PER_WEEK);
+        return begin +
+               (day < timestamp_days_in_month(year, date->month) ? day : day - DAYS_PER_WEEK);
     }
-    int64_t first = date_to_days((struct date){.year = year, .month = 1, .day = 1});
+    int64_t first = timestamp_days_of((struct date){.year = year, .month = 1, .day = 1});
     if (date->kind == DATE_DAY) {
         return first + date->day;
     }
-    bool is_after_leap_day = date->day >= 60 && date_days_in_month(year, 2) == 29;
+    bool is_after_leap_day = date->day >= 60 && timestamp_days_in_month(year, 2) == 29;
     return first + date->day - 1 + is_after_leap_day;
 }
 
@@ -73,9 +76,11 @@ static void zone_narrow(struct span *span, int64_t time_s, int64_t change_s, int
 
 static struct span zone_span_of_rule(const struct zone *zone, int64_t time_s) {
     struct span span = {.begin_s = INT64_MIN, .end_s = INT64_MAX, .offset_s = zone->standard_s};
-    int64_t day = date_floor_divide(time_s, S_PER_DAY);
-    day = day > DATE_DAYS_MAX ? DATE_DAYS_MAX : day < -DATE_DAYS_MAX ? -DATE_DAYS_MAX : day;
-    int64_t year = date_from_days(day).year;
+    int64_t day = timestamp_floor_divide(time_s, S_PER_DAY);
+    day = day > TIMESTAMP_DAYS_MAX    ? TIMESTAMP_DAYS_MAX
+          : day < -TIMESTAMP_DAYS_MAX ? -TIMESTAMP_DAYS_MAX
+                                      : day;
+    int64_t year = timestamp_date_of(day).year;
     /* A rule's time of day may be a week away from its day, on either side. */
     for (int64_t near = year - 2; near <= year + 2; near++) {
         const struct rule_date *ends = &zone->summer_ends;

@@ -36,8 +36,9 @@ uint64_t board_hash(const struct board *board, struct bytes member) {
     return XXH3_64bits_withSeed(member.at, member.size, board->hash_seed);
 }
 
-void board_hash_members(const struct board *board, const struct block *block, uint32_t index,
-                        uint32_t count, uint64_t *hashes) {
+/* Hash count members of a block, starting at index. */
+static void board_hash_members(const struct board *board, const struct block *block, uint32_t index,
+                               uint32_t count, uint64_t *hashes) {
     uint32_t offset = block_offset(block, index);
     for (uint32_t i = 0; i < count; i++) {
         char room[NAME_TEXT_ROOM];
@@ -47,20 +48,15 @@ void board_hash_members(const struct board *board, const struct block *block, ui
     }
 }
 
-/* Hash all members of one leaf; returns their number. */
-static uint32_t board_hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
+/* Callback of the map: the hashes of one id, of all members of its leaf. */
+static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct board *board = ((const struct large_board *)owner)->board;
     const struct block *block = board_leaf(board, id);
     if (block == NULL) {
         return 0;
     }
     board_hash_members(board, block, 0, block->count, hashes);
     return block->count;
-}
-
-/* Callback of the map: the hashes of one id. */
-static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
-    const struct large_board *large = owner;
-    return board_hash_leaf(large->board, id, hashes);
 }
 
 /* Callback of the skiplist: entries have moved to another leaf. Only on a large board, because a
@@ -104,6 +100,34 @@ static struct large_board *board_create_large(struct board *board) {
         large->board = board;
     }
     return large;
+}
+
+/* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the
+ * number of members. */
+static uint32_t board_index_leaf(struct board *board, uint32_t *id) {
+    struct map *map = &board->large->map;
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    uint32_t count = board_hashes(board->large, *id, hashes);
+    for (uint32_t i = 0; i < count; i++) {
+        map_prefetch(map, hashes[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        map_put(map, hashes[i], *id);
+    }
+    *id = board_leaf(board, *id)->links.next;
+    return count;
+}
+
+/* Index all members of a large board whose map is empty. false: no memory. */
+static bool board_fill_map(struct board *board) {
+    const struct skiplist *list = &board->large->list;
+    if (!map_reserve(&board->large->map, list->count, list->node_end)) {
+        return false;
+    }
+    for (uint32_t id = list->first; id != SKIPLIST_NONE;) {
+        (void)board_index_leaf(board, &id);
+    }
+    return true;
 }
 
 /* Append the entries of a leaf, which has no long members, as leaves of at most so many. false: no
@@ -261,31 +285,6 @@ void board_move_to(struct board *board, struct board *to) {
         }
     }
     board_empty(board);
-}
-
-uint32_t board_index_leaf(struct board *board, uint32_t *id) {
-    struct map *map = &board->large->map;
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    uint32_t count = board_hash_leaf(board, *id, hashes);
-    for (uint32_t i = 0; i < count; i++) {
-        map_prefetch(map, hashes[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        map_put(map, hashes[i], *id);
-    }
-    *id = board_leaf(board, *id)->links.next;
-    return count;
-}
-
-bool board_fill_map(struct board *board) {
-    const struct skiplist *list = &board->large->list;
-    if (!map_reserve(&board->large->map, list->count, list->node_end)) {
-        return false;
-    }
-    for (uint32_t id = list->first; id != SKIPLIST_NONE;) {
-        (void)board_index_leaf(board, &id);
-    }
-    return true;
 }
 
 static bool board_copy_large(const struct board *board, struct board *copy) {
@@ -642,14 +641,14 @@ static enum board_status board_add(struct board *board, const struct board_membe
 /* Where the key belongs. After a small change of score it is usually the member's own leaf or the
  * next one, which saves the search from the root. */
 static struct skiplist_place board_place_near(const struct skiplist *list,
-                                              const struct found *found,
-                                              struct skiplist_place target, uint64_t key) {
-    const struct block *block = found->block;
-    if (target.leaf != SKIPLIST_NONE && target.leaf != found->place.leaf) {
+                                              const struct board_member *member,
+                                              const struct block *block, uint64_t key) {
+    struct skiplist_place target = board_target_of(member);
+    if (target.leaf != SKIPLIST_NONE && target.leaf != member->leaf) {
         return board_place_for(list, target, key);
     }
     if (board_belongs_inside(block, key)) {
-        return board_place_inside(list, found->place.leaf, key);
+        return board_place_inside(list, member->leaf, key);
     }
     bool is_better = key > block_keys(block)[0];
     target.leaf = is_better ? block->links.previous : block->links.next;
@@ -673,12 +672,13 @@ static void board_shift_more(struct skiplist *list, struct skiplist_place from, 
     }
 }
 
-static enum board_status board_move(struct board *board, const struct found *found,
-                                    const struct board_member *member, uint64_t key) {
+static enum board_status board_move(struct board *board, const struct board_member *member,
+                                    uint64_t key) {
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
-    struct skiplist_place from = found->place;
-    struct skiplist_place to = board_place_near(list, found, board_target_of(member), key);
+    const struct block *block = board_leaf(board, member->leaf);
+    struct skiplist_place from = {.leaf = member->leaf, .index = member->index};
+    struct skiplist_place to = board_place_near(list, member, block, key);
     if (to.leaf == from.leaf) {
         if (list->has_more) {
             board_shift_more(list, from, to.index, key);
@@ -690,7 +690,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     /* Insert the new entry first, directly from the old one, which an insertion into another leaf
      * does not move. Until that succeeds nothing has changed, so running out of memory is
      * harmless. */
-    struct block_entry entry = block_get(found->block, from.index, found->offset);
+    struct block_entry entry = block_get(block, from.index, member->offset);
     entry.key = key;
     struct skiplist_plan plan;
     if (list->tags != NULL) {
@@ -703,7 +703,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (board_reserve(board, list, to, entry.code, 0, &plan)) {
         uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
         map_replace(&board->large->map, member->hash, from.leaf, id);
-        skiplist_remove_moved(list, from, found->offset, board_owner(board));
+        skiplist_remove_moved(list, from, member->offset, board_owner(board));
         status = BOARD_OK;
     }
     if (list->tags != NULL) {
@@ -715,15 +715,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
 
 enum board_status board_put_member(struct board *board, const struct board_member *member,
                                    uint64_t key) {
-    if (!member->is_there) {
-        return board_add(board, member, key);
-    }
-    struct found found = {
-        .place = {.leaf = member->leaf, .index = member->index},
-        .offset = member->offset,
-        .block = board_leaf(board, member->leaf),
-    };
-    return board_move(board, &found, member, key);
+    return member->is_there ? board_move(board, member, key) : board_add(board, member, key);
 }
 
 enum board_status board_put(struct board *board, struct bytes name, uint64_t key) {

@@ -120,16 +120,6 @@ void board_cursor_previous(struct board_cursor *cursor) {
 #define CURSOR_AT_EDGE UINT32_MAX
 #define OFFSET_UNKNOWN UINT32_MAX
 
-/* Move the cursor to the block with this id and prefetch it. */
-static void board_cursor_leave_block(struct board_cursor *cursor, uint32_t id) {
-    const struct block *block = board_leaf(cursor->board, id);
-    cursor->block = block;
-    cursor->index = CURSOR_AT_EDGE;
-    if (block != NULL) {
-        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
-    }
-}
-
 bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t count_max,
                       struct board_run *run) {
     const struct block *block = cursor->block;
@@ -159,7 +149,11 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
         .is_of_one_code = block->only_code != 0,
     };
     if (count == here) {
-        board_cursor_leave_block(cursor, ahead);
+        cursor->block = board_leaf(cursor->board, ahead);
+        cursor->index = CURSOR_AT_EDGE;
+        if (cursor->block != NULL) {
+            prefetch_lines(cursor->block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+        }
         return true;
     }
     cursor->index = is_best_first ? cursor->index + count : cursor->index - count;

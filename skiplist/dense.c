@@ -110,21 +110,6 @@ void dense_note(struct skiplist *list, struct skiplist_place place, uint32_t cou
 
 /* ---- beginning and ending ---- */
 
-/* Give an index block a row. false: no memory. */
-static bool dense_make_row(struct skiplist *list, struct skiplist_node *node) {
-    struct index_block *index = node->block;
-    struct index_block *with_row = nodes_create_index(list, index->capacity, node->level);
-    if (with_row == NULL) {
-        return false;
-    }
-    with_row->links = index->links;
-    with_row->sheet = index->sheet;
-    index_move(with_row, index, 0);
-    node->block = with_row;
-    nodes_destroy(list, index);
-    return true;
-}
-
 /* Set all rows below a block; returns what its own count is. */
 static uint32_t dense_count_below(struct skiplist *list, uint32_t id) {
     enum { AHEAD = 4, AHEAD_BYTES = sizeof(struct block) + 10 * BLOCK_ENTRIES_MAX };
@@ -151,10 +136,14 @@ bool dense_begin(struct skiplist *list, unsigned score_shift) {
     list->score_shift = (uint8_t)score_shift;
     /* What is detached needs none, but is not worth being told apart. */
     for (uint32_t id = 0; id < list->node_end && has_memory; id++) {
-        struct skiplist_node *node = skiplist_node(list, id);
-        if (node->block != NULL && node->level > 0) {
-            const struct index_block *index = node->block;
-            has_memory = index->has_firsts || dense_make_row(list, node);
+        const struct skiplist_node *node = skiplist_node(list, id);
+        const struct index_block *index = node->level > 0 ? node->block : NULL;
+        if (index != NULL && !index->has_firsts) {
+            struct index_block *with_row = nodes_create_index(list, index->capacity, node->level);
+            has_memory = with_row != NULL;
+            if (has_memory) {
+                nodes_replace_index(list, id, with_row);
+            }
         }
     }
     if (!has_memory) {

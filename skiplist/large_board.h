@@ -98,15 +98,7 @@ MUST_CHECK bool board_make_itself_large(struct board *board);
 /* Make a large board without tags and remains small, if its members fit one leaf. false: they do not, or
  * there is no memory; the board is unchanged. */
 bool board_make_small(struct board *board);
-/* Index all members of a large board whose map is empty. false: no memory. */
-MUST_CHECK bool board_fill_map(struct board *board);
-/* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the
- * number of members. */
-uint32_t board_index_leaf(struct board *board, uint32_t *id);
 
-/* Hash count members of a block, starting at index. */
-void board_hash_members(const struct board *board, const struct block *block, uint32_t index,
-                        uint32_t count, uint64_t *hashes);
 uint64_t board_hash(const struct board *board, struct bytes member);
 
 /* The block's tag: the highest of the bits that select the home bucket in the map. A scan knows

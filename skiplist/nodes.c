@@ -53,6 +53,15 @@ void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block)
     nodes_destroy(list, old);
 }
 
+void nodes_replace_index(struct skiplist *list, uint32_t id, struct index_block *index) {
+    struct index_block *old = nodes_index(list, id);
+    index->links = old->links;
+    index->sheet = old->sheet;
+    index_move(index, old, 0);
+    skiplist_node(list, id)->block = index;
+    nodes_destroy(list, old);
+}
+
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
                      uint32_t count) {
     if (block->long_count == 0) {

@@ -32,6 +32,8 @@ size_t nodes_leaf_memory_size(const struct block *block);
 void nodes_destroy(struct skiplist *list, void *block);
 /* Move the leaf's entries to another block, which has room for them. */
 void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block);
+/* The same of an index block, with its sheet. */
+void nodes_replace_index(struct skiplist *list, uint32_t id, struct index_block *index);
 /* Free the long members among count entries of a leaf, from index on. */
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
                      uint32_t count);

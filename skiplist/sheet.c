@@ -29,20 +29,12 @@ uint32_t sheet_slot_deposit(const struct tag_slot *slot, uint32_t value) {
     return code;
 }
 
-static void sheet_use(const struct tags *tags, uint32_t code) {
+/* An entry gets the values of a code, or loses them. */
+static inline void sheet_note_values(const struct tags *tags, uint32_t code, bool is_lost) {
     for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
         uint32_t value = sheet_slot_extract(tags->slots[i], code);
         if (value != 0) {
-            tag_dictionary_use(&tags->slots[i]->values, value);
-        }
-    }
-}
-
-static void sheet_release(const struct tags *tags, uint32_t code) {
-    for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
-        uint32_t value = sheet_slot_extract(tags->slots[i], code);
-        if (value != 0) {
-            tag_dictionary_release(&tags->slots[i]->values, value);
+            (is_lost ? tag_dictionary_release : tag_dictionary_use)(&tags->slots[i]->values, value);
         }
     }
 }
@@ -102,15 +94,11 @@ static void sheet_copy_codes(struct sheet *to, uint32_t at, const struct sheet *
     }
 }
 
-/* Room for at least this many codes of this width. false: no memory. */
-static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capacity,
-                          uint8_t width) {
+/* Give it other room. false: no memory. */
+static bool sheet_resize(struct tags *tags, struct sheet **place, uint32_t capacity,
+                         uint8_t width) {
     struct sheet *old = *place;
-    uint8_t wide = old->width > width ? old->width : width;
-    if (capacity <= old->capacity && wide == old->width) {
-        return true;
-    }
-    struct sheet *sheet = sheet_create(tags, old->count, capacity + capacity / 16 + ROOM_MIN, wide);
+    struct sheet *sheet = sheet_create(tags, old->count, capacity, width);
     if (sheet == NULL) {
         return false;
     }
@@ -121,17 +109,20 @@ static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capa
     return true;
 }
 
+/* Room for at least this many codes of this width. false: no memory. */
+static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capacity,
+                          uint8_t width) {
+    const struct sheet *old = *place;
+    uint8_t wide = old->width > width ? old->width : width;
+    return (capacity <= old->capacity && wide == old->width) ||
+           sheet_resize(tags, place, capacity + capacity / 16 + ROOM_MIN, wide);
+}
+
 /* Give back room that is not needed, if there is memory for that. */
 static void sheet_trim(struct tags *tags, struct sheet **place) {
-    struct sheet *old = *place;
-    if (old->capacity <= old->count + old->count / 8 + 4 * ROOM_MIN) {
-        return;
-    }
-    struct sheet *sheet = sheet_create(tags, old->count, old->count + ROOM_MIN, old->width);
-    if (sheet != NULL) {
-        sheet_copy_codes(sheet, 0, old, 0, old->count);
-        sheet_destroy(tags, old);
-        *place = sheet;
+    const struct sheet *old = *place;
+    if (old->capacity > old->count + old->count / 8 + 4 * ROOM_MIN) {
+        (void)!sheet_resize(tags, place, old->count + ROOM_MIN, old->width);
     }
 }
 
@@ -243,12 +234,12 @@ bool sheet_set(struct skiplist *list, struct skiplist_place place, uint32_t code
     struct sheet **sheet = sheet_find(list, place.leaf, &first);
     if (*sheet != NULL) {
         uint32_t before = sheet_get(*sheet, first + place.index);
-        sheet_use(list->tags, code);
+        sheet_note_values(list->tags, code, false);
         tag_counts_begin(list, place.leaf);
         tag_counts_add_above(list, place.leaf, before, 0U - 1);
         tag_counts_add_above(list, place.leaf, code, 1);
         sheet_put(*sheet, first + place.index, code);
-        sheet_release(list->tags, before);
+        sheet_note_values(list->tags, before, true);
     }
     return true;
 }
@@ -273,7 +264,7 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         sheet_put(sheet, at + i, code);
         if (!list->tags->is_moving) {
-            sheet_use(list->tags, code);
+            sheet_note_values(list->tags, code, false);
         }
     }
 }
@@ -282,7 +273,7 @@ void sheet_insert(struct skiplist *list, struct skiplist_place place, uint32_t c
 static void sheet_take_out(struct skiplist *list, struct sheet *sheet, uint32_t at,
                            uint32_t count) {
     for (uint32_t i = 0; i < count && !list->tags->is_moving; i++) {
-        sheet_release(list->tags, sheet_get(sheet, at + i));
+        sheet_note_values(list->tags, sheet_get(sheet, at + i), true);
     }
     memmove(sheet_at(sheet, at), sheet_at(sheet, at + count),
             (size_t)(sheet->count - at - count) * sheet->width);
@@ -480,7 +471,7 @@ bool sheet_copy_leaf(struct skiplist *to, const struct skiplist *from) {
 
 static void sheet_use_all(const struct tags *tags, const struct sheet *sheet) {
     for (uint32_t i = 0; sheet != NULL && i < sheet->count; i++) {
-        sheet_use(tags, sheet_get(sheet, i));
+        sheet_note_values(tags, sheet_get(sheet, i), false);
     }
 }
 

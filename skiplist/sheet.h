@@ -81,8 +81,6 @@ static inline void tags_note_gaps(struct tags *tags) {
 }
 /* The values of the tags in the mask that a code holds. */
 void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
-/* Choose what is counted, after a change of slots. */
-void tags_plan_counts(struct tags *tags);
 
 /* The part of a code that is one tag's: the code of its value. */
 uint32_t sheet_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */

@@ -598,12 +598,7 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
     if (index->count == INDEX_FANOUT) {
         skiplist_split_index(list, &parent, &position, key, share, plan);
     } else if (index->count == index->capacity) {
-        struct index_block *larger = skiplist_take_spare(plan);
-        larger->links = index->links;
-        index_move(larger, index, 0);
-        larger->sheet = index->sheet;
-        skiplist_node(list, parent)->block = larger;
-        nodes_destroy(list, index);
+        nodes_replace_index(list, parent, skiplist_take_spare(plan));
     }
     skiplist_put_child(list, parent, position, key, share, child);
 }

@@ -463,19 +463,7 @@ static size_t tag_counts_width(const struct tag_counts *counts) {
     return counts->is_narrow ? sizeof(uint16_t) : sizeof(uint32_t);
 }
 
-/* A child comes, of which nothing is known; or children go. */
-static void tag_counts_insert_in_rows(const struct tag_counts_plan *plan, struct tag_counts *counts,
-                                      uint32_t child) {
-    size_t width = tag_counts_width(counts);
-    uint64_t before = counts->unknown & tag_counts_below(child);
-    for (uint32_t row = 0; row < plan->row_count; row++) {
-        char *at = (char *)tag_counts_row(plan, counts, row) + child * width;
-        memmove(at + width, at, (INDEX_FANOUT - 1 - child) * width);
-    }
-    counts->unknown = before | UINT64_C(1) << child |
-                      (child < 63 ? (counts->unknown & ~tag_counts_below(child)) << 1 : 0);
-}
-
+/* Children go. */
 static void tag_counts_remove_from_rows(const struct tag_counts_plan *plan,
                                         struct tag_counts *counts, uint32_t child, uint32_t count) {
     size_t width = tag_counts_width(counts);
@@ -929,8 +917,17 @@ void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position)
     if (index->is_lowest) {
         return;
     }
-    if (tag_counts_known(list->tags, index) != NULL) {
-        tag_counts_insert_in_rows(&list->tags->plan, index->counts, position);
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    struct tag_counts *counts = tag_counts_known(list->tags, index);
+    if (counts != NULL) { /* nothing is known of the child */
+        size_t width = tag_counts_width(counts);
+        uint64_t below = tag_counts_below(position);
+        for (uint32_t row = 0; row < plan->row_count; row++) {
+            char *at = (char *)tag_counts_row(plan, counts, row) + position * width;
+            memmove(at + width, at, (INDEX_FANOUT - 1 - position) * width);
+        }
+        counts->unknown = (counts->unknown & below) | UINT64_C(1) << position |
+                          (position < 63 ? (counts->unknown & ~below) << 1 : 0);
     } else if (index->counts != NULL && position <= index->counts->begun) {
         index->counts->begun++; /* its entries are counted, as its neighbour's */
     }

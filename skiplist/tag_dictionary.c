@@ -31,12 +31,6 @@ void tag_dictionary_init(struct tag_dictionary *dictionary, uint64_t hash_seed) 
     map_init(&dictionary->map, tag_dictionary_hashes, dictionary);
 }
 
-void tag_dictionary_deinit(struct tag_dictionary *dictionary) {
-    while (!tag_dictionary_deinit_step(dictionary, UINT32_MAX)) {
-        continue;
-    }
-}
-
 bool tag_dictionary_deinit_step(struct tag_dictionary *dictionary, uint32_t work_max) {
     for (uint32_t work = 0; dictionary->end > 1; work++) {
         if (work >= work_max) {

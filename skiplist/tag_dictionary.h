@@ -32,8 +32,7 @@ struct tag_dictionary {
 
 /* It must not be moved in memory. */
 void tag_dictionary_init(struct tag_dictionary *dictionary, uint64_t hash_seed);
-void tag_dictionary_deinit(struct tag_dictionary *dictionary);
-/* The same in steps of about work_max values; true when done. */
+/* Deinitialise it in steps of about work_max values; true when done. */
 MUST_CHECK bool tag_dictionary_deinit_step(struct tag_dictionary *dictionary, uint32_t work_max);
 /* Make `to`, just initialised with the same seed, a copy. false: no memory; it can then be deinitialised. */
 MUST_CHECK bool tag_dictionary_copy(const struct tag_dictionary *dictionary,

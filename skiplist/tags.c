@@ -218,6 +218,12 @@ size_t tags_memory_size(const struct skiplist *list) {
     return size;
 }
 
+/* Choose what is counted, after a change of slots. */
+static void tags_plan_counts(struct tags *tags) {
+    const struct tag_slot *const *slots = (const struct tag_slot *const *)tags->slots;
+    tag_counts_plan(&tags->plan, slots, tags->count);
+}
+
 /* The board's tags as the layout has them, nobody has a value yet. NULL: no memory. */
 static struct tags *tags_begin(const struct board *board) {
     const struct tag_set *set = &board_layout(board)->tags;
@@ -292,12 +298,9 @@ static enum tags_status tags_take_values(struct tags *tags, const struct tag_val
     return TAGS_OK;
 }
 
-/* Make the board one that has values. false: no memory, nothing changed. */
+/* Make the board, on which nobody has a value, one that has values. false: no memory, nothing changed. */
 static bool tags_make(struct board *board) {
     bool was_large = board->is_large;
-    if (board->is_large && board->large->list.tags != NULL) {
-        return true;
-    }
     if (!was_large && !board_make_itself_large(board)) {
         return false;
     }
@@ -308,8 +311,20 @@ static bool tags_make(struct board *board) {
     return board->is_large && board->large->list.tags != NULL;
 }
 
-static enum tags_status tags_put(struct board *board, struct skiplist_place place,
-                                 const struct tag_values *values, unsigned *full) {
+static enum tags_status tags_put_at(struct board *board, struct skiplist_place place,
+                                    const struct tag_values *values, unsigned *full) {
+    if (board_tags(board) == NULL) {
+        bool has_any = false;
+        for (unsigned i = 0; i < TAGS_MAX; i++) {
+            has_any = has_any || ((values->mask >> i & 1) != 0 && values->at[i].size > 0);
+        }
+        if (!has_any) {
+            return TAGS_SAME;
+        }
+        if (!tags_make(board)) {
+            return TAGS_OUT_OF_MEMORY;
+        }
+    }
     struct skiplist *list = &board->large->list;
     struct tags *tags = list->tags;
     uint32_t codes[TAGS_MAX], before = sheet_code(list, place), code = before;
@@ -329,23 +344,6 @@ static enum tags_status tags_put(struct board *board, struct skiplist_place plac
         status = TAGS_OUT_OF_MEMORY;
     }
     return status;
-}
-
-static enum tags_status tags_put_at(struct board *board, struct skiplist_place place,
-                                    const struct tag_values *values, unsigned *full) {
-    if (board_tags(board) == NULL) {
-        bool has_any = false;
-        for (unsigned i = 0; i < TAGS_MAX; i++) {
-            has_any = has_any || ((values->mask >> i & 1) != 0 && values->at[i].size > 0);
-        }
-        if (!has_any) {
-            return TAGS_SAME;
-        }
-        if (!tags_make(board)) {
-            return TAGS_OUT_OF_MEMORY;
-        }
-    }
-    return tags_put(board, place, values, full);
 }
 
 enum tags_status tags_set(struct board *board, const struct board_member *member,
@@ -567,9 +565,4 @@ enum tags_status tags_alter(struct board *board, const struct layout *layout, un
     tags_note_gaps(tags);
     board->layout = layout;
     return TAGS_OK;
-}
-
-void tags_plan_counts(struct tags *tags) {
-    const struct tag_slot *const *slots = (const struct tag_slot *const *)tags->slots;
-    tag_counts_plan(&tags->plan, slots, tags->count);
 }

@@ -1,9 +1,7 @@
-/* See http_login.h. */
-#include "server/http/http_login.h"
+/* See http.h. */
+#include "server/http/http.h"
 
 #include <string.h>
-
-#include "server/http/http_header.h"
 
 static bool http_login_answer(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;

@@ -145,23 +145,6 @@ static enum http_verdict http_routes_check_login(void *context, struct http_logi
     return http->options.login(http->options.context, login);
 }
 
-static void http_routes_ask_login(struct request *request) {
-    struct http_exchange *exchange = request->exchange;
-    struct http_login_ask *login =
-        http_login_create(exchange, http_routes_check_login, http_routes_on_login);
-    if (login == NULL) {
-        return;
-    }
-    if (!http_login_take_header(login)) {
-        login->verdict = HTTP_LOGIN_NEEDED;
-        http_routes_refuse_login(exchange, login);
-        http_login_destroy(login);
-        return;
-    }
-    request->login = login;
-    http_login_ask(login);
-}
-
 /* ---- what comes ---- */
 
 static void http_routes_handle(void *context, struct http_exchange *exchange) {
@@ -189,11 +172,23 @@ static void http_routes_handle(void *context, struct http_exchange *exchange) {
     exchange->own = request;
     request->exchange = exchange;
     request->route = route;
-    if (route->is->needs_user) {
-        http_routes_ask_login(request);
-    } else {
+    if (!route->is->needs_user) {
         http_routes_run(http, request);
+        return;
     }
+    struct http_login_ask *login =
+        http_login_create(exchange, http_routes_check_login, http_routes_on_login);
+    if (login == NULL) {
+        return;
+    }
+    if (!http_login_take_header(login)) {
+        login->verdict = HTTP_LOGIN_NEEDED;
+        http_routes_refuse_login(exchange, login);
+        http_login_destroy(login);
+        return;
+    }
+    request->login = login;
+    http_login_ask(login);
 }
 
 static void http_routes_leave(void *context, struct http_exchange *exchange) {

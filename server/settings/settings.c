@@ -130,23 +130,6 @@ bool settings_has_address(const struct setting_addresses *addresses, const char 
     return i < addresses->count;
 }
 
-static bool settings_check_proxied(const struct settings *settings, char *error) {
-    for (uint32_t i = 0; i < settings->proxied.count; i++) {
-        const char *name = settings->proxied.at[i];
-        bool is_there = strcmp(name, "unixsocket") == 0
-                            ? settings->unixsocket != NULL
-                            : settings_has_address(&settings->bind, name);
-        if (!is_there) {
-            return setting_words_fail(
-                error,
-                "proxy-protocol: there is no listener '%s': name addresses as bind "
-                "has them, or unixsocket",
-                name);
-        }
-    }
-    return true;
-}
-
 static bool settings_check_sync_replicas(const struct settings *settings, char *error) {
     if (settings->sync_replicas == 0) {
         return true;
@@ -175,8 +158,20 @@ bool settings_finish(struct settings *settings, char *error) {
                                   "there is nothing to listen on: port and tls-port are 0 and "
                                   "unixsocket is not set");
     }
-    return settings_check_proxied(settings, error) &&
-           settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
+    for (uint32_t i = 0; i < settings->proxied.count; i++) {
+        const char *name = settings->proxied.at[i];
+        bool is_there = strcmp(name, "unixsocket") == 0
+                            ? settings->unixsocket != NULL
+                            : settings_has_address(&settings->bind, name);
+        if (!is_there) {
+            return setting_words_fail(
+                error,
+                "proxy-protocol: there is no listener '%s': name addresses as bind "
+                "has them, or unixsocket",
+                name);
+        }
+    }
+    return settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
@@ -234,27 +229,6 @@ static const char *settings_assign_pairs(struct settings *draft, const struct by
     return NULL;
 }
 
-/* Layouts first: default-layout may name one that is new. */
-static const char *settings_assign_all(struct settings *draft, const struct bytes *pairs,
-                                       uint32_t pair_count, char *reason) {
-    const char *failed = settings_assign_pairs(draft, pairs, pair_count, true, reason);
-    if (failed == NULL) {
-        failed = settings_assign_pairs(draft, pairs, pair_count, false, reason);
-    }
-    if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
-        !setting_board_repeat_rules(draft, reason)) {
-        failed = "layout";
-    }
-    bool has_changed = draft->has_own_layouts || draft->has_own_rules;
-    if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
-        failed = draft->has_own_layouts ? "layout" : "board";
-    }
-    if (failed == NULL && !settings_check_sync_replicas(draft, reason)) {
-        failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
-    }
-    return failed;
-}
-
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
     if (!settings_check_names(pairs, pair_count, error)) {
@@ -263,7 +237,22 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
     settings_draft_begin(&draft, settings);
-    const char *failed = settings_assign_all(&draft, pairs, pair_count, reason);
+    /* Layouts first: default-layout may name one that is new. */
+    const char *failed = settings_assign_pairs(&draft, pairs, pair_count, true, reason);
+    if (failed == NULL) {
+        failed = settings_assign_pairs(&draft, pairs, pair_count, false, reason);
+    }
+    if (failed == NULL && draft.has_own_layouts && !draft.has_own_rules &&
+        !setting_board_repeat_rules(&draft, reason)) {
+        failed = "layout";
+    }
+    bool has_changed = draft.has_own_layouts || draft.has_own_rules;
+    if (failed == NULL && has_changed && !setting_board_resolve(&draft, reason)) {
+        failed = draft.has_own_layouts ? "layout" : "board";
+    }
+    if (failed == NULL && !settings_check_sync_replicas(&draft, reason)) {
+        failed = draft.appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
+    }
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }

@@ -11,11 +11,12 @@
 #ifndef SERVER_TOOLS_H
 #define SERVER_TOOLS_H
 
+#include <hiredis/hiredis.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "server/durability/store.h"
-#include "server/tools/link.h"
 #include "server/tools/record.h"
 #include "skiplist/keyspace/registry.h"
 
@@ -32,14 +33,56 @@ int64_t tools_now_us(void);
  * false: the reason is in the log. */
 MUST_CHECK bool tools_save(struct registry *registry, struct store *store, int64_t now_us);
 
+/* ---- a tool's connection to a server: TCP, a unix socket, or TLS: link.c ----
+ *
+ * hiredis connects and reads replies: it is what Redis's own tools use, is in every distribution, and
+ * takes what a server may send in any pieces. TLS is put between it and the socket here, because its
+ * own TLS is not in every version that distributions have.
+ *
+ * Not with server/network/tls.h: that serves sockets that never block, on a loop, and its contexts know the server's
+ * settings. A tool waits in each call, has one connection, and trusts the system's authorities. */
+
+struct link_options {
+    bool has_tls;
+    const char *ca_file;           /* NULL: the system's authorities */
+    const char *certificate, *key; /* the client's own; NULL: none */
+    const char *user;              /* NULL: default */
+    const char *password;          /* NULL: nobody logs in */
+};
+
+/* Zero-initialised: not connected. */
+struct tools_link {
+    redisContext *context;
+    SSL_CTX *tls_context;
+    SSL *tls;        /* NULL: none */
+    char error[256]; /* "": none */
+};
+
+/* address: PORT, of this machine; HOST:PORT, [IPv6]:PORT, or the path of a unix socket, with a '/'. With TLS the
+ * server's certificate must be of a trusted authority, and for that host; for any host if there is only a PORT.
+ * limit_s: for connecting. false: link->error says why. */
+MUST_CHECK bool link_open(struct tools_link *link, const char *address,
+                          const struct link_options *options, int limit_s);
+void link_close(struct tools_link *link);
+/* How long a reply may take. */
+void link_set_limit(struct tools_link *link, int limit_s);
+
+/* Send a command, in redisCommand's form. false: link->error says why. */
+MUST_CHECK bool link_send(struct tools_link *link, const char *format, ...);
+/* Log in, if the options have a password. NULL: it is let in, or link->error says why there was no answer; else the
+ * refusal, to be freed with freeReplyObject. */
+MUST_CHECK redisReply *link_log_in(struct tools_link *link, const struct link_options *options);
+/* The next reply, to be freed with freeReplyObject. NULL: link->error says why there is none. */
+MUST_CHECK redisReply *link_reply(struct tools_link *link);
+
 /* ---- --import dump.rdb [configuration file] [--setting value ...]: import.c ----
  *
  * Fills the data directory of these settings from a dump of Redis or Valkey (server/rdb/rdb_load.h), and
  * leaves a snapshot that a start with the same settings loads. The directory must not have files of a
  * server yet. An error leaves it as it was. With --format this is another import. */
 
-/* Is it asked for? Then it is done, and *status is the exit status. */
-MUST_CHECK bool import_rdb_and_exit(int argc, char **argv, int *status);
+/* The words as of main: argv[2] is the dump. What was done is printed. false: the error was printed. */
+MUST_CHECK bool import_rdb(int argc, char **argv);
 
 /* ---- --backup ADDRESS FILE: reads LB.SNAPSHOT from a running server into a file: backup.c ----
  *

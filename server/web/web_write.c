@@ -358,7 +358,21 @@ static bool web_write_take_named(struct web_results_reader *reader, struct web_r
     return web_write_refuse(reader, name, "there is no such field");
 }
 
-static bool web_write_check(struct web_results_reader *reader, const struct web_result *result) {
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
+    result->given = result->value_count = result->board_count = 0;
+    result->tags.count = result->data.count = 0;
+    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
+    if (!json_take(&reader->json, '{')) {
+        return web_write_is_malformed(reader);
+    }
+    do {
+        if (!web_write_take_named(reader, result)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, '}')) {
+        return web_write_is_malformed(reader);
+    }
     unsigned both = GIVEN_VALUE | GIVEN_VALUES;
     bool wants_boards = reader->kind == WEB_RESULTS_OF_BOARDS;
     if ((result->given & GIVEN_MEMBER) == 0) {
@@ -379,24 +393,6 @@ static bool web_write_check(struct web_results_reader *reader, const struct web_
                                 "neither web-data nor ?hash=PATTERN says which hash");
     }
     return true;
-}
-
-static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
-    result->given = result->value_count = result->board_count = 0;
-    result->tags.count = result->data.count = 0;
-    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
-    if (!json_take(&reader->json, '{')) {
-        return web_write_is_malformed(reader);
-    }
-    do {
-        if (!web_write_take_named(reader, result)) {
-            return false;
-        }
-    } while (json_take(&reader->json, ','));
-    if (!json_take(&reader->json, '}')) {
-        return web_write_is_malformed(reader);
-    }
-    return web_write_check(reader, result);
 }
 
 /* ---- commands ---- */
@@ -842,9 +838,10 @@ static bool web_write_is_text(const struct web_results_reader *reader) {
            web_write_is_malformed(reader);
 }
 
-bool web_write_read(struct web_query *query, enum web_results_kind kind) {
+bool web_write_read(struct web_query *query) {
     static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD", "LB.MATCH",
                                         "LB.PREDICT"};
+    enum web_results_kind kind = query->route->results;
     struct web_results_reader reader = web_write_begin(query);
     int64_t has_rank = 0;
     int64_t may_create = 0;
@@ -944,8 +941,7 @@ static void web_write_put_is_repeated(struct web_query *query, unsigned command)
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
     int64_t changed = 0, has_rank = 0;
-    if (web_query_replies_have_error(query) ||
-        !web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
+    if (!web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
     web_reply_begin(query, NULL);
@@ -978,9 +974,6 @@ static bool web_write_print_board(struct web_query *query) {
 static bool web_write_print_boards(struct web_query *query) {
     enum { FIRST_BOARD = 2 };
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     json_open(json, NULL, '{');
     json_integer(json, "db", query->database);
     web_write_put_repeated(query);
@@ -1009,9 +1002,6 @@ static bool web_write_print_boards(struct web_query *query) {
 /* Of LB.MATCH: [player ...] of each match. */
 static bool web_write_print_matches(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_reply_begin(query, NULL);
     web_write_put_repeated(query);
     json_open(json, "matches", '[');
@@ -1033,9 +1023,6 @@ static bool web_write_print_matches(struct web_query *query) {
 /* Of LB.PREDICT. */
 static bool web_write_print_predictions(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_reply_begin(query, NULL);
     json_open(json, "predictions", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
@@ -1048,9 +1035,6 @@ static bool web_write_print_predictions(struct web_query *query) {
 }
 
 static bool web_write_print_rating(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     (void)value_next(&reader);
     struct value_reader first = reader;
@@ -1074,9 +1058,6 @@ static void web_write_begin_league(struct web_query *query) {
 
 static bool web_write_print_league(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_write_put_repeated(query);
     json_open(json, "results", '[');
@@ -1104,9 +1085,6 @@ static bool web_write_ask_place(struct web_query *query) {
 }
 
 static bool web_write_print_place(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
@@ -1120,9 +1098,6 @@ static bool web_write_print_place(struct web_query *query) {
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_reply_put_members(query, "League", NULL, web_query_reply(query, 0));
     return web_reply_end(query);
@@ -1131,9 +1106,6 @@ static bool web_write_print_tiers(struct web_query *query) {
 /* ---- members ---- */
 
 static bool web_write_print_flag(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
@@ -1183,9 +1155,6 @@ static bool web_write_print_all_tags(struct web_query *query) {
     if (query->round > 0) {
         return web_write_print_flag(query);
     }
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     for (uint64_t left = value_find_list(web_query_reply(query, 0), "tags", &at); left > 0;
          left--) {
         web_query_keep(query, value_find_text(at, "name"));
@@ -1197,47 +1166,32 @@ static bool web_write_print_all_tags(struct web_query *query) {
 
 /* ---- the routes ---- */
 
-static bool web_write_read_board(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARD);
-}
-
-static bool web_write_read_boards(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARDS);
-}
-
-static bool web_write_read_league(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_LEAGUE);
-}
-
-static bool web_write_read_matches(struct web_query *query) {
-    return web_write_read(query, WEB_MATCHES);
-}
-
-static bool web_write_read_predictions(struct web_query *query) {
-    return web_write_read(query, WEB_PREDICTIONS);
-}
-
-const struct web_route web_route_results = {.read = web_write_read_board,
+const struct web_route web_route_results = {.read = web_write_read,
+                                            .results = WEB_RESULTS_OF_BOARD,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_board,
                                             .writes = true,
                                             .may_create = true};
-const struct web_route web_route_submit = {.read = web_write_read_boards,
+const struct web_route web_route_submit = {.read = web_write_read,
+                                           .results = WEB_RESULTS_OF_BOARDS,
                                            .ask = web_write_ask_results,
                                            .print = web_write_print_boards,
                                            .writes = true,
                                            .may_create = true};
-const struct web_route web_route_matches = {.read = web_write_read_matches,
+const struct web_route web_route_matches = {.read = web_write_read,
+                                            .results = WEB_MATCHES,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_matches,
                                             .writes = true};
-const struct web_route web_route_predictions = {.read = web_write_read_predictions,
+const struct web_route web_route_predictions = {.read = web_write_read,
+                                                .results = WEB_PREDICTIONS,
                                                 .ask = web_write_ask_results,
                                                 .print = web_write_print_predictions,
                                                 .writes = true};
 const struct web_route web_route_rating = {.command = "LB.RATING $board $member",
                                            .print = web_write_print_rating};
-const struct web_route web_route_league_results = {.read = web_write_read_league,
+const struct web_route web_route_league_results = {.read = web_write_read,
+                                                   .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,
                                                    .writes = true};

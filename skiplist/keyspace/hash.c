@@ -149,23 +149,6 @@ static void hash_copy_text(char *to, struct bytes text) {
     }
 }
 
-/* There is room. */
-static void hash_packed_put(struct hash *hash, struct bytes field, struct bytes value,
-                            uint32_t *added_count) {
-    struct hash_pair old;
-    const char *begin = hash_packed_find(hash, field, &old);
-    const char *end = begin != NULL ? old.value.at + old.value.size : NULL;
-    bool is_new = begin == NULL;
-    if (is_new) {
-        begin = end = hash_entries(hash) + hash_entries_size(hash);
-        ++*added_count;
-    }
-    char *at = hash_packed_splice(hash, begin, end, hash_packed_entry_size(field, value), is_new);
-    at = hash_put_size(hash_put_size(at, field.size), value.size);
-    hash_copy_text(at, field);
-    hash_copy_text(at + field.size, value);
-}
-
 /* Upper bounds of what a packed hash will have when these are put; exact without repetitions. */
 static void hash_measure(const struct hash *hash, const struct bytes *args, uint32_t count,
                          uint64_t *fields, uint64_t *size) {
@@ -208,7 +191,21 @@ static enum hash_status hash_put_packed(struct hash *hash, size_t room, const st
         hash->far.packed = larger;
     }
     for (uint32_t i = 0; i < count; i++) {
-        hash_packed_put(hash, args[(size_t)i * 2], args[(size_t)i * 2 + 1], added_count);
+        struct bytes field = args[(size_t)i * 2];
+        struct bytes value = args[(size_t)i * 2 + 1];
+        struct hash_pair old;
+        const char *begin = hash_packed_find(hash, field, &old);
+        const char *end = begin != NULL ? old.value.at + old.value.size : NULL;
+        bool is_new = begin == NULL;
+        if (is_new) {
+            begin = end = hash_entries(hash) + hash_entries_size(hash);
+            ++*added_count;
+        }
+        char *at =
+            hash_packed_splice(hash, begin, end, hash_packed_entry_size(field, value), is_new);
+        at = hash_put_size(hash_put_size(at, field.size), value.size);
+        hash_copy_text(at, field);
+        hash_copy_text(at + field.size, value);
     }
     hash_packed_trim(hash);
     return HASH_OK;

@@ -57,13 +57,10 @@ struct key_kind {
                          const struct key_cursor *cursor);
 };
 
-/* Boards, REGISTRY_BOARD: registry_board.c. Every registry knows them. */
+/* Boards, REGISTRY_BOARD: registry_board.c. */
 extern const struct key_kind key_kind_board;
-/* Hashes, REGISTRY_HASH: registry_hash.c. The same. */
+/* Hashes, REGISTRY_HASH: registry_hash.c. */
 extern const struct key_kind key_kind_hash;
-
-/* Add another kind, before there are keys of it. Borrowed for good. */
-void registry_add_kind(struct registry *registry, const struct key_kind *kind);
 
 /* As registry_find_or_create, for a key of a kind other than boards: a new one is empty. The key
  * that exists may be of another kind. */

@@ -22,7 +22,7 @@
 
 /* ---- one database ---- */
 
-uint64_t registry_name_hash(const struct database *database, struct bytes name) {
+static uint64_t registry_name_hash(const struct database *database, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
@@ -206,8 +206,8 @@ struct registry *registry_create(uint64_t hash_seed, registry_options_for *optio
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
     registry->archiving.room = UINT64_MAX;
-    registry_add_kind(registry, &key_kind_board);
-    registry_add_kind(registry, &key_kind_hash);
+    registry->kinds[REGISTRY_BOARD] = &key_kind_board;
+    registry->kinds[REGISTRY_HASH] = &key_kind_hash;
     board_options_set_init(&registry->options, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_init_database(registry, &registry->databases[i]);
@@ -373,12 +373,6 @@ size_t registry_memory_size(const struct registry *registry, const struct regist
 
 const char *registry_kind_name(const struct registry *registry, const struct registry_key *key) {
     return registry->kinds[key->kind]->name;
-}
-
-void registry_add_kind(struct registry *registry, const struct key_kind *kind) {
-    CHECK(kind->number < REGISTRY_KINDS_MAX);
-    CHECK(registry->kinds[kind->number] == NULL);
-    registry->kinds[kind->number] = kind;
 }
 
 void registry_move_value(struct registry *registry, struct registry_key *key,
@@ -890,23 +884,32 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     registry_note_removed(registry, registry_put_over(registry, key, state, expire_at_ms, now_ms));
 }
 
-static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
-                                                     struct bytes name, struct board *board,
-                                                     const struct board_state *state,
-                                                     struct hash *notes, int64_t expire_at_ms,
-                                                     bool is_lasting, int64_t now_ms) {
-    struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY,
-                             registry_tail_for(board_options_of(board_layout(board))));
+/* Put a board, and its notes if there are any; or, board NULL, a hash. */
+static enum registry_status registry_put_owned(struct registry *registry, uint32_t database,
+                                               struct bytes name, struct board *board,
+                                               const struct board_state *state, struct hash *hash,
+                                               int64_t expire_at_ms, bool is_lasting,
+                                               int64_t now_ms) {
+    if (!registry_roll_name(registry, database, name, now_ms)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *key = registry_reserve_key(
+        registry, database, (struct registry_new_name){.first = name},
+        board != NULL ? REGISTRY_BOARD : REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY,
+        board != NULL ? registry_tail_for(board_options_of(board_layout(board)))
+                      : registry_tail_of_hash(hash));
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     key->is_lasting = is_lasting;
-    board_move_to(board, &key->board);
-    registry_give_state(key, state);
-    if (notes != NULL && key->has_notes) {
-        hash_move(notes, registry_own_notes(key), sizeof *notes);
+    if (board == NULL) {
+        hash_move(hash, registry_own_hash(key), registry_hash_room(key));
+    } else {
+        board_move_to(board, &key->board);
+        registry_give_state(key, state);
+    }
+    if (board != NULL && hash != NULL && key->has_notes) {
+        hash_move(hash, registry_own_notes(key), sizeof *hash);
     }
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     effect_emit_key(registry, EFFECT_FILL, key);
@@ -926,29 +929,15 @@ enum registry_status registry_put_board_until(struct registry *registry, uint32_
                                               int64_t now_ms) {
     const struct board_options *options = board_options_of(board_layout(board));
     CHECK(options->cap == 0 || board_count(board) <= options->cap);
-    return registry_roll_name(registry, database, name, now_ms)
-               ? registry_put_owned_board(registry, database, name, board, state, notes,
-                                          expire_at_ms, is_lasting, now_ms)
-               : REGISTRY_OUT_OF_MEMORY;
+    return registry_put_owned(registry, database, name, board, state, notes, expire_at_ms,
+                              is_lasting, now_ms);
 }
 
 enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
                                        struct bytes name, struct hash *hash, int64_t expire_at_ms,
                                        bool is_lasting, int64_t now_ms) {
-    if (!registry_roll_name(registry, database, name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *key = registry_reserve_key(
-        registry, database, (struct registry_new_name){.first = name}, REGISTRY_HASH,
-        expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_of_hash(hash));
-    if (key == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    key->is_lasting = is_lasting;
-    hash_move(hash, registry_own_hash(key), registry_hash_room(key));
-    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
-    effect_emit_key(registry, EFFECT_FILL, key);
-    return REGISTRY_OK;
+    return registry_put_owned(registry, database, name, NULL, NULL, hash, expire_at_ms, is_lasting,
+                              now_ms);
 }
 
 bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
@@ -967,8 +956,8 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
                                          struct bytes name, struct board *board,
                                          const struct board_state *state, struct hash *notes,
                                          int64_t expire_at_ms) {
-    return registry_put_owned_board(registry, database, name, board, state, notes, expire_at_ms,
-                                    false, INT64_MIN);
+    return registry_put_owned(registry, database, name, board, state, notes, expire_at_ms, false,
+                              INT64_MIN);
 }
 
 enum board_status registry_append_loaded(struct registry *registry, struct registry_key *key,

@@ -252,22 +252,6 @@ static bool registry_board_set_options(struct registry *registry, struct registr
     return is_set;
 }
 
-/* Move the board to a key of the same name with another tail. NULL: no memory. */
-static struct registry_key *registry_board_replace_key(struct registry *registry,
-                                                       struct registry_key *key,
-                                                       const struct board_options *options) {
-    int64_t expire_at_ms = registry_expiry(registry, key);
-    struct registry_key *successor = registry_reserve_key(
-        registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, registry_tail_for(options));
-    if (successor == NULL || !registry_board_set_options(registry, key, options)) {
-        memory_free(successor);
-        return NULL;
-    }
-    registry_replace(registry, key, successor);
-    return successor;
-}
-
 struct registry_key *registry_board_alter(struct registry *registry, struct registry_key *key,
                                           const struct board_options *options,
                                           const struct board_state *state) {
@@ -276,23 +260,30 @@ struct registry_key *registry_board_alter(struct registry *registry, struct regi
         return NULL;
     }
     struct board_state given = *(state != NULL ? state : registry_state(key));
+    bool is_set;
     registry_count_state(registry, key, -1);
     if ((held->period.unit != PERIOD_NONE) != key->is_periodic ||
         (board_options_have_state(held) && !key->has_state)) {
-        struct registry_key *successor = registry_board_replace_key(registry, key, held);
-        if (successor == NULL) {
-            registry_count_state(registry, key, 1);
-            board_options_release(&registry->options, held);
-            return NULL;
-        }
-        key = successor;
-    } else if ((!key->is_periodic ||
-                registry_roll_reserve_end(registry_database(registry, key->database))) &&
-               registry_board_set_options(registry, key, held)) {
-        if (key->is_periodic) {
-            registry_roll_await(registry, key);
+        /* The board moves to a key of the same name with another tail. */
+        struct registry_key *successor = registry_reserve_key(
+            registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+            REGISTRY_BOARD, key->expiry_place != EXPIRY_NOWHERE, registry_tail_for(held));
+        is_set = successor != NULL && registry_board_set_options(registry, key, held);
+        if (is_set) {
+            registry_replace(registry, key, successor);
+            key = successor;
+        } else {
+            memory_free(successor);
         }
     } else {
+        is_set = (!key->is_periodic ||
+                  registry_roll_reserve_end(registry_database(registry, key->database))) &&
+                 registry_board_set_options(registry, key, held);
+        if (is_set && key->is_periodic) {
+            registry_roll_await(registry, key);
+        }
+    }
+    if (!is_set) {
         registry_count_state(registry, key, 1);
         board_options_release(&registry->options, held);
         return NULL;

@@ -176,7 +176,6 @@ static inline struct registry_key *registry_key_at(const struct database *databa
     return *registry_list_at(&database->list, index);
 }
 
-uint64_t registry_name_hash(const struct database *database, struct bytes name);
 /* The hash under which the map has the key. */
 uint64_t registry_key_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
@@ -467,12 +466,6 @@ void effect_emit_flush(const struct registry *registry, uint32_t database);
 MUST_CHECK bool registry_roll_reserve_end(struct database *database);
 /* Schedule the end of its period, for which there is room. */
 void registry_roll_await(struct registry *registry, struct registry_key *key);
-/* The key whose end of a period has this place in its heap. */
-struct registry_key *registry_roll_key_of_place(uint32_t *place);
-/* Make the archive of a board whose period is over and whose archives are copies, of a mirror that is whole or of
- * the board itself (NULL), and let the board enter its next period. false: no memory, nothing changed. */
-MUST_CHECK bool registry_roll_copy(struct registry *registry, struct registry_key *key,
-                                   struct registry_mirror *mirror, int64_t now_ms);
 /* Roll over a board whose period is over, or remove it if it expired before that. The key may then
  * be invalid. false: no memory, nothing changed. */
 MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,

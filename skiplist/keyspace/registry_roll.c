@@ -59,7 +59,8 @@ void registry_roll_await(struct registry *registry, struct registry_key *key) {
     }
 }
 
-struct registry_key *registry_roll_key_of_place(uint32_t *place) {
+/* The key whose end of a period has this place in its heap. */
+static struct registry_key *registry_roll_key_of_place(uint32_t *place) {
     const void *tail = (char *)place - offsetof(struct registry_tail, roll_place);
     return ((const struct registry_tail *)tail)->key;
 }
@@ -416,8 +417,10 @@ registry_roll_hold_next(struct registry *registry, const struct registry_key *ke
     return board_options_hold(&registry->options, &next);
 }
 
-bool registry_roll_copy(struct registry *registry, struct registry_key *key,
-                        struct registry_mirror *mirror, int64_t now_ms) {
+/* Make the archive of a board whose period is over and whose archives are copies, of a mirror that is whole or of
+ * the board itself (NULL), and let the board enter its next period. false: no memory, nothing changed. */
+static bool registry_roll_copy(struct registry *registry, struct registry_key *key,
+                               struct registry_mirror *mirror, int64_t now_ms) {
     char suffix[REGISTRY_SUFFIX_MAX];
     struct archive archive = registry_roll_plan_archive(registry, key, now_ms, suffix);
     const struct board_options *next = registry_roll_hold_next(registry, key, now_ms);

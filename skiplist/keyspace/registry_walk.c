@@ -1,4 +1,4 @@
-/* All keys, while they change: scans and the walk. */
+/* All keys, while they change: random ones, scans in hash order, which does not change when keys move, and the walk. */
 #include "skiplist/keyspace/registry_walk.h"
 
 #define XXH_INLINE_ALL
@@ -8,11 +8,7 @@
 #include "skiplist/keyspace/registry_private.h"
 #include "skiplist/prefetch.h"
 
-/* ---- random keys, scans, iteration ---- */
-
-/* Random keys, scans in steps, and iteration over all keys.
- *
- * A scan is in hash order, which does not change when keys move. */
+/* ---- random keys ---- */
 
 enum {
     /* RANDOMKEY draws this many keys, then looks at this many consecutive ones before it gives up:
@@ -181,8 +177,6 @@ void registry_walk_each_name(const struct registry *registry, uint32_t database,
 
 /* A walk stores nothing in the keys, and may be abandoned at any time: what is ahead of it is what is ahead of its pass. */
 
-/* ---- keys ---- */
-
 void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
     registry_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
@@ -265,8 +259,6 @@ bool registry_walk_trim(const struct registry *registry, const struct effect *ef
     }
     return true;
 }
-
-/* ---- walking ---- */
 
 bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
                         struct registry_walk_piece *piece) {

@@ -1,6 +1,6 @@
 /* What periods do to ratings: RESET, EVERY-HOURS, and the job that writes it. */
 #include "server/clients/job.h"
-#include "server/commands/rating_job.h"
+#include "server/commands/lb/lb_rating.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"

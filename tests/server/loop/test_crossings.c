@@ -18,10 +18,9 @@
 
 #include "codec/memory.h"
 #include "server/clients/job.h"
-#include "server/commands/rating_job.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
-#include "server/commands/window_job.h"
 #include "server/durability/file_format.h"
 #include "tests/support/commands.h"
 #include "tests/support/failing_disk.h"
