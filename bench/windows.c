@@ -8,7 +8,6 @@
 #include "bench/driver.h"
 #include "server/clients/job.h"
 #include "server/commands/window.h"
-#include "server/commands/window_job.h"
 
 #define HOUR_US INT64_C(3600000000)
 enum {

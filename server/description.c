@@ -95,9 +95,6 @@ static void description_put_commands(struct json *json) {
         json_close(json, '}');
     }
     json_close(json, ']');
-}
-
-static void description_put_channels(struct json *json) {
     json_open(json, "channels", '[');
     for (const struct follow_channel *row = follow_channels; row->word != NULL; row++) {
         json_open(json, NULL, '{');
@@ -197,10 +194,6 @@ static void description_put_options(struct json *json) {
 /* ---- figures ---- */
 
 static void description_put_figures(struct json *json) {
-    static const char *const kinds[] = {[FIGURE_COUNTER] = "counter",
-                                        [FIGURE_GAUGE] = "gauge",
-                                        [FIGURE_HISTOGRAM] = "histogram",
-                                        [FIGURE_INFO] = "info"};
     const struct figure *end = figures_table + figures_row_count;
     json_open(json, "figures", '[');
     for (unsigned place = 0; place < FIGURE_PLACES; place++) {
@@ -214,7 +207,7 @@ static void description_put_figures(struct json *json) {
             if (row->metric != NULL) {
                 description_put(json, "heading", figures_heading(row->place));
                 description_put(json, "metric", row->metric);
-                description_put(json, "kind", kinds[row->kind]);
+                description_put(json, "kind", figures_kind_names[row->kind]);
                 description_put(json, "each", figures_label(row->of));
                 description_put(json, "labels", row->label);
                 description_put(json, "help", row->help);
@@ -226,34 +219,27 @@ static void description_put_figures(struct json *json) {
     json_close(json, ']');
 }
 
-/* ---- errors ---- */
-
-static void description_put_errors(struct json *json) {
-    json_open(json, "errors", '[');
-    for (const struct error_row *row = error_table; row->prefix != NULL; row++) {
-        json_open(json, NULL, '{');
-        description_put(json, "prefix", row->prefix);
-        if (row->http_status != 0) {
-            json_integer(json, "http_status", row->http_status);
-        }
-        description_put(json, "meaning", row->meaning);
-        description_put(json, "advice", row->advice);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 void description_write(FILE *file) {
     struct json json = {.append = description_append, .out = file, .is_for_page = true};
     json_open(&json, NULL, '{');
     description_put(&json, "version", SERVER_VERSION);
     description_put(&json, "redis_version", SERVER_REDIS_VERSION);
     description_put_commands(&json);
-    description_put_channels(&json);
     description_put_settings(&json);
     description_put_options(&json);
     description_put_figures(&json);
-    description_put_errors(&json);
+    json_open(&json, "errors", '[');
+    for (const struct error_row *row = error_table; row->prefix != NULL; row++) {
+        json_open(&json, NULL, '{');
+        description_put(&json, "prefix", row->prefix);
+        if (row->http_status != 0) {
+            json_integer(&json, "http_status", row->http_status);
+        }
+        description_put(&json, "meaning", row->meaning);
+        description_put(&json, "advice", row->advice);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
     json_close(&json, '}');
     fputc('\n', file);
 }

@@ -21,7 +21,7 @@
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "server/description.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
@@ -38,7 +38,6 @@
 #include "server/system/log.h"
 #include "server/system/process.h"
 #include "server/system/service.h"
-#include "server/system/surroundings.h"
 #include "server/tools/tools.h"
 #include "server/web/web.h"
 
@@ -73,25 +72,6 @@ static int main_fail_with(const char *error) {
     return EXIT_FAILURE;
 }
 
-static bool main_answer_and_exit(int argc, char **argv) {
-    const char *word = argc == 2 ? argv[1] : "";
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        settings_write_help(stdout);
-        return true;
-    }
-    if (strcmp(word, "--describe") == 0) {
-        execute_init(command_table);
-        description_write(stdout);
-        return true;
-    }
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0) {
-        printf("leaderboard-server %s (commands as of Redis %s) commit=%s\n", SERVER_VERSION,
-               SERVER_REDIS_VERSION, SERVER_COMMIT);
-        return true;
-    }
-    return false;
-}
-
 /* Remove --reset-clock from the arguments: it is for this start only, so it is not a setting. */
 static bool main_take_reset_clock(int *argc, char **argv) {
     int kept = 0;
@@ -106,22 +86,6 @@ static bool main_take_reset_clock(int *argc, char **argv) {
     argv[kept] = NULL;
     *argc = kept;
     return is_asked;
-}
-
-/* --check DIR [--fix]; *status is then the exit status. */
-static bool main_check_and_exit(int argc, char **argv, int *status) {
-    if (argc < 2 || strcmp(argv[1], "--check") != 0) {
-        return false;
-    }
-    bool is_fixing = argc == 4 && strcmp(argv[3], "--fix") == 0;
-    if (argc != 3 && !is_fixing) {
-        *status = main_fail_with("usage: leaderboard-server --check DIR|FILE [--fix]");
-        return true;
-    }
-    memory_init();
-    clock_calibrate();
-    *status = (int)verify_run(argv[2], is_fixing, stdout);
-    return true;
 }
 
 static bool main_rename_commands(const struct settings *settings, char *error) {
@@ -187,18 +151,38 @@ static bool main_check_as_started(const struct settings *settings, char *error) 
     return is_fine;
 }
 
-/* --check-config FILE; *status is then the exit status. */
-static bool main_check_config_and_exit(int argc, char **argv, int *status) {
-    if (argc < 2 || strcmp(argv[1], "--check-config") != 0) {
-        return false;
+/* What is no start: --help, --check and so on. Is it one of these? *status is then the exit status. */
+static bool main_answer(int argc, char **argv, int *status) {
+    const char *word = argc > 1 ? argv[1] : "";
+    *status = EXIT_SUCCESS;
+    if (argc == 2 && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+        settings_write_help(stdout);
+    } else if (argc == 2 && strcmp(word, "--describe") == 0) {
+        execute_init(command_table);
+        description_write(stdout);
+    } else if (argc == 2 && (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0)) {
+        printf("leaderboard-server %s (commands as of Redis %s) commit=%s\n", SERVER_VERSION,
+               SERVER_REDIS_VERSION, SERVER_COMMIT);
+    } else if (strcmp(word, "--check") == 0) {
+        bool is_fixing = argc == 4 && strcmp(argv[3], "--fix") == 0;
+        if (argc != 3 && !is_fixing) {
+            *status = main_fail_with("usage: leaderboard-server --check DIR|FILE [--fix]");
+            return true;
+        }
+        memory_init();
+        clock_calibrate();
+        *status = (int)verify_run(argv[2], is_fixing, stdout);
+    } else if (strcmp(word, "--check-config") == 0) {
+        if (argc != 3) {
+            *status = main_fail_with("usage: leaderboard-server --check-config FILE");
+            return true;
+        }
+        execute_init(command_table);
+        bool is_fine = setting_file_check(argv[2], main_check_as_started, stdout);
+        *status = is_fine ? EXIT_SUCCESS : EXIT_FAILURE;
+    } else {
+        return tools_run(argc, argv, status);
     }
-    if (argc != 3) {
-        *status = main_fail_with("usage: leaderboard-server --check-config FILE");
-        return true;
-    }
-    execute_init(command_table);
-    *status =
-        setting_file_check(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }
 
@@ -260,21 +244,10 @@ static void main_warn_of_ignored_settings(void) {
     }
 }
 
-/* Redis's files, by the names that it gives them. A relative dir is one of where the server was started. */
-static bool main_has_files_of_redis(const struct settings *settings) {
-    static const char *const names[] = {"dump.rdb", "appendonly.aof",
-                                        "appendonlydir/appendonly.aof.manifest"};
-    bool has_one = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[PATH_MAX];
-        int size = snprintf(path, sizeof path, "%s/%s", settings->dir, names[i]);
-        has_one |= size < (int)sizeof path && access(path, F_OK) == 0;
-    }
-    return has_one;
-}
-
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
+    static const char *const files_of_redis[] = {"dump.rdb", "appendonly.aof",
+                                                 "appendonlydir/appendonly.aof.manifest"};
     struct settings *settings = &program.server.settings;
     if (!settings_init(settings)) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
@@ -294,7 +267,12 @@ static bool main_prepare(int argc, char **argv, char *error) {
     if (program.persistence == NULL) {
         listener_close(&program.listeners);
     }
-    program.has_files_of_redis = main_has_files_of_redis(settings);
+    /* A relative dir is one of where the server was started. */
+    for (size_t i = 0; i < sizeof files_of_redis / sizeof files_of_redis[0]; i++) {
+        char path[PATH_MAX];
+        int size = snprintf(path, sizeof path, "%s/%s", settings->dir, files_of_redis[i]);
+        program.has_files_of_redis |= size < (int)sizeof path && access(path, F_OK) == 0;
+    }
     return program.persistence != NULL;
 }
 
@@ -324,18 +302,6 @@ static uint64_t main_hash_player_keys(const struct settings *settings) {
         hash = XXH3_64bits_withSeed(key->boards, strlen(key->boards), hash);
     }
     return hash;
-}
-
-/* At the start: which keys the command line has given. */
-static void main_note_player_keys(const struct settings *fresh) {
-    const struct settings *settings = &program.server.settings;
-    for (uint32_t i = 0; i < settings->player_key_count; i++) {
-        const struct jwt_key *key = &settings->player_keys[i];
-        if (jwt_find_key(fresh->player_keys, fresh->player_key_count, bytes_from_text(key->kid)) ==
-            NULL) {
-            program.argument_keys[program.argument_key_count++] = *key;
-        }
-    }
 }
 
 /* The file's lines have changed: take them, with the keys of the command line. What CONFIG SET has set goes. */
@@ -372,9 +338,16 @@ static void main_read_player_keys(bool is_start) {
     }
     if (setting_file_apply_arguments(&fresh, 2, arguments, error)) {
         uint64_t hash = main_hash_player_keys(&fresh);
-        if (is_start) {
-            main_note_player_keys(&fresh);
-        } else if (hash != program.file_keys) {
+        const struct settings *settings = &program.server.settings;
+        /* At the start: which keys has the command line given? */
+        for (uint32_t i = 0; is_start && i < settings->player_key_count; i++) {
+            const struct jwt_key *key = &settings->player_keys[i];
+            if (jwt_find_key(fresh.player_keys, fresh.player_key_count,
+                             bytes_from_text(key->kid)) == NULL) {
+                program.argument_keys[program.argument_key_count++] = *key;
+            }
+        }
+        if (!is_start && hash != program.file_keys) {
             main_take_player_keys(&fresh);
         }
         program.file_keys = hash;
@@ -533,42 +506,38 @@ static bool main_start_persistence(void) {
     return heartbeat_start(&program.heartbeat, &program.loop, program.persistence);
 }
 
-/* The metrics-port. */
-static bool main_start_http(void) {
-    char error[HTTP_ERROR_MAX];
-    if (program.http_fd < 0) {
-        return true;
-    }
-    const struct settings *settings = &program.server.settings;
-    program.metrics = metrics_start(program.http_fd, &program.loop, &program.server,
-                                    program.http_certificate, program.http_key, error);
-    if (program.metrics == NULL) {
-        log_write(LOG_WARNING, "cannot start: %s", error);
-        return false;
-    }
-    log_write(LOG_NOTICE, "metrics address=\"%s port %lld\" tls=%s", settings->metrics_bind,
-              (long long)settings->metrics_port, program.http_certificate != NULL ? "yes" : "no");
-    return true;
+static void main_log_http(const char *what, const char *address, int64_t port, bool has_tls) {
+    log_write(LOG_NOTICE, "%s address=\"%s port %lld\" tls=%s", what, address, (long long)port,
+              has_tls ? "yes" : "no");
 }
 
-/* The web-port. */
-static bool main_start_web(void) {
-    char error[HTTP_ERROR_MAX];
-    if (program.web_fd < 0) {
-        return true;
-    }
+/* The metrics-port and the web-port. */
+static bool main_start_http(void) {
     const struct settings *settings = &program.server.settings;
-    program.web = web_start(program.web_fd, &program.loop, &program.server, program.web_certificate,
-                            program.web_key, error);
-    if (program.web == NULL) {
-        log_write(LOG_WARNING, "cannot start: %s", error);
-        return false;
+    char error[HTTP_ERROR_MAX];
+    if (program.http_fd >= 0) {
+        program.metrics = metrics_start(program.http_fd, &program.loop, &program.server,
+                                        program.http_certificate, program.http_key, error);
+        if (program.metrics == NULL) {
+            log_write(LOG_WARNING, "cannot start: %s", error);
+            return false;
+        }
+        main_log_http("metrics", settings->metrics_bind, settings->metrics_port,
+                      program.http_certificate != NULL);
     }
-    log_write(LOG_NOTICE, "page address=\"%s port %lld\" tls=%s", settings->web_bind,
-              (long long)settings->web_port, program.web_certificate != NULL ? "yes" : "no");
-    program.tick.release_others = web_release_answers;
-    program.tick.drain_others = web_drain;
-    program.tick.others = program.web;
+    if (program.web_fd >= 0) {
+        program.web = web_start(program.web_fd, &program.loop, &program.server,
+                                program.web_certificate, program.web_key, error);
+        if (program.web == NULL) {
+            log_write(LOG_WARNING, "cannot start: %s", error);
+            return false;
+        }
+        main_log_http("page", settings->web_bind, settings->web_port,
+                      program.web_certificate != NULL);
+        program.tick.release_others = web_release_answers;
+        program.tick.drain_others = web_drain;
+        program.tick.others = program.web;
+    }
     return true;
 }
 
@@ -613,8 +582,7 @@ static bool main_start(void) {
     listener_log(&program.listeners);
     program.tick.replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
-    return program.tick.replicator != NULL && main_start_http() && main_start_web() &&
-           main_start_persistence();
+    return program.tick.replicator != NULL && main_start_http() && main_start_persistence();
 }
 
 static void main_run(void) {
@@ -665,13 +633,8 @@ static void main_run(void) {
 }
 
 int main(int argc, char **argv) {
-    if (main_answer_and_exit(argc, argv)) {
-        return EXIT_SUCCESS;
-    }
     int status;
-    if (main_check_and_exit(argc, argv, &status) ||
-        main_check_config_and_exit(argc, argv, &status) ||
-        import_rdb_and_exit(argc, argv, &status) || tools_run(argc, argv, &status)) {
+    if (main_answer(argc, argv, &status)) {
         return status;
     }
     service_init();
@@ -708,7 +671,7 @@ int main(int argc, char **argv) {
     }
     main_warn_of_ignored_settings();
     main_warn_of_layouts_without_today();
-    surroundings_warn(&(struct surroundings){
+    process_warn(&(struct surroundings){
         .tcp_backlog = settings->tcp_backlog,
         .maxmemory = settings->maxmemory,
     });

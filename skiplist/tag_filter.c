@@ -36,7 +36,7 @@ static bool tag_filter_names(const struct filter_test *test, uint32_t value) {
                               : tag_filter_has_value(test->values, test->count, value));
 }
 
-static bool tag_filter_passes_value(const struct filter_test *test, uint32_t value) {
+bool tag_filter_passes_value(const struct filter_test *test, uint32_t value) {
     return tag_filter_names(test, value) != test->is_excluding;
 }
 
@@ -98,7 +98,7 @@ static uint32_t tag_filter_subtract(uint32_t *values, uint32_t count, const uint
 
 /* Without memory for it, they are searched. */
 static void tag_filter_make_set(struct filter_test *test) {
-    if (test->count <= VALUES_FEW) {
+    if (test->count <= TEST_VALUES) {
         return;
     }
     test->set_bits = test->values[test->count - 1] + 1;
@@ -519,25 +519,33 @@ static struct tag_filter *tag_filter_create_empty(void) {
 static void tag_filter_complete(struct tag_filter *filter, const struct tags *tags) {
     const struct tag_counts_plan *plan = &tags->plan;
     unsigned mask = filter->tag_mask;
-    /* How codes are compared: side by side, or all tests at once. */
-    uint32_t count = 0;
+    /* How codes are compared: all tests at once, side by side, or looked up in sets. */
+    _Static_assert(TAGS_MAX * TEST_VALUES <= FILTER_CODES, "those without a set have room");
+    uint32_t room = FILTER_CODES;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        filter->tests[i].is_listed = filter->tests[i].count <= TEST_VALUES;
+        room -= filter->tests[i].is_listed ? filter->tests[i].count : 0;
+    }
+    filter->is_listed = true;
     filter->is_simple = !filter->is_nobody;
     filter->is_inverse = filter->count == 1 && filter->tests[0].is_excluding;
     for (uint32_t i = 0; i < filter->count; i++) {
-        const struct filter_test *test = &filter->tests[i];
-        count += test->count;
+        struct filter_test *test = &filter->tests[i];
+        if (!test->is_listed && test->count <= room) {
+            test->is_listed = true;
+            room -= test->count;
+        }
+        filter->is_listed = filter->is_listed && test->is_listed;
         filter->is_simple =
             filter->is_simple && test->is_excluding == filter->is_inverse && test->count == 1;
         if (filter->is_simple) {
             filter->mask |= test->slot->mask;
             filter->equal |= sheet_slot_deposit(test->slot, test->values[0]);
         }
-        for (uint32_t v = 0; v < test->count && count <= FILTER_CODES; v++) {
-            filter->codes[count - test->count + v] =
-                sheet_slot_deposit(test->slot, test->values[v]);
+        for (uint32_t v = 0; v < test->count && test->is_listed; v++) {
+            filter->codes[filter->code_count++] = sheet_slot_deposit(test->slot, test->values[v]);
         }
     }
-    filter->code_count = count <= FILTER_CODES ? count : 0;
     if (filter->is_nobody) {
         return;
     }

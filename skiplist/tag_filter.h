@@ -18,6 +18,7 @@ struct filter_test {
     const struct tag_slot *slot;
     bool is_excluding; /* all but these values match */
     uint32_t count;
+    bool is_listed;   /* its values are in the filter's codes */
     bool is_borrowed; /* values and set are another filter's */
     uint32_t *values; /* codes of values, ascending, own or on the heap; 0: none */
     uint32_t own[TEST_VALUES];
@@ -61,7 +62,9 @@ struct tag_filter {
     unsigned tag_mask;
     uint32_t count;
     struct filter_test tests[TAGS_MAX];
-    /* The values of all tests, one test after another, as codes have them; 0: there are more. */
+    /* The values of the tests that are listed, one test after another, as codes have them: of those that have no set, and
+     * of others as far as there is room. */
+    bool is_listed; /* all tests are */
     uint32_t code_count;
     uint32_t codes[FILTER_CODES];
     /* The whole group in rows; or where it has none, each test by itself: 0 is enough to know. */
@@ -78,7 +81,9 @@ struct tag_filter {
 };
 
 bool tag_filter_matches(const struct tag_filter *filter, uint32_t code);
-/* The same for values of a combination side by side. */
+/* Does a value of the test's tag? */
+bool tag_filter_passes_value(const struct filter_test *test, uint32_t value);
+/* Do values of a combination side by side? */
 bool tag_filter_matches_values(const struct tag_filter *filter,
                                const struct tag_combination *combination, uint32_t values);
 /* The smallest combination with rows that has these tags; NULL: none. */

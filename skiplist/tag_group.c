@@ -63,25 +63,27 @@ COUNT_SIMPLE(tag_group_count8, uint8_t, codes8, 16, 63)
 COUNT_SIMPLE(tag_group_count16, uint16_t, codes16, 8, 4096)
 COUNT_SIMPLE(tag_group_count32, uint32_t, codes32, 4, 4096)
 
-/* What is compared with codes of a filter whose values are listed. A value with bits beyond the type's is in none of them;
- * values of one test differ, so a code is flipped once at most. All tests of a simple filter are one. */
+/* What is compared with codes of a filter's listed tests. A value with bits beyond the type's is in none of them; values of
+ * one test differ, so a code is flipped once at most. All tests of a simple filter are one. */
 #define LISTED(type, vector)                                                                       \
     vector equals[FILTER_CODES], masks[TAGS_MAX], flips[TAGS_MAX];                                 \
-    uint32_t ends[TAGS_MAX], end = 0, code = 0;                                                    \
-    const uint32_t tests = filter->is_simple ? 1 : filter->count;                                  \
-    for (uint32_t t = 0; t < tests; t++) {                                                         \
-        const struct filter_test *test = &filter->tests[t];                                        \
+    uint32_t ends[TAGS_MAX], tests = 0, end = 0, code = 0;                                         \
+    for (uint32_t own = 0; own < (filter->is_simple ? 1 : filter->count); own++) {                 \
+        const struct filter_test *test = &filter->tests[own];                                      \
         uint32_t mask = filter->is_simple ? filter->mask : test->slot->mask;                       \
         bool is_flipped = filter->is_simple ? filter->is_inverse : test->is_excluding;             \
         uint32_t code_end = filter->is_simple ? 1 : code + test->count;                            \
-        masks[t] = (vector){0} + (type)mask;                                                       \
-        flips[t] = (vector){0} + (type)(is_flipped ? -1 : 0);                                      \
+        if (!test->is_listed) {                                                                    \
+            continue;                                                                              \
+        }                                                                                          \
+        masks[tests] = (vector){0} + (type)mask;                                                   \
+        flips[tests] = (vector){0} + (type)(is_flipped ? -1 : 0);                                  \
         for (; code < code_end; code++) {                                                          \
             uint32_t equal = filter->is_simple ? filter->equal : filter->codes[code];              \
             equals[end] = (vector){0} + (type)equal;                                               \
             end += equal == (type)equal;                                                           \
         }                                                                                          \
-        ends[t] = end;                                                                             \
+        ends[tests++] = end;                                                                       \
     }
 
 /* How many of these codes match, 32 bytes at a time; the last ones once more where they are fewer, of which some count. */
@@ -129,70 +131,6 @@ COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
 COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
 COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
-/* Has the only test of a filter many values, and a tag whose bits are side by side? */
-static bool tag_group_is_set(const struct tag_filter *filter) {
-    return filter->count == 1 && filter->tests[0].set != NULL &&
-           filter->tests[0].slot->shift != SLOT_IS_SCATTERED;
-}
-
-/* Is the code's value one of the set? */
-static inline uint32_t tag_group_set_has(const struct filter_test *test, uint32_t code) {
-    uint32_t value = (code & test->slot->mask) >> test->slot->shift;
-    value = value < test->set_bits ? value : test->set_bits;
-    return test->set[value / 64] >> value % 64 & 1;
-}
-
-#define COUNT_SET(name, type)                                                                      \
-    static uint32_t name(const type *codes, uint32_t count, const struct filter_test *test) {      \
-        const struct filter_test own = *test;                                                      \
-        uint32_t sum = 0;                                                                          \
-        for (uint32_t i = 0; i < count; i++) {                                                     \
-            sum += tag_group_set_has(&own, codes[i]);                                              \
-        }                                                                                          \
-        return sum;                                                                                \
-    }
-COUNT_SET(tag_group_count_set8, uint8_t)
-COUNT_SET(tag_group_count_set16, uint16_t)
-COUNT_SET(tag_group_count_set32, uint32_t)
-
-/* Matching entries among `count` from `from` on. */
-static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
-                                   uint32_t from, uint32_t count) {
-    if (filter->is_nobody) {
-        return 0;
-    }
-    if (sheet == NULL) {
-        return tag_filter_matches(filter, 0) ? count : 0;
-    }
-    const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
-    if (filter->is_simple) {
-        uint32_t mask = filter->mask, equal = filter->equal, sum = 0;
-        if (sheet->width == 4 || equal >> 8 * sheet->width == 0) {
-            sum = sheet->width == 1   ? tag_group_count8(codes, count, mask, equal)
-                  : sheet->width == 2 ? tag_group_count16(codes, count, mask, equal)
-                                      : tag_group_count32(codes, count, mask, equal);
-        }
-        return filter->is_inverse ? count - sum : sum;
-    }
-    if (filter->code_count > 0) {
-        return sheet->width == 1   ? tag_group_listed8(codes, count, filter)
-               : sheet->width == 2 ? tag_group_listed16(codes, count, filter)
-                                   : tag_group_listed32(codes, count, filter);
-    }
-    uint32_t sum = 0;
-    if (tag_group_is_set(filter)) {
-        const struct filter_test *test = &filter->tests[0];
-        sum = sheet->width == 1   ? tag_group_count_set8(codes, count, test)
-              : sheet->width == 2 ? tag_group_count_set16(codes, count, test)
-                                  : tag_group_count_set32(codes, count, test);
-        return test->is_excluding ? count - sum : sum;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sum += tag_filter_matches(filter, sheet_get(sheet, from + i));
-    }
-    return sum;
-}
-
 /* Which of up to 64 codes do, 8 at a time: bit i, the ith. Of a comparison's 8 bytes one bit each is kept, and the product
  * has them side by side. */
 typedef uint8_t eight8 __attribute__((vector_size(8)));
@@ -229,28 +167,93 @@ MATCH_LISTED(tag_group_match32, uint32_t, eight32)
 
 enum { PIECE = 64, PIECES = 4 * PIECE, PIECES_MAX = 16 * PIECES };
 
+/* Which of up to PIECE codes have a value of a set. */
+#define MATCH_SET(name, type)                                                                      \
+    static uint64_t name(const type *codes, uint32_t count, const struct filter_test *test) {      \
+        const uint64_t *set = test->set;                                                           \
+        const uint32_t mask = test->slot->mask, shift = test->slot->shift, end = test->set_bits;   \
+        uint64_t matches = 0;                                                                      \
+        for (uint32_t i = 0; i < count; i++) {                                                     \
+            uint32_t value = (codes[i] & mask) >> shift;                                           \
+            value = value < end ? value : end;                                                     \
+            matches |= (set[value / 64] >> value % 64 & 1) << i;                                   \
+        }                                                                                          \
+        return matches;                                                                            \
+    }
+MATCH_SET(tag_group_match_set8, uint8_t)
+MATCH_SET(tag_group_match_set16, uint16_t)
+MATCH_SET(tag_group_match_set32, uint32_t)
+
+/* Which of these entries, up to PIECE, pass a test that is not listed. */
+static uint64_t tag_group_match_many(const struct sheet *sheet, const struct filter_test *test,
+                                     uint32_t from, uint32_t count, uint64_t matches) {
+    bool is_set = test->set != NULL && test->slot->shift != SLOT_IS_SCATTERED;
+    if (is_set && (uint32_t)__builtin_popcountll(matches) > count / 4) {
+        const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+        uint64_t has = sheet->width == 1   ? tag_group_match_set8(codes, count, test)
+                       : sheet->width == 2 ? tag_group_match_set16(codes, count, test)
+                                           : tag_group_match_set32(codes, count, test);
+        return matches & (test->is_excluding ? ~has : has);
+    }
+    for (uint64_t left = matches; left != 0; left &= left - 1) {
+        uint32_t at = (uint32_t)__builtin_ctzll(left);
+        uint32_t value = sheet_slot_extract(test->slot, sheet_get(sheet, from + at));
+        matches ^= (uint64_t)!tag_filter_passes_value(test, value) << at;
+    }
+    return matches;
+}
+
 /* Which of up to PIECE entries match. */
 static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filter *filter,
                                 uint32_t from, uint32_t count) {
-    uint64_t matches = 0;
-    if (sheet != NULL && (filter->is_simple || filter->code_count > 0)) {
+    uint64_t matches = count > 0 ? UINT64_MAX >> (PIECE - count) : 0;
+    if (filter->is_nobody || sheet == NULL) {
+        return tag_filter_matches(filter, 0) ? matches : 0;
+    }
+    if (filter->code_count > 0) {
         const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
-        return sheet->width == 1   ? tag_group_match8(codes, count, filter)
-               : sheet->width == 2 ? tag_group_match16(codes, count, filter)
-                                   : tag_group_match32(codes, count, filter);
+        matches = sheet->width == 1   ? tag_group_match8(codes, count, filter)
+                  : sheet->width == 2 ? tag_group_match16(codes, count, filter)
+                                      : tag_group_match32(codes, count, filter);
     }
-    if (sheet != NULL && tag_group_is_set(filter)) {
-        for (uint32_t i = 0; i < count; i++) {
-            bool is_in = tag_group_set_has(&filter->tests[0], sheet_get(sheet, from + i));
-            matches |= (uint64_t)(is_in != filter->tests[0].is_excluding) << i;
+    for (uint32_t i = 0; i < filter->count && !filter->is_listed; i++) {
+        if (!filter->tests[i].is_listed) {
+            matches = tag_group_match_many(sheet, &filter->tests[i], from, count, matches);
         }
-        return matches;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t code = sheet != NULL ? sheet_get(sheet, from + i) : 0;
-        matches |= (uint64_t)tag_filter_matches(filter, code) << i;
     }
     return matches;
+}
+
+/* Matching entries among `count` from `from` on. */
+static uint32_t tag_group_count_in(const struct sheet *sheet, const struct tag_filter *filter,
+                                   uint32_t from, uint32_t count) {
+    if (filter->is_nobody) {
+        return 0;
+    }
+    if (sheet == NULL) {
+        return tag_filter_matches(filter, 0) ? count : 0;
+    }
+    const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+    if (filter->is_simple) {
+        uint32_t mask = filter->mask, equal = filter->equal, sum = 0;
+        if (sheet->width == 4 || equal >> 8 * sheet->width == 0) {
+            sum = sheet->width == 1   ? tag_group_count8(codes, count, mask, equal)
+                  : sheet->width == 2 ? tag_group_count16(codes, count, mask, equal)
+                                      : tag_group_count32(codes, count, mask, equal);
+        }
+        return filter->is_inverse ? count - sum : sum;
+    }
+    if (filter->is_listed) {
+        return sheet->width == 1   ? tag_group_listed8(codes, count, filter)
+               : sheet->width == 2 ? tag_group_listed16(codes, count, filter)
+                                   : tag_group_listed32(codes, count, filter);
+    }
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i += PIECE) {
+        uint32_t size = count - i < PIECE ? count - i : PIECE;
+        sum += (uint32_t)__builtin_popcountll(tag_group_match(sheet, filter, from + i, size));
+    }
+    return sum;
 }
 
 /* The nth matching entry of a sheet's `count`, of which so many match; is_last: from the last one on. */

@@ -17,7 +17,7 @@
 
 #include "server/clients/server.h"
 
-enum { JOBS_MAX = 64 }; /* at a time; that of the windows (commands/window_job.h) is one */
+enum { JOBS_MAX = 64 }; /* at a time; that of the windows (commands/window_job.c) is one */
 
 struct job_kind {
     bool writes;

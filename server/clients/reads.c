@@ -51,4 +51,5 @@ void reads_end(struct server *server, struct reads *reads) {
 
 void reads_outdate_all(struct server *server) {
     watch_outdate_all(&server->reads);
+    server->reads_outdated_count++;
 }

@@ -196,8 +196,9 @@ struct server {
     struct replication replication;
     /* Clients, and what they wait for: */
     struct server_sessions sessions;
-    struct watches watches; /* watched keys */
-    struct watches reads;   /* keys of answers that are kept: reads.h */
+    struct watches watches;        /* watched keys */
+    struct watches reads;          /* keys of answers that are kept: reads.h */
+    uint64_t reads_outdated_count; /* changes of what is no key */
     struct tracking tracking;
     struct subscriptions subscriptions;
     struct waits waits;

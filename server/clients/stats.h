@@ -8,7 +8,7 @@
 
 #include "codec/check.h"
 #include "server/settings/settings.h"
-#include "server/system/durations.h"
+#include "server/system/clock.h"
 
 enum {
     STATS_ERROR_KINDS_MAX = 128,

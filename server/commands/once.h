@@ -11,7 +11,7 @@
  * further mark, of the id with what it was sent with: the id's without that one is of another request.
  *
  * The share of a user is four times what is free. So one alone has at most 80% of once-max, two who take what they can
- * 44% each, and there is always room for somebody else. How and where ids are kept: once_ids.h. */
+ * 44% each, and only nine at their limits leave no room. How and where ids are kept: once_ids.h. */
 #ifndef SERVER_COMMANDS_ONCE_H
 #define SERVER_COMMANDS_ONCE_H
 

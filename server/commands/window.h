@@ -19,7 +19,7 @@
  * the same group as the members: after kill -9 and on replicas the function holds. It does not cover
  * the time of a SUM, which is that of the last write.
  *
- * What leaves does so in window_job.h. */
+ * What leaves does so in window_job.c. */
 #ifndef SERVER_WINDOW_H
 #define SERVER_WINDOW_H
 
@@ -121,5 +121,8 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
  * such as have got an expiry by hand. false: no memory. */
 MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
                                    const struct board_options *options, int64_t now_ms);
+
+/* What leaves does so in steps, for jobs.resume (window_job.c). Out of memory, it is tried again with the next resume. */
+void window_job_begin(struct server *server);
 
 #endif

@@ -1,7 +1,17 @@
-/* See window_job.h. */
-#include "server/commands/window_job.h"
-
+/* What leaves the boards with a WINDOW (window.h) does so in steps, a job (server/clients/job.h) that
+ * is there as long as this server may change the keys.
+ *
+ *     a period ends, a share is removed,   a pass over all keys finds the boards that have to do;
+ *     a restart, a change of roles         the effects tell that another one is needed
+ *     a step                               of the first board found: one after another
+ *         ANEW     some members, in the order of their hashes, get what follows from the shares
+ *         LEAVING  the next members of the first share leave, by rank; behind the last one the next
+ *                  period is the first
+ *
+ * How far it has come is in the board's options and changes with the members, so a job that begins
+ * again goes on from there; only ANEW begins from the front, which changes nothing twice. */
 #include "server/clients/job.h"
+#include "server/clients/server.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/effect.h"

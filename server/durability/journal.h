@@ -33,7 +33,7 @@
 #include "server/durability/journal_file.h"
 #include "server/durability/store.h"
 #include "server/settings/settings.h"
-#include "server/system/durations.h"
+#include "server/system/clock.h"
 #include "server/system/worker.h"
 
 enum journal_state {

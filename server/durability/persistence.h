@@ -25,7 +25,6 @@
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
-#include "server/system/durations.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Room for any message of this module and of settings. */

@@ -23,7 +23,6 @@
 #include "codec/list.h"
 #include "codec/memory.h"
 #include "codec/thread_signals.h"
-#include "server/http/http_header.h"
 #include "server/system/listen.h"
 #include "server/system/worker.h"
 
@@ -284,22 +283,15 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *v
     reply->headers[reply->header_count++] = (struct http_header){.name = name, .value = value};
 }
 
-static void http_server_add_allowed(const struct http_exchange *exchange,
-                                    struct MHD_Response *response) {
-    enum { ALLOWED_MAX = 64 };
-    char text[ALLOWED_MAX] = "";
-    unsigned allowed = exchange->reply.allowed;
-    if (allowed == 0) {
-        allowed = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
-    }
+void http_print_methods(unsigned methods, char out[HTTP_METHODS_TEXT_MAX]) {
+    size_t size = 0;
+    out[0] = '\0';
     for (size_t i = 0; i < HTTP_METHODS; i++) {
-        if ((allowed >> i & 1) != 0) {
-            size_t size = strlen(text);
-            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? ", " : "",
-                     http_method_names[i]);
+        if ((methods >> i & 1) != 0) {
+            size += (size_t)snprintf(out + size, HTTP_METHODS_TEXT_MAX - size, "%s%s",
+                                     size > 0 ? ", " : "", http_method_names[i]);
         }
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, text);
 }
 
 static void http_server_add_headers(const struct http_exchange *exchange,
@@ -313,7 +305,10 @@ static void http_server_add_headers(const struct http_exchange *exchange,
     }
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        http_server_add_allowed(exchange, response);
+        unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+        char allowed[HTTP_METHODS_TEXT_MAX];
+        http_print_methods(reply->allowed != 0 ? reply->allowed : taken, allowed);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
     }
     if (reply->is_last) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -687,19 +682,6 @@ static bool http_server_is_ambiguous(struct http_exchange *exchange, const char 
     return true;
 }
 
-/* false: it is none that the handler takes. */
-static bool http_server_take_method(struct http_exchange *exchange, const char *method) {
-    unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
-    exchange->method = exchange->server->options.methods != 0 ? HTTP_OTHER : HTTP_GET;
-    for (unsigned i = 0; i < HTTP_METHODS; i++) {
-        if ((taken >> i & 1) != 0 && strcmp(method, http_method_names[i]) == 0) {
-            exchange->method = (enum http_method)i;
-            return true;
-        }
-    }
-    return exchange->method == HTTP_OTHER; /* the handler knows which ones the path takes */
-}
-
 static bool http_server_is(const struct http_exchange *exchange, const char *name,
                            const char *value) {
     const char *header = http_exchange_header(exchange, name);
@@ -731,7 +713,15 @@ static void http_server_refuse_size(struct http_exchange *exchange) {
 static bool http_server_refuse(struct http_exchange *exchange, const char *method,
                                const char *version) {
     const struct http_server_options *options = &exchange->server->options;
-    bool is_known = http_server_take_method(exchange, method);
+    unsigned taken = options->methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
+    unsigned number = 0;
+    while (number < HTTP_METHODS &&
+           ((taken >> number & 1) == 0 || strcmp(method, http_method_names[number]) != 0)) {
+        number++;
+    }
+    /* Of others a handler that takes more than two knows which ones the path takes. */
+    bool is_known = number != HTTP_OTHER || options->methods != 0;
+    exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t size = 0;
     bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);

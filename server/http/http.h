@@ -96,6 +96,9 @@ enum http_method {
     HTTP_OTHER = HTTP_METHODS, /* none of these: for handlers that take others than GET and HEAD */
 };
 extern const char *const http_method_names[HTTP_METHODS];
+enum { HTTP_METHODS_TEXT_MAX = 64 };
+/* Bits 1 << HTTP_GET and so on as "GET, HEAD". */
+void http_print_methods(unsigned methods, char out[HTTP_METHODS_TEXT_MAX]);
 
 enum http_stage {
     HTTP_NEW,
@@ -161,7 +164,7 @@ struct http_server_options {
     const char *address_setting;
     const struct subnet *proxies; /* whose X-Forwarded-For is believed */
     unsigned proxy_count;
-    const char *hosts;         /* names of this server (http_header.h); "" for none */
+    const char *hosts;         /* names of this server (http.h); "" for none */
     const char *hosts_setting; /* where they are set */
     unsigned methods;  /* bits 1 << HTTP_POST and so on that it takes besides GET and HEAD */
     size_t body_max;   /* bytes of a request's body; 0: HTTP_BODY_MAX */
@@ -222,5 +225,125 @@ bool http_exchange_is_local(const struct http_exchange *exchange);
  * fits no user. */
 MUST_CHECK bool http_exchange_credentials(const struct http_exchange *exchange, char *user,
                                           char *password, bool *has_password);
+
+/* ---- who asks: http_login.c ----
+ *
+ * A user's password or token, looked at by the engine before a request is handled. It outlives its request. */
+
+enum {
+    HTTP_ASK_LIMIT_MS = 2000,     /* for the engine's answer */
+    HTTP_REFUSAL_DELAY_MS = 1000, /* before a wrong password is answered */
+};
+
+enum http_verdict {
+    HTTP_LOGIN_OK,
+    HTTP_LOGIN_NEEDED,   /* 401: a password is needed, or the one given is wrong */
+    HTTP_LOGIN_REFUSED,  /* 403: not from there, or not this user */
+    HTTP_LOGIN_TOO_SOON, /* 429: too many wrong passwords: it was not looked at */
+};
+
+/* Who asks. */
+struct http_login {
+    char address[HTTP_ADDRESS_MAX]; /* the peer's, without a port */
+    bool is_local;                  /* the connection is of this machine */
+    bool is_client_local;           /* so is the client: no proxy passes it on */
+    bool is_secure;                 /* over TLS */
+    bool has_password;              /* user and password were given, or a token */
+    bool is_token;                  /* the password is a token; whose, the engine says in user */
+    char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];
+    int64_t retry_ms; /* set with TOO_SOON */
+    /* A player's token, which was looked at before the engine is asked: what it says, and whether that is right. */
+    bool is_player;
+    enum jwt_status player_status;
+    struct jwt_player player;
+    const char *wrong; /* set by the engine; NULL: not said */
+};
+
+struct http_login_ask {
+    struct ask ask; /* first */
+    struct http_login given;
+    enum http_verdict (*check)(void *engine_context, struct http_login *login);
+    enum http_verdict verdict;
+    struct http_exchange *exchange; /* NULL: it has been given up */
+    void (*done)(void *context, struct http_login_ask *login);
+};
+
+/* One that has the client filled in; check and done as in the struct. NULL: out of memory, which is replied. */
+struct http_login_ask *http_login_create(struct http_exchange *exchange,
+                                         enum http_verdict (*check)(void *engine_context,
+                                                                    struct http_login *login),
+                                         void (*done)(void *context, struct http_login_ask *login));
+/* Take what the header Authorization has: user and password (Basic), or a token (Bearer, RFC 6750), if anything.
+ * false: what was given fits no user. */
+MUST_CHECK bool http_login_take_header(struct http_login_ask *login);
+/* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
+ * login is freed. */
+void http_login_ask(struct http_login_ask *login);
+/* Answer HTTP_LOGIN_TOO_SOON. */
+void http_login_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given);
+/* 403, with the client's address; more may follow. */
+#define HTTP_LOCAL_ALONE                                                                           \
+    "not from %s: without a password (requirepass) only this machine is let in, and nobody "       \
+    "through a proxy, while protected-mode is on"
+/* The request is over. login: NULL: none. */
+void http_login_leave(struct http_login_ask *login);
+/* Forgets the password, and frees. */
+void http_login_destroy(struct http_login_ask *login);
+/* A question that was dropped: free it, if it is a login. */
+bool http_login_drop(struct ask *ask);
+
+/* ---- what headers of a request mean: http_header.c ---- */
+
+#define HTTP_FORWARDED_FOR "X-Forwarded-For"
+
+/* Does the Host header name this server? An address does, "localhost", any other name without a dot
+ * (such names are nobody's to register), and a name that is listed. names: words separated by blanks; "*" allows
+ * all. Without a header (NULL) the request comes from no browser, and is fine.
+ *
+ * A page that a browser has loaded from evil.example may give that name this server's address, and then
+ * read from it (DNS rebinding). Its requests name evil.example. */
+bool http_header_allows_host(const char *host, const char *names);
+
+/* How welcome a media type, "text/plain", is by an Accept header, or "gzip" by Accept-Encoding: 0 (not at all) .. 1000. Parameters
+ * beside q are ignored. NULL: everything is welcome. */
+unsigned http_header_quality(const char *accept, const char *type);
+
+/* Take the last of the addresses, which commas separate, from the first *size bytes of an X-Forwarded-For
+ * header, and shorten *size to what is before it. A port behind it is no part of it. false: there is none, or it
+ * is no address. header may be NULL if *size is 0. */
+MUST_CHECK bool http_header_take_forwarded(const char *header, size_t *size,
+                                           uint8_t address[SUBNET_ADDRESS_SIZE]);
+
+/* Is it an Authorization header with a token, "Bearer lbt_8f3e" (RFC 6750)? token: empty, if what follows is none;
+ * else of the characters that it may have. */
+MUST_CHECK bool http_header_bearer(const char *header, struct bytes *token);
+
+/* The value of a cookie in the Cookie header; at NULL: there is none. header may be NULL. */
+struct bytes http_header_find_cookie(const char *header, const char *name);
+
+/* ---- the target: http_target.c ----
+ *
+ * What stands behind GET: the path and the query, taken apart. All of it may come from anybody.
+ *
+ *     /api/v1/boards/week%2F47/page?from=0&count=25
+ *     segments "api" "v1" "boards" "week/47" "page", parameters from=0 count=25 */
+
+enum { HTTP_SEGMENTS_MAX = 8, HTTP_PARAMETERS_MAX = 48 };
+
+struct http_parameter {
+    struct bytes name, value;
+};
+struct http_target {
+    struct bytes segments[HTTP_SEGMENTS_MAX]; /* at least one; "/" is one that is empty */
+    unsigned segment_count;
+    struct http_parameter parameters[HTTP_PARAMETERS_MAX];
+    unsigned parameter_count;
+};
+
+/* Take it apart in place: text is terminated, and decoded where it is; the target borrows it. Percent signs
+ * must be followed by two hexadecimal digits; a plus in the query is a blank. NULL, or why it is refused. */
+MUST_CHECK const char *http_target_parse(char *text, struct http_target *target);
+/* A parameter's value, the first of that name; at NULL: there is none. */
+struct bytes http_target_find(const struct http_target *target, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* See http_header.h. */
-#include "server/http/http_header.h"
+/* See http.h. */
+#include "server/http/http.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -10,39 +10,31 @@
 
 enum { HOST_MAX = 256 };
 
-/* Copy the host without its port; the brackets of an IPv6 address go. false: it is none. */
-static bool http_header_take_host(const char *header, char *host) {
-    bool is_bracketed = header[0] == '[';
-    const char *begin = header + is_bracketed;
+bool http_header_allows_host(const char *host, const char *names) {
+    char name[HOST_MAX];
+    struct in_addr address;
+    struct in6_addr long_address;
+    if (host == NULL) {
+        return true;
+    }
+    /* Without its port; the brackets of an IPv6 address go. */
+    bool is_bracketed = host[0] == '[';
+    const char *begin = host + is_bracketed;
     size_t size = strcspn(begin, is_bracketed ? "]" : ":");
     const char *rest = begin + size + (is_bracketed && begin[size] == ']');
     if (size == 0 || size >= HOST_MAX || (is_bracketed && begin[size] != ']') ||
         (*rest != '\0' && (*rest != ':' || strspn(rest + 1, "0123456789") != strlen(rest + 1)))) {
         return false;
     }
-    memcpy(host, begin, size);
-    host[size] = '\0';
-    if (host[size - 1] == '.') {
-        host[size - 1] = '\0'; /* a full name may end with a dot */
+    size -= begin[size - 1] == '.'; /* a full name may end with a dot */
+    memcpy(name, begin, size);
+    name[size] = '\0';
+    if (is_bracketed) {
+        return inet_pton(AF_INET6, name, &long_address) == 1;
     }
-    struct in6_addr address;
-    return !is_bracketed || inet_pton(AF_INET6, host, &address) == 1;
-}
-
-bool http_header_allows_host(const char *host, const char *names) {
-    char name[HOST_MAX];
-    struct in_addr address;
-    if (host == NULL) {
+    if (inet_pton(AF_INET, name, &address) == 1 || (name[0] != '\0' && strchr(name, '.') == NULL)) {
         return true;
     }
-    if (!http_header_take_host(host, name)) {
-        return false;
-    }
-    if (host[0] == '[' || inet_pton(AF_INET, name, &address) == 1 ||
-        (name[0] != '\0' && strchr(name, '.') == NULL)) {
-        return true;
-    }
-    size_t size = strlen(name);
     while (*(names += strspn(names, " ")) != '\0') {
         size_t word = strcspn(names, " ");
         if ((word == 1 && names[0] == '*') ||
@@ -114,30 +106,6 @@ unsigned http_header_quality(const char *accept, const char *type) {
 
 /* ---- X-Forwarded-For ---- */
 
-static struct bytes http_header_trim(struct bytes text) {
-    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    while (text.size > 0 && (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t')) {
-        text.size--;
-    }
-    return text;
-}
-
-/* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
-static struct bytes http_header_without_port(struct bytes text) {
-    const char *colon = memchr(text.at, ':', text.size);
-    if (text.size > 0 && text.at[0] == '[') {
-        const char *end = memchr(text.at, ']', text.size);
-        size_t size = end != NULL ? (size_t)(end - text.at) - 1 : text.size - 1;
-        return (struct bytes){.at = text.at + 1, .size = size};
-    }
-    if (colon != NULL && memchr(text.at, '.', (size_t)(colon - text.at)) != NULL) {
-        text.size = (size_t)(colon - text.at);
-    }
-    return text;
-}
-
 bool http_header_take_forwarded(const char *header, size_t *size,
                                 uint8_t address[SUBNET_ADDRESS_SIZE]) {
     struct subnet taken;
@@ -148,8 +116,22 @@ bool http_header_take_forwarded(const char *header, size_t *size,
     if (*size == 0) {
         return false;
     }
-    struct bytes word = http_header_without_port(
-        http_header_trim((struct bytes){.at = header + begin, .size = *size - begin}));
+    struct bytes word = {.at = header + begin, .size = *size - begin};
+    while (word.size > 0 && (word.at[0] == ' ' || word.at[0] == '\t')) {
+        word = bytes_behind(word, 1);
+    }
+    while (word.size > 0 && (word.at[word.size - 1] == ' ' || word.at[word.size - 1] == '\t')) {
+        word.size--;
+    }
+    /* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
+    const char *colon = memchr(word.at, ':', word.size);
+    if (word.size > 0 && word.at[0] == '[') {
+        word = bytes_behind(word, 1);
+        const char *bracket = memchr(word.at, ']', word.size);
+        word.size = bracket != NULL ? (size_t)(bracket - word.at) : word.size;
+    } else if (colon != NULL && memchr(word.at, '.', (size_t)(colon - word.at)) != NULL) {
+        word.size = (size_t)(colon - word.at);
+    }
     *size = begin > 0 ? begin - 1 : 0;
     if (word.size == 0 || memchr(word.at, '/', word.size) != NULL || !subnet_parse(word, &taken)) {
         return false;

@@ -1,9 +1,7 @@
-/* See http_login.h. */
-#include "server/http/http_login.h"
+/* See http.h. */
+#include "server/http/http.h"
 
 #include <string.h>
-
-#include "server/http/http_header.h"
 
 static bool http_login_answer(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;
@@ -58,6 +56,13 @@ bool http_login_take_header(struct http_login_ask *login) {
 void http_login_ask(struct http_login_ask *login) {
     http_exchange_wait(login->exchange, HTTP_ASK_LIMIT_MS);
     http_server_ask(login->exchange->server, &login->ask);
+}
+
+void http_login_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given) {
+    http_exchange_refuse(
+        exchange, 429,
+        "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
+        (long long)(given->retry_ms + 999) / 1000);
 }
 
 void http_login_leave(struct http_login_ask *login) {

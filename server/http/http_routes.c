@@ -102,19 +102,13 @@ static void http_routes_run(struct http_routes *http, struct request *request) {
 static void http_routes_refuse_login(struct http_exchange *exchange,
                                      const struct http_login_ask *login) {
     if (login->verdict == HTTP_LOGIN_TOO_SOON) {
-        http_exchange_refuse(exchange, 429,
-                             "too many wrong passwords or tokens from this address: try again in "
-                             "%lld seconds\n",
-                             (long long)(login->given.retry_ms + 999) / 1000);
+        http_login_refuse_too_soon(exchange, &login->given);
         return;
     }
     if (login->verdict == HTTP_LOGIN_REFUSED) {
-        http_exchange_fill(
-            exchange, 403,
-            "not from %s: without a password (requirepass) only this machine is let in, and nobody "
-            "through a proxy, while protected-mode is on; with one, the user must be allowed to "
-            "run INFO\n",
-            login->given.address);
+        http_exchange_fill(exchange, 403,
+                           HTTP_LOCAL_ALONE "; with one, the user must be allowed to run INFO\n",
+                           login->given.address);
     } else {
         http_exchange_fill(exchange, 401, "a user and a password, or a token, are needed\n");
         exchange->reply.is_login_wanted = true;
@@ -145,23 +139,6 @@ static enum http_verdict http_routes_check_login(void *context, struct http_logi
     return http->options.login(http->options.context, login);
 }
 
-static void http_routes_ask_login(struct request *request) {
-    struct http_exchange *exchange = request->exchange;
-    struct http_login_ask *login =
-        http_login_create(exchange, http_routes_check_login, http_routes_on_login);
-    if (login == NULL) {
-        return;
-    }
-    if (!http_login_take_header(login)) {
-        login->verdict = HTTP_LOGIN_NEEDED;
-        http_routes_refuse_login(exchange, login);
-        http_login_destroy(login);
-        return;
-    }
-    request->login = login;
-    http_login_ask(login);
-}
-
 /* ---- what comes ---- */
 
 static void http_routes_handle(void *context, struct http_exchange *exchange) {
@@ -189,11 +166,23 @@ static void http_routes_handle(void *context, struct http_exchange *exchange) {
     exchange->own = request;
     request->exchange = exchange;
     request->route = route;
-    if (route->is->needs_user) {
-        http_routes_ask_login(request);
-    } else {
+    if (!route->is->needs_user) {
         http_routes_run(http, request);
+        return;
     }
+    struct http_login_ask *login =
+        http_login_create(exchange, http_routes_check_login, http_routes_on_login);
+    if (login == NULL) {
+        return;
+    }
+    if (!http_login_take_header(login)) {
+        login->verdict = HTTP_LOGIN_NEEDED;
+        http_routes_refuse_login(exchange, login);
+        http_login_destroy(login);
+        return;
+    }
+    request->login = login;
+    http_login_ask(login);
 }
 
 static void http_routes_leave(void *context, struct http_exchange *exchange) {

@@ -17,7 +17,7 @@
 #ifndef SERVER_HTTP_ROUTES_H
 #define SERVER_HTTP_ROUTES_H
 
-#include "server/http/http_login.h"
+#include "server/http/http.h"
 
 enum {
     HTTP_CONNECTIONS_MAX = 32, /* fits the descriptors that process.c keeps from clients */
@@ -39,7 +39,7 @@ struct http_route {
 struct http_routes_options {
     const struct http_route *routes;
     void *context;     /* of look and login; used on the engine's thread */
-    const char *hosts; /* names of this server (http_header.h); "" for none */
+    const char *hosts; /* names of this server (http.h); "" for none */
     /* On the engine's thread. */
     enum http_verdict (*login)(void *context, struct http_login *login);
     /* PEM texts; certificate NULL: without TLS. */

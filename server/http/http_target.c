@@ -1,5 +1,5 @@
-/* See http_target.h. */
-#include "server/http/http_target.h"
+/* See http.h. */
+#include "server/http/http.h"
 
 static int http_target_hex_digit(char digit) {
     if (digit >= '0' && digit <= '9') {

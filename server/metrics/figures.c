@@ -931,6 +931,8 @@ const struct figure figures_table[] = {
 };
 const uint32_t figures_row_count = sizeof figures_table / sizeof figures_table[0];
 
+const char *const figures_kind_names[FIGURE_KINDS] = {"counter", "gauge", "histogram", "info"};
+
 /* ---- reading ---- */
 
 struct figure_value figures_read(const struct figure *row, const void *object) {

@@ -178,7 +178,8 @@ enum figure_type {
     FIGURE_CONSTANT,  /* the row's text */
 };
 
-enum figure_kind { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM, FIGURE_INFO };
+enum figure_kind { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM, FIGURE_INFO, FIGURE_KINDS };
+extern const char *const figures_kind_names[FIGURE_KINDS];
 
 /* How INFO prints it, and the API what is no number there. */
 enum figure_form {

@@ -17,12 +17,11 @@
 #include "server/acl/acl_check.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/login.h"
-#include "server/http/http_header.h"
+#include "server/http/http.h"
 #include "server/replication/replication.h"
 
 struct page {
     const struct figures *figures;
-    enum metrics_format format;
     struct buffer *out;
     const struct figure *family; /* being printed */
     const struct figure *sample; /* the same, or the row of a further sample */
@@ -191,11 +190,6 @@ static void metrics_put_samples(struct page *page) {
 
 /* ---- the page ---- */
 
-static const char *const kind_names[] = {[FIGURE_COUNTER] = "counter",
-                                         [FIGURE_GAUGE] = "gauge",
-                                         [FIGURE_HISTOGRAM] = "histogram",
-                                         [FIGURE_INFO] = "info"};
-
 /* The name ends with it. */
 static const char *metrics_unit(const struct figure *family) {
     static const char *const units[] = {"_seconds", "_bytes", "_ratio"};
@@ -212,7 +206,7 @@ static const char *metrics_unit(const struct figure *family) {
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
     const struct figure *end = figures_table + figures_row_count;
     bool is_open = format == METRICS_OPENMETRICS;
-    struct page page = {.figures = figures, .format = format, .out = out, .family = figures_table};
+    struct page page = {.figures = figures, .out = out, .family = figures_table};
     for (unsigned place = 1; place < FIGURE_PLACES; place++) {
         for (const struct figure *row = figures_table; row < end; row++) {
             if (row->place != place) {
@@ -222,7 +216,7 @@ void metrics_print(const struct figures *figures, enum metrics_format format, st
                 const char *suffix = is_open ? "" : metrics_sample_suffix(row);
                 const char *unit = is_open ? metrics_unit(row) : "";
                 const char *kind =
-                    row->kind == FIGURE_INFO && !is_open ? "gauge" : kind_names[row->kind];
+                    row->kind == FIGURE_INFO && !is_open ? "gauge" : figures_kind_names[row->kind];
                 metrics_put(&page, "# TYPE %s%s %s\n", row->metric, suffix, kind);
                 if (unit[0] != '\0') {
                     metrics_put(&page, "# UNIT %s %s\n", row->metric, unit);

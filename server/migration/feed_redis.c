@@ -230,14 +230,14 @@ void feed_redis_second(struct feed *feed, struct replica *replica) {
 /* ---- copies: RDB files, made by a child process ---- */
 
 void feed_redis_copy_end(struct feed_redis_copy *copy) {
-    child_kill(&copy->child);
+    process_kill_child(&copy->child);
     stream_close(&copy->out);
 }
 
 /* When the snapshot is closed before all of it is in the child's pipe. */
 static void feed_redis_copy_end_child(void *context) {
     struct feed_redis_copy *copy = context;
-    child_kill(&copy->child);
+    process_kill_child(&copy->child);
 }
 
 bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy) {
@@ -257,8 +257,8 @@ bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char
         int input =
             persistence_share_stream(feed->server->persistence, feed_redis_copy_end_child, copy);
         bool is_started =
-            input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir, input,
-                                      copy->out.writer);
+            input >= 0 && process_start_child(&copy->child, arguments, feed->server->settings.dir,
+                                              input, copy->out.writer);
         int why = errno;
         disk_close(input);
         disk_close(copy->out.writer); /* the child has it */
@@ -312,7 +312,7 @@ enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *cop
         return status;
     }
     redis->is_read = true;
-    enum child_end end = child_look(&redis->child);
+    enum child_end end = process_look_at_child(&redis->child);
     if (end == CHILD_GOES_ON) {
         return STREAM_WAITS;
     }
@@ -330,14 +330,14 @@ enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *cop
 
 void feed_redis_copy_reap(struct feed_redis_copy *copy) {
     if (copy->child.state == CHILD_KILLED) {
-        (void)child_look(&copy->child);
+        (void)process_look_at_child(&copy->child);
     }
 }
 
 bool feed_redis_copy_is_stuck(const struct feed *feed, struct feed_copy *copy) {
     struct feed_redis_copy *redis = &copy->redis;
     int64_t now_ms = feed->server->clock.monotonic_ms;
-    uint64_t time_ns = child_time_ns(&redis->child);
+    uint64_t time_ns = process_child_time_ns(&redis->child);
     if (time_ns != redis->child_time_ns || feed_is_copy_slow(feed, true)) {
         redis->child_time_ns = time_ns;
         redis->moved_at_ms = now_ms;

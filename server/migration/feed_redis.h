@@ -3,7 +3,7 @@
  *     PSYNC --> WAITS --> COPIES --------------> COPIES, all is sent --its first REPLCONF ACK--> ONLINE
  *                         +FULLRESYNC ... RDB                                               commands
  *
- * The copy is made by a child process (server/system/child.h), so that it is exact, costs the loop nothing, and leaves no
+ * The copy is made by a child process (server/system/process.h), so that it is exact, costs the loop nothing, and leaves no
  * memory behind:
  *
  *     NONE --replicas wait--> TAKES --all is in the pipe--> SENDS --the RDB has ended--> NONE
@@ -25,7 +25,7 @@
 #include "server/durability/stream.h"
 #include "server/migration/redis_encode.h"
 #include "server/replication/state.h"
-#include "server/system/child.h"
+#include "server/system/process.h"
 
 struct feed;
 struct feed_copy;

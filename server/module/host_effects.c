@@ -4,7 +4,6 @@
 #include "codec/little.h"
 #include "server/clients/once_ids.h"
 #include "server/durability/effect_bytes.h"
-#include "server/module/host_state.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -160,31 +159,17 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 
 /* Ids of results that a key of the command has. Whatever is there before, these changes are possible. */
 static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
-    struct board_options ids;
-    switch (effect->kind) {
-    case EFFECT_CREATE:
+    if (effect->kind == EFFECT_CREATE) {
+        struct board_options ids;
         once_ids_make_options(&ids);
         return board_options_equal(effect->options, &ids);
-    case EFFECT_PUT:
-    case EFFECT_TAKE:
+    }
+    if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) {
         return effect->member.size >= 1 && effect->member.size <= ONCE_ID_MAX &&
                (is_believed || effect->kind == EFFECT_TAKE ||
                 !module_is_too_far_ahead(once_ids_time_of(effect->member_key)));
-    case EFFECT_CUT:
-    case EFFECT_REMOVE:
-        return true;
-    case EFFECT_FLUSH:
-    case EFFECT_RENAME:
-    case EFFECT_COPY:
-    case EFFECT_EXPIRE:
-    case EFFECT_OPTIONS:
-    case EFFECT_FILL:
-    case EFFECT_TAGS:
-    case EFFECT_STATE:
-    case EFFECT_NOTE:
-        break;
     }
-    return false;
+    return effect->kind == EFFECT_CUT || effect->kind == EFFECT_REMOVE;
 }
 
 enum { TAKES_MAX = 64 };
@@ -281,20 +266,6 @@ static bool host_effects_has_blob(struct host_string **argv, int index) {
     return index == 2 || host_bytes(argv[index]).size > 0;
 }
 
-static bool host_effects_check_all(struct judging *judging, struct effect_decoder *decoder,
-                                   struct host_string **argv, int argc) {
-    struct bytes chunk;
-    int64_t time_us;
-    for (int i = 2; i < argc; i += 2) {
-        if (host_effects_has_blob(argv, i) &&
-            !(host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
-              effect_bytes_check_blob(decoder, chunk, host_effects_judge, judging))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool host_effects_apply_blobs(struct working_set *set, struct effect_decoder *decoder,
                                      effect_bytes_visit *visit, struct host_string **argv,
                                      int argc) {
@@ -321,12 +292,20 @@ static const char *host_effects_apply_all(struct working_set *set, struct host_s
         "ERR effects of another format than this module's: a later version wrote them, or one "
         "before 1.0";
     struct judging judging = {.set = set};
+    struct bytes chunk;
+    int64_t time_us;
+    bool is_fit = true;
     for (int i = 1; i < argc; i += 2) {
         if (!working_set_put(set, argv[i], host_bytes(argv[i]))) {
             return "OOM out of memory";
         }
     }
-    if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
+    for (int i = 2; i < argc && is_fit; i += 2) {
+        is_fit = !host_effects_has_blob(argv, i) ||
+                 (host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
+                  effect_bytes_check_blob(&decoder, chunk, host_effects_judge, &judging));
+    }
+    if (!is_fit) {
         bool is_foreign = false;
         for (int i = 2; i < argc; i += 2) {
             is_foreign |= effect_bytes_is_blob_of_another_format(host_bytes(argv[i]));

@@ -2,8 +2,8 @@
  * server/commands/lb/board_task_pass.c. See host_run.h. */
 #include "server/clients/job.h"
 #include "server/commands/lb/board_task.h"
+#include "server/module/host_effects.h"
 #include "server/module/host_run.h"
-#include "server/module/host_state.h"
 #include "skiplist/keyspace/hash.h"
 
 enum {
@@ -75,26 +75,6 @@ static void host_job_on_disconnect(struct host_context *ctx, struct host_blocked
     }
 }
 
-/* The job passes from the session of the handler to that of a client that waits. */
-static void host_job_block(struct host_context *ctx) {
-    struct waiter *waiter = jobs.spare;
-    struct job *job = module.session.job;
-    jobs.spare = NULL;
-    *waiter = (struct waiter){.next = jobs.first};
-    session_init(&waiter->session, module.session.id, module.server.clock.monotonic_ms);
-    waiter->session.protocol = module.session.protocol;
-    buffer_init(&waiter->output, 0);
-    client_memory_forget(&module.server.sessions.memory, &module.session);
-    waiter->session.job = job;
-    waiter->session.job_size = module.session.job_size;
-    module.session.job = NULL;
-    module.session.job_size = 0;
-    job->session = &waiter->session;
-    waiter->blocked = host_BlockClient(ctx, host_job_reply_to, NULL, host_job_free_waiter, 0);
-    host_SetDisconnectCallback(waiter->blocked, host_job_on_disconnect);
-    jobs.first = waiter;
-}
-
 /* ---- steps ---- */
 
 /* true: there is more to do now. */
@@ -141,12 +121,27 @@ static void host_job_set_timer(int64_t delay_ms) {
 }
 
 bool host_job_run(struct host_context *ctx) {
-    const struct job *job = module.session.job;
+    struct job *job = module.session.job;
     (void)host_job_run_steps(ctx);
     if (job->state == JOB_DONE) {
         return true;
     }
-    host_job_block(ctx);
+    /* The job passes from the session of the handler to that of a client that waits. */
+    struct waiter *waiter = jobs.spare;
+    jobs.spare = NULL;
+    *waiter = (struct waiter){.next = jobs.first};
+    session_init(&waiter->session, module.session.id, module.server.clock.monotonic_ms);
+    waiter->session.protocol = module.session.protocol;
+    buffer_init(&waiter->output, 0);
+    client_memory_forget(&module.server.sessions.memory, &module.session);
+    waiter->session.job = job;
+    waiter->session.job_size = module.session.job_size;
+    module.session.job = NULL;
+    module.session.job_size = 0;
+    job->session = &waiter->session;
+    waiter->blocked = host_BlockClient(ctx, host_job_reply_to, NULL, host_job_free_waiter, 0);
+    host_SetDisconnectCallback(waiter->blocked, host_job_on_disconnect);
+    jobs.first = waiter;
     host_job_set_timer(AGAIN_MS);
     return false;
 }

@@ -216,9 +216,9 @@ bool lb_data_find(const struct call *call, const struct lb_data *data,
 
 /* ---- ids of results ----
  *
- * The ids of a key are a part of its value (host_value.h), and in REGISTRY_ONCE of the registry, under the key's name,
+ * The ids of a key are a part of its value (module.h), and in REGISTRY_ONCE of the registry, under the key's name,
  * while a command needs them. Their time is the server's, and once-max is for each key. Old ones go in steps: with new
- * ones, and by a timer (host_value.h). */
+ * ones, and by a timer (module.h). */
 
 enum {
     CUT_MIN = 64, /* a step is an effect of its own, for replicas too */
@@ -339,38 +339,23 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
                                         server->clock.now_ms, &is_new);
 }
 
-struct forgetting {
-    struct bytes name;
-    uint32_t number;
-    int64_t *again_ms;
-    enum host_stale left;
-};
-
-static void host_keyspace_forget_some(void *context) {
-    struct forgetting *forgetting = context;
-    const struct host_value *value = working_set_value(host_run_set(), forgetting->name);
-    if (value == NULL || value->ids_number != forgetting->number ||
-        !working_set_open_ids(host_run_set(), forgetting->name)) {
+void host_keyspace_forget(void *context) {
+    struct host_due *due = context;
+    const struct host_value *value = working_set_value(host_run_set(), due->name);
+    if (value == NULL || value->ids_number != due->number ||
+        !working_set_open_ids(host_run_set(), due->name)) {
         return;
     }
-    struct registry_key *ids = host_keyspace_find(forgetting->name);
+    struct registry_key *ids = host_keyspace_find(due->name);
     once_ids_forget(&module.server, ids, 0);
-    ids = host_keyspace_find(forgetting->name);
+    ids = host_keyspace_find(due->name);
     if (ids != NULL) {
         uint64_t now = once_ids_now(&module.server);
         uint64_t oldest = once_ids_time_of(board_at(&ids->board, 0).key);
-        *forgetting->again_ms = (int64_t)(oldest < now ? oldest : now) +
-                                module.server.settings.once_window_s * 1000 + FORGET_AFTER_MS;
-        forgetting->left = host_keyspace_count_old(ids) > 0 ? HOST_STALE_MORE : HOST_STALE_DONE;
+        due->again_ms = (int64_t)(oldest < now ? oldest : now) +
+                        module.server.settings.once_window_s * 1000 + FORGET_AFTER_MS;
+        due->left = host_keyspace_count_old(ids) > 0 ? HOST_STALE_MORE : HOST_STALE_DONE;
     }
-}
-
-enum host_stale host_keyspace_forget(struct host_context *ctx, struct host_string *name,
-                                     uint32_t number, int64_t *again_ms) {
-    struct forgetting forgetting = {
-        .name = host_bytes(name), .number = number, .again_ms = again_ms, .left = HOST_STALE_GONE};
-    return host_run_on(ctx, name, true, host_keyspace_forget_some, &forgetting) ? forgetting.left
-                                                                                : HOST_STALE_DONE;
 }
 
 /* ---- the hashes of HSET ---- */

@@ -19,7 +19,6 @@
 #include "server/dispatch/explain.h"
 #include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_state.h"
 #include "skiplist/keyspace/registry_stale.h"
 
 enum {
@@ -155,11 +154,21 @@ static bool host_run_make_piece(struct host_context *ctx, size_t size, struct pi
     return piece->text != NULL && text_size == size;
 }
 
-/* Does a reply in pieces arrive as it was written? */
-static bool host_run_try_pieces(struct host_context *ctx) {
+bool host_run_init_replies(struct host_context *ctx) {
     enum { NULLS = 4 * LARGE_MAX / 5 /* all large pieces, and one twice */ };
     struct buffer output;
     size_t text_size = 0;
+    bool is_made = true;
+    for (size_t i = 0; i < SMALL_COUNT && is_made; i++) {
+        is_made = host_run_make_piece(ctx, SMALL_MIN + i, &small[i]);
+    }
+    for (size_t i = 0; i < LARGE_COUNT && is_made; i++) {
+        is_made = host_run_make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
+    }
+    if (!is_made) {
+        return false;
+    }
+    /* Does a reply in pieces arrive as it was written? */
     buffer_init(&output, 0);
     for (int i = 0; i < NULLS; i++) {
         buffer_append(&output, "$-1\r\n", 5);
@@ -170,22 +179,9 @@ static bool host_run_try_pieces(struct host_context *ctx) {
     const char *text = reply != NULL ? host_CallReplyProto(reply, &text_size) : NULL;
     bool is_same = text != NULL && !output.is_broken && text_size == output.size &&
                    memcmp(text, output.at, text_size) == 0;
-    if (reply != NULL) {
-        host_FreeCallReply(reply);
-    }
+    host_free_reply(reply);
     buffer_deinit(&output);
     return is_same;
-}
-
-bool host_run_init_replies(struct host_context *ctx) {
-    bool is_made = true;
-    for (size_t i = 0; i < SMALL_COUNT && is_made; i++) {
-        is_made = host_run_make_piece(ctx, SMALL_MIN + i, &small[i]);
-    }
-    for (size_t i = 0; i < LARGE_COUNT && is_made; i++) {
-        is_made = host_run_make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
-    }
-    return is_made && host_run_try_pieces(ctx);
 }
 
 /* Returns where the rest begins. */
@@ -449,61 +445,39 @@ bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes
     return are_put;
 }
 
-static void host_run_find(void *context) {
-    const struct bytes *name = context;
-    (void)registry_find(module.server.registry, 0, *name, module.server.clock.now_ms);
+void host_run_look_up(void *context) {
+    const struct host_due *due = context;
+    (void)registry_find(module.server.registry, 0, due->name, module.server.clock.now_ms);
 }
 
-void host_run_look_up(struct host_context *ctx, struct host_string *name) {
-    struct bytes text = host_bytes(name);
-    (void)!host_run_on(ctx, name, true, host_run_find, &text);
-}
-
-/* ---- STALE ---- */
-
-struct dropping {
-    struct bytes name;
-    uint32_t number;
-    uint64_t *from_key;
-    enum host_stale left;
-};
-
-static void host_run_drop_members(void *context) {
+void host_run_drop_stale(void *context) {
     enum { STALE_WORK_MAX = 1024 };
-    struct dropping *dropping = context;
+    struct host_due *due = context;
     struct registry *registry = module.server.registry;
     int64_t now_ms = module.server.clock.now_ms;
-    const struct host_value *value = working_set_value(current.running, dropping->name);
+    const struct host_value *value = working_set_value(current.running, due->name);
     uint32_t work = STALE_WORK_MAX;
     bool is_done = false;
-    if (value == NULL || value->stale_number != dropping->number) {
+    if (value == NULL || value->stale_number != due->number) {
         return;
     }
-    struct registry_key *key = registry_find(registry, 0, dropping->name, now_ms);
+    struct registry_key *key = registry_find(registry, 0, due->name, now_ms);
     if (key == NULL || key->kind != REGISTRY_BOARD || registry_options(key)->stale_ms == 0) {
         return;
     }
-    dropping->left = HOST_STALE_DONE;
+    due->left = HOST_STALE_DONE;
     if (!registry_stale_may_leave(key, now_ms) ||
-        registry_stale_drop(registry, key, now_ms, dropping->from_key, &work, &is_done) == 0) {
-        dropping->left = is_done || work > 0 ? HOST_STALE_DONE : HOST_STALE_MORE;
+        registry_stale_drop(registry, key, now_ms, &due->from_key, &work, &is_done) == 0) {
+        due->left = is_done || work > 0 ? HOST_STALE_DONE : HOST_STALE_MORE;
         return;
     }
-    dropping->left = is_done ? HOST_STALE_DONE : HOST_STALE_MORE;
-    notify_send(&module.server, "lb.stale", 0, dropping->name);
+    due->left = is_done ? HOST_STALE_DONE : HOST_STALE_MORE;
+    notify_send(&module.server, "lb.stale", 0, due->name);
     if (registry_board_is_over(key)) {
-        notify_send(&module.server, "del", 0, dropping->name);
+        notify_send(&module.server, "del", 0, due->name);
         registry_remove(registry, key);
-        dropping->left = HOST_STALE_GONE;
+        due->left = HOST_STALE_GONE;
     }
-}
-
-enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
-                                    uint32_t number, uint64_t *from_key) {
-    struct dropping dropping = {
-        .name = host_bytes(name), .number = number, .from_key = from_key, .left = HOST_STALE_GONE};
-    return host_run_on(ctx, name, true, host_run_drop_members, &dropping) ? dropping.left
-                                                                          : HOST_STALE_DONE;
 }
 
 static void host_run_with_keys(struct host_context *ctx, const struct command *command,
@@ -675,9 +649,12 @@ static void host_run_end_wait(struct host_context *ctx, void *context) {
     module.waiting_count--;
 }
 
-static int host_run_wait(struct host_context *ctx, struct host_string **argv) {
+int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
     static char unused;
     int64_t timeout_ms = 0; /* for ever */
+    if (host_run_run(ctx, argv, argc, index) == HOST_OK) {
+        return HOST_OK;
+    }
     if (module.wait.due_ms != REGISTRY_NO_EXPIRY) {
         timeout_ms = module.wait.due_ms - module.server.clock.monotonic_ms;
         timeout_ms = timeout_ms > 0 ? timeout_ms : 1;
@@ -689,10 +666,6 @@ static int host_run_wait(struct host_context *ctx, struct host_string **argv) {
         module.waiting_count--;
     }
     return HOST_OK;
-}
-
-int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
-    return host_run_run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_run_wait(ctx, argv);
 }
 
 /* ---- existing clients ----

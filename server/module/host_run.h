@@ -2,7 +2,7 @@
 #ifndef SERVER_MODULE_HOST_RUN_H
 #define SERVER_MODULE_HOST_RUN_H
 
-#include "server/module/host_value.h"
+#include "server/module/module.h"
 #include "server/module/working_set.h"
 
 struct call;
@@ -15,14 +15,11 @@ int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint
  * memory to put it there, and nothing was run. */
 MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes,
                             void (*run)(void *context), void *context);
-/* Look the key up, as a command would: what is due rolls over. */
-void host_run_look_up(struct host_context *ctx, struct host_string *name);
-/* A step of a pass over a board with STALE (host_value_init_timer). */
-enum host_stale host_run_drop_stale(struct host_context *ctx, struct host_string *name,
-                                    uint32_t number, uint64_t *from_key);
-/* The same over the ids of a key: host_keyspace.c. */
-enum host_stale host_keyspace_forget(struct host_context *ctx, struct host_string *name,
-                                     uint32_t number, int64_t *again_ms);
+/* What is due of a key (struct host_due), run by host_run_on. It is looked up, as by a command: what is due rolls
+ * over; a step of a pass over a board with STALE; and one over ids. */
+void host_run_look_up(void *due);
+void host_run_drop_stale(void *due);
+void host_keyspace_forget(void *due);
 /* That of the command that runs; NULL: none. */
 struct working_set *host_run_set(void);
 
@@ -48,7 +45,7 @@ int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int 
  *     blocked client <--reply-- the timer: some steps each millisecond
  *
  * Jobs that write run on masters only, and while nothing forbids changes. What a restart or a
- * failover interrupts goes on where the durable jobs are (host_state.h). */
+ * failover interrupts goes on where the durable jobs are (host_effects.h). */
 
 void host_job_init(void);
 /* Memory for another client that waits. Before the handler. false: there is none. */

@@ -1,5 +1,5 @@
-/* Bans and durable jobs. See host_state.h. */
-#include "server/module/host_state.h"
+/* Bans and durable jobs. See host_effects.h. */
+#include "server/module/host_effects.h"
 
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"

@@ -4,8 +4,7 @@
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
 #include "server/clients/once_ids.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_state.h"
-#include "server/module/host_value.h"
+#include "server/module/module.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board.h"
@@ -54,21 +53,6 @@ static bool host_type_refuse(const struct type_loading *loading, const char *why
     return false;
 }
 
-static bool host_type_open_board(struct type_loading *loading) {
-    struct board_options ids;
-    once_ids_make_options(&ids);
-    if (loading->read->is_ids && !board_options_equal(&loading->read->options, &ids)) {
-        return host_type_refuse(loading, "damaged ids");
-    }
-    if (!registry_create_board_like(module.server.registry, &loading->read->options,
-                                    &loading->board)) {
-        return host_type_refuse(loading, "out of memory");
-    }
-    loading->has_board = true;
-    rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
-    return true;
-}
-
 static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
@@ -89,28 +73,38 @@ static bool host_type_take_entries(struct type_loading *loading) {
 }
 
 static bool host_type_take_chunk(struct type_loading *loading, struct bytes chunk) {
-    rdb_board_take(loading->read, chunk);
+    struct rdb_board *read = loading->read;
+    struct board_options ids;
+    rdb_board_take(read, chunk);
     for (;;) {
-        bool is_fine = true;
-        switch (rdb_board_next(loading->read)) {
+        switch (rdb_board_next(read)) {
         case RDB_BOARD_BAD:
-            return host_type_refuse(loading, loading->read->error);
+            return host_type_refuse(loading, read->error);
         case RDB_BOARD_CHUNK_END:
             return true;
         case RDB_BOARD_OPENED:
-            is_fine = host_type_open_board(loading);
+            once_ids_make_options(&ids);
+            if (read->is_ids && !board_options_equal(&read->options, &ids)) {
+                return host_type_refuse(loading, "damaged ids");
+            }
+            if (!registry_create_board_like(module.server.registry, &read->options,
+                                            &loading->board)) {
+                return host_type_refuse(loading, "out of memory");
+            }
+            loading->has_board = true;
+            rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
             break;
         case RDB_BOARD_ENTRIES:
-            is_fine = host_type_take_entries(loading);
+            if (!host_type_take_entries(loading)) {
+                return false;
+            }
             break;
         case RDB_BOARD_NOTE:
-            is_fine = rdb_value_put_note(&loading->members, loading->read->decoder.effect.member,
-                                         loading->read->decoder.effect.value) == RDB_VALUE_OK ||
-                      host_type_refuse(loading, "out of memory");
+            if (rdb_value_put_note(&loading->members, read->decoder.effect.member,
+                                   read->decoder.effect.value) != RDB_VALUE_OK) {
+                return host_type_refuse(loading, "out of memory");
+            }
             break;
-        }
-        if (!is_fine) {
-            return false;
         }
     }
 }

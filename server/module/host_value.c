@@ -1,9 +1,9 @@
-/* Values of the host's keys. See host_value.h.
+/* Values of the host's keys. See module.h.
  *
  * The host frees values in other threads, too (UNLINK, FLUSHALL ASYNC). The members go there; what is
  * shared, the options, is released in the main thread, from a list that any thread may push to. A value that the main
  * thread is at work on (has_remains) goes to that list with all it holds. */
-#include "server/module/host_value.h"
+#include "server/module/module.h"
 
 #include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -102,26 +102,6 @@ static void host_value_free_later(struct registry_key **key) {
     }
 }
 
-/* Some remains of the value that was noted last. */
-static void host_value_free_remains(uint32_t work) {
-    struct host_value *value = unfreed.remains[unfreed.remains_count - 1];
-    if (!host_value_free_remains_of(value->key, work) ||
-        !host_value_free_remains_of(value->ids, work)) {
-        return;
-    }
-    unfreed.remains_count--;
-    if (value->is_freed) {
-        memory_free(value);
-    } else {
-        atomic_store_explicit(&value->has_remains, false, memory_order_release);
-    }
-    if (unfreed.remains_count == 0) {
-        memory_free(unfreed.remains);
-        unfreed.remains = NULL;
-        unfreed.remains_capacity = 0;
-    }
-}
-
 /* Release what freed values have held, and free remains: about as much as work members. true: there is more. */
 static bool host_value_step(uint32_t work) {
     enum { VALUE_WORK = 4 /* as long as so many members */ };
@@ -145,8 +125,22 @@ static bool host_value_step(uint32_t work) {
         }
         unfreed.freed = next;
     }
-    if (unfreed.remains_count > 0) {
-        host_value_free_remains(work);
+    /* Of the value that was noted last. */
+    struct host_value *last =
+        unfreed.remains_count > 0 ? unfreed.remains[unfreed.remains_count - 1] : NULL;
+    if (last != NULL && host_value_free_remains_of(last->key, work) &&
+        host_value_free_remains_of(last->ids, work)) {
+        unfreed.remains_count--;
+        if (last->is_freed) {
+            memory_free(last);
+        } else {
+            atomic_store_explicit(&last->has_remains, false, memory_order_release);
+        }
+        if (unfreed.remains_count == 0) {
+            memory_free(unfreed.remains);
+            unfreed.remains = NULL;
+            unfreed.remains_capacity = 0;
+        }
     }
     return host_value_has_work();
 }
@@ -195,11 +189,9 @@ enum {
     NOTES_MAX = 16 * 1024 * 1024,
 };
 
-enum note_kind { NOTE_ROLL, NOTE_STALE, NOTE_IDS };
-
 struct note {
     uint32_t place; /* in the heap; first: its address is the note's */
-    enum note_kind kind;
+    enum host_work kind;
     int database;
     uint32_t number;   /* of STALE and ids */
     uint64_t from_key; /* of STALE: where the pass goes on */
@@ -230,31 +222,24 @@ static void host_value_set_timer(struct host_context *ctx, int64_t delay_ms) {
 
 static void host_value_carry_out(struct host_context *ctx, struct note *note, int64_t now_ms) {
     struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
-    enum host_stale left = HOST_STALE_GONE;
-    int64_t again_ms = now_ms + STALE_EVERY_MS;
-    if (host_SelectDb(ctx, note->database) == HOST_OK) {
-        switch (note->kind) {
-        case NOTE_ROLL:
-            notes.work.roll(ctx, name);
-            break;
-        case NOTE_STALE:
-            left = notes.work.drop(ctx, name, note->number, &note->from_key);
-            break;
-        case NOTE_IDS:
-            left = notes.work.forget(ctx, name, note->number, &again_ms);
-            break;
-        }
+    struct host_due due = {.name = host_bytes(name),
+                           .number = note->number,
+                           .from_key = note->from_key,
+                           .again_ms = now_ms + STALE_EVERY_MS};
+    if (host_SelectDb(ctx, note->database) == HOST_OK &&
+        !notes.work.run_on(ctx, name, true, notes.work.steps[note->kind], &due) &&
+        note->kind != HOST_WORK_ROLL) {
+        due.left = HOST_STALE_DONE; /* there was no memory to look at it */
     }
     host_FreeString(ctx, name);
     /* Put the note back for the next step, or free it. */
-    if (left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
+    if (due.left == HOST_STALE_GONE || !expiry_reserve(&notes.heap)) {
         memory_free(note);
         return;
     }
-    if (left == HOST_STALE_DONE) {
-        note->from_key = REGISTRY_STALE_BEGIN;
-    }
-    expiry_put(&notes.heap, left == HOST_STALE_MORE ? now_ms : again_ms, &note->place);
+    bool has_more = due.left == HOST_STALE_MORE;
+    note->from_key = has_more ? due.from_key : REGISTRY_STALE_BEGIN;
+    expiry_put(&notes.heap, has_more ? now_ms : due.again_ms, &note->place);
 }
 
 static void host_value_on_timer(struct host_context *ctx, void *context) {
@@ -287,7 +272,7 @@ void host_value_init_timer(const struct host_value_work *work) {
 }
 
 /* The number of the note; 0: it was not noted. */
-static uint32_t host_value_put_note(enum note_kind kind, struct bytes name, int database,
+static uint32_t host_value_put_note(enum host_work kind, struct bytes name, int database,
                                     int64_t time_ms) {
     bool has_room = notes.heap.count < NOTES_MAX && expiry_reserve(&notes.heap);
     struct note *note =
@@ -313,7 +298,8 @@ static uint32_t host_value_put_note(enum note_kind kind, struct bytes name, int 
 void host_value_note_ids(struct host_value *value, struct bytes name, int database) {
     int64_t now_ms = module.server.clock.now_ms;
     if (value->ids != NULL && value->ids_number == 0) {
-        value->ids_number = host_value_put_note(NOTE_IDS, name, database, now_ms + IDS_EVERY_MS);
+        value->ids_number =
+            host_value_put_note(HOST_WORK_IDS, name, database, now_ms + IDS_EVERY_MS);
     }
 }
 
@@ -322,11 +308,11 @@ void host_value_note_due(struct host_value *value, struct bytes name, int databa
         const struct board_options *options = registry_options(value->key);
         int64_t now_ms = module.server.clock.now_ms;
         if (options->period.unit != PERIOD_NONE) {
-            (void)host_value_put_note(NOTE_ROLL, name, database, options->period_end_ms);
+            (void)host_value_put_note(HOST_WORK_ROLL, name, database, options->period_end_ms);
         }
         value->stale_number =
             options->stale_ms > 0
-                ? host_value_put_note(NOTE_STALE, name, database, now_ms + STALE_EVERY_MS)
+                ? host_value_put_note(HOST_WORK_STALE, name, database, now_ms + STALE_EVERY_MS)
                 : 0;
     }
     value->ids_number = 0;

@@ -15,7 +15,6 @@
 #include "server/dispatch/key_spec.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_run.h"
-#include "server/module/host_state.h"
 #include "server/system/version.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -166,22 +165,6 @@ static bool module_load_set_categories(struct host_context *ctx, const char *nam
                                host_SetCommandACLCategories(created, categories) == HOST_OK);
 }
 
-static bool module_load_add_categories(struct host_context *ctx, const char *name,
-                                       uint32_t number) {
-    enum { CATEGORIES_TEXT_MAX = 256 };
-    char text[CATEGORIES_TEXT_MAX] = "";
-    uint32_t mask = category_mask(number);
-    for (uint32_t i = 0; i < CATEGORIES; i++) {
-        bool is_known = has_own_category || strcmp(category_name(i), CATEGORY_OWN) != 0;
-        if ((mask >> i & 1) != 0 && is_known) {
-            size_t size = strlen(text);
-            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? " " : "",
-                     category_name(i));
-        }
-    }
-    return module_load_set_categories(ctx, name, text);
-}
-
 static bool module_load_set_info(struct host_context *ctx, const char *name,
                                  const struct host_command_info *info) {
     struct host_created *created = host_GetCommand(ctx, name);
@@ -189,6 +172,7 @@ static bool module_load_set_info(struct host_context *ctx, const char *name,
 }
 
 static bool module_load_describe(struct host_context *ctx, const char *name, uint32_t number) {
+    enum { CATEGORIES_TEXT_MAX = 256 };
     const struct command *command = command_by_index(number);
     const struct key_spec *specs;
     uint32_t count = key_specs_of(number, &specs);
@@ -213,9 +197,19 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
     bool is_set = (command->arguments == NULL || info.arguments != NULL) &&
                   module_load_set_info(ctx, name, &info);
     module_load_free_arguments(info.arguments);
-    /* By those of a container a user would get all its subcommands, whatever theirs are. */
-    bool is_container = command->subcommands != NULL;
-    return is_set && (is_container || module_load_add_categories(ctx, name, number));
+    if (!is_set || command->subcommands != NULL) {
+        return is_set; /* by a container's categories a user would get all its subcommands, whatever theirs are */
+    }
+    char text[CATEGORIES_TEXT_MAX] = "";
+    for (uint32_t i = 0; i < CATEGORIES; i++) {
+        bool is_known = has_own_category || strcmp(category_name(i), CATEGORY_OWN) != 0;
+        if ((category_mask(number) >> i & 1) != 0 && is_known) {
+            size_t size = strlen(text);
+            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? " " : "",
+                     category_name(i));
+        }
+    }
+    return module_load_set_categories(ctx, name, text);
 }
 
 /* ---- registering ---- */
@@ -234,28 +228,6 @@ static void module_load_print_flags(const struct command *command, char out[FLAG
     }
 }
 
-/* Each subcommand has the function of its container. */
-static bool module_load_register_container(struct host_context *ctx, const char *name,
-                                           uint32_t number) {
-    char flags[FLAGS_MAX];
-    const struct command *container = command_by_index(indexes[number]);
-    struct host_created *created = host_CreateCommand(ctx, name, NULL, "", 0, 0, 0) == HOST_OK
-                                       ? host_GetCommand(ctx, name)
-                                       : NULL;
-    bool is_registered = created != NULL && module_load_describe(ctx, name, indexes[number]);
-    for (uint32_t i = 1; i <= module_load_count_subcommands(container) && is_registered; i++) {
-        uint32_t index = indexes[number] + i;
-        const struct command *command = command_by_index(index);
-        const char *full_name = command_full_name(index);
-        module_load_print_flags(command, flags);
-        is_registered = host_CreateSubcommand(created, strchr(full_name, '|') + 1,
-                                              functions[number], flags, command->first_key,
-                                              command->last_key, command->key_step) == HOST_OK &&
-                        module_load_describe(ctx, full_name, index);
-    }
-    return is_registered;
-}
-
 /* By the names that the host shows of its own commands, too: in lower case. Clients of clusters compare
  * those of subcommands byte by byte. */
 static bool module_load_register_one(struct host_context *ctx, uint32_t number) {
@@ -265,13 +237,28 @@ static bool module_load_register_one(struct host_context *ctx, uint32_t number) 
     char flags[FLAGS_MAX];
     bool is_native = strncmp(own_name, "lb.", 3) == 0;
     snprintf(name, sizeof name, "%s%s", is_native ? "" : "lb.", own_name);
-    if (command->subcommands != NULL) {
-        return module_load_register_container(ctx, name, number);
+    if (command->subcommands == NULL) {
+        module_load_print_flags(command, flags);
+        return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
+                                  command->last_key, command->key_step) == HOST_OK &&
+               module_load_describe(ctx, name, indexes[number]);
     }
-    module_load_print_flags(command, flags);
-    return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
-                              command->last_key, command->key_step) == HOST_OK &&
-           module_load_describe(ctx, name, indexes[number]);
+    struct host_created *created = host_CreateCommand(ctx, name, NULL, "", 0, 0, 0) == HOST_OK
+                                       ? host_GetCommand(ctx, name)
+                                       : NULL;
+    bool is_registered = created != NULL && module_load_describe(ctx, name, indexes[number]);
+    for (uint32_t i = 1; i <= module_load_count_subcommands(command) && is_registered; i++) {
+        /* Each subcommand has the function of its container. */
+        uint32_t index = indexes[number] + i;
+        const struct command *each = command_by_index(index);
+        const char *full_name = command_full_name(index);
+        module_load_print_flags(each, flags);
+        is_registered =
+            host_CreateSubcommand(created, strchr(full_name, '|') + 1, functions[number], flags,
+                                  each->first_key, each->last_key, each->key_step) == HOST_OK &&
+            module_load_describe(ctx, full_name, index);
+    }
+    return is_registered;
 }
 
 /* What clients may know as zset; of any other key its own type. */
@@ -417,34 +404,28 @@ static bool module_load_begins_line(struct bytes word) {
     return false;
 }
 
-/* The arguments as lines of leaderboard.conf. */
-static bool module_load_print_lines(struct host_string **argv, int argc, struct buffer *text,
-                                    char *error) {
-    for (int i = 0; i < argc; i++) {
-        struct bytes word = host_bytes(argv[i]);
-        if (i == 0 && !module_load_begins_line(word)) {
-            snprintf(error, SETTING_ERROR_MAX,
-                     "'%s': arguments begin with layout, board, default-layout, once-window or "
-                     "once-max",
-                     bytes_show(word).text);
-            return false;
-        }
-        if (i > 0) {
-            buffer_append(text, module_load_begins_line(word) ? "\n" : " ", 1);
-        }
-        buffer_append(text, word.at, word.size);
-    }
-    return !text->is_broken;
-}
-
+/* The arguments are lines of leaderboard.conf. */
 static bool module_load_read_settings(struct host_string **argv, int argc, char *error) {
     struct settings *settings = &module.server.settings;
     struct buffer text;
     buffer_init(&text, 0);
-    bool is_read = settings_init(settings) && module_load_print_lines(argv, argc, &text, error) &&
-                   (text.size == 0 ||
-                    setting_file_apply_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
-                   settings_finish(settings, error);
+    bool is_read = settings_init(settings);
+    if (is_read && argc > 0 && !module_load_begins_line(host_bytes(argv[0]))) {
+        snprintf(error, SETTING_ERROR_MAX,
+                 "'%s': arguments begin with layout, board, default-layout, once-window or "
+                 "once-max",
+                 bytes_show(host_bytes(argv[0])).text);
+        is_read = false;
+    }
+    for (int i = 0; i < argc; i++) {
+        struct bytes word = host_bytes(argv[i]);
+        buffer_append(&text, module_load_begins_line(word) ? "\n" : " ", i > 0);
+        buffer_append(&text, word.at, word.size);
+    }
+    is_read = is_read && !text.is_broken &&
+              (text.size == 0 ||
+               setting_file_apply_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
+              settings_finish(settings, error);
     buffer_deinit(&text);
     /* The host decides who gets events, and reports misses itself. */
     settings->notify_keyspace_events = SETTING_EVENT_ALL | SETTING_EVENT_NEW;
@@ -480,8 +461,8 @@ static bool module_load_init_server(void) {
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
     module_update_time();
-    host_value_init_timer(
-        &(struct host_value_work){host_run_look_up, host_run_drop_stale, host_keyspace_forget});
+    host_value_init_timer(&(struct host_value_work){
+        host_run_on, {host_run_look_up, host_run_drop_stale, host_keyspace_forget}});
     host_state_init();
     host_job_init();
     return host_effects_init();

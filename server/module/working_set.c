@@ -4,7 +4,7 @@
  * replaced is the registry's, which frees it. */
 #include "server/module/working_set.h"
 
-#include "server/module/host_value.h"
+#include "server/module/module.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -248,33 +248,28 @@ const struct board *working_set_first_board(const struct working_set *set) {
     return has_board ? &set->keys[0].key->board : NULL;
 }
 
-/* A league is read with its rooms, so the key that clients watch or track is outdated with a room. */
-static void working_set_outdate_league(const struct working_set *set, struct bytes room) {
-    struct bytes prefix;
-    struct bytes inner;
-    struct league_entry place;
-    if (set->count == 1 || !league_parse_room(room, &prefix, &inner, &place)) {
-        return;
-    }
-    struct working_key *entry = working_set_find(set, prefix);
-    entry = entry != NULL ? entry : working_set_find(set, inner);
-    if (entry != NULL) {
-        entry->is_outdated = true;
-    }
-}
-
 void working_set_note(struct working_set *set, const struct effect *effect) {
     bool is_of_ids = effect->database == REGISTRY_ONCE;
     bool has_gone = !is_of_ids && (effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME);
     struct working_key *entry =
         set->count == 1 ? &set->keys[0] : working_set_find(set, effect->name);
     set->has_gone |= has_gone;
-    if (entry != NULL) {
-        entry->is_changed = true;
-        entry->is_to_note |= effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_CREATE;
-        entry->is_replaced |= has_gone;
-        entry->is_rolled |= has_gone && effect->kind == EFFECT_RENAME;
-        working_set_outdate_league(set, effect->name);
+    if (entry == NULL) {
+        return;
+    }
+    entry->is_changed = true;
+    entry->is_to_note |= effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_CREATE;
+    entry->is_replaced |= has_gone;
+    entry->is_rolled |= has_gone && effect->kind == EFFECT_RENAME;
+    /* A league is read with its rooms, so the key that clients watch or track is outdated with a room. */
+    struct bytes prefix, inner;
+    struct league_entry place;
+    if (set->count > 1 && league_parse_room(effect->name, &prefix, &inner, &place)) {
+        struct working_key *league = working_set_find(set, prefix);
+        league = league != NULL ? league : working_set_find(set, inner);
+        if (league != NULL) {
+            league->is_outdated = true;
+        }
     }
 }
 

@@ -6,11 +6,11 @@
  * At the end the host gets what has changed: new keys, removed keys, boards in place of others, and
  * archives of boards that have rolled over. A key of the host's own types is in the set as an empty hash,
  * so that handlers answer WRONGTYPE, and replace it where Redis would. A key that has only ids of results
- * (host_value.h) is there as none. */
+ * (module.h) is there as none. */
 #ifndef SERVER_MODULE_WORKING_SET_H
 #define SERVER_MODULE_WORKING_SET_H
 
-#include "server/module/host_value.h"
+#include "server/module/module.h"
 #include "skiplist/keyspace/effect.h"
 
 struct working_key {
@@ -23,7 +23,7 @@ struct working_key {
     bool has_ids;             /* in REGISTRY_ONCE is what it has: working_set_open_ids */
     bool is_changed;
     bool is_outdated; /* what clients have read of it: a league, one of whose rooms has changed */
-    bool is_to_note;  /* its options or its name have changed: host_value.h */
+    bool is_to_note;  /* its options or its name have changed: module.h */
     bool is_replaced; /* the key that was there is removed, whatever is there now */
     bool is_rolled;   /* and has got another name: what is there now expires as it would have */
 };
@@ -76,7 +76,7 @@ void working_set_note(struct working_set *set, const struct effect *effect);
 /* Give everything back to the host. */
 void working_set_end(struct working_set *set);
 
-/* ---- copies, for changes that may turn out to be impossible: working_set_copies.c ---- */
+/* ---- copies, for changes that may turn out to be impossible ---- */
 
 /* Put copies in the place of the boards. false: no memory, nothing changed. */
 MUST_CHECK bool working_set_copy(struct working_set *set);

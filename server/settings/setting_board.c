@@ -278,21 +278,6 @@ void setting_board_truncate(struct settings *settings, uint32_t layout_count, ui
 
 /* ---- CONFIG SET ---- */
 
-static bool setting_board_assign_line(const struct setting_input *in, struct bytes line) {
-    struct setting_words words = {.count = 0};
-    struct setting_input each = *in;
-    if (setting_words_is_silent(line)) {
-        return true;
-    }
-    if (!setting_words_split(line, &words, in->reason) ||
-        !setting_words_check(words.words, words.count, in->reason)) {
-        return false;
-    }
-    each.words = words.words;
-    each.count = words.count;
-    return setting_value_assign_words(&each);
-}
-
 bool setting_board_replace(const struct setting_input *in) {
     struct settings *draft = in->settings;
     struct bytes rest = in->words[0];
@@ -307,7 +292,7 @@ bool setting_board_replace(const struct setting_input *in) {
         draft->rule_count = 0;
     }
     while (bytes_take_line(&rest, &line)) {
-        if (!setting_board_assign_line(in, line)) {
+        if (!setting_words_is_silent(line) && !setting_value_assign_text(in, line)) {
             return false;
         }
     }
@@ -382,8 +367,10 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
     return true;
 }
 
-/* On false nothing has changed. */
-static bool setting_board_check_defaults(const struct setting_input *in) {
+bool setting_board_assign_default(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    char origin[SETTING_ERROR_MAX];
+    char reason[SETTING_ERROR_MAX];
     bool may_come_later = in->origin->file_name != NULL || in->origin->is_argument;
     if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
         return setting_words_fail(in->reason, "at most %d layouts are allowed",
@@ -404,16 +391,6 @@ static bool setting_board_check_defaults(const struct setting_input *in) {
             setting_board_explain(in->settings, in->words[i], in->reason);
             return false;
         }
-    }
-    return true;
-}
-
-bool setting_board_assign_default(const struct setting_input *in) {
-    struct settings *settings = in->settings;
-    char origin[SETTING_ERROR_MAX];
-    char reason[SETTING_ERROR_MAX];
-    if (!setting_board_check_defaults(in)) {
-        return false;
     }
     setting_board_print_origin(in->origin, "default-layout", origin);
     char *names = setting_board_join_words(in->words, in->count);

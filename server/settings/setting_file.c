@@ -215,29 +215,6 @@ static bool setting_file_load_option(struct settings *settings, const char *opti
     return setting_file_assign_line(settings, words, count, &origin, error);
 }
 
-static bool setting_file_load_options(struct settings *settings, int argc, char **argv,
-                                      char *error) {
-    settings->is_save_begun = false;
-    for (int i = 0; i < argc;) {
-        if (!setting_file_is_option(argv[i])) {
-            return setting_words_fail(
-                error,
-                "argument '%s': only the first argument may be a file, and options "
-                "begin with --name",
-                bytes_show(bytes_from_text(argv[i])).text);
-        }
-        int next = i + 1;
-        while (next < argc && !setting_file_is_option(argv[next])) {
-            next++;
-        }
-        if (!setting_file_load_option(settings, argv[i], argv + i + 1, next - i - 1, error)) {
-            return false;
-        }
-        i = next;
-    }
-    return true;
-}
-
 static bool setting_file_is_stdin(const char *argument) {
     return strcmp(argument, "-") == 0;
 }
@@ -261,7 +238,25 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
     if (reads_stdin && !setting_file_load(settings, NULL, error)) {
         return false;
     }
-    return first >= argc || setting_file_load_options(settings, argc - first, argv + first, error);
+    settings->is_save_begun = false;
+    for (int next; first < argc; first = next) {
+        if (!setting_file_is_option(argv[first])) {
+            return setting_words_fail(
+                error,
+                "argument '%s': only the first argument may be a file, and options "
+                "begin with --name",
+                bytes_show(bytes_from_text(argv[first])).text);
+        }
+        next = first + 1;
+        while (next < argc && !setting_file_is_option(argv[next])) {
+            next++;
+        }
+        if (!setting_file_load_option(settings, argv[first], argv + first + 1, next - first - 1,
+                                      error)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv, char *error) {
@@ -482,10 +477,7 @@ static void setting_file_put_lines(struct rewrite *rewrite) {
         buffer_append_bytes(&rewrite->out, with_end);
         rewrite->has_signature |= bytes_equal(line, BYTES(SIGNATURE));
     }
-}
-
-/* Append the changed settings that have no line yet, or too few. */
-static void setting_file_put_new_lines(struct rewrite *rewrite) {
+    /* The changed settings that have no line yet, or too few. */
     char text[SETTING_VALUE_MAX];
     size_t size;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
@@ -562,7 +554,6 @@ bool setting_file_rewrite(const struct settings *settings, char *error) {
     is_fine = is_fine && setting_file_find_changes(&rewrite, error);
     if (is_fine) {
         setting_file_put_lines(&rewrite);
-        setting_file_put_new_lines(&rewrite);
         is_fine = rewrite.out.is_broken ? setting_file_fail_rewrite(error, "out of memory")
                                         : setting_file_replace(settings->file_path, &rewrite.out) ||
                                               setting_file_fail_rewrite(error, strerror(errno));

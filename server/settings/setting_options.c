@@ -292,16 +292,6 @@ static int64_t setting_options_rating_value(const struct board_rating *rating, u
                                      : rating->rule.of[name];
 }
 
-/* RATING_NAMES: the system has no such parameter. */
-static unsigned setting_options_rating_find(const struct rating_rule *rule, struct bytes word) {
-    unsigned name = 0;
-    while (name < RATING_NAMES && !(setting_options_rating_has(rule, name) &&
-                                    bytes_is(word, setting_options_rating_name(name)))) {
-        name++;
-    }
-    return name;
-}
-
 static size_t setting_options_print_rating(const struct board_rating *rating, char *out) {
     struct board_rating usual = {.dev_max = 0};
     char *at = out;
@@ -390,9 +380,14 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
     }
     options->has_rating = true;
     for (*size = 2; *size < word_count; *size += 2) {
-        unsigned name = setting_options_rating_find(&rating->rule, words[*size]);
+        unsigned name = 0;
+        while (name < RATING_NAMES &&
+               !(setting_options_rating_has(&rating->rule, name) &&
+                 bytes_is(words[*size], setting_options_rating_name(name)))) {
+            name++;
+        }
         if (name == RATING_NAMES) {
-            break;
+            break; /* the system has no such parameter */
         }
         if (has[name]) {
             return setting_words_fail(parsing->reason, "RATING %s %s may be given only once",
@@ -552,34 +547,11 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                               (unsigned)options->window.count, (unsigned)options->window.count);
 }
 
-/* Do the options fit each other? */
-static bool setting_options_finish(const bool *has, const struct board_options *before,
-                                   struct board_options *options, char *reason) {
-    if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
-        return setting_words_fail(reason, "FREEZE and THAW exclude each other");
-    }
-    /* One that is given replaces the other of a `board` line, or of a living board. */
-    if (options->cap > 0 && options->limit > 0) {
-        if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
-            return setting_words_fail(reason,
-                                      "CAP and LIMIT exclude each other: a full board either "
-                                      "drops its last member or refuses newcomers");
-        }
-        options->cap = has[BOARD_OPTION_CAP] ? options->cap : 0;
-        options->limit = has[BOARD_OPTION_LIMIT] ? options->limit : 0;
-    }
-    if (options->opens_ms > 0 && options->closes_ms > 0 &&
-        options->opens_ms >= options->closes_ms) {
-        return setting_words_fail(reason, "OPENS must be before CLOSES");
-    }
-    options->guards = board_options_guards(options);
-    return setting_options_finish_period(has, before->period.unit, options, reason);
-}
-
 bool setting_options_parse(enum setting_takes takes, const struct bytes *words, size_t word_count,
                            struct board_options *options, struct board_state *state, char *reason) {
     struct board_options parsed;
     struct parsing parsing = {.options = &parsed, .state = state, .takes = takes, .reason = reason};
+    const bool *has = parsing.has;
     board_options_copy(options, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
@@ -587,7 +559,24 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
             return false;
         }
     }
-    if (!setting_options_finish(parsing.has, options, &parsed, reason)) {
+    /* Do they fit each other? One that is given replaces the other of a `board` line, or of a living board. */
+    if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
+        return setting_words_fail(reason, "FREEZE and THAW exclude each other");
+    }
+    if (parsed.cap > 0 && parsed.limit > 0) {
+        if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
+            return setting_words_fail(reason,
+                                      "CAP and LIMIT exclude each other: a full board either "
+                                      "drops its last member or refuses newcomers");
+        }
+        parsed.cap = has[BOARD_OPTION_CAP] ? parsed.cap : 0;
+        parsed.limit = has[BOARD_OPTION_LIMIT] ? parsed.limit : 0;
+    }
+    if (parsed.opens_ms > 0 && parsed.closes_ms > 0 && parsed.opens_ms >= parsed.closes_ms) {
+        return setting_words_fail(reason, "OPENS must be before CLOSES");
+    }
+    parsed.guards = board_options_guards(&parsed);
+    if (!setting_options_finish_period(has, options->period.unit, &parsed, reason)) {
         return false;
     }
     /* Its records stay when nobody is ranked. */

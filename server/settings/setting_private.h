@@ -77,10 +77,8 @@ struct setting_input {
 /* Set one setting from the words after its name. On false the settings may be partly changed, but
  * still own all their strings; reason (SETTING_ERROR_MAX) says what is allowed. */
 MUST_CHECK bool setting_value_assign(const struct setting_input *input);
-/* The same of a line that was split, of a setting of several words. */
-MUST_CHECK bool setting_value_assign_words(const struct setting_input *input);
-/* "everysec, always, no". out: SETTING_ERROR_MAX. */
-void setting_value_join_choices(const char *const *choices, const char *separator, char *out);
+/* The same of a setting of several words, from a line of them. */
+MUST_CHECK bool setting_value_assign_text(const struct setting_input *input, struct bytes line);
 /* The setting's string; NULL: it is no string. */
 char **setting_value_string(struct settings *settings, const struct setting *setting);
 /* Replace *slot, a string of the settings, by a copy of text; "" becomes NULL. An equal string

@@ -154,7 +154,9 @@ static bool setting_value_assign_boolean(const struct setting_input *in) {
     return true;
 }
 
-void setting_value_join_choices(const char *const *choices, const char *separator, char *out) {
+/* "everysec, always, no". out: SETTING_ERROR_MAX. */
+static void setting_value_join_choices(const char *const *choices, const char *separator,
+                                       char *out) {
     for (int i = 0; choices[i] != NULL; i++) {
         out += sprintf(out, "%s%s", i > 0 ? separator : "", choices[i]);
     }
@@ -653,20 +655,6 @@ static size_t setting_value_print_rule(const struct printing *p) {
 
 /* ---- Users ---- */
 
-/* Passwords are kept as hashes. */
-static void setting_value_put_rule(struct buffer *line, struct bytes rule) {
-    bool is_password = rule.size > 0 && (rule.at[0] == '>' || rule.at[0] == '<');
-    char digest[DIGEST_TEXT_SIZE];
-    if (is_password) {
-        digest_print((struct bytes){.at = rule.at + 1, .size = rule.size - 1}, digest);
-        buffer_append(line, rule.at[0] == '>' ? " #" : " !", 2);
-        buffer_append(line, digest, sizeof digest);
-    } else {
-        buffer_append(line, " ", 1);
-        buffer_append(line, rule.at, rule.size);
-    }
-}
-
 static bool setting_value_assign_user(const struct setting_input *in) {
     struct settings *settings = in->settings;
     const char *at = settings->user_lines;
@@ -686,16 +674,22 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         buffer_append(&lines, settings->user_lines, strlen(settings->user_lines));
     }
     for (size_t i = 0; i < in->count; i++) {
-        for (size_t j = 0; j < in->words[i].size; j++) {
-            if (in->words[i].at[j] == '\n' || (i == 0 && in->words[i].at[j] == ' ')) {
+        struct bytes word = in->words[i];
+        for (size_t j = 0; j < word.size; j++) {
+            if (word.at[j] == '\n' || (i == 0 && word.at[j] == ' ')) {
                 buffer_deinit(&lines);
                 return setting_words_fail(in->reason, "Spaces not allowed in ACL usernames");
             }
         }
-        if (i == 0) {
-            buffer_append(&lines, in->words[0].at, in->words[0].size);
+        if (i > 0 && word.size > 0 && (word.at[0] == '>' || word.at[0] == '<')) {
+            /* Passwords are kept as hashes. */
+            char digest[DIGEST_TEXT_SIZE];
+            digest_print((struct bytes){.at = word.at + 1, .size = word.size - 1}, digest);
+            buffer_append(&lines, word.at[0] == '>' ? " #" : " !", 2);
+            buffer_append(&lines, digest, sizeof digest);
         } else {
-            setting_value_put_rule(&lines, in->words[i]);
+            buffer_append(&lines, " ", i > 0);
+            buffer_append(&lines, word.at, word.size);
         }
     }
     buffer_append(&lines, "\n", 1);
@@ -796,9 +790,17 @@ static bool setting_value_fail_count(const struct setting_input *in) {
                               in->setting->name, setting_value_print_syntax(in->setting, syntax));
 }
 
-bool setting_value_assign_words(const struct setting_input *in) {
-    return (int64_t)in->count >= in->setting->kind.minimum
-               ? types[in->setting->kind.type].assign(in)
+bool setting_value_assign_text(const struct setting_input *in, struct bytes line) {
+    struct setting_input each = *in;
+    struct setting_words words = {.count = 0};
+    if (!setting_words_split(line, &words, in->reason) ||
+        !setting_words_check(words.words, words.count, in->reason)) {
+        return false;
+    }
+    each.words = words.words;
+    each.count = words.count;
+    return (int64_t)each.count >= in->setting->kind.minimum
+               ? types[in->setting->kind.type].assign(&each)
                : setting_value_fail_count(in);
 }
 
@@ -814,15 +816,7 @@ bool setting_value_assign(const struct setting_input *in) {
         return types[type].assign(in);
     }
     /* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
-    struct setting_input each = *in;
-    struct setting_words words = {.count = 0};
-    if (!setting_words_split(in->words[0], &words, in->reason) ||
-        !setting_words_check(words.words, words.count, in->reason)) {
-        return false;
-    }
-    each.words = words.words;
-    each.count = words.count;
-    return setting_value_assign_words(&each);
+    return setting_value_assign_text(in, in->words[0]);
 }
 
 static size_t setting_value_print(const struct settings *settings, const struct setting *setting,

@@ -142,19 +142,15 @@ static unsigned setting_words_slips_between(struct bytes a, struct bytes b) {
     return rows[a.size % 3][b.size];
 }
 
-/* The word that this one is probably a typing error of; NULL: none is close. */
-static const char *setting_words_find_nearest(struct bytes word, setting_words_next *next,
-                                              const void *context) {
-    if (word.size > BYTES_SHOWN_MAX) {
-        return NULL;
-    }
+bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_words_next *next, const void *context) {
     const char *nearest = NULL;
     /* Up to one error in four letters counts as a typing error; more is another word. */
     unsigned fewest = (unsigned)word.size / 4 + 1;
     const char *candidate;
     for (uint32_t i = 0; (candidate = next(context, i)) != NULL; i++) {
         struct bytes text = bytes_from_text(candidate);
-        if (text.size > BYTES_SHOWN_MAX) {
+        if (word.size > BYTES_SHOWN_MAX || text.size > BYTES_SHOWN_MAX) {
             continue;
         }
         unsigned slips = setting_words_slips_between(word, text);
@@ -163,12 +159,6 @@ static const char *setting_words_find_nearest(struct bytes word, setting_words_n
             nearest = candidate;
         }
     }
-    return nearest;
-}
-
-bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
-                                setting_words_next *next, const void *context) {
-    const char *nearest = setting_words_find_nearest(word, next, context);
     return nearest == NULL ? setting_words_fail(reason, "%s '%s'", what, bytes_show(word).text)
                            : setting_words_fail(reason, "%s '%s'; did you mean '%s'?", what,
                                                 bytes_show(word).text, nearest);

@@ -130,23 +130,6 @@ bool settings_has_address(const struct setting_addresses *addresses, const char 
     return i < addresses->count;
 }
 
-static bool settings_check_proxied(const struct settings *settings, char *error) {
-    for (uint32_t i = 0; i < settings->proxied.count; i++) {
-        const char *name = settings->proxied.at[i];
-        bool is_there = strcmp(name, "unixsocket") == 0
-                            ? settings->unixsocket != NULL
-                            : settings_has_address(&settings->bind, name);
-        if (!is_there) {
-            return setting_words_fail(
-                error,
-                "proxy-protocol: there is no listener '%s': name addresses as bind "
-                "has them, or unixsocket",
-                name);
-        }
-    }
-    return true;
-}
-
 static bool settings_check_sync_replicas(const struct settings *settings, char *error) {
     if (settings->sync_replicas == 0) {
         return true;
@@ -175,8 +158,20 @@ bool settings_finish(struct settings *settings, char *error) {
                                   "there is nothing to listen on: port and tls-port are 0 and "
                                   "unixsocket is not set");
     }
-    return settings_check_proxied(settings, error) &&
-           settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
+    for (uint32_t i = 0; i < settings->proxied.count; i++) {
+        const char *name = settings->proxied.at[i];
+        bool is_there = strcmp(name, "unixsocket") == 0
+                            ? settings->unixsocket != NULL
+                            : settings_has_address(&settings->bind, name);
+        if (!is_there) {
+            return setting_words_fail(
+                error,
+                "proxy-protocol: there is no listener '%s': name addresses as bind "
+                "has them, or unixsocket",
+                name);
+        }
+    }
+    return settings_check_sync_replicas(settings, error) && setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
@@ -184,28 +179,6 @@ bool settings_finish(struct settings *settings, char *error) {
 static bool settings_fail_set(char *error, struct bytes name, const char *reason) {
     return setting_words_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
                               bytes_show(name).text, reason);
-}
-
-/* Does every name exist, may it be changed, and is it given only once? */
-static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
-    bool is_seen[SETTINGS_MAX] = {false};
-    for (uint32_t i = 0; i < pair_count; i++) {
-        struct bytes name = pairs[2 * i];
-        const struct setting *setting = settings_find(name);
-        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
-            return setting_words_fail(error,
-                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
-                                      bytes_show(name).text);
-        }
-        if ((setting->flags & SETTING_FIXED) != 0) {
-            return settings_fail_set(error, name, "can't set immutable config");
-        }
-        if (is_seen[setting - setting_table]) {
-            return settings_fail_set(error, name, "duplicate parameter");
-        }
-        is_seen[setting - setting_table] = true;
-    }
-    return true;
 }
 
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
@@ -234,36 +207,45 @@ static const char *settings_assign_pairs(struct settings *draft, const struct by
     return NULL;
 }
 
-/* Layouts first: default-layout may name one that is new. */
-static const char *settings_assign_all(struct settings *draft, const struct bytes *pairs,
-                                       uint32_t pair_count, char *reason) {
-    const char *failed = settings_assign_pairs(draft, pairs, pair_count, true, reason);
-    if (failed == NULL) {
-        failed = settings_assign_pairs(draft, pairs, pair_count, false, reason);
-    }
-    if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
-        !setting_board_repeat_rules(draft, reason)) {
-        failed = "layout";
-    }
-    bool has_changed = draft->has_own_layouts || draft->has_own_rules;
-    if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
-        failed = draft->has_own_layouts ? "layout" : "board";
-    }
-    if (failed == NULL && !settings_check_sync_replicas(draft, reason)) {
-        failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
-    }
-    return failed;
-}
-
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
-    if (!settings_check_names(pairs, pair_count, error)) {
-        return false;
+    /* Does every name exist, may it be changed, and is it given only once? */
+    bool is_seen[SETTINGS_MAX] = {false};
+    for (uint32_t i = 0; i < pair_count; i++) {
+        struct bytes name = pairs[2 * i];
+        const struct setting *setting = settings_find(name);
+        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
+            return setting_words_fail(error,
+                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                      bytes_show(name).text);
+        }
+        if ((setting->flags & SETTING_FIXED) != 0) {
+            return settings_fail_set(error, name, "can't set immutable config");
+        }
+        if (is_seen[setting - setting_table]) {
+            return settings_fail_set(error, name, "duplicate parameter");
+        }
+        is_seen[setting - setting_table] = true;
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
     settings_draft_begin(&draft, settings);
-    const char *failed = settings_assign_all(&draft, pairs, pair_count, reason);
+    /* Layouts first: default-layout may name one that is new. */
+    const char *failed = settings_assign_pairs(&draft, pairs, pair_count, true, reason);
+    if (failed == NULL) {
+        failed = settings_assign_pairs(&draft, pairs, pair_count, false, reason);
+    }
+    if (failed == NULL && draft.has_own_layouts && !draft.has_own_rules &&
+        !setting_board_repeat_rules(&draft, reason)) {
+        failed = "layout";
+    }
+    bool has_changed = draft.has_own_layouts || draft.has_own_rules;
+    if (failed == NULL && has_changed && !setting_board_resolve(&draft, reason)) {
+        failed = draft.has_own_layouts ? "layout" : "board";
+    }
+    if (failed == NULL && !settings_check_sync_replicas(&draft, reason)) {
+        failed = draft.appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
+    }
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }

@@ -142,19 +142,6 @@ static void clock_compare(struct clock *clock) {
     }
 }
 
-/* How much of the elapsed time server time skips, to let the wall clock catch up. */
-static int64_t clock_lose(struct clock *clock, int64_t elapsed_us) {
-    if (clock->slow_us == 0) {
-        return 0;
-    }
-    int64_t sum_us = clock->slow_rest_us + elapsed_us;
-    int64_t lost_us = sum_us / CLOCK_SLOW_PART;
-    clock->slow_rest_us = sum_us % CLOCK_SLOW_PART;
-    lost_us = lost_us < clock->slow_us ? lost_us : clock->slow_us;
-    clock->slow_us -= lost_us;
-    return lost_us;
-}
-
 /* Start at this time, without comparing it with earlier readings. */
 static void clock_start_from(struct clock *clock, int64_t wall_us) {
     clock->read_us = clock_read_monotonic(clock);
@@ -182,7 +169,16 @@ int64_t clock_now_us(struct clock *clock) {
     }
     if (elapsed_us > 0) {
         clock->read_us = read_us;
-        clock->latest_us += elapsed_us - clock_lose(clock, elapsed_us);
+        clock->latest_us += elapsed_us;
+        if (clock->slow_us != 0) {
+            /* Some of it is skipped, to let the wall clock catch up. */
+            int64_t sum_us = clock->slow_rest_us + elapsed_us;
+            int64_t lost_us = sum_us / CLOCK_SLOW_PART;
+            clock->slow_rest_us = sum_us % CLOCK_SLOW_PART;
+            lost_us = lost_us < clock->slow_us ? lost_us : clock->slow_us;
+            clock->slow_us -= lost_us;
+            clock->latest_us -= lost_us;
+        }
         if (read_us - clock->compared_us >= CLOCK_COMPARE_US) {
             clock_compare(clock);
         }
@@ -268,17 +264,6 @@ bool clock_counter_is_steady(uint32_t power_edx, const char *clock_sources) {
            (clock_sources[0] == '\0' || strstr(clock_sources, "tsc") != NULL);
 }
 
-#if defined(__x86_64__)
-static bool clock_find_counter(void) {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    char clock_sources[256];
-    (void)!disk_read_text("/sys/devices/system/clocksource/clocksource0/available_clocksource",
-                          clock_sources, sizeof clock_sources);
-    return __get_cpuid(CPUID_POWER, &eax, &ebx, &ecx, &edx) != 0 &&
-           clock_counter_is_steady(edx, clock_sources);
-}
-#endif
-
 /* Read both clocks at the same moment: the fastest of several readings, because the thread may be
  * preempted between the two. */
 static void clock_read_both(uint64_t *now_ns, uint64_t *now_ticks) {
@@ -302,7 +287,12 @@ void clock_calibrate(void) {
     }
     is_calibrated = true;
 #if defined(__x86_64__)
-    clock_has_counter = clock_find_counter();
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    char clock_sources[256];
+    (void)!disk_read_text("/sys/devices/system/clocksource/clocksource0/available_clocksource",
+                          clock_sources, sizeof clock_sources);
+    clock_has_counter = __get_cpuid(CPUID_POWER, &eax, &ebx, &ecx, &edx) != 0 &&
+                        clock_counter_is_steady(edx, clock_sources);
     if (!clock_has_counter) {
         return; /* one tick is one nanosecond */
     }

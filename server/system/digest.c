@@ -15,9 +15,10 @@ static void digest_print_hex(const unsigned char *bytes, size_t size, char *out)
     }
 }
 
-/* EVP_sha256() is looked up under a lock in each use, what has been fetched is not. */
-static const EVP_MD *digest_sha256(void) {
+void digest_make(struct bytes text, unsigned char out[DIGEST_SIZE]) {
+    /* EVP_sha256() is looked up under a lock in each use, what has been fetched is not. */
     static _Atomic(EVP_MD *) sha256;
+    unsigned size = 0;
     EVP_MD *known = atomic_load(&sha256);
     if (known == NULL) {
         EVP_MD *fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
@@ -27,13 +28,8 @@ static const EVP_MD *digest_sha256(void) {
             EVP_MD_free(fetched); /* another thread's came first */
         }
     }
-    return known != NULL ? known : EVP_sha256();
-}
-
-void digest_make(struct bytes text, unsigned char out[DIGEST_SIZE]) {
-    unsigned size = 0;
-    int status =
-        EVP_Digest(text.size > 0 ? text.at : "", text.size, out, &size, digest_sha256(), NULL);
+    int status = EVP_Digest(text.size > 0 ? text.at : "", text.size, out, &size,
+                            known != NULL ? known : EVP_sha256(), NULL);
     CHECK(status == 1);
     CHECK(size == DIGEST_SIZE);
 }

@@ -379,35 +379,28 @@ struct jwt_header {
 
 static bool jwt_take_of_header(void *context, struct jwt_object *object, enum jwt_member member) {
     struct jwt_header *header = context;
-    switch (member) {
-    case MEMBER_ALG:
-        if (!jwt_take_value(object) || object->value_size >= sizeof header->algorithm ||
-            memchr(object->value, '\0', object->value_size) != NULL) {
-            return false;
-        }
-        memcpy(header->algorithm, object->value, object->value_size);
-        return true;
-    case MEMBER_KID:
-        if (!jwt_take_value(object) || object->value_size >= sizeof header->kid) {
-            return false;
-        }
-        memcpy(header->kid, object->value, object->value_size);
-        header->kid_size = object->value_size;
-        return object->value_size > 0;
-    case MEMBER_TYP:
-        return jwt_take_value(object) && bytes_equal_ignoring_case(jwt_value(object), BYTES("JWT"));
-    case MEMBER_CRIT:
+    if (member == MEMBER_CRIT) {
         return false; /* what must be understood is not */
-    case MEMBER_SUB:
-    case MEMBER_EXP:
-    case MEMBER_NBF:
-    case MEMBER_IAT:
-    case MEMBER_ISS:
-    case MEMBER_AUD:
-    case MEMBERS:
-        break;
     }
-    return jwt_skip_value(object, 0);
+    if (member != MEMBER_ALG && member != MEMBER_KID && member != MEMBER_TYP) {
+        return jwt_skip_value(object, 0);
+    }
+    if (!jwt_take_value(object)) {
+        return false;
+    }
+    if (member == MEMBER_TYP) {
+        return bytes_equal_ignoring_case(jwt_value(object), BYTES("JWT"));
+    }
+    if (member == MEMBER_KID) {
+        header->kid_size = object->value_size;
+        bool is_kid = header->kid_size > 0 && header->kid_size < sizeof header->kid;
+        memcpy(header->kid, object->value, is_kid ? header->kid_size : 0);
+        return is_kid;
+    }
+    bool is_text = object->value_size < sizeof header->algorithm &&
+                   memchr(object->value, '\0', object->value_size) == NULL;
+    memcpy(header->algorithm, object->value, is_text ? object->value_size : 0);
+    return is_text;
 }
 
 static bool jwt_read_header(struct bytes token, struct jwt_parts *parts,
@@ -449,31 +442,29 @@ static void jwt_hash(const struct jwt_key *key, struct bytes text, unsigned char
     CHECK(size == SHA256_SIZE);
 }
 
-static bool jwt_check_ed25519(const struct jwt_key *key, struct bytes text,
-                              const unsigned char *signature) {
-    EVP_PKEY *public =
-        EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key->secret, key->secret_size);
-    EVP_MD_CTX *context = public != NULL ? EVP_MD_CTX_new() : NULL;
-    bool is_right = context != NULL &&
-                    EVP_DigestVerifyInit(context, NULL, NULL, NULL, public) == 1 &&
-                    EVP_DigestVerify(context, signature, ED25519_SIGNATURE_SIZE,
-                                     (const unsigned char *)text.at, text.size) == 1;
-    EVP_MD_CTX_free(context);
-    EVP_PKEY_free(public);
-    return is_right;
-}
-
 static bool jwt_check_signature(const struct jwt_key *key, const struct jwt_parts *parts) {
     unsigned char given[JWT_SIZE_MAX], own[SHA256_SIZE];
     size_t size;
     if (!jwt_decode(parts->signature, false, given, &size)) {
         return false;
     }
-    if (key->algorithm == JWT_ED25519) {
-        return size == ED25519_SIGNATURE_SIZE && jwt_check_ed25519(key, parts->is_signed, given);
+    if (key->algorithm == JWT_HS256) {
+        jwt_hash(key, parts->is_signed, own);
+        return size == sizeof own && CRYPTO_memcmp(given, own, sizeof own) == 0;
     }
-    jwt_hash(key, parts->is_signed, own);
-    return size == sizeof own && CRYPTO_memcmp(given, own, sizeof own) == 0;
+    if (size != ED25519_SIGNATURE_SIZE) {
+        return false;
+    }
+    EVP_PKEY *public =
+        EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key->secret, key->secret_size);
+    EVP_MD_CTX *context = public != NULL ? EVP_MD_CTX_new() : NULL;
+    bool is_right =
+        context != NULL && EVP_DigestVerifyInit(context, NULL, NULL, NULL, public) == 1 &&
+        EVP_DigestVerify(context, given, size, (const unsigned char *)parts->is_signed.at,
+                         parts->is_signed.size) == 1;
+    EVP_MD_CTX_free(context);
+    EVP_PKEY_free(public);
+    return is_right;
 }
 
 /* ---- claims ---- */
@@ -520,32 +511,28 @@ static bool jwt_take_audience(struct jwt_object *object, struct jwt_reading *rea
     return !is_list || json_take(reader, ']');
 }
 
-static bool jwt_take_player(struct jwt_object *object, struct jwt_reading *reading) {
-    struct jwt_claims *claims = reading->claims;
-    if (!jwt_take_value(object)) {
-        return false;
-    }
-    reading->is_player = object->value_size > 0 && object->value_size <= JWT_CLAIM_MAX;
-    if (reading->is_player) {
-        memcpy(claims->player, object->value, object->value_size);
-        claims->player[object->value_size] = '\0';
-        claims->player_size = object->value_size;
-    }
-    return true;
-}
-
 static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jwt_member member) {
     struct jwt_reading *reading = context;
+    struct jwt_claims *claims = reading->claims;
     switch (member) {
     case MEMBER_SUB:
-        return jwt_take_player(object, reading);
+        if (!jwt_take_value(object)) {
+            return false;
+        }
+        reading->is_player = object->value_size > 0 && object->value_size <= JWT_CLAIM_MAX;
+        if (reading->is_player) {
+            memcpy(claims->player, object->value, object->value_size);
+            claims->player[object->value_size] = '\0';
+            claims->player_size = object->value_size;
+        }
+        return true;
     case MEMBER_EXP:
         reading->has_end = true;
-        return jwt_take_time(&object->reader, &reading->claims->expires_s);
+        return jwt_take_time(&object->reader, &claims->expires_s);
     case MEMBER_NBF:
         return jwt_take_time(&object->reader, &reading->begins_s);
     case MEMBER_IAT:
-        return jwt_take_time(&object->reader, &reading->claims->issued_s);
+        return jwt_take_time(&object->reader, &claims->issued_s);
     case MEMBER_ISS:
         if (!jwt_take_value(object)) {
             return false;
@@ -563,30 +550,6 @@ static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jw
         break;
     }
     return jwt_skip_value(object, 0);
-}
-
-static enum jwt_status jwt_judge(const struct jwt_reading *reading, int64_t now_s) {
-    const struct jwt_key *key = reading->key;
-    const struct jwt_claims *claims = reading->claims;
-    if (!reading->is_player) {
-        return JWT_NO_PLAYER;
-    }
-    if (!reading->has_end) {
-        return JWT_NO_END;
-    }
-    if (now_s >= claims->expires_s + JWT_SKEW_S) {
-        return JWT_EXPIRED;
-    }
-    if (reading->begins_s > now_s + JWT_SKEW_S || claims->issued_s > now_s + JWT_SKEW_S) {
-        return JWT_NOT_YET;
-    }
-    if (key->issuer[0] != '\0' && !reading->is_issuer) {
-        return JWT_ISSUER;
-    }
-    bool names_audience = key->audience[0] != '\0';
-    return names_audience == reading->has_audience && (!names_audience || reading->is_audience)
-               ? JWT_RIGHT
-               : JWT_AUDIENCE;
 }
 
 enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_t now_s,
@@ -608,12 +571,28 @@ enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_
     if (!jwt_read_object(parts.claims, jwt_take_of_claims, &reading)) {
         return JWT_MALFORMED;
     }
-    enum jwt_status status = jwt_judge(&reading, now_s);
-    if (status == JWT_RIGHT) {
-        read.key_mark = key->mark;
-        *claims = read;
+    if (!reading.is_player) {
+        return JWT_NO_PLAYER;
     }
-    return status;
+    if (!reading.has_end) {
+        return JWT_NO_END;
+    }
+    if (now_s >= read.expires_s + JWT_SKEW_S) {
+        return JWT_EXPIRED;
+    }
+    if (reading.begins_s > now_s + JWT_SKEW_S || read.issued_s > now_s + JWT_SKEW_S) {
+        return JWT_NOT_YET;
+    }
+    if (key->issuer[0] != '\0' && !reading.is_issuer) {
+        return JWT_ISSUER;
+    }
+    bool names_audience = key->audience[0] != '\0';
+    if (names_audience != reading.has_audience || (names_audience && !reading.is_audience)) {
+        return JWT_AUDIENCE;
+    }
+    read.key_mark = key->mark;
+    *claims = read;
+    return JWT_RIGHT;
 }
 
 const char *jwt_status_text(enum jwt_status status) {

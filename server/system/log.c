@@ -340,39 +340,32 @@ static size_t log_print_time(char *out) {
     return size;
 }
 
-/* The whole line with its end; returns its size. */
-static size_t log_print_line(char *line, enum log_level level, struct bytes text) {
+/* false: it was not written, or not whole. */
+static bool log_put_line(enum log_level level, struct bytes text) {
     enum { MILLISECONDS_SIZE = 23 }; /* "2026-11-21T10:59:01.250" */
+    char line[LOG_LINE_MAX];
     char time[TIMESTAMP_TEXT_MAX];
+    size_t size = log_state.is_torn ? log_add_text(line, 0, "\n") : 0;
+    if (log_state.is_journal) {
+        const char priority[] = {'<', (char)('0' + levels[level].syslog_severity), '>'};
+        size = log_add(line, size, priority, LOG_PRIORITY_SIZE);
+    }
     size_t time_size = log_print_time(time);
-    size_t size;
     if (log_state.is_json) {
         if (time_size > MILLISECONDS_SIZE) {
             time[MILLISECONDS_SIZE] = 'Z';
             time_size = MILLISECONDS_SIZE + 1;
         }
-        size = log_json_print(line, (struct bytes){.at = time, .size = time_size},
-                              levels[level].name, text);
+        size += log_json_print(line + size, (struct bytes){.at = time, .size = time_size},
+                               levels[level].name, text);
     } else {
-        size = log_add(line, 0, time, time_size);
+        size = log_add(line, size, time, time_size);
         size = log_add_text(line, size, " ");
         size = log_add_text(line, size, levels[level].name);
         size = log_add_text(line, size, " ");
         size = log_add(line, size, text.at, text.size);
     }
     line[size++] = '\n';
-    return size;
-}
-
-/* false: it was not written, or not whole. */
-static bool log_put_line(enum log_level level, struct bytes text) {
-    char line[LOG_LINE_MAX];
-    size_t begin = log_state.is_torn ? log_add_text(line, 0, "\n") : 0;
-    if (log_state.is_journal) {
-        const char priority[] = {'<', (char)('0' + levels[level].syslog_severity), '>'};
-        begin = log_add(line, begin, priority, LOG_PRIORITY_SIZE);
-    }
-    size_t size = begin + log_print_line(line + begin, level, text);
     /* Would a write wait? */
     struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
     if (!log_state.is_file && (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)) {

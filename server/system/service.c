@@ -104,15 +104,22 @@ bool service_is_watched(void) {
     return service.fd >= 0;
 }
 
-/* ---- what is given ---- */
+unsigned service_take_sockets(struct service_socket sockets[SERVICE_SOCKETS_MAX]) {
+    unsigned count = service.socket_count;
+    memcpy(sockets, service.sockets, count * sizeof sockets[0]);
+    service.socket_count = 0;
+    return count;
+}
 
-static void service_read_sockets(void) {
+void service_init(void) {
+    static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+                                            "LISTEN_FDS",    "LISTEN_PID",    "LISTEN_FDNAMES"};
+    const char *notify = getenv("NOTIFY_SOCKET");
     const char *names = getenv("LISTEN_FDNAMES");
-    int64_t count = service_number_of("LISTEN_FDS");
-    if (service_number_of("LISTEN_PID") != getpid()) {
-        return;
-    }
+    bool has_sockets = service_number_of("LISTEN_PID") == getpid();
+    int64_t count = has_sockets ? service_number_of("LISTEN_FDS") : 0;
     names = names != NULL ? names : "";
+    /* First the sockets: their descriptors have fixed numbers. */
     for (int64_t i = 0; i < count && i < SERVICE_SOCKETS_MAX; i++) {
         struct service_socket *next = &service.sockets[service.socket_count];
         /* The next of the names that ':' separates. */
@@ -125,22 +132,6 @@ static void service_read_sockets(void) {
         service.socket_count += flags >= 0 && fcntl(next->fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
                                 fcntl(next->fd, F_SETFD, FD_CLOEXEC) == 0;
     }
-}
-
-unsigned service_take_sockets(struct service_socket sockets[SERVICE_SOCKETS_MAX]) {
-    unsigned count = service.socket_count;
-    memcpy(sockets, service.sockets, count * sizeof sockets[0]);
-    service.socket_count = 0;
-    return count;
-}
-
-/* ---- begin ---- */
-
-void service_init(void) {
-    static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
-                                            "LISTEN_FDS",    "LISTEN_PID",    "LISTEN_FDNAMES"};
-    const char *notify = getenv("NOTIFY_SOCKET");
-    service_read_sockets(); /* first: their descriptors have fixed numbers */
     service.fd = notify != NULL ? service_connect_to(notify) : -1;
     int64_t pid = service_number_of("WATCHDOG_PID");
     if (service.fd >= 0 && (pid == 0 || pid == getpid())) {

@@ -38,11 +38,21 @@ static void tzdata_explain_name(struct bytes name, const char *reason, char *err
              bytes_show(name).text, 64, tzdata_directory(), reason);
 }
 
-/* The bytes of a zone's file, to be freed. NULL: *reason says why. */
-static char *tzdata_read_file(struct bytes name, size_t *size, const char **reason) {
+static struct zone *tzdata_find_kept(struct zone *const *zones, size_t count, struct bytes name) {
+    for (size_t i = 0; i < count; i++) {
+        if (bytes_equal(bytes_from_text(zone_name(zones[i])), name)) {
+            return zones[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL: *reason says why. */
+static struct zone *tzdata_read_zone(struct bytes name, const char **reason) {
     char path[PATH_MAX_SIZE];
     struct stat about;
     char *bytes = NULL;
+    size_t size = 0;
     int length =
         snprintf(path, sizeof path, "%s/%.*s", tzdata_directory(), (int)name.size, name.at);
     *reason = "there is no zone of this name (is the package tzdata installed?)";
@@ -60,45 +70,14 @@ static char *tzdata_read_file(struct bytes name, size_t *size, const char **reas
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         bytes = memory_allocate(ZONE_FILE_MAX + 1);
         *reason = bytes == NULL ? "out of memory" : "its file cannot be read";
-        if (bytes != NULL && !disk_read_all(fd, bytes, ZONE_FILE_MAX + 1, 0, size)) {
+        if (bytes != NULL && !disk_read_all(fd, bytes, ZONE_FILE_MAX + 1, 0, &size)) {
             memory_free(bytes);
             bytes = NULL;
         }
     }
     close(fd);
-    return bytes;
-}
-
-static struct zone *tzdata_find_kept(struct zone *const *zones, size_t count, struct bytes name) {
-    for (size_t i = 0; i < count; i++) {
-        if (bytes_equal(bytes_from_text(zone_name(zones[i])), name)) {
-            return zones[i];
-        }
-    }
-    return NULL;
-}
-
-/* NULL: no memory. */
-static struct zone *tzdata_keep_missing(struct bytes name) {
-    bool is_last = tzdata.missing_count == MISSING_MAX - 1;
-    if (tzdata.missing_count == MISSING_MAX) {
-        return tzdata.missing[MISSING_MAX - 1];
-    }
-    struct zone *zone = zone_create_missing(is_last ? BYTES("Unknown") : name);
-    if (zone != NULL) {
-        tzdata.missing[tzdata.missing_count++] = zone;
-    }
-    return zone;
-}
-
-/* NULL: *reason says why. */
-static struct zone *tzdata_read_zone(struct bytes name, const char **reason) {
-    size_t size = 0;
-    char *bytes = tzdata_read_file(name, &size, reason);
-    if (bytes == NULL) {
-        return NULL;
-    }
-    struct zone *zone = zone_create(name, (struct bytes){.at = bytes, .size = size}, reason);
+    struct zone *zone =
+        bytes != NULL ? zone_create(name, (struct bytes){.at = bytes, .size = size}, reason) : NULL;
     memory_free(bytes);
     return zone;
 }
@@ -120,8 +99,13 @@ static const struct zone *tzdata_find_or_read(struct bytes name, bool is_anyway,
         zone = tzdata_read_zone(name, reason);
         if (zone != NULL) {
             tzdata.zones[tzdata.count++] = zone;
+        } else if (is_anyway && tzdata.missing_count == MISSING_MAX) {
+            zone = tzdata.missing[MISSING_MAX - 1];
         } else if (is_anyway) {
-            zone = tzdata_keep_missing(name);
+            bool is_last = tzdata.missing_count == MISSING_MAX - 1;
+            zone = zone_create_missing(is_last ? BYTES("Unknown") : name);
+            tzdata.missing[tzdata.missing_count] = zone;
+            tzdata.missing_count += zone != NULL;
         }
     }
     pthread_mutex_unlock(&tzdata.lock);

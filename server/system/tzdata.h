@@ -18,7 +18,7 @@ MUST_CHECK const struct zone *tzdata_find(struct bytes name, char *error);
 MUST_CHECK const struct zone *tzdata_find_anyway(struct bytes name);
 /* Why tzdata_find fails for the name of a missing zone. */
 void tzdata_explain(const struct zone *zone, char *error);
-/* Free all zones, when nothing refers to them any more. */
+/* Free all zones, when nothing refers to them any more: for tests. */
 void tzdata_deinit(void);
 
 #endif

@@ -29,7 +29,6 @@ struct receiving {
     const struct backup_options *options;
     int fd;
     uint64_t size;
-    uint64_t begin_us;
 };
 
 /* ---- connecting ---- */
@@ -55,23 +54,6 @@ static bool backup_open_connection(struct receiving *receiving, const char *addr
 }
 
 /* ---- receiving ---- */
-
-/* Wait until no more than the rate has come since the beginning. */
-static void backup_keep_rate(const struct receiving *receiving) {
-    uint64_t rate = receiving->options->rate;
-    if (rate == 0) {
-        return;
-    }
-    double due_us = (double)receiving->size / (double)rate * 1e6;
-    double ahead_us = due_us - (double)(clock_monotonic_us() - receiving->begin_us);
-    while (ahead_us > 0) {
-        double pause_us = ahead_us < SLEEP_MAX_MS * 1e3 ? ahead_us : SLEEP_MAX_MS * 1e3;
-        const struct timespec pause = {.tv_sec = (time_t)(pause_us / 1e6),
-                                       .tv_nsec = (long)pause_us % 1000000 * 1000};
-        nanosleep(&pause, NULL);
-        ahead_us -= pause_us;
-    }
-}
 
 enum received { RECEIVED_PIECE, RECEIVED_END, RECEIVED_NOTHING };
 
@@ -99,7 +81,8 @@ static bool backup_receive(struct receiving *receiving, uint64_t *members) {
     struct tools_link *link = &receiving->link;
     bool is_sent = link_send(link, "LB.SNAPSHOT");
     enum received received = RECEIVED_PIECE;
-    receiving->begin_us = clock_monotonic_us();
+    double rate = (double)receiving->options->rate;
+    uint64_t begin_us = clock_monotonic_us();
     while (received == RECEIVED_PIECE) {
         redisReply *reply = is_sent ? link_reply(link) : NULL;
         if (reply == NULL) {
@@ -108,8 +91,15 @@ static bool backup_receive(struct receiving *receiving, uint64_t *members) {
         }
         received = backup_take_reply(receiving, reply, members);
         freeReplyObject(reply);
-        if (received == RECEIVED_PIECE) {
-            backup_keep_rate(receiving);
+        /* Wait until no more than the rate has come since the beginning. */
+        double due_us = rate > 0 ? (double)receiving->size / rate * 1e6 : 0;
+        double ahead_us = due_us - (double)(clock_monotonic_us() - begin_us);
+        while (ahead_us > 0 && received == RECEIVED_PIECE) {
+            double pause_us = ahead_us < SLEEP_MAX_MS * 1e3 ? ahead_us : SLEEP_MAX_MS * 1e3;
+            const struct timespec pause = {.tv_sec = (time_t)(pause_us / 1e6),
+                                           .tv_nsec = (long)pause_us % 1000000 * 1000};
+            nanosleep(&pause, NULL);
+            ahead_us -= pause_us;
         }
     }
     return received == RECEIVED_END;

@@ -221,74 +221,29 @@ static void export_put_member(struct exporting *exporting, const struct registry
     export_put_pair(exporting, key, score, effect->member);
 }
 
-static void export_begin_redis_key(struct exporting *exporting, const struct registry_key *key) {
-    char number[BYTES_INTEGER_TEXT_MAX];
-    if (exporting->selected != key->database) {
-        exporting->selected = key->database;
-        export_put_command(&exporting->text, "SELECT", export_print_integer(number, key->database),
-                           2);
-    }
-    if (key->kind == REGISTRY_BOARD) {
-        const struct layout *layout = board_layout(&key->board);
-        exporting->other_fields_count += layout->field_count > 1;
-        exporting->decay_count += layout_field_decays(&layout->fields[0]);
-    }
-}
-
-static void export_print_losses(const struct exporting *exporting) {
-    const struct {
-        uint64_t count;
-        const char *what;
-    } losses[] = {
-        {exporting->inexact_count, "scores beyond 2^53 are rounded by Redis"},
-        {exporting->tie_count,
-         "members have the score of the one before: Redis orders them by name"},
-        {exporting->other_fields_count, "boards have several fields: Redis gets the first"},
-        {exporting->decay_count, "boards have DECAY: Redis gets their scores as they are now"},
-        {exporting->tagged_count, "members have tags, which Redis has not"},
-        {exporting->note_count, "players have rating records, which Redis has not"},
-        {exporting->system_count, "keys of the server's own (bans) are left out"},
-    };
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
-        if (losses[i].count > 0) {
-            fprintf(stderr, "leaderboard-server: %" PRIu64 " %s\n", losses[i].count,
-                    losses[i].what);
-        }
-    }
-}
-
 /* ---- both ---- */
-
-static void export_print_note(struct exporting *exporting, const struct effect *effect) {
-    struct record *record = &exporting->record;
-    record->at[RECORD_KIND] = BYTES("note");
-    record->at[RECORD_MEMBER] = effect->member;
-    record->at[RECORD_SCORE] = BYTES("");
-    record->at[RECORD_TIME] = BYTES("");
-    record->at[RECORD_VALUE] = effect->value;
-    export_print_record(exporting);
-}
 
 /* Of a board, as lines: a PUT, and TAGS if there are, are one. */
 static void export_board_members(struct exporting *exporting, const struct registry_key *key,
                                  struct effect_fill *fill) {
     const struct layout *layout = board_layout(&key->board);
-    struct effect effect;
-    struct effect member = {.kind = EFFECT_FILL};
-    while (!exporting->is_failed && effect_fill_next(fill, &effect)) {
-        bool is_tags = effect.kind == EFFECT_TAGS;
-        if (member.kind == EFFECT_NOTE) {
-            export_print_note(exporting, &member);
-        }
+    struct record *record = &exporting->record;
+    struct effect effect = {.kind = EFFECT_FILL};
+    bool has_more = true;
+    while (has_more) {
+        struct effect member = effect; /* the one before */
+        has_more = !exporting->is_failed && effect_fill_next(fill, &effect);
+        bool is_tags = has_more && effect.kind == EFFECT_TAGS;
         if (member.kind == EFFECT_PUT) {
             export_print_member(exporting, &member, is_tags ? effect.value : BYTES(""), layout);
+        } else if (member.kind == EFFECT_NOTE) {
+            record->at[RECORD_KIND] = BYTES("note");
+            record->at[RECORD_MEMBER] = member.member;
+            record->at[RECORD_SCORE] = BYTES("");
+            record->at[RECORD_TIME] = BYTES("");
+            record->at[RECORD_VALUE] = member.value;
+            export_print_record(exporting);
         }
-        member = effect;
-    }
-    if (member.kind == EFFECT_PUT) {
-        export_print_member(exporting, &member, BYTES(""), layout);
-    } else if (member.kind == EFFECT_NOTE) {
-        export_print_note(exporting, &member);
     }
 }
 
@@ -338,19 +293,27 @@ static void export_key(void *context, const struct registry_key *key) {
                                          .options = is_hash ? NULL : registry_options(key),
                                          .state = registry_state(key),
                                          .key = key}};
-    if (exporting->is_redis) {
-        export_begin_redis_key(exporting, key);
-    } else {
+    if (!exporting->is_redis) {
         export_begin_key(exporting, key, expire_at_ms);
+        export_members(exporting, key, &fill);
+        return;
+    }
+    char number[BYTES_INTEGER_TEXT_MAX];
+    if (exporting->selected != key->database) {
+        exporting->selected = key->database;
+        export_put_command(&exporting->text, "SELECT", export_print_integer(number, key->database),
+                           2);
+    }
+    if (!is_hash) {
+        const struct layout *layout = board_layout(&key->board);
+        exporting->other_fields_count += layout->field_count > 1;
+        exporting->decay_count += layout_field_decays(&layout->fields[0]);
     }
     export_members(exporting, key, &fill);
-    if (exporting->is_redis) {
-        export_end_command(exporting, key);
-    }
-    if (exporting->is_redis && expire_at_ms != REGISTRY_NO_EXPIRY) {
-        char time[BYTES_INTEGER_TEXT_MAX];
+    export_end_command(exporting, key);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
-        request_append_argument(&exporting->text, export_print_integer(time, expire_at_ms));
+        request_append_argument(&exporting->text, export_print_integer(number, expire_at_ms));
     }
 }
 
@@ -383,6 +346,24 @@ bool export_redis(const struct registry *registry, FILE *out) {
                                   .selected = UINT32_MAX,
                                   .now_us = tools_now_us()};
     bool is_done = export_all(&exporting);
-    export_print_losses(&exporting);
+    const struct {
+        uint64_t count;
+        const char *what;
+    } losses[] = {
+        {exporting.inexact_count, "scores beyond 2^53 are rounded by Redis"},
+        {exporting.tie_count,
+         "members have the score of the one before: Redis orders them by name"},
+        {exporting.other_fields_count, "boards have several fields: Redis gets the first"},
+        {exporting.decay_count, "boards have DECAY: Redis gets their scores as they are now"},
+        {exporting.tagged_count, "members have tags, which Redis has not"},
+        {exporting.note_count, "players have rating records, which Redis has not"},
+        {exporting.system_count, "keys of the server's own (bans) are left out"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        if (losses[i].count > 0) {
+            fprintf(stderr, "leaderboard-server: %" PRIu64 " %s\n", losses[i].count,
+                    losses[i].what);
+        }
+    }
     return is_done;
 }

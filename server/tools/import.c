@@ -305,19 +305,6 @@ static bool import_rdb_read_piece(struct dump *dump, size_t *size) {
     return true;
 }
 
-static bool import_rdb_check_end(struct dump *dump) {
-    size_t size = 0;
-    if (rdb_reader_left(&dump->load.reader) > 0) {
-        size = 1;
-    } else if (!import_rdb_read_piece(dump, &size)) {
-        return false;
-    }
-    return size == 0 ||
-           tools_complain("%s: more bytes follow the end of the dump. Is it an AOF? Then ask "
-                          "redis-server for a dump: SAVE",
-                          dump->path);
-}
-
 static bool import_rdb_read_dump(struct dump *dump) {
     for (;;) {
         size_t size = 0;
@@ -345,7 +332,14 @@ static bool import_rdb_read_dump(struct dump *dump) {
             }
             break;
         case RDB_LOAD_DONE:
-            return import_rdb_check_end(dump);
+            size = rdb_reader_left(&dump->load.reader);
+            if (size == 0 && !import_rdb_read_piece(dump, &size)) {
+                return false;
+            }
+            return size == 0 ||
+                   tools_complain("%s: more bytes follow the end of the dump. Is it an AOF? Then "
+                                  "ask redis-server for a dump: SAVE",
+                                  dump->path);
         case RDB_LOAD_FAILED:
             return tools_complain("%s: %s", dump->path, dump->load.error);
         }
@@ -353,26 +347,6 @@ static bool import_rdb_read_dump(struct dump *dump) {
 }
 
 /* ---- the summary ---- */
-
-/* The same kind has several types. */
-static void import_rdb_tell_skipped(const struct rdb_load *load) {
-    for (unsigned type = 0; type < RDB_TYPES; type++) {
-        const struct rdb_skipped *skipped = &load->skipped[type];
-        if (skipped->count == 0) {
-            continue;
-        }
-        printf("skipped: %llu %s (type %u), such as", (unsigned long long)skipped->count,
-               rdb_reader_type_name(type), type);
-        for (unsigned i = 0; i < RDB_LOAD_NAMES && i < skipped->count; i++) {
-            printf("%s '%s'", i > 0 ? "," : "", skipped->names[i].text);
-        }
-        printf("\n");
-    }
-    if (load->reader.function_count > 0) {
-        printf("skipped: %llu libraries of functions\n",
-               (unsigned long long)load->reader.function_count);
-    }
-}
 
 static void import_rdb_tell(const struct dump *dump) {
     const struct rdb_load *load = &dump->load;
@@ -394,7 +368,22 @@ static void import_rdb_tell(const struct dump *dump) {
                    ? " (rounded: packed into more digits than the double of a Redis has)"
                    : "");
     }
-    import_rdb_tell_skipped(load);
+    for (unsigned type = 0; type < RDB_TYPES; type++) { /* the same kind has several */
+        const struct rdb_skipped *skipped = &load->skipped[type];
+        if (skipped->count == 0) {
+            continue;
+        }
+        printf("skipped: %llu %s (type %u), such as", (unsigned long long)skipped->count,
+               rdb_reader_type_name(type), type);
+        for (unsigned i = 0; i < RDB_LOAD_NAMES && i < skipped->count; i++) {
+            printf("%s '%s'", i > 0 ? "," : "", skipped->names[i].text);
+        }
+        printf("\n");
+    }
+    if (load->reader.function_count > 0) {
+        printf("skipped: %llu libraries of functions\n",
+               (unsigned long long)load->reader.function_count);
+    }
     if (load->expired_count > 0) {
         printf("expired: %llu keys\n", (unsigned long long)load->expired_count);
     }
@@ -454,7 +443,7 @@ static bool import_rdb_with_store(struct dump *dump) {
     return is_done;
 }
 
-static bool import_rdb_run(int argc, char **argv) {
+bool import_rdb(int argc, char **argv) {
     char error[ERROR_MAX];
     struct dump *dump = memory_allocate_zeroed(sizeof *dump);
     if (dump == NULL || !settings_init(&dump->settings)) {
@@ -483,26 +472,4 @@ static bool import_rdb_run(int argc, char **argv) {
     settings_deinit(&dump->settings);
     memory_free(dump);
     return is_done;
-}
-
-bool import_rdb_and_exit(int argc, char **argv, int *status) {
-    if (argc < 2 || strcmp(argv[1], "--import") != 0) {
-        return false;
-    }
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--format") == 0) {
-            return false;
-        }
-    }
-    *status = EXIT_FAILURE;
-    if (argc == 2 || strncmp(argv[2], "--", 2) == 0) {
-        (void)tools_complain(
-            "usage: leaderboard-server --import dump.rdb [settings as at a start]");
-        return true;
-    }
-    memory_init();
-    clock_calibrate();
-    log_set_level(LOG_WARNING);
-    *status = import_rdb_run(argc, argv) ? EXIT_SUCCESS : EXIT_FAILURE;
-    return true;
 }

@@ -1,5 +1,5 @@
-/* See link.h. */
-#include "server/tools/link.h"
+/* See tools.h. */
+#include "server/tools/tools.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -72,7 +72,9 @@ static bool link_split(const char *address, char *host, int *port, bool *is_port
     return true;
 }
 
-static bool link_make_context(struct tools_link *link, const struct link_options *options) {
+/* host: NULL: the server's certificate may be for any. */
+static bool link_shake_hands(struct tools_link *link, const char *host,
+                             const struct link_options *options) {
     link->tls_context = SSL_CTX_new(TLS_client_method());
     if (link->tls_context == NULL) {
         return link_fail_tls(link, "TLS");
@@ -91,16 +93,7 @@ static bool link_make_context(struct tools_link *link, const struct link_options
         SSL_CTX_use_PrivateKey_file(context, options->key, SSL_FILETYPE_PEM) != 1) {
         return link_fail_tls(link, options->key);
     }
-    return true;
-}
-
-/* host: NULL: the server's certificate may be for any. */
-static bool link_shake_hands(struct tools_link *link, const char *host,
-                             const struct link_options *options) {
-    if (!link_make_context(link, options)) {
-        return false;
-    }
-    link->tls = SSL_new(link->tls_context);
+    link->tls = SSL_new(context);
     if (link->tls == NULL || SSL_set_fd(link->tls, link->context->fd) != 1) {
         return link_fail_tls(link, "TLS");
     }

@@ -56,7 +56,6 @@ struct restoring {
     uint64_t base_number;   /* that of the base that is copied; 0: none */
     int64_t last_us;
     bool is_over; /* a later change was seen than is asked for */
-    char path[STORE_PATH_MAX + STORE_NAME_MAX];
 };
 
 /* ---- what there is ---- */
@@ -75,20 +74,6 @@ static struct file *restore_add_file(struct restoring *restoring) {
         restoring->file_room = room;
     }
     return &restoring->files[restoring->file_count++];
-}
-
-static void restore_see_damaged(struct restoring *restoring, const struct file *found) {
-    const struct source *source = &restoring->source;
-    /* Did a crash, or does a running server, leave it unfinished? The manifest names only whole ones. */
-    bool is_left_out =
-        source->has_manifest && !store_is_named(&source->state, found->kind, found->number);
-    fprintf(stderr, "leaderboard-server: %s is not whole%s\n", found->path,
-            is_left_out ? ", and no manifest names it: it is left out" : "");
-    struct file *file = is_left_out ? NULL : restore_add_file(restoring);
-    if (file != NULL) {
-        *file = *found;
-        file->is_damaged = true;
-    }
 }
 
 static void restore_see_path(struct restoring *restoring, const char *path, enum store_kind kind,
@@ -113,13 +98,23 @@ static void restore_see_path(struct restoring *restoring, const char *path, enum
         found.time_us = (int64_t)footer.time_us;
     }
     disk_close(fd);
-    struct file *file = is_one ? restore_add_file(restoring) : NULL;
+    if (!is_one && errno != 0 && errno != ENODATA) {
+        restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
+        return;
+    }
+    found.is_damaged = !is_one;
+    if (found.is_damaged) {
+        /* Did a crash, or does a running server, leave it unfinished? The manifest names only whole ones. */
+        bool is_left_out = source->has_manifest && !store_is_named(&source->state, kind, number);
+        fprintf(stderr, "leaderboard-server: %s is not whole%s\n", path,
+                is_left_out ? ", and no manifest names it: it is left out" : "");
+        if (is_left_out) {
+            return;
+        }
+    }
+    struct file *file = restore_add_file(restoring);
     if (file != NULL) {
         *file = found;
-    } else if (!is_one && errno != 0 && errno != ENODATA) {
-        restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
-    } else if (!is_one) {
-        restore_see_damaged(restoring, &found);
     }
 }
 
@@ -195,8 +190,6 @@ static bool restore_find_files(struct restoring *restoring, const char *source) 
     }
     return !restoring->is_failed;
 }
-
-/* ---- which of it ---- */
 
 /* ---- copying ---- */
 

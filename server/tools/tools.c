@@ -308,7 +308,11 @@ static int tools_keep_input(void) {
     return -1;
 }
 
-static bool tools_load(const char *path, struct registry *registry, uint64_t *time_us) {
+static bool tools_export_from(const struct words *words, struct registry *registry,
+                              enum format format) {
+    const char *path = words->paths[0];
+    uint64_t time_us;
+    char time[TIMESTAMP_TEXT_MAX];
     char error[DISK_ERROR_MAX];
     char kept_path[64];
     int kept = -1;
@@ -320,17 +324,12 @@ static bool tools_load(const char *path, struct registry *registry, uint64_t *ti
         snprintf(kept_path, sizeof kept_path, "/proc/self/fd/%d", kept);
         path = kept_path;
     }
-    bool is_loaded = verify_load(path, registry, time_us, error);
+    bool is_loaded = verify_load(path, registry, &time_us, error);
     disk_close(kept);
-    return is_loaded || tools_complain("%s", error);
-}
-
-static bool tools_export_loaded(const struct words *words, struct registry *registry,
-                                enum format format) {
-    uint64_t time_us;
-    char time[TIMESTAMP_TEXT_MAX];
-    if (!tools_load(words->paths[0], registry, &time_us) ||
-        !tools_write_out(registry, words->paths[1], format, (int64_t)time_us)) {
+    if (!is_loaded) {
+        return tools_complain("%s", error);
+    }
+    if (!tools_write_out(registry, words->paths[1], format, (int64_t)time_us)) {
         return false;
     }
     int size = (int)timestamp_print(time, (int64_t)time_us);
@@ -377,7 +376,7 @@ static bool tools_with_registry(const struct words *words, bool is_import) {
         (void)tools_complain("out of memory");
     } else {
         is_done = is_import ? tools_import_into(words, registry, format)
-                            : tools_export_loaded(words, registry, format);
+                            : tools_export_from(words, registry, format);
     }
     registry_destroy(registry);
     settings_deinit(&settings);
@@ -475,9 +474,15 @@ bool tools_run(int argc, char **argv, int *status) {
     if (tool == NULL) {
         return false;
     }
+    bool is_dump = tool->run == tools_run_import;
+    for (int i = 2; i < argc && is_dump; i++) {
+        is_dump = strcmp(argv[i], "--format") != 0;
+    }
     *status = EXIT_FAILURE;
-    if (!tools_take_words(argc, argv, tool->path_count, &words)) {
-        (void)tools_complain("usage: leaderboard-server %s", tool->usage);
+    if (is_dump ? argc == 2 || strncmp(argv[2], "--", 2) == 0
+                : !tools_take_words(argc, argv, tool->path_count, &words)) {
+        (void)tools_complain("usage: leaderboard-server %s",
+                             is_dump ? "--import dump.rdb [settings as at a start]" : tool->usage);
         return true;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -485,6 +490,7 @@ bool tools_run(int argc, char **argv, int *status) {
     memory_init();
     clock_calibrate();
     log_set_level(LOG_WARNING);
-    *status = tool->run(&words) ? EXIT_SUCCESS : EXIT_FAILURE;
+    bool is_done = is_dump ? import_rdb(argc, argv) : tool->run(&words);
+    *status = is_done ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }

@@ -11,8 +11,7 @@
 #include <zlib.h>
 
 #include "codec/list.h"
-#include "server/http/http_header.h"
-#include "server/web/web_files.h"
+#include "server/http/http.h"
 #include "server/web/web_query.h"
 
 /* ---- fewer bytes, for those who take gzip: JSON while it is answered, and what never changes at the start ---- */
@@ -181,23 +180,6 @@ void web_answer_error(struct http_exchange *exchange, struct bytes problem) {
     http_exchange_ready(exchange);
 }
 
-/* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
-static void web_let_keep(struct http_exchange *exchange, struct bytes body) {
-    struct http_reply *reply = &exchange->reply;
-    struct web_request *request = exchange->own;
-    const char *known = http_exchange_header(exchange, "If-None-Match");
-    snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
-             (unsigned long long)XXH3_64bits(body.at, body.size));
-    reply->is_kept = true;
-    http_reply_header(reply, "Cache-Control", "public, max-age=1");
-    http_reply_header(reply, "Vary", "Authorization, Cookie, Accept-Encoding");
-    http_reply_header(reply, "ETag", request->tag);
-    if (known != NULL && strstr(known, request->tag) != NULL) {
-        reply->status = 304;
-        reply->fixed = BYTES("");
-    }
-}
-
 static void web_begin_answer(struct http_exchange *exchange, unsigned status) {
     struct http_reply *reply = &exchange->reply;
     const struct web_request *request = exchange->own;
@@ -215,7 +197,18 @@ void web_answer_text(struct web_request *request, struct web_text *text) {
     struct http_reply *reply = &exchange->reply;
     web_begin_answer(exchange, 200);
     if (text->is_public) {
-        web_let_keep(exchange, buffer_bytes(&text->body));
+        /* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
+        const char *known = http_exchange_header(exchange, "If-None-Match");
+        snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
+                 (unsigned long long)XXH3_64bits(text->body.at, text->body.size));
+        reply->is_kept = true;
+        http_reply_header(reply, "Cache-Control", "public, max-age=1");
+        http_reply_header(reply, "Vary", "Authorization, Cookie, Accept-Encoding");
+        http_reply_header(reply, "ETag", request->tag);
+        if (known != NULL && strstr(known, request->tag) != NULL) {
+            reply->status = 304;
+            reply->fixed = BYTES("");
+        }
     }
     struct bytes packed = web_gzip_text(request->web, exchange, text);
     struct bytes body = packed.size > 0 ? packed : buffer_bytes(&text->body);
@@ -644,13 +637,7 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     if (is_for_all) {
         methods &= 1U << HTTP_GET | 1U << HTTP_HEAD;
     }
-    size_t size = 0;
-    for (unsigned i = 0; i < HTTP_METHODS; i++) {
-        if ((methods >> i & 1) != 0) {
-            size += (size_t)snprintf(request->methods + size, WEB_METHODS_MAX - size, "%s%s",
-                                     size > 0 ? ", " : "", http_method_names[i]);
-        }
-    }
+    http_print_methods(methods, request->methods);
     http_reply_header(reply, "Access-Control-Allow-Methods", request->methods);
     if (!is_for_all) {
         http_reply_header(reply, "Access-Control-Allow-Headers",

@@ -5,7 +5,7 @@
  *
  * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
  * (rounds of commands), web_engine.c (users and their commands: the engine's side), web_openapi.c (the tables of routes
- * and schemas, and the document that is written from them), web_query_reply.c (from replies to JSON, by their shapes),
+ * and schemas, and the document that is written from them), web_reply.c (from replies to JSON, by their shapes),
  * web_boards.c, web_figures.c and web_write.c (routes), web_views.c (server-sent events), web_kept.c (answers that are
  * given again), web_login.c (cookies). All but
  * the engine's side runs on the HTTP thread. */
@@ -29,5 +29,15 @@ bool web_drain(void *web);
 /* As http_server_stop and http_server_destroy. */
 void web_stop(struct web *web);
 void web_destroy(struct web *web);
+
+/* What the browser loads: the files of server/web/page/, made part of the program by server/web/embed. */
+struct web_file {
+    const char *name; /* "app.js"; NULL ends the table */
+    const char *type;
+    const char *tag; /* with its quotes */
+    const unsigned char *at;
+    size_t size;
+};
+extern const struct web_file web_files[];
 
 #endif

@@ -193,8 +193,8 @@ static bool web_boards_print_list(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_list = {.ask = web_boards_ask_list,
-                                         .print = web_boards_print_list};
+const struct web_route web_route_list = {
+    .ask = web_boards_ask_list, .print = web_boards_print_list, .takes_errors = true};
 
 /* ---- one board ---- */
 
@@ -227,8 +227,13 @@ static bool web_boards_ask_board(struct web_query *query) {
     return true;
 }
 
-/* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
-static void web_boards_put_values(struct json *json, struct value_reader reader) {
+static bool web_boards_print_tag(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader tag = web_query_kept_behind(query, query->more);
+    json_open(json, NULL, '{');
+    web_reply_put_members(query, "Board", "tags", tag);
+    /* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
+    struct value_reader reader = web_query_reply(query, 0);
     struct value list = value_next(&reader);
     int64_t without = 0;
     unsigned left = TOP_MAX;
@@ -249,14 +254,6 @@ static void web_boards_put_values(struct json *json, struct value_reader reader)
     }
     json_close(json, ']');
     json_integer(json, "without", without);
-}
-
-static bool web_boards_print_tag(struct web_query *query) {
-    struct json *json = &query->json;
-    struct value_reader tag = web_query_kept_behind(query, query->more);
-    json_open(json, NULL, '{');
-    web_reply_put_members(query, "Board", "tags", tag);
-    web_boards_put_values(json, web_query_reply(query, 0));
     if (web_boards_has_many_values(tag)) {
         json_integer(json, "places", COUNTED_MAX);
     } else {
@@ -300,8 +297,8 @@ static bool web_boards_print_board(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_board = {.ask = web_boards_ask_board,
-                                          .print = web_boards_print_board};
+const struct web_route web_route_board = {
+    .ask = web_boards_ask_board, .print = web_boards_print_board, .takes_errors = true};
 
 /* ---- a page ---- */
 
@@ -319,9 +316,6 @@ static bool web_boards_ask_page(struct web_query *query) {
 
 static bool web_boards_print_page(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader board = web_query_reply(query, 0);
     web_reply_begin(query, &board);
     json_integer(json, "from", query->from);
@@ -362,9 +356,6 @@ static bool web_boards_ask_member(struct web_query *query) {
 static bool web_boards_print_member(struct web_query *query) {
     struct json *json = &query->json;
     struct value percent = {.kind = VALUE_NULL};
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader board = web_query_reply(query, 0);
     struct value_reader record = web_query_reply(query, 1);
     (void)value_next(&record);
@@ -442,20 +433,6 @@ static bool web_boards_print_names(struct web_query *query) {
 
 /* ---- searching ---- */
 
-/* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
-static void web_boards_ask_records(struct web_query *query) {
-    struct value_reader at = web_query_kept(query);
-    web_query_command(query, "LB.INFO $board");
-    if (query->more > 0) {
-        web_query_command(query, "LB.GET $board #", (int64_t)query->more);
-        for (unsigned i = 0; i < query->more; i++) {
-            web_query_word(query, value_next(&at).text);
-        }
-        web_query_words(query, "$where $tags $data");
-    }
-    web_query_count(query);
-}
-
 static struct bytes web_boards_prefix_pattern(struct web_query *query, struct bytes prefix) {
     char pattern[2 * SEARCH_SIZE_MAX + 1];
     size_t size = 0;
@@ -469,6 +446,7 @@ static struct bytes web_boards_prefix_pattern(struct web_query *query, struct by
     return web_query_word_copy(query, (struct bytes){.at = pattern, .size = size});
 }
 
+/* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static bool web_boards_ask_search(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
     struct bytes by = http_target_find(&query->target, "by");
@@ -501,7 +479,16 @@ static bool web_boards_ask_search(struct web_query *query) {
         return true;
     }
     if (query->scan.is_over) {
-        web_boards_ask_records(query);
+        struct value_reader at = web_query_kept(query);
+        web_query_command(query, "LB.INFO $board");
+        if (query->more > 0) {
+            web_query_command(query, "LB.GET $board #", (int64_t)query->more);
+            for (unsigned i = 0; i < query->more; i++) {
+                web_query_word(query, value_next(&at).text);
+            }
+            web_query_words(query, "$where $tags $data");
+        }
+        web_query_count(query);
         return true;
     }
     web_query_command(query, "ZSCAN $board $cursor MATCH $ COUNT #",
@@ -560,8 +547,8 @@ static bool web_boards_print_search(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_search = {.ask = web_boards_ask_search,
-                                           .print = web_boards_print_search};
+const struct web_route web_route_search = {
+    .ask = web_boards_ask_search, .print = web_boards_print_search, .takes_errors = true};
 
 enum {
     BINS_DEFAULT = 20,
@@ -798,9 +785,6 @@ static bool web_boards_print_histogram(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader fields;
     struct bins bins;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     if (query->round == 0) {
         web_boards_keep_ends(query);
         return true;
@@ -830,20 +814,12 @@ const struct web_route web_route_histogram = {
 /* ---- the last periods ---- */
 
 /* Rounds: the archives' names, kept as bulks; then as many of them as fit into a round, which are printed at once. */
-static int64_t web_boards_archives_a_round(const struct web_query *query) {
+static bool web_boards_ask_archives(struct web_query *query) {
+    bool is_counted = query->where_count > 0;
     unsigned filter_words = 3 * query->where_count;
     unsigned words = 2 + 5 + filter_words + 3 + query->data.count;
-    unsigned commands = 2;
-    if (query->where_count > 0) {
-        words += 2 + filter_words;
-        commands++;
-    }
-    unsigned by_words = WEB_WORDS_MAX / words;
-    unsigned by_commands = WEB_COMMANDS_MAX / commands;
-    return by_words < by_commands ? by_words : by_commands;
-}
-
-static bool web_boards_ask_archives(struct web_query *query) {
+    unsigned by_words = WEB_WORDS_MAX / (words + (is_counted ? 2 + filter_words : 0));
+    unsigned by_commands = WEB_COMMANDS_MAX / (2U + is_counted);
     if (!web_query_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT,
                           &query->count)) {
         return false;
@@ -854,11 +830,12 @@ static bool web_boards_ask_archives(struct web_query *query) {
         return true;
     }
     struct value_reader at = web_query_kept_behind(query, query->more);
-    for (int64_t i = web_boards_archives_a_round(query); i > 0 && at.at < at.end; i--) {
+    for (unsigned i = by_words < by_commands ? by_words : by_commands; i > 0 && at.at < at.end;
+         i--) {
         struct bytes name = value_next(&at).text;
         web_query_command(query, "LB.INFO $", name);
         web_query_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
-        if (query->where_count > 0) {
+        if (is_counted) {
             web_query_command(query, "LB.COUNT $ $where", name);
         }
     }
@@ -916,5 +893,5 @@ static bool web_boards_print_archives(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_archives = {.ask = web_boards_ask_archives,
-                                             .print = web_boards_print_archives};
+const struct web_route web_route_archives = {
+    .ask = web_boards_ask_archives, .print = web_boards_print_archives, .takes_errors = true};

@@ -15,9 +15,9 @@
 #include "server/web/web_query.h"
 
 static const char *const public_options[] = {
-    "on",         "resetchannels", "-@all",           "+lb.range", "+lb.get",
-    "+lb.around", "+lb.hist",      "+lb.quantile",    "+lb.info",  "+lb.list",
-    "+lb.count",  "+zscan",        "+lb.league|info",
+    "on",         "resetchannels", "-@all",        "+lb.range",       "+lb.get",
+    "+lb.around", "+lb.hist",      "+lb.quantile", "+lb.info",        "+lb.list",
+    "+lb.count",  "+lb.rating",    "+zscan",       "+lb.league|info",
 };
 
 static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {
@@ -189,15 +189,6 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
     }
 }
 
-/* What the command has read, but for hashes (lb_data.h). */
-static void web_engine_note_reads(struct server *server, const struct web_query *query,
-                                  uint32_t number, const struct request *request) {
-    struct request_keys keys = request_keys_begin(number, request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
-        reads_note(server, query->reads, query->database, request->args[at]);
-    }
-}
-
 /* How long the answer is the same if nothing is told to change, and nothing but a key's change can outdate it. */
 static int64_t web_engine_fresh_ms(const struct server *server, const struct web_query *query) {
     const struct reads *reads = query->reads;
@@ -216,6 +207,7 @@ static int64_t web_engine_fresh_ms(const struct server *server, const struct web
 static void web_engine_run_command(struct server *server, struct web_query *query, unsigned nth,
                                    struct session *session) {
     struct reply reply;
+    uint32_t number = query->commands[nth].number;
     unsigned begin = nth > 0 ? query->commands[nth - 1].end : 0;
     const struct request request = {
         .args = &query->words[begin],
@@ -226,10 +218,12 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     server->ahead = NULL;
     server->command_begin_ticks = clock_ticks();
     session->value_count = query->commands[nth].value_count;
-    execute_request(server, session, query->commands[nth].number, &request, &reply);
+    execute_request(server, session, number, &request, &reply);
     CHECK(session->job == NULL);
-    if (query->reads != NULL) {
-        web_engine_note_reads(server, query, query->commands[nth].number, &request);
+    /* What it has read, but for hashes (lb_data.h). */
+    struct request_keys keys = request_keys_begin(number, &request);
+    for (uint32_t at; query->reads != NULL && (at = request_keys_next(&keys)) > 0;) {
+        reads_note(server, query->reads, query->database, request.args[at]);
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }
@@ -347,8 +341,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
     struct acl_user *user = web_engine_find_user(engine, query);
     const struct replication *replication = &engine->server->replication;
     if (query->round == 0) {
-        /* Both only grow: the sum is another one when either is. */
-        query->change_count = engine->server->durability.change_count + replication->epoch;
+        /* All only grow: the sum is another one when one of them is. */
+        query->change_count = engine->server->durability.change_count + replication->epoch +
+                              engine->server->reads_outdated_count;
         query->epoch = replication_answer_epoch(replication);
     }
     query->is_unchanged = false;

@@ -43,7 +43,13 @@ static double web_figures_rate(uint64_t now, uint64_t before, int64_t passed_ms)
     return now < before || passed_ms <= 0 ? 0 : (double)(now - before) * 1000 / (double)passed_ms;
 }
 
-static void web_figures_take_sample(struct web_history *history, const struct figures *figures) {
+static void web_figures_sample_is_there(struct web_query *query) {
+    struct web_history *history = &query->web->history;
+    const struct figures *figures = query->figures;
+    history->is_asked = false;
+    if (query->verdict != WEB_ALLOWED || !query->user.may_see_server) {
+        return;
+    }
     const struct web_totals last = history->last;
     struct timespec unix_now;
     (void)clock_gettime(CLOCK_REALTIME, &unix_now);
@@ -82,14 +88,6 @@ static void web_figures_take_sample(struct web_history *history, const struct fi
     }
 }
 
-static void web_figures_sample_is_there(struct web_query *query) {
-    struct web *web = query->web;
-    web->history.is_asked = false;
-    if (query->verdict == WEB_ALLOWED && query->user.may_see_server) {
-        web_figures_take_sample(&web->history, query->figures);
-    }
-}
-
 static bool web_figures_print_nothing(struct web_query *query) {
     (void)query;
     return false;
@@ -101,38 +99,33 @@ static const struct web_route route_sample = {
     .is_for_all = true,
 };
 
-/* The server itself asks, whoever may see it. */
-static struct web_query *web_figures_create_sampler(struct web *web) {
-    struct web_query *query = web_query_create(web);
-    struct figures *figures = memory_allocate_zeroed(figures_size(command_count()));
-    if (query == NULL || figures == NULL) {
-        if (query != NULL) {
-            web_query_destroy(query);
-        }
-        memory_free(figures);
-        return NULL;
-    }
-    query->figures = figures;
-    query->route = &route_sample;
-    query->done = web_figures_sample_is_there;
-    query->identity = (struct web_identity){.kind = WEB_SELF, .is_local = true};
-    return query;
-}
-
 void web_figures_step_history(struct web *web, int64_t now_ms) {
     struct web_history *history = &web->history;
     if (history->is_asked ||
         (history->query != NULL && now_ms - history->asked_ms < WEB_SAMPLE_MS)) {
         return;
     }
-    if (history->query == NULL) {
-        history->query = web_figures_create_sampler(web);
+    struct web_query *query = history->query;
+    if (query == NULL) {
+        /* The server itself asks, whoever may see it. */
+        query = web_query_create(web);
+        struct figures *figures = memory_allocate_zeroed(figures_size(command_count()));
+        if (query == NULL || figures == NULL) {
+            if (query != NULL) {
+                web_query_destroy(query);
+            }
+            memory_free(figures);
+            return;
+        }
+        query->figures = figures;
+        query->route = &route_sample;
+        query->done = web_figures_sample_is_there;
+        query->identity = (struct web_identity){.kind = WEB_SELF, .is_local = true};
+        history->query = query;
     }
-    if (history->query != NULL) {
-        history->is_asked = true;
-        history->asked_ms = now_ms;
-        web_query_run(history->query);
-    }
+    history->is_asked = true;
+    history->asked_ms = now_ms;
+    web_query_run(query);
 }
 
 /* ---- rights ---- */
@@ -331,8 +324,8 @@ static bool web_figures_print_slowlog(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_slowlog = {.ask = web_figures_ask_slowlog,
-                                            .print = web_figures_print_slowlog};
+const struct web_route web_route_slowlog = {
+    .ask = web_figures_ask_slowlog, .print = web_figures_print_slowlog, .takes_errors = true};
 
 /* ---- who asks ---- */
 

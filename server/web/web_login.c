@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "server/acl/player.h"
-#include "server/http/http_header.h"
+#include "server/http/http.h"
 #include "server/web/web_query.h"
 
 #define COOKIE "leaderboard"
@@ -29,10 +29,9 @@ static bool web_login_is_over(const struct web_sessions *sessions,
     return !session->is_used || now_ms - session->used_at_ms >= sessions->timeout_ms;
 }
 
-/* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
-static struct web_session *web_login_make_room(struct web_sessions *sessions,
-                                               const struct web_identity *identity,
-                                               int64_t now_ms) {
+void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
+                           int64_t now_ms, char *token) {
+    /* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
     const char *user = identity->is_player ? identity->player.claims.player : identity->user;
     struct web_session *room = NULL;
     struct web_session *oldest = &sessions->at[0];
@@ -53,15 +52,9 @@ static struct web_session *web_login_make_room(struct web_sessions *sessions,
             }
         }
     }
-    if (own_count >= WEB_USER_SESSIONS_MAX) {
-        return own_oldest;
-    }
-    return room != NULL ? room : oldest;
-}
-
-void web_login_add_session(struct web_sessions *sessions, const struct web_identity *identity,
-                           int64_t now_ms, char *token) {
-    struct web_session *session = web_login_make_room(sessions, identity, now_ms);
+    struct web_session *session = own_count >= WEB_USER_SESSIONS_MAX ? own_oldest
+                                  : room != NULL                     ? room
+                                                                     : oldest;
     *session = (struct web_session){.is_used = true,
                                     .is_token = identity->is_token,
                                     .is_player = identity->is_player,
@@ -190,10 +183,7 @@ bool web_login_read(const char *text, struct http_login *login) {
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
-        http_exchange_refuse(
-            exchange, 429,
-            "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
-            (long long)(login->given.retry_ms + 999) / 1000);
+        http_login_refuse_too_soon(exchange, &login->given);
         return;
     case HTTP_LOGIN_REFUSED:
         http_exchange_refuse(exchange, 403, WEB_TLS_NEEDED "\n", login->given.address);
@@ -241,23 +231,6 @@ void web_login_forget_known(struct web *web, const char *address) {
             explicit_bzero(&web->known[i], sizeof web->known[i]);
         }
     }
-}
-
-/* NULL: it was not right yet, or too long ago. */
-static const struct web_identity *web_login_find_known(const struct web *web,
-                                                       const struct http_login *given) {
-    char digest[DIGEST_TEXT_SIZE];
-    const char *name = given->is_token ? "" : given->user;
-    const struct web_identity *identity = NULL;
-    digest_print(bytes_from_text(given->password), digest);
-    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
-        const struct web_known *known = &web->known[i];
-        if (known->is_token == given->is_token && strcmp(known->address, given->address) == 0 &&
-            strcmp(known->given, name) == 0 && digest_equal(known->identity.digest, digest)) {
-            identity = &known->identity;
-        }
-    }
-    return identity;
 }
 
 static void web_login_reply_me(struct web *web, struct web_request *request,
@@ -348,42 +321,51 @@ static int64_t web_login_now_s(void) {
     return now.tv_sec;
 }
 
-/* Players' tokens are looked at here, so that the engine does not wait for their signatures. */
-static void web_login_verify(struct web *web, struct http_login *given) {
-    struct jwt_key key;
-    struct bytes token = bytes_from_text(given->password);
-    if (!given->is_token || !jwt_is_like(token)) {
-        return;
-    }
-    given->is_player = true;
-    given->player_status = JWT_NO_KEY;
-    if (player_keys_choose(&web->engine.server->acl.player_keys, token, &key)) {
-        snprintf(given->player.kid, sizeof given->player.kid, "%s", key.kid);
-        given->player_status = jwt_verify(&key, token, web_login_now_s(), &given->player.claims);
-        explicit_bzero(&key, sizeof key);
-    }
-}
-
 void web_login_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
+    struct web *web = request->web;
     struct http_login_ask *login =
         http_login_create(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
         return;
     }
-    if (!http_login_take_header(login) || !login->given.has_password) {
+    struct http_login *given = &login->given;
+    if (!http_login_take_header(login) || !given->has_password) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
         http_exchange_refuse(exchange, 401, WEB_NO_SUCH_USER);
         return;
     }
-    const struct web_identity *known = web_login_find_known(request->web, &login->given);
-    if (known != NULL) {
+    /* Was it right before, and not too long ago? */
+    const char *name = given->is_token ? "" : given->user;
+    struct bytes password = bytes_from_text(given->password);
+    const struct web_known *found = NULL;
+    char digest[DIGEST_TEXT_SIZE];
+    digest_print(password, digest);
+    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
+        const struct web_known *known = &web->known[i];
+        if (known->is_token == given->is_token && strcmp(known->address, given->address) == 0 &&
+            strcmp(known->given, name) == 0 && digest_equal(known->identity.digest, digest)) {
+            found = known;
+        }
+    }
+    if (found != NULL) {
         http_login_destroy(login);
-        web_run_as(request, known);
+        web_run_as(request, &found->identity);
         return;
     }
-    web_login_verify(request->web, &login->given);
+    /* Players' tokens are looked at here, so that the engine does not wait for their signatures. */
+    if (given->is_token && jwt_is_like(password)) {
+        struct jwt_key key;
+        given->is_player = true;
+        given->player_status = JWT_NO_KEY;
+        if (player_keys_choose(&web->engine.server->acl.player_keys, password, &key)) {
+            snprintf(given->player.kid, sizeof given->player.kid, "%s", key.kid);
+            given->player_status =
+                jwt_verify(&key, password, web_login_now_s(), &given->player.claims);
+            explicit_bzero(&key, sizeof key);
+        }
+    }
     request->login = login;
     http_login_ask(login);
 }
@@ -405,28 +387,10 @@ static bool web_login_print_key(struct web_query *query) {
 
 const struct web_route web_route_stream_key = {.print = web_login_print_key};
 
-/* So that those who look at the same page send the same, and the key is nowhere any more. */
-static void web_login_cut_key(char *target) {
-    static const char name[] = "key=";
-    char *query = target + strcspn(target, "?");
-    char *out = query;
-    for (char *at = out; *at != '\0';) {
-        size_t size = 1 + strcspn(at + 1, "&");
-        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
-            memmove(out, at, size);
-            out += size;
-        }
-        at += size;
-    }
-    explicit_bzero(out, strlen(out));
-    if (*query == '&') {
-        *query = '?'; /* the first parameter was the key */
-    }
-}
-
 void web_login_by_key(struct web_request *request, struct bytes key) {
     struct http_exchange *exchange = request->exchange;
     struct web *web = request->web;
+    static const char name[] = "key=";
     struct web_identity identity = {.kind = WEB_USER, .is_by_header = true};
     struct web_session *found =
         web_login_find_session(&web->stream_keys, key, http_server_now(web->http));
@@ -444,7 +408,21 @@ void web_login_by_key(struct web_request *request, struct bytes key) {
     memcpy(identity.digest, found->digest, sizeof identity.digest);
     identity.is_local = http_exchange_is_local(exchange);
     web_login_end_session(found);
-    web_login_cut_key(exchange->target);
+    /* Out of the target: so those who look at the same page send the same, and the key is nowhere any more. */
+    char *query = exchange->target + strcspn(exchange->target, "?");
+    char *out = query;
+    for (char *at = out; *at != '\0';) {
+        size_t size = 1 + strcspn(at + 1, "&");
+        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
+            memmove(out, at, size);
+            out += size;
+        }
+        at += size;
+    }
+    explicit_bzero(out, strlen(out));
+    if (*query == '&') {
+        *query = '?'; /* the first parameter was the key */
+    }
     web_run_as(request, &identity);
 }
 

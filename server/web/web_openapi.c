@@ -517,28 +517,8 @@ static void web_openapi_put_content(struct json *json, const char *type, const c
     json_close(json, '}');
 }
 
-static void web_openapi_put_answers(struct json *json, const struct web_operation *operation) {
-    static const char *const failures[][2] = {{"4XX", "refused"}, {"5XX", "not possible now"}};
-    json_open(json, "responses", '{');
-    json_open(json, "200", '{');
-    json_text(json, "description", BYTES("OK"));
-    if (operation->is_stream) {
-        json_verbatim(json, "content",
-                      BYTES("{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"));
-    } else {
-        web_openapi_put_content(json, "application/json", operation->answer);
-    }
-    json_close(json, '}');
-    for (size_t i = 0; i < 2; i++) {
-        json_open(json, failures[i][0], '{');
-        json_text(json, "description", bytes_from_text(failures[i][1]));
-        web_openapi_put_content(json, "application/problem+json", "Problem");
-        json_close(json, '}');
-    }
-    json_close(json, '}');
-}
-
 static void web_openapi_put_operation(struct json *json, const struct web_operation *operation) {
+    static const char *const failures[][2] = {{"4XX", "refused"}, {"5XX", "not possible now"}};
     char method[16];
     snprintf(method, sizeof method, "%s", http_method_names[operation->method]);
     for (char *at = method; *at != '\0'; at++) {
@@ -567,23 +547,23 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     if (operation->route != NULL && operation->route->writes) {
         json_verbatim(json, "security", BYTES("[{},{\"basic\":[]},{\"bearer\":[]}]"));
     }
-    web_openapi_put_answers(json, operation);
+    json_open(json, "responses", '{');
+    json_open(json, "200", '{');
+    json_text(json, "description", BYTES("OK"));
+    if (operation->is_stream) {
+        json_verbatim(json, "content",
+                      BYTES("{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"));
+    } else {
+        web_openapi_put_content(json, "application/json", operation->answer);
+    }
     json_close(json, '}');
-}
-
-static void web_openapi_put_schemas(struct json *json) {
-    json_open(json, "schemas", '{');
-    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
-        json_open(json, schemas[i].name, '{');
-        web_openapi_put_type(json, "object", false);
-        if (schemas[i].text[0] != '\0') {
-            const char *of = schemas[i].of;
-            web_openapi_put_members(json, schemas[i].text,
-                                    of != NULL ? shape_resolve(shape_read(of))
-                                               : (struct shape){.kind = SHAPE_UNSAID});
-        }
+    for (size_t i = 0; i < 2; i++) {
+        json_open(json, failures[i][0], '{');
+        json_text(json, "description", bytes_from_text(failures[i][1]));
+        web_openapi_put_content(json, "application/problem+json", "Problem");
         json_close(json, '}');
     }
+    json_close(json, '}');
     json_close(json, '}');
 }
 
@@ -620,7 +600,19 @@ void web_openapi_put(struct json *json) {
     }
     json_close(json, '}');
     json_open(json, "components", '{');
-    web_openapi_put_schemas(json);
+    json_open(json, "schemas", '{');
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        json_open(json, schemas[i].name, '{');
+        web_openapi_put_type(json, "object", false);
+        if (schemas[i].text[0] != '\0') {
+            const char *of = schemas[i].of;
+            web_openapi_put_members(json, schemas[i].text,
+                                    of != NULL ? shape_resolve(shape_read(of))
+                                               : (struct shape){.kind = SHAPE_UNSAID});
+        }
+        json_close(json, '}');
+    }
+    json_close(json, '}');
     json_verbatim(
         json, "securitySchemes",
         BYTES("{\"basic\":{\"type\":\"http\",\"scheme\":\"basic\"},"

@@ -472,12 +472,8 @@ static bool web_query_is_refused(struct web_query *query) {
         web_query_error(query, 401, "log in to %s this", query->route->writes ? "do" : "see");
         return true;
     case WEB_NOT_FROM_THERE:
-        web_query_error(
-            query, 403,
-            "not from %s: without a password (requirepass) only this machine is let in, and "
-            "nobody through a proxy, while protected-mode is on, but for boards that "
-            "web-public names",
-            query->address);
+        web_query_error(query, 403, HTTP_LOCAL_ALONE ", but for boards that web-public names",
+                        query->address);
         return true;
     case WEB_WITHOUT_TLS:
         web_query_error(query, 403, WEB_TLS_NEEDED, query->address);
@@ -542,7 +538,8 @@ static void web_query_on_answer(void *context, struct ask *ask) {
         web_query_begin_round(query);
         return;
     }
-    bool has_more = query->route->print(query);
+    bool is_error = !query->route->takes_errors && web_query_replies_have_error(query);
+    bool has_more = !is_error && query->route->print(query);
     if (query->out.is_broken || query->kept.is_broken) {
         web_query_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
     } else if (has_more) {
@@ -606,27 +603,6 @@ static bool web_query_read_data(struct web_query *query) {
     return true;
 }
 
-static bool web_query_add_where(struct web_query *query, struct bytes text) {
-    const char *colon = text.size > 0 ? memchr(text.at, ':', text.size) : NULL;
-    if (colon == NULL) {
-        web_query_error(query, 400, "where is TAG:VALUE, as in where=country:DE");
-        return false;
-    }
-    struct web_where where = {.tag = {.at = text.at, .size = (size_t)(colon - text.at)}};
-    where.value = (struct bytes){.at = colon + 1, .size = text.size - where.tag.size - 1};
-    if (where.value.size > TAG_VALUE_MAX) {
-        web_query_error(query, 400, "where: a value of tag '%s' has at most %d bytes",
-                        bytes_show(where.tag).text, TAG_VALUE_MAX);
-        return false;
-    }
-    if (query->where_count == WEB_WHERES_MAX) {
-        web_query_error(query, 400, "where is given at most %d times", WEB_WHERES_MAX);
-        return false;
-    }
-    query->wheres[query->where_count++] = where;
-    return true;
-}
-
 /* ?where=TAG:VALUE, as often as it is there, ?tags=1, ?rating=1 and ?since=BOARD. */
 static bool web_query_read_tags(struct web_query *query) {
     int64_t has_tags, has_rating;
@@ -639,11 +615,27 @@ static bool web_query_read_tags(struct web_query *query) {
     struct bytes since = http_target_find(&query->target, "since");
     query->since = since.size > 0 ? since : (struct bytes){.at = NULL};
     for (unsigned i = 0; i < query->target.parameter_count; i++) {
-        const struct http_parameter *parameter = &query->target.parameters[i];
-        if (bytes_equal(parameter->name, BYTES("where")) &&
-            !web_query_add_where(query, parameter->value)) {
+        struct bytes text = query->target.parameters[i].value;
+        if (!bytes_equal(query->target.parameters[i].name, BYTES("where"))) {
+            continue;
+        }
+        const char *colon = text.size > 0 ? memchr(text.at, ':', text.size) : NULL;
+        if (colon == NULL) {
+            web_query_error(query, 400, "where is TAG:VALUE, as in where=country:DE");
             return false;
         }
+        struct web_where where = {.tag = {.at = text.at, .size = (size_t)(colon - text.at)}};
+        where.value = (struct bytes){.at = colon + 1, .size = text.size - where.tag.size - 1};
+        if (where.value.size > TAG_VALUE_MAX) {
+            web_query_error(query, 400, "where: a value of tag '%s' has at most %d bytes",
+                            bytes_show(where.tag).text, TAG_VALUE_MAX);
+            return false;
+        }
+        if (query->where_count == WEB_WHERES_MAX) {
+            web_query_error(query, 400, "where is given at most %d times", WEB_WHERES_MAX);
+            return false;
+        }
+        query->wheres[query->where_count++] = where;
     }
     return true;
 }

@@ -24,8 +24,7 @@
 #include "server/clients/reads.h"
 #include "server/clients/session.h"
 #include "server/dispatch/shape.h"
-#include "server/http/http_login.h"
-#include "server/http/http_target.h"
+#include "server/http/http.h"
 #include "server/metrics/figures.h"
 #include "server/system/digest.h"
 #include "server/web/value.h"
@@ -86,9 +85,18 @@ struct web_route {
     bool (*ask)(struct web_query *query);
     /* Write the JSON, or return true for a further round. */
     bool (*print)(struct web_query *query);
+    bool
+        takes_errors; /* print is called, too, if a command was refused, which is the reply otherwise */
     /* Of a route that writes: read the query's body, to which words then point. false: as ask. */
     bool (*read)(struct web_query *query);
-    const char *flag; /* what its reply, 0 or 1, is called */
+    enum web_results_kind {
+        WEB_RESULTS_OF_BOARD,  /* LB.ADD */
+        WEB_RESULTS_OF_BOARDS, /* LB.SUBMIT */
+        WEB_RESULTS_OF_LEAGUE, /* LB.LEAGUE ADD */
+        WEB_MATCHES,           /* LB.MATCH */
+        WEB_PREDICTIONS,       /* LB.PREDICT */
+    } results;                 /* of web_write_read: what they become */
+    const char *flag;          /* what its reply, 0 or 1, is called */
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */
@@ -274,7 +282,7 @@ uint32_t web_query_first_number(struct web *web, const char *words);
 struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
 MUST_CHECK bool web_query_reply_is_error(struct web_query *query, unsigned nth);
-/* The same for the first of all commands of the round that was refused. */
+/* The same for the first of all commands of the round that was refused: of routes that take errors. */
 MUST_CHECK bool web_query_replies_have_error(struct web_query *query);
 /* An error as the whole reply: a problem document (RFC 9457), whose code follows from the status. */
 __attribute__((format(printf, 3, 4))) void web_query_error(struct web_query *query, unsigned status,
@@ -300,7 +308,7 @@ struct value_reader web_query_kept_behind(const struct web_query *query, unsigne
 /* Append a text to it, as value_next reads it. */
 void web_query_keep(struct web_query *query, struct bytes text);
 
-/* ---- from replies to JSON, by their shapes: web_query_reply.c ---- */
+/* ---- from replies to JSON, by their shapes: web_reply.c ---- */
 
 /* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
  * in it that is named `within`, those of its elements. */
@@ -313,8 +321,8 @@ void web_reply_put_field_names(struct json *json, struct value_reader board);
 /* The fields of members' hashes that are shown. */
 void web_reply_put_data_names(struct json *json, const struct web_query *query);
 
-/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since]. percent: where its
- * value goes; NULL: it has none. */
+/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since, rating]. percent:
+ * where its value goes; NULL: it has none. */
 void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader, struct value *percent);
 /* An array of records, without those that are null. */
@@ -333,15 +341,8 @@ bool web_reply_end(struct web_query *query);
 
 /* ---- what is written: web_write.c ---- */
 
-enum web_results_kind {
-    WEB_RESULTS_OF_BOARD,  /* LB.ADD */
-    WEB_RESULTS_OF_BOARDS, /* LB.SUBMIT */
-    WEB_RESULTS_OF_LEAGUE, /* LB.LEAGUE ADD */
-    WEB_MATCHES,           /* LB.MATCH */
-    WEB_PREDICTIONS,       /* LB.PREDICT */
-};
-/* Read query->write.body. false: the error was written. */
-MUST_CHECK bool web_write_read(struct web_query *query, enum web_results_kind kind);
+/* Read query->write.body: one result or match, or a list of them. false: the error was written. */
+MUST_CHECK bool web_write_read(struct web_query *query);
 /* {"country": "DE", "clan": null}: names and values go to query->write.words, two by two. */
 MUST_CHECK bool web_write_read_tags(struct web_query *query);
 /* "written", for a problem document. */
@@ -367,7 +368,6 @@ enum {
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
     WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
     WEB_STREAM_KEY_S = 30,      /* how long one is good */
-    WEB_METHODS_MAX = 64,       /* bytes of their names */
     WEB_TAG_MAX = 32,
     WEB_COOKIE_MAX = 256,
     WEB_COOKIE_NAME_MAX = 40,
@@ -388,7 +388,6 @@ enum {
     WEB_PING_MS = 15000,
     WEB_SAMPLE_MS = 10000,
     WEB_SAMPLES_MAX = 360, /* an hour */
-    WEB_SAMPLE_COMMANDS_MAX = 512,
 };
 
 struct web_view;
@@ -414,8 +413,9 @@ struct web_request {
     struct web_request *next, *previous; /* of the same view, or who wait for the same answer */
     int64_t due_ms;                      /* a viewer gets nothing before */
     uint64_t version;                    /* of what it was sent last */
+    uint64_t first_look;                 /* of the view, behind this request */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
-    char methods[WEB_METHODS_MAX], tag[WEB_TAG_MAX];
+    char methods[HTTP_METHODS_TEXT_MAX], tag[WEB_TAG_MAX];
 };
 
 /* ---- the engine's side, users and their commands: web_engine.c ---- */

@@ -57,8 +57,6 @@ void web_reply_put_number(struct json *json, const char *key, struct value value
     }
 }
 
-/* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since, rating]. percent: where
- * its value goes; NULL: it has none. */
 void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader,
                           struct value *percent) {

@@ -8,7 +8,8 @@
  * A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
  * not begun.
  *
- * A stream begins with the first text: until then the request waits, and an error is its answer. */
+ * A stream begins with the first look behind the request: until then the request waits, and an error is its answer. So
+ * who comes to a view is shown nothing that the user's rights no longer allow. */
 #include <stdio.h>
 
 #include "codec/list.h"
@@ -22,17 +23,13 @@ struct web_view {
     bool is_asked, is_over;
     bool is_server; /* figures, once a second */
     int64_t asked_ms, checked_ms;
-    uint64_t version;       /* of text; 0: none yet */
+    uint64_t version; /* of text; 0: none yet */
+    /* Looks: how many have begun, the last one that was answered, and the one that viewers wait for. */
+    uint64_t looks, answered, awaited;
     size_t counted;         /* bytes of text and JSON, by web_take_memory */
     struct http_text *text; /* "event: page ..." */
     struct buffer json;     /* what it was made of */
 };
-
-static bool web_views_is_same(const struct web_view *view, const struct web_query *query,
-                              const char *target) {
-    return !view->is_over && strcmp(view->target, target) == 0 &&
-           web_kept_is_same_identity(&view->query->identity, &query->identity);
-}
 
 /* Those who wait for the first text get the query's error in its place, with its status: a browser then does not
  * come back. */
@@ -82,32 +79,27 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     view->query->out = json;
 }
 
-/* The first text is there. false: it is not, or the viewer does not wait for it any more. */
-static bool web_views_begin(const struct web_view *view, struct web_request *viewer) {
-    struct http_exchange *exchange = viewer->exchange;
-    if (exchange->stage != HTTP_WAITS || view->text == NULL || view->is_over) {
-        return exchange->stage == HTTP_STREAMS;
-    }
-    exchange->reply.header_count = 0;
-    web_add_headers(exchange);
-    http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
-    if (!http_exchange_stream(exchange)) {
-        http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
-        return false;
-    }
-    return true;
-}
-
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
-    if (!web_views_begin(view, viewer) || view->text == NULL || viewer->version == view->version ||
+    struct http_exchange *exchange = viewer->exchange;
+    if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over &&
+        view->answered >= viewer->first_look) {
+        /* The first text is there. */
+        exchange->reply.header_count = 0;
+        web_add_headers(exchange);
+        http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
+        if (!http_exchange_stream(exchange)) {
+            http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
+        }
+    }
+    if (exchange->stage != HTTP_STREAMS || view->text == NULL || viewer->version == view->version ||
         (now_ms < viewer->due_ms && !view->is_over)) {
         return;
     }
     viewer->version = view->version;
     viewer->due_ms = now_ms + (view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS);
-    http_stream_put(viewer->exchange, view->text);
+    http_stream_put(exchange, view->text);
     if (view->is_over) {
-        http_stream_end(viewer->exchange);
+        http_stream_end(exchange);
     }
 }
 
@@ -123,6 +115,8 @@ static void web_views_view_is_answered(struct web_query *query) {
     struct web *web = query->web;
     view->is_asked = false;
     if (query->is_unchanged) {
+        view->answered = view->looks;
+        web_views_send_to_all(web, view);
         return;
     }
     if (query->status == 503) {
@@ -137,26 +131,26 @@ static void web_views_view_is_answered(struct web_query *query) {
     }
     query->has_seen = true;
     query->seen_change_count = query->change_count;
-    if (view->json.size == query->out.size && view->version > 0 &&
-        memcmp(view->json.at, query->out.at, query->out.size) == 0) {
-        return;
+    view->answered = view->looks;
+    if (view->json.size != query->out.size || view->version == 0 ||
+        memcmp(view->json.at, query->out.at, query->out.size) != 0) {
+        web_views_renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
     }
-    web_views_renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
     web_views_send_to_all(web, view);
 }
 
-static void web_views_look(struct web *web, struct web_view *view, int64_t now_ms) {
+static void web_views_look(struct web_view *view, int64_t now_ms) {
     int64_t wait_ms = view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS;
-    if (view->is_asked || view->is_over ||
-        (view->version > 0 && now_ms - view->asked_ms < wait_ms)) {
+    bool is_awaited = view->answered < view->awaited;
+    if (view->is_asked || view->is_over || (!is_awaited && now_ms - view->asked_ms < wait_ms)) {
         return;
     }
     view->is_asked = true;
     view->asked_ms = now_ms;
-    (void)web;
+    view->looks++;
     if (now_ms - view->checked_ms >= WEB_VIEW_CHECK_MS) {
         view->checked_ms = now_ms;
-        view->query->has_seen = false; /* its rights may be others, though no key has changed */
+        view->query->has_seen = false; /* it may be another one by time alone */
     }
     web_query_run(view->query);
 }
@@ -186,7 +180,8 @@ static struct web_view *web_views_create_view(struct web *web, const char *targe
 void web_views_add(struct web *web, struct web_request *request, struct web_query *query) {
     struct http_exchange *exchange = request->exchange;
     struct web_view *view = web->views.first;
-    while (view != NULL && !web_views_is_same(view, query, exchange->target)) {
+    while (view != NULL && (view->is_over || strcmp(view->target, exchange->target) != 0 ||
+                            !web_kept_is_same_identity(&view->query->identity, &query->identity))) {
         view = view->next;
     }
     if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
@@ -201,10 +196,10 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     }
     http_exchange_wait(exchange, WEB_LIMIT_MS);
     request->view = view;
+    request->first_look = view->looks + 1;
+    view->awaited = request->first_look;
     LIST_JOIN(view->first, request);
-    int64_t now_ms = http_server_now(web->http);
-    web_views_send_to(view, request, now_ms);
-    web_views_look(web, view, now_ms);
+    web_views_look(view, http_server_now(web->http));
 }
 
 void web_views_leave(struct web *web, struct web_request *request) {
@@ -228,7 +223,7 @@ void web_views_leave(struct web *web, struct web_request *request) {
 
 void web_views_step(struct web *web, int64_t now_ms) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
-        web_views_look(web, view, now_ms);
+        web_views_look(view, now_ms);
         web_views_send_to_all(web, view);
     }
     /* A text without meaning, so that what lies between the two ends sees life. */

@@ -332,33 +332,60 @@ static bool web_write_take_field(struct web_results_reader *reader, struct web_r
     }
 }
 
+struct web_field {
+    const char *name;
+    unsigned bit;
+};
+
+/* The name of a field that is not given yet, and the colon. 0: the error was written. */
+static unsigned web_write_take_name(struct web_results_reader *reader,
+                                    const struct web_field *fields, size_t count, unsigned *given,
+                                    struct bytes *name) {
+    size_t i = 0;
+    if (!web_write_take_text(reader, name) || !json_take(&reader->json, ':')) {
+        (void)web_write_is_malformed(reader);
+        return 0;
+    }
+    while (i < count && !bytes_equal(*name, bytes_from_text(fields[i].name))) {
+        i++;
+    }
+    if (i == count || (*given & fields[i].bit) != 0) {
+        (void)web_write_refuse(reader, *name,
+                               i == count ? "there is no such field" : "is there twice");
+        return 0;
+    }
+    *given |= fields[i].bit;
+    return fields[i].bit;
+}
+
 static bool web_write_take_named(struct web_results_reader *reader, struct web_result *result) {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } fields[] = {
+    static const struct web_field fields[] = {
         {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE}, {"values", GIVEN_VALUES},
         {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},   {"at", GIVEN_AT},
         {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},   {"id", GIVEN_ID},
         {"boards", GIVEN_BOARDS},
     };
     struct bytes name;
-    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
-        return web_write_is_malformed(reader);
-    }
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (bytes_equal(name, bytes_from_text(fields[i].name))) {
-            if ((result->given & fields[i].bit) != 0) {
-                return web_write_refuse(reader, name, "is there twice");
-            }
-            result->given |= fields[i].bit;
-            return web_write_take_field(reader, result, name, fields[i].bit);
-        }
-    }
-    return web_write_refuse(reader, name, "there is no such field");
+    unsigned bit = web_write_take_name(reader, fields, sizeof fields / sizeof fields[0],
+                                       &result->given, &name);
+    return bit != 0 && web_write_take_field(reader, result, name, bit);
 }
 
-static bool web_write_check(struct web_results_reader *reader, const struct web_result *result) {
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
+    result->given = result->value_count = result->board_count = 0;
+    result->tags.count = result->data.count = 0;
+    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
+    if (!json_take(&reader->json, '{')) {
+        return web_write_is_malformed(reader);
+    }
+    do {
+        if (!web_write_take_named(reader, result)) {
+            return false;
+        }
+    } while (json_take(&reader->json, ','));
+    if (!json_take(&reader->json, '}')) {
+        return web_write_is_malformed(reader);
+    }
     unsigned both = GIVEN_VALUE | GIVEN_VALUES;
     bool wants_boards = reader->kind == WEB_RESULTS_OF_BOARDS;
     if ((result->given & GIVEN_MEMBER) == 0) {
@@ -379,24 +406,6 @@ static bool web_write_check(struct web_results_reader *reader, const struct web_
                                 "neither web-data nor ?hash=PATTERN says which hash");
     }
     return true;
-}
-
-static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
-    result->given = result->value_count = result->board_count = 0;
-    result->tags.count = result->data.count = 0;
-    result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
-    if (!json_take(&reader->json, '{')) {
-        return web_write_is_malformed(reader);
-    }
-    do {
-        if (!web_write_take_named(reader, result)) {
-            return false;
-        }
-    } while (json_take(&reader->json, ','));
-    if (!json_take(&reader->json, '}')) {
-        return web_write_is_malformed(reader);
-    }
-    return web_write_check(reader, result);
 }
 
 /* ---- commands ---- */
@@ -546,25 +555,6 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
     return true;
 }
 
-/* ---- the body ---- */
-
-static bool web_write_take_all(struct web_results_reader *reader) {
-    struct web_result results[2]; /* the one before, and this one */
-    const struct web_result *before = NULL;
-    reader->is_list = json_take(&reader->json, '[');
-    do {
-        struct web_result *result = &results[reader->index % 2];
-        if (!web_write_take_result(reader, result) || !web_write_add(reader, before, result)) {
-            return false;
-        }
-        before = result;
-        reader->index++;
-    } while (reader->is_list && json_take(&reader->json, ','));
-    return (!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)
-               ? true
-               : web_write_is_malformed(reader);
-}
-
 /* ---- matches ---- */
 
 /* ["ann", "bob"]. The text of their number takes the place of the last quotation marks and the bracket: a team of a
@@ -624,29 +614,16 @@ static bool web_write_take_numbers(struct web_results_reader *reader, struct byt
 }
 
 static bool web_write_take_of_match(struct web_results_reader *reader, struct web_match *match) {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } fields[] = {{"teams", GIVEN_TEAMS},     {"ranks", GIVEN_RANKS}, {"scores", GIVEN_SCORES},
-                  {"weights", GIVEN_WEIGHTS}, {"at", GIVEN_AT},       {"id", GIVEN_ID}};
+    static const struct web_field fields[] = {{"teams", GIVEN_TEAMS},   {"ranks", GIVEN_RANKS},
+                                              {"scores", GIVEN_SCORES}, {"weights", GIVEN_WEIGHTS},
+                                              {"at", GIVEN_AT},         {"id", GIVEN_ID}};
     struct web_result result = {.at = {.at = NULL}}; /* for fields that results have, too */
     size_t count = reader->kind == WEB_MATCHES ? sizeof fields / sizeof fields[0] : 1;
     struct bytes name;
-    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
-        return web_write_is_malformed(reader);
-    }
-    size_t i = 0;
-    while (i < count && !bytes_equal(name, bytes_from_text(fields[i].name))) {
-        i++;
-    }
-    if (i == count) {
-        return web_write_refuse(reader, name, "there is no such field");
-    }
-    if ((match->given & fields[i].bit) != 0) {
-        return web_write_refuse(reader, name, "is there twice");
-    }
-    match->given |= fields[i].bit;
-    switch (fields[i].bit) {
+    unsigned bit = web_write_take_name(reader, fields, count, &match->given, &name);
+    switch (bit) {
+    case 0:
+        return false;
     case GIVEN_TEAMS:
         if (!json_take(&reader->json, '[')) {
             return web_write_is_not(reader, name, "an array of teams");
@@ -664,11 +641,11 @@ static bool web_write_take_of_match(struct web_results_reader *reader, struct we
     case GIVEN_SCORES:
         return web_write_take_numbers(reader, name, &match->ranks);
     default:
-        if (!web_write_take_field(reader, &result, name, fields[i].bit)) {
+        if (!web_write_take_field(reader, &result, name, bit)) {
             return false;
         }
-        match->id = fields[i].bit == GIVEN_ID ? result.id : match->id;
-        match->at = fields[i].bit == GIVEN_AT ? result.at : match->at;
+        match->id = bit == GIVEN_ID ? result.id : match->id;
+        match->at = bit == GIVEN_AT ? result.at : match->at;
         return true;
     }
 }
@@ -745,19 +722,6 @@ static bool web_write_add_match(struct web_results_reader *reader, const struct 
                                 : (size_t)RECORD_VALUE_SIZE * (match->team_count + 2);
     write->result_count++;
     return true;
-}
-
-static bool web_write_take_matches(struct web_results_reader *reader) {
-    struct web_match match;
-    reader->is_list = json_take(&reader->json, '[');
-    do {
-        if (!web_write_take_match(reader, &match) || !web_write_add_match(reader, &match)) {
-            return false;
-        }
-        reader->index++;
-    } while (reader->is_list && json_take(&reader->json, ','));
-    return ((!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)) ||
-           web_write_is_malformed(reader);
 }
 
 /* ---- what ids belong to ---- */
@@ -842,9 +806,10 @@ static bool web_write_is_text(const struct web_results_reader *reader) {
            web_write_is_malformed(reader);
 }
 
-bool web_write_read(struct web_query *query, enum web_results_kind kind) {
+bool web_write_read(struct web_query *query) {
     static const char *const names[] = {"LB.ADD", "LB.SUBMIT", "LB.LEAGUE|ADD", "LB.MATCH",
                                         "LB.PREDICT"};
+    enum web_results_kind kind = query->route->results;
     struct web_results_reader reader = web_write_begin(query);
     int64_t has_rank = 0;
     int64_t may_create = 0;
@@ -858,8 +823,24 @@ bool web_write_read(struct web_query *query, enum web_results_kind kind) {
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
-    if (kind >= WEB_MATCHES ? !web_write_take_matches(&reader) : !web_write_take_all(&reader)) {
-        return false;
+    struct web_match match;
+    struct web_result results[2]; /* the one before, and this one */
+    const struct web_result *before = NULL;
+    reader.is_list = json_take(&reader.json, '[');
+    do {
+        struct web_result *result = &results[reader.index % 2];
+        bool is_taken =
+            kind >= WEB_MATCHES
+                ? web_write_take_match(&reader, &match) && web_write_add_match(&reader, &match)
+                : web_write_take_result(&reader, result) && web_write_add(&reader, before, result);
+        if (!is_taken) {
+            return false;
+        }
+        before = result;
+        reader.index++;
+    } while (reader.is_list && json_take(&reader.json, ','));
+    if ((reader.is_list && !json_take(&reader.json, ']')) || !json_is_over(&reader.json)) {
+        return web_write_is_malformed(&reader);
     }
     if (!web_write_make_marks(&reader)) {
         web_query_error(query, 503, "out of memory");
@@ -944,8 +925,7 @@ static void web_write_put_is_repeated(struct web_query *query, unsigned command)
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
     int64_t changed = 0, has_rank = 0;
-    if (web_query_replies_have_error(query) ||
-        !web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
+    if (!web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
     web_reply_begin(query, NULL);
@@ -978,9 +958,6 @@ static bool web_write_print_board(struct web_query *query) {
 static bool web_write_print_boards(struct web_query *query) {
     enum { FIRST_BOARD = 2 };
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     json_open(json, NULL, '{');
     json_integer(json, "db", query->database);
     web_write_put_repeated(query);
@@ -1009,9 +986,6 @@ static bool web_write_print_boards(struct web_query *query) {
 /* Of LB.MATCH: [player ...] of each match. */
 static bool web_write_print_matches(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_reply_begin(query, NULL);
     web_write_put_repeated(query);
     json_open(json, "matches", '[');
@@ -1033,9 +1007,6 @@ static bool web_write_print_matches(struct web_query *query) {
 /* Of LB.PREDICT. */
 static bool web_write_print_predictions(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_reply_begin(query, NULL);
     json_open(json, "predictions", '[');
     for (unsigned i = 0; i < query->reply_count; i++) {
@@ -1048,9 +1019,6 @@ static bool web_write_print_predictions(struct web_query *query) {
 }
 
 static bool web_write_print_rating(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     (void)value_next(&reader);
     struct value_reader first = reader;
@@ -1074,9 +1042,6 @@ static void web_write_begin_league(struct web_query *query) {
 
 static bool web_write_print_league(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_write_put_repeated(query);
     json_open(json, "results", '[');
@@ -1104,9 +1069,6 @@ static bool web_write_ask_place(struct web_query *query) {
 }
 
 static bool web_write_print_place(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_write_begin_league(query);
     json_bytes(&query->json, "member", query->member);
@@ -1120,9 +1082,6 @@ static bool web_write_print_place(struct web_query *query) {
 }
 
 static bool web_write_print_tiers(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     web_write_begin_league(query);
     web_reply_put_members(query, "League", NULL, web_query_reply(query, 0));
     return web_reply_end(query);
@@ -1131,9 +1090,6 @@ static bool web_write_print_tiers(struct web_query *query) {
 /* ---- members ---- */
 
 static bool web_write_print_flag(struct web_query *query) {
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     struct value_reader reader = web_query_reply(query, 0);
     web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
@@ -1183,9 +1139,6 @@ static bool web_write_print_all_tags(struct web_query *query) {
     if (query->round > 0) {
         return web_write_print_flag(query);
     }
-    if (web_query_replies_have_error(query)) {
-        return false;
-    }
     for (uint64_t left = value_find_list(web_query_reply(query, 0), "tags", &at); left > 0;
          left--) {
         web_query_keep(query, value_find_text(at, "name"));
@@ -1197,47 +1150,32 @@ static bool web_write_print_all_tags(struct web_query *query) {
 
 /* ---- the routes ---- */
 
-static bool web_write_read_board(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARD);
-}
-
-static bool web_write_read_boards(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_BOARDS);
-}
-
-static bool web_write_read_league(struct web_query *query) {
-    return web_write_read(query, WEB_RESULTS_OF_LEAGUE);
-}
-
-static bool web_write_read_matches(struct web_query *query) {
-    return web_write_read(query, WEB_MATCHES);
-}
-
-static bool web_write_read_predictions(struct web_query *query) {
-    return web_write_read(query, WEB_PREDICTIONS);
-}
-
-const struct web_route web_route_results = {.read = web_write_read_board,
+const struct web_route web_route_results = {.read = web_write_read,
+                                            .results = WEB_RESULTS_OF_BOARD,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_board,
                                             .writes = true,
                                             .may_create = true};
-const struct web_route web_route_submit = {.read = web_write_read_boards,
+const struct web_route web_route_submit = {.read = web_write_read,
+                                           .results = WEB_RESULTS_OF_BOARDS,
                                            .ask = web_write_ask_results,
                                            .print = web_write_print_boards,
                                            .writes = true,
                                            .may_create = true};
-const struct web_route web_route_matches = {.read = web_write_read_matches,
+const struct web_route web_route_matches = {.read = web_write_read,
+                                            .results = WEB_MATCHES,
                                             .ask = web_write_ask_results,
                                             .print = web_write_print_matches,
                                             .writes = true};
-const struct web_route web_route_predictions = {.read = web_write_read_predictions,
+const struct web_route web_route_predictions = {.read = web_write_read,
+                                                .results = WEB_PREDICTIONS,
                                                 .ask = web_write_ask_results,
                                                 .print = web_write_print_predictions,
                                                 .writes = true};
 const struct web_route web_route_rating = {.command = "LB.RATING $board $member",
                                            .print = web_write_print_rating};
-const struct web_route web_route_league_results = {.read = web_write_read_league,
+const struct web_route web_route_league_results = {.read = web_write_read,
+                                                   .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_write_ask_results,
                                                    .print = web_write_print_league,
                                                    .writes = true};

@@ -42,7 +42,7 @@ static void read_body(unsigned kind, const uint8_t *data, size_t size) {
     if (size > 0) {
         buffer_append(&query->write.body, data, size);
     }
-    if (kind == 3 ? web_write_read_tags(query) : web_write_read(query, kind)) {
+    if (kind == 3 ? web_write_read_tags(query) : web_write_read(query)) {
         if (kind < 3) {
             check_commands(query);
         }

@@ -1,8 +1,7 @@
 /* Any bytes as what a browser sends: a target, a cookie, a Host, an Accept, an X-Forwarded-For and the body of a login. What is found
  * lies within the text; what was decoded is no longer than what was sent. */
 #include "codec/json.h"
-#include "server/http/http_header.h"
-#include "server/http/http_target.h"
+#include "server/http/http.h"
 #include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -9,7 +9,7 @@
 #include "codec/layout.h"
 #include "codec/timestamp.h"
 #include "server/clients/job.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "server/dispatch/category.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"

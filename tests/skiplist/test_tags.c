@@ -179,7 +179,7 @@ static void compare_values(const struct tags_twin *twin, uint32_t rank) {
     }
 }
 
-enum { CHOICES = 12 };
+enum { CHOICES = 60 }; /* of several tags more than are compared side by side */
 
 struct group {
     struct tag_choice choices[CHOICES];
@@ -193,12 +193,15 @@ static void group_draw(struct group *group, const struct tag_set *set, struct ra
     if (set->count == 0) {
         return;
     }
-    uint32_t wanted = (uint32_t)random_below(random, random_below(random, 3) == 0 ? CHOICES : 4);
+    static const unsigned most[] = {4, 4, 12, CHOICES};
+    uint32_t wanted = (uint32_t)random_below(random, most[random_below(random, 4)]);
+    unsigned excluding =
+        (unsigned)random_below(random, 1U << set->count); /* alone, of these tags */
     for (; group->count < wanted; group->count++) {
         struct tag_choice *choice = &group->choices[group->count];
         unsigned number = (unsigned)random_below(random, random_below(random, 2) == 0 ? 4 : 40);
         choice->tag = (uint8_t)random_below(random, set->count);
-        choice->is_excluded = random_below(random, 4) == 0;
+        choice->is_excluded = (excluding >> choice->tag & 1) != 0 || random_below(random, 8) == 0;
         choice->value = value_of(number, group->texts[group->count]);
         group->numbers[group->count] = number;
     }

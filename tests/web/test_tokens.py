@@ -138,6 +138,20 @@ class Tokens(unittest.TestCase):
         self.assertLess(calls, 10)
         self.assertEqual({stream.next()[1]["count"] for stream in streams if self.bump()}, {1})
 
+    def test_who_comes_to_a_view_has_the_rights_of_then(self):
+        self.begin()
+        for rule, status in (("resetkeys", 403), ("-@all", 403), ("token<late", 401)):
+            watching, coming = self.make(), self.make(label="late")
+            stream = self.api.stream("/boards/arena/events", **bearer(watching))
+            self.assertEqual(stream.next()[0], "page")
+            key = self.key(**bearer(coming))[1]["key"]
+            self.server.run("ACL", "SETUSER", "ann", rule)
+            self.assertEqual(self.api.stream("/boards/arena/events", **bearer(watching)).status,
+                             200 if status == 401 else 403)
+            self.assertEqual(self.stream(key).refusal()[0], status)
+            stream.close()
+            self.server.run("ACL", "DELUSER", "ann")
+
     def bump(self):
         self.server.run("ZINCRBY", "arena", "1", "bob")
         return True

@@ -276,6 +276,39 @@ class Places(PageTest):
                          "2026-01-01T00:00:10.000Z")
         self.assertIn("09:00:10", page.value("document.querySelector('.content td.reached time').title"))
 
+    def test_ratings_and_who_is_not_ranked_yet(self):
+        server.run("LB.CREATE", "blitz", "RATING", "GLICKO2", "MINGAMES", "2")
+        for loser in ("bob", "cid"):
+            server.run("LB.MATCH", "blitz", "TEAM", "1", "ann", "TEAM", "1", loser)
+        page = self.open_board("blitz")
+        self.assertIn("rated by Glicko-2 · ranked from 2 games on", page.text(".facts-line"))
+        self.assertEqual(page.texts(".content thead .extra"), ["Rating", "Games", "Won, drawn, lost"])
+        rating, games, played = page.texts(".content tbody .extra")
+        self.assertRegex(rating, r"^1,750\.33 ± 256\.\d\d$")
+        self.assertEqual((games, played), ("2", "2 / 0 / 0"))
+        page.go(server.board_url("blitz", "member=ann"))
+        page.wait("document.querySelectorAll('.member dt').length >= 6")
+        self.assertEqual([text for text in page.texts(".member dt") if text not in ("rating", "Reached")],
+                         ["Rating", "Deviation", "Games", "Won, drawn, lost", "Last match"])
+        self.assertIn("2 / 0 / 0", page.texts(".member dd"))
+        page.key("/", 191, "/")  # who is not on the board is found by the whole name
+        page.send("Input.insertText", text="bob")
+        page.wait("document.querySelectorAll('[role=option]').length === 1")
+        page.key("Enter", 13)
+        page.wait("document.querySelector('.member .tag')?.innerText === 'Provisional'")
+        self.assertIn("0 / 0 / 1", page.texts(".member dd"))
+        server.run("LB.MATCH", "blitz", "RANKS", "1", "1", "TEAM", "1", "bob", "TEAM", "1", "cid")
+        page.wait("document.querySelector('.member-place b')?.innerText === '3'", 30)
+        page.wait("document.querySelectorAll('.content tbody tr').length === 3")
+        self.assertIn("0 / 1 / 1", page.texts(".member dd"))
+        page.go(server.board_url("blitz", "member=nobody"))
+        page.wait("document.querySelector('.member')?.innerText.includes('is not on this board')")
+        server.run("LB.CREATE", "elo", "RATING", "ELO")
+        server.run("LB.MATCH", "elo", "TEAM", "1", "ann", "TEAM", "1", "bob")
+        self.open_board("elo", rows=2)
+        self.assertEqual(self.page.texts(".content thead .extra"), ["Games", "Won, drawn, lost"])
+        self.assertEqual(self.page.texts(".content tbody .extra"), ["1", "1 / 0 / 0", "1", "0 / 0 / 1"])
+
     def test_any_page_by_rank_with_buttons_keys_and_address(self):
         server.run("ZADD", "arena", *sum(([str(1000 - n), f"m{n:04}"] for n in range(120)), []))
         page = self.open_board("arena", rows=25)
@@ -1128,6 +1161,10 @@ class People(PageTest):
         server.run("LB.LEAGUE", "SET", "weekly", "2", "m" * 64)
         for n, name in enumerate(("m" * 64, *(f"member {n}" for n in range(20)))):
             server.run("LB.LEAGUE", "ADD", "weekly", n, name)
+        server.run("LB.CREATE", "ladder", "RATING", "OPENSKILL", "MINGAMES", "2")
+        for n in range(10):
+            server.run("LB.MATCH", "ladder", "TEAM", "2", f"member {n}", "m" * 64, "TEAM", "2", f"member {n + 1}", f"member {n + 2}")
+        server.run("LB.RATE", "ladder", "new", "30", "2.5")
         server.run("LB.CREATE", "race", "FIELD", "score", "30", "TAG", "country", "8", "TAG", "c" * 32, "4", "TAG", "clan", "10")
         for n in range(120):
             server.run("LB.ADD", "race", "TAG", "country", ("DE", "עדן", b"\xff", "")[n % 4], "TAG", "c" * 32, "x" * 64,
@@ -1137,7 +1174,8 @@ class People(PageTest):
         return ["/", "/boards/weekly?member=member%205", "/boards/weekly?view=members", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
                 "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear",
                 f"/boards/race?member=member%204&where=country:DE&where={'c' * 32}:{'x' * 64}", "/embed/race?where=country:DE",
-                "/boards/race?where=clan:clan%207&where=clan:clan%208", "/boards/race?where=nothing:1"]
+                "/boards/race?where=clan:clan%207&where=clan:clan%208", "/boards/race?where=nothing:1",
+                "/boards/ladder?member=member%203", "/boards/ladder?member=new"]
 
 
     def test_every_view_is_used_by_keys_on_a_narrow_screen(self):

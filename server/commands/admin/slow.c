@@ -2,19 +2,6 @@
  * histograms of commands. */
 #include "server/commands/admin/describe.h"
 
-static void slow_reply_entry(struct call *call, const struct slowlog_entry *entry) {
-    reply_array(call->reply, 6);
-    reply_integer(call->reply, (int64_t)entry->id);
-    reply_integer(call->reply, entry->unix_time_s);
-    reply_integer(call->reply, (int64_t)entry->elapsed_us);
-    reply_array(call->reply, entry->arg_count);
-    for (uint32_t i = 0; i < entry->arg_count; i++) {
-        reply_bulk(call->reply, (struct bytes){.at = entry->args[i], .size = entry->arg_sizes[i]});
-    }
-    reply_bulk_text(call->reply, entry->client_address);
-    reply_bulk_text(call->reply, entry->client_name);
-}
-
 static void get_run(struct call *call) {
     const struct slowlog *slowlog = &call->server->slowlog;
     int64_t asked = 10;
@@ -28,7 +15,18 @@ static void get_run(struct call *call) {
     uint32_t count = asked < 0 || asked > slowlog->count ? slowlog->count : (uint32_t)asked;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
-        slow_reply_entry(call, slowlog_newest(slowlog, i));
+        const struct slowlog_entry *entry = slowlog_newest(slowlog, i);
+        reply_array(call->reply, 6);
+        reply_integer(call->reply, (int64_t)entry->id);
+        reply_integer(call->reply, entry->unix_time_s);
+        reply_integer(call->reply, (int64_t)entry->elapsed_us);
+        reply_array(call->reply, entry->arg_count);
+        for (uint32_t j = 0; j < entry->arg_count; j++) {
+            reply_bulk(call->reply,
+                       (struct bytes){.at = entry->args[j], .size = entry->arg_sizes[j]});
+        }
+        reply_bulk_text(call->reply, entry->client_address);
+        reply_bulk_text(call->reply, entry->client_name);
     }
 }
 

@@ -283,16 +283,6 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
-/* WINDOW: off the board and its shares. Returns whether it was on the board itself. */
-static bool board_task_take_from_window(struct server *server, struct board_task *task,
-                                        struct registry_key *board) {
-    struct window_shares shares;
-    window_find_shares(server->registry, board, server->clock.now_ms, &shares);
-    task->done_count += window_take(server->registry, board, &shares, task->member);
-    window_end_take(server, &shares);
-    return shares.is_board_changed;
-}
-
 /* In the module: the league that the board, a room, or its archive is of, and its template. false: no memory. */
 static bool board_task_open_league(struct server *server, const struct registry_key *key) {
     struct bytes room = registry_name(key);
@@ -339,8 +329,13 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
     struct registry_key *board =
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
     if (board != NULL) {
+        /* Off the board and its shares. */
+        struct window_shares shares;
         key = board;
-        if (!board_task_take_from_window(server, task, key)) {
+        window_find_shares(server->registry, key, server->clock.now_ms, &shares);
+        task->done_count += window_take(server->registry, key, &shares, task->member);
+        window_end_take(server, &shares);
+        if (!shares.is_board_changed) {
             return;
         }
     } else {

@@ -50,32 +50,36 @@ void board_task_pass_note_moved(struct server *server, const struct registry_key
     }
 }
 
-static void board_task_pass_take_found(struct board_task *task, uint32_t *database,
-                                       struct bytes *name) {
-    const char *at = task->found.at + task->found_at;
-    uint32_t size;
-    *database = (uint8_t)*at;
-    memcpy(&size, at + 1, sizeof size);
-    *name = (struct bytes){.at = at + 1 + sizeof size, .size = size};
-    task->found_at += 1 + sizeof size + size;
-}
-
-static void board_task_pass_act_on_found(struct server *server, struct board_task *task) {
-    uint32_t database;
-    struct bytes name;
-    board_task_pass_take_found(task, &database, &name);
-    /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
-    struct registry_key *key =
-        registry_find(server->registry, database, name, server->clock.now_ms);
-    if (key != NULL && key->kind == REGISTRY_BOARD && board_task_has(task, key)) {
-        task->action->act(server, task, key);
-    }
-}
-
 /* ---- the pass ---- */
 
-static void board_task_pass_pass(struct server *server, struct board_task *task) {
+bool board_task_pass_step(struct server *server, struct board_task *task) {
     struct registry_key *key;
+    /* What is due changes the names of boards, and the listener must have seen it. */
+    if (!registry_roll_some(server->registry, server->clock.now_ms)) {
+        return true;
+    }
+    if (task->found_at < task->found.size) {
+        const char *at = task->found.at + task->found_at;
+        uint32_t size;
+        memcpy(&size, at + 1, sizeof size);
+        task->found_at += 1 + sizeof size + size;
+        /* Nothing is due now, so nothing is appended to the names by this look-up. */
+        key = registry_find(server->registry, (uint8_t)*at,
+                            (struct bytes){.at = at + 1 + sizeof size, .size = size},
+                            server->clock.now_ms);
+        if (key != NULL && key->kind == REGISTRY_BOARD && board_task_has(task, key)) {
+            task->action->act(server, task, key);
+        }
+        return true;
+    }
+    if (task->has_missed) {
+        registry_pass_begin(server->registry, &task->pass, task->first_database,
+                            task->end_database);
+        task->has_missed = false;
+    }
+    if (registry_pass_is_over(&task->pass)) {
+        return false;
+    }
     size_t size_left = (size_t)PASS_COUNT * PASS_NAME_SIZE;
     buffer_clear(&task->found);
     task->found_at = 0;
@@ -88,27 +92,7 @@ static void board_task_pass_pass(struct server *server, struct board_task *task)
             board_task_pass_find_board(task, key);
         }
     }
-}
-
-bool board_task_pass_step(struct server *server, struct board_task *task) {
-    /* What is due changes the names of boards, and the listener must have seen it. */
-    if (!registry_roll_some(server->registry, server->clock.now_ms)) {
-        return true;
-    }
-    if (task->found_at < task->found.size) {
-        board_task_pass_act_on_found(server, task);
-        return true;
-    }
-    if (task->has_missed) {
-        registry_pass_begin(server->registry, &task->pass, task->first_database,
-                            task->end_database);
-        task->has_missed = false;
-    }
-    if (!registry_pass_is_over(&task->pass)) {
-        board_task_pass_pass(server, task);
-        return true;
-    }
-    return false;
+    return true;
 }
 
 bool board_task_pass_begin(struct server *server, struct board_task *task) {

@@ -19,11 +19,15 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
                          : &setting_board_options_for(&call->server->settings, name, 0)->layout;
 }
 
-bool lb_check_archives(const struct call *call, struct bytes name) {
+/* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
+ * the error was replied. */
+static bool lb_check_archives(const struct call *call, struct bytes name) {
     return call_check_key(call, name) && writing_may_use_archives(call, name, ACL_WRITE);
 }
 
-bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
+/* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
+ * still being made (PERIOD ... COPY)? false: the error was replied. */
+static bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
     const struct board_options *options = registry_options(key);
     return !options->copies || !board_options_are_over(options, call->now_ms) ||
            call_refuse(call, "TRYAGAIN the archive of the period that has ended is still being "

@@ -746,6 +746,7 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
                                  .slots = slots,
                                  .slot_mask = 4 * RESULTS_ON_STACK - 1};
     bool is_long = add->member_count > RESULTS_ON_STACK;
+    CHECK(results.count > 0); /* lb_add_fits */
     if (is_long) {
         uint32_t slot_count = 4 * RESULTS_ON_STACK;
         while (slot_count < 2 * add->member_count) {

@@ -249,9 +249,11 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
         }
     }
     size_t size = hset->pattern.size + base.size + behind.size + member.size;
-    if (lb_hset_names_board(hset) && memchr(base.at, '*', base.size) != NULL) {
-        return call_refuse(call, "ERR HSET takes no % for a board with a * in its name: DATA could "
-                                 "not name the hash");
+    if (lb_hset_names_board(hset) &&
+        (memchr(base.at, '*', base.size) != NULL ||
+         (!lb_hset_names_period(hset) && memmem(base.at, base.size, "%@", 2) != NULL))) {
+        return call_refuse(call, "ERR HSET takes no % for a board with a * or %@ in its name: DATA "
+                                 "could not name the hash");
     }
     char *at = size <= sizeof on_stack ? on_stack : memory_allocate(size);
     if (at == NULL) {

@@ -13,24 +13,6 @@
 #include "server/commands/window.h"
 #include "skiplist/keyspace/league.h"
 
-/* The sum of all fields, and the later of the two times, when it was reached. false: it does not
- * fit. */
-static bool lb_move_add(const struct layout *layout, uint64_t from_key, int64_t now_us,
-                        uint64_t *key) {
-    uint64_t sum_key = *key;
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        const struct layout_field *field = &layout->fields[i];
-        uint64_t sum;
-        if (layout_field_join(field, layout_ordinal(layout, *key, i),
-                              layout_ordinal(layout, from_key, i), now_us, &sum) != LAYOUT_OK) {
-            return false;
-        }
-        sum_key = layout_with_ordinal(layout, sum_key, i, sum);
-    }
-    *key = layout_without_time(layout, sum_key) | layout_later_time(layout, from_key, *key);
-    return true;
-}
-
 /* The key that the other member is to get. false: there is none. */
 static bool lb_move_merge(const struct board_task *task, const struct board *board,
                           uint64_t from_key, int64_t now_us, uint64_t *key) {
@@ -38,12 +20,24 @@ static bool lb_move_merge(const struct board_task *task, const struct board *boa
         *key = from_key;
         return true;
     }
+    const struct layout *layout = board_layout(board);
     /* Tiers and rooms are no results. */
-    if (task->is_sum && board_options_of(board_layout(board))->league.room == 0) {
-        return lb_move_add(board_layout(board), from_key, now_us, key);
+    if (!task->is_sum || board_options_of(layout)->league.room > 0) {
+        /* A larger key ranks better: better fields or, where they are equal, the better time. */
+        *key = from_key > *key ? from_key : *key;
+        return true;
     }
-    /* A larger key ranks better: better fields or, where they are equal, the better time. */
-    *key = from_key > *key ? from_key : *key;
+    /* The sum of all fields, if it fits, and the later of the two times, when it was reached. */
+    uint64_t sum_key = *key;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        uint64_t sum;
+        if (layout_field_join(&layout->fields[i], layout_ordinal(layout, *key, i),
+                              layout_ordinal(layout, from_key, i), now_us, &sum) != LAYOUT_OK) {
+            return false;
+        }
+        sum_key = layout_with_ordinal(layout, sum_key, i, sum);
+    }
+    *key = layout_without_time(layout, sum_key) | layout_later_time(layout, from_key, *key);
     return true;
 }
 
@@ -123,20 +117,6 @@ static void lb_move_change(struct server *server, struct board_task *task, struc
     }
     lb_move_tell(server, key, true, true);
     task->done_count++;
-}
-
-static void lb_move_on_board(struct server *server, struct board_task *task,
-                             struct registry_key *key) {
-    struct board_member from;
-    uint64_t packed_key;
-    board_look_up(&key->board, task->member, NULL, &from);
-    if (!lb_move_may(server, task, key, from.key, &packed_key) ||
-        !memory_reserve_begin(lb_move_room(task, &key->board))) {
-        task->left_count++;
-        return;
-    }
-    lb_move_change(server, task, key, &from, packed_key);
-    memory_reserve_end();
 }
 
 /* The board itself. Its shares have been changed, and memory is reserved. */
@@ -263,7 +243,16 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
     } else if (key->has_notes) {
         lb_move_rated(server, task, key);
     } else {
-        lb_move_on_board(server, task, key);
+        struct board_member from;
+        uint64_t packed_key;
+        board_look_up(&key->board, task->member, NULL, &from);
+        if (!lb_move_may(server, task, key, from.key, &packed_key) ||
+            !memory_reserve_begin(lb_move_room(task, &key->board))) {
+            task->left_count++;
+            return;
+        }
+        lb_move_change(server, task, key, &from, packed_key);
+        memory_reserve_end();
     }
 }
 

@@ -144,15 +144,6 @@ const struct command command_zscore = {
     .run = zscore_run,
 };
 
-static void zset_score_reply_group(const struct call *call, const struct board *board,
-                                   const struct bytes *names, unsigned count) {
-    struct lookup ahead[LOOKUP_GROUP];
-    lookup_members(board, names, 1, count, ahead);
-    for (unsigned i = 0; i < count; i++) {
-        zset_score_reply_score_of(call, board, names[i], &ahead[i]);
-    }
-}
-
 static void zmscore_run(struct call *call) {
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board)) {
@@ -164,10 +155,13 @@ static void zmscore_run(struct call *call) {
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply);) {
         unsigned group_size = is_grouped ? lookup_group_size(count, i) : 1;
+        struct lookup ahead[LOOKUP_GROUP];
         if (is_grouped) {
-            zset_score_reply_group(call, board, &names[i], group_size);
-        } else {
-            zset_score_reply_score_of(call, board, names[i], call->ahead);
+            lookup_members(board, &names[i], 1, group_size, ahead);
+        }
+        for (unsigned j = 0; j < group_size; j++) {
+            zset_score_reply_score_of(call, board, names[i + j],
+                                      is_grouped ? &ahead[j] : call->ahead);
         }
         i += group_size;
     }

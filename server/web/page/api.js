@@ -73,10 +73,14 @@ function dataOf(json, dataFields) {
         picture: fields.some(isPicture) ? pictureOf(json.data?.[avatars.field]) : undefined };
 }
 
+// {rating, deviation, games, won, drawn, lost, last: Date or null}, the first two as texts
+const ratingOf = (json) => json && { ...json, last: date(json.last_at) };
+
 // A row: {rank, name, scores: [text], reached: Date or null, data, picture, tags: those that were asked for, since: the
-// rank on the board that was asked for, null or undefined: none}.
+// rank on the board that was asked for, null or undefined: none; rating, if it was asked for}.
 const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
-    reached: date(json.reached_at), tags: json.tags ?? {}, since: json.since, ...dataOf(json, dataFields) });
+    reached: date(json.reached_at), tags: json.tags ?? {}, since: json.since, rating: ratingOf(json.rating) ?? null,
+    ...dataOf(json, dataFields) });
 
 // The value of a row's tag, as a name; null: it has none.
 export const valueOf = (row, tag) => (Object.hasOwn(row.tags, tag) ? named(row.tags, tag) : null);
@@ -92,7 +96,7 @@ const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, m
     frozen: json.frozen, opens: date(json.opens_at),
     closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
     archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null,
-    window: json.window ?? null });
+    window: json.window ?? null, rating: json.rating ?? null });
 
 export async function me() {
     const json = await ask("/me");
@@ -133,19 +137,21 @@ export async function boardInfo(name, db, group) {
         top: tag.top.map((one) => ({ value: named(one, "value"), members: one.count })) })) };
 }
 
-const window_ = ({ from, count, hash, data, group, since }) => ({ from, count, hash, data, group, since });
+const window_ = ({ from, count, hash, data, group, since, rating }) =>
+    ({ from, count, hash, data, group, since, rating: rating ? 1 : 0 });
 
 export async function page(name, db, wanted) {
     return pageOf(await ask(board(name, db, "/page", window_(wanted))));
 }
 
 // null: this member is not on the board or in the group, or there is no such board any more.
-export async function member(name, db, who, { hash, data, group }, withTags) {
+export async function member({ name, db, tags, rating }, who, { hash, data, group }) {
     if (isDots(who)) {
         return findDots(name, db, who, { hash, data, group });
     }
     try {
-        const json = await ask(board(name, db, `/members/${who.key}`, { hash, data, group, tags: withTags ? 1 : 0 }));
+        const json = await ask(board(name, db, `/members/${who.key}`,
+            { hash, data, group, tags: tags.length > 0 ? 1 : 0, rating: rating ? 1 : 0 }));
         return { ...rowOf(json.row, json.data_fields), members: json.count,
             around: rowsOf(json.around, json.data_fields) };
     } catch (error) {
@@ -165,6 +171,18 @@ async function findDots(name, db, who, { hash, data, group }) {
     const around = await page(name, db, { from: Math.max(0, found.rank - 5), count: 11, hash, data, group });
     const row = around.rows.find((one) => one.name.key === who.key) ?? found;
     return { ...row, members: around.members, around: around.rows };
+}
+
+// Also of a player who is not ranked; null: there is none, or this user may not know it.
+export async function rating(name, db, who) {
+    try {
+        return ratingOf(await ask(board(name, db, `/members/${who.key}/rating`)));
+    } catch (error) {
+        if ([401, 403, 404].includes(error.status)) {
+            return null;
+        }
+        throw error;
+    }
 }
 
 // Members that begin with text, the one that is called exactly so first; by: "name": members whose shown name has

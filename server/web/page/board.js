@@ -262,6 +262,7 @@ function boardHead(board) {
             board.window ? h("span.tag", {}, t("windowOf", board.window)) : null,
             board.cap ? h("span.tag", {}, t("capOf", board.cap)) : null,
             board.limit ? h("span.tag", {}, t("limitOf", board.limit)) : null,
+            board.rating ? h("span.tag", { title: board.rating }, t("ratedBy", board.rating)) : null,
             board.stale ? h("span.tag", {}, t("staleAfter", duration(board.stale))) : null,
             board.settled === null ? null : h("span.tag", {}, t(board.settled ? "settled" : "unsettled")),
             board.league ? null : [h("span", {}, t(fields[0].order === "asc" ? "lessIsBetter" : "moreIsBetter")),
@@ -273,7 +274,8 @@ function boardHead(board) {
 function rankingView(board, state, context, changed, focused) {
     const { place, count: size } = state();
     const { hash, data, group } = state();
-    const wanted = { from: place - 1, count: size, hash, data, group, since: board.period ? "LAST" : "" };
+    const wanted = { from: place - 1, count: size, hash, data, group, since: board.period ? "LAST" : "",
+        rating: board.rating !== null };
     const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
     const note = h("p.faint", { role: "status" });
     const shown = h("span", {});

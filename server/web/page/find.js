@@ -6,6 +6,7 @@ import { exact } from "./exact.js";
 import { fieldText, roomName } from "./league.js";
 import { called, face, nameOf, nameText, strangersText, wholeName } from "./names.js";
 import { Rows } from "./rows.js";
+import { deviationText, playedText, ratingText } from "./rating.js";
 import { t, count, percent, moment, wholeMoment } from "./text.js";
 
 const SEARCH_MS = 120;
@@ -115,7 +116,7 @@ export function findBox(board, context, state, pick) {
         const rows = [...found.values()].sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
             || a.rank - b.rank).slice(0, FOUND_MAX);
         const complete = parts === null || parts.id && parts.name;
-        const exactly = parts !== null && !parts.id && !found.has(own.key);
+        const exactly = parts !== null && (!parts.id || board.rating !== null) && !found.has(own.key);
         const before = names[active]?.key;
         names = [...rows.map((row) => row.name), ...exactly ? [own] : []];
         const note = parts === null ? rows.length === 0 ? t("finding") : "" : rows.length >= FOUND_MAX ? ""
@@ -204,6 +205,7 @@ export async function memberCard(board, who, state) {
             h("dd", {}, h("time", { datetime: member.reached.toISOString(),
                 title: wholeMoment(member.reached, board.time?.unit) },
             moment(member.reached, board.time?.unit)))] : null,
+        ratingFacts(board, member.rating),
         board.tags.map((tag) => [tag.name, api.valueOf(member, tag.name)]).filter(([, value]) => value !== null)
             .map(([tag, value]) => [h("dt", {}, h("bdi", {}, tag)), h("dd", {}, h("a", { "data-keep": true,
                 "data-key": `value ${tag}`, href: address({ place: 1, group: [{ tag: nameOf(tag), value }] }) },
@@ -211,13 +213,19 @@ export async function memberCard(board, who, state) {
     }
 
     async function refresh() {
-        const member = await api.member(board.name, board.db, who, state(), board.tags.length > 0);
+        const member = await api.member(board, who, state());
+        const unranked = member === null && board.rating !== null ? await api.rating(board.name, board.db, who) : null;
         shown = member;
         away.href = address({ member: null });
         around.hidden = foot.hidden = member === null;
         if (member === null) {
             rows?.element.remove();
             rows = null;
+            if (unranked !== null && unranked.rank === null) {
+                replace(figures, h("p.member-place", { role: "status" }, h("span.tag.strong", {}, t("provisional"))),
+                    h("p.faint", {}, t("provisionalHint")), h("dl.facts", {}, ratingFacts(board, unranked)));
+                return;
+            }
             replace(figures, h("p", { role: "status" }, nameText(who, 40), " ",
                 t(state().group.length > 0 ? "notInGroup" : "notHere")));
             return;
@@ -243,6 +251,15 @@ export async function memberCard(board, who, state) {
 
     await refresh();
     return { element: card, refresh, get: () => shown };
+}
+
+// Of a board with RATING. rating: null: nothing is known.
+function ratingFacts(board, rating) {
+    const fact = (key, text) => (text === null ? null : [h("dt", {}, t(key)), h("dd", {}, text)]);
+    return rating === null ? null : [fact("rating", ratingText(rating)), fact("deviation", deviationText(rating)),
+        fact("games", count(rating.games)), fact("played", playedText(rating)),
+        rating.last === null ? null : fact("lastMatch", h("time", { datetime: rating.last.toISOString(),
+            title: wholeMoment(rating.last) }, moment(rating.last)))];
 }
 
 // Where a member of a league is.

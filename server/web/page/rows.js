@@ -3,6 +3,7 @@
 import { h, icon } from "./dom.js";
 import { fieldText } from "./league.js";
 import { called, face, nameText, plainlyCalled, strangersText, wholeName, hasAddress } from "./names.js";
+import { ratingColumns } from "./rating.js";
 import { t, count, moment, wholeMoment } from "./text.js";
 
 const GLIDE_MS = 520;
@@ -18,6 +19,7 @@ export class Rows {
     constructor(board, options) {
         this.board = board;
         this.options = options;
+        this.ratings = board.rating && !options.dense ? ratingColumns(board) : [];
         this.rows = new Map(); // key of the member -> {line, rank, scores, moved, until, cells}
         this.body = h("tbody", { role: "rowgroup" });
         this.element = h(options.dense ? "table.rows.dense" : "table.rows", { role: "table" },
@@ -35,7 +37,7 @@ export class Rows {
         return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
             cell("rank", this.options.dense ? "#" : t("place"),
                 this.options.dense ? h("span.sr", {}, t("place")) : null),
-            cell("name", t("member")), fields,
+            cell("name", t("member")), fields, this.ratings.map(({ key }) => cell("extra", t(key))),
             this.board.time && !this.options.dense ? cell("reached", t("reached")) : null));
     }
 
@@ -73,13 +75,13 @@ export class Rows {
         const cell = (name) => h(`td.${name}`, { role: "cell" });
         const cells = { rank: cell("rank"), name: h("th.name", { role: "rowheader", scope: "row" }),
             scores: this.board.fields.map((_, index) => cell(index === 0 ? "score" : "extra")),
-            reached: this.board.time && !this.options.dense ? cell("reached") : null,
+            ratings: this.ratings.map(() => cell("extra")), reached: this.board.time && !this.options.dense ? cell("reached") : null,
             place: h("span.place"), move: h("span.move"), data: h("span.data"), way: h("span.way"), sub: h("span.sub") };
         cells.rank.append(cells.place, cells.move);
         cells.called = this.options.link && hasAddress(row.name) ? h("a", { "data-keep": true }) : h("span", {});
         cells.face = h("span", {});
         cells.name.append(cells.face, h("span.who", {}, cells.called, wholeName(row.name), cells.way), cells.data, cells.sub);
-        const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
+        const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.ratings, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
         return { line, cells, rank: row.rank, scores: null, moved: 0, gained: 0, timer: 0 };
     }
@@ -116,6 +118,10 @@ export class Rows {
             cells.scores[index].textContent = fieldText(this.board, index, text);
         });
         this.show(cells, line, row);
+        const ratings = this.ratings.map(({ text }) => (row.rating ? text(row.rating) : ""));
+        ratings.forEach((text, index) => {
+            cells.ratings[index].textContent = text;
+        });
         const time = row.reached && h("time", { datetime: row.reached.toISOString(),
             title: wholeMoment(row.reached, this.board.time?.unit) }, moment(row.reached, this.board.time?.unit));
         cells.reached?.replaceChildren(...(time ? [time] : []));
@@ -123,6 +129,7 @@ export class Rows {
         cells.sub.replaceChildren(...row.scores.slice(1).map((text, index) => h("span", {},
             h("bdi", {}, this.board.fields[index + 1].name), " ",
             fieldText(this.board, index + 1, text))),
+        ...ratings.map((text, index) => h("span", {}, t(this.ratings[index].key), " ", text)),
             ...(time && !this.options.dense ? [time.cloneNode(true)] : []));
         if (hasChanged) {
             this.flash(cells.scores[0], "flash");

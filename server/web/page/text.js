@@ -3,6 +3,15 @@
 // A text is a string or a function of its values. count() and the like are for numbers that people read
 // (members, places); scores go through exact.js.
 
+const SYSTEMS = { ELO: "Elo", GLICKO2: "Glicko-2", OPENSKILL: "OpenSkill" };
+
+// text: "GLICKO2 MINGAMES 30", as the server says it.
+function ratedBy(text, rated, from) {
+    const games = / MINGAMES (\d+)/.exec(text);
+    const system = text.split(" ", 1)[0];
+    return [rated(SYSTEMS[system] ?? system), ...games ? [from(Number(games[1]))] : []].join(" · ");
+}
+
 const english = {
     name: "English",
     boards: "Boards",
@@ -56,6 +65,7 @@ const english = {
     windowOf: ({ periods, of }) => `${of === "best" ? "best" : "sum"} of the last ${count(periods)} periods`,
     capOf: (n) => `keeps the best ${count(n)}`,
     limitOf: (n) => `takes up to ${count(n)}`,
+    ratedBy: (text) => ratedBy(text, (system) => `rated by ${system}`, (n) => `ranked from ${count(n)} games on`),
     staleAfter: (text) => `members leave after ${text} without a result`,
     settled: "Settled",
     unsettled: "Not settled",
@@ -97,6 +107,14 @@ const english = {
     member: "Member",
     score: "Score",
     reached: "Reached",
+    rating: "Rating",
+    deviation: "Deviation",
+    games: "Games",
+    played: "Won, drawn, lost",
+    wonDrawnLost: (won, drawn, lost) => `${won} / ${drawn} / ${lost}`,
+    lastMatch: "Last match",
+    provisional: "Provisional",
+    provisionalHint: "Rated, and not ranked yet: too few games, too little certainty, or too long without one. It changes with the next games.",
     moreIsBetter: "more is better",
     lessIsBetter: "less is better",
     firstAhead: "Equal scores: who was first is ahead",
@@ -315,6 +333,7 @@ const chinese = {
     windowOf: ({ periods, of }) => `最近 ${count(periods)} 期的${of === "best" ? "最佳" : "总和"}`,
     capOf: (n) => `只保留前 ${count(n)} 名`,
     limitOf: (n) => `最多 ${count(n)} 名`,
+    ratedBy: (text) => ratedBy(text, (system) => `按 ${system} 评分`, (n) => `满 ${count(n)} 场上榜`),
     staleAfter: (text) => `${text}没有成绩的成员会离开`,
     settled: "已结算",
     unsettled: "未结算",
@@ -356,6 +375,14 @@ const chinese = {
     member: "成员",
     score: "分数",
     reached: "达到时间",
+    rating: "等级分",
+    deviation: "偏差",
+    games: "场次",
+    played: "胜、平、负",
+    wonDrawnLost: (won, drawn, lost) => `${won} / ${drawn} / ${lost}`,
+    lastMatch: "最近一场",
+    provisional: "暂定",
+    provisionalHint: "已有等级分，但尚未上榜：场次太少、把握不足或太久没有比赛。再比赛后会改变。",
     moreIsBetter: "越高越好",
     lessIsBetter: "越低越好",
     firstAhead: "同分时先达到者在前",

@@ -1,7 +1,7 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
 #include "server/clients/job.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/player_fixture.h"

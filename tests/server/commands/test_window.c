@@ -2,7 +2,6 @@
  * brought and adds it up. */
 #include "server/clients/job.h"
 #include "server/commands/window.h"
-#include "server/commands/window_job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"

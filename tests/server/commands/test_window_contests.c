@@ -1,6 +1,6 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
 #include "server/clients/job.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "tests/server/zset_fixture.h"
 
 #define HOUR_US INT64_C(3600000000)

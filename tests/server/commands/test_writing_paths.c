@@ -3,7 +3,7 @@
 #include <ctype.h>
 
 #include "server/clients/job.h"
-#include "server/commands/window_job.h"
+#include "server/commands/window.h"
 #include "server/dispatch/waiting.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"

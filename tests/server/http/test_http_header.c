@@ -1,7 +1,7 @@
 /* What headers of HTTP requests mean. */
 #include "tests/support/test.h"
 
-#include "server/http/http_header.h"
+#include "server/http/http.h"
 
 TEST(addresses_and_names_without_a_dot_are_this_server) {
     static const char *const allowed[] = {

@@ -1,7 +1,7 @@
 /* What stands behind GET. */
 #include "tests/support/test.h"
 
-#include "server/http/http_target.h"
+#include "server/http/http.h"
 
 enum { TEXT_MAX = 256 };
 

@@ -20,7 +20,6 @@
 #include "server/clients/job.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
-#include "server/commands/window_job.h"
 #include "server/durability/file_format.h"
 #include "tests/support/commands.h"
 #include "tests/support/failing_disk.h"

@@ -8,22 +8,28 @@
 static struct web web;
 static struct web_query *query;
 
-static void begin(const char *body) {
+static void begin_of(enum web_results_kind kind, const char *body) {
+    static const char *const targets[] = {"/api/v1/boards/b/results", "/api/v1/results",
+                                          "/api/v1/leagues/b/results"};
     execute_init(command_table);
     query = web_query_create(&web);
     assert_non_null(query);
-    assert_true(web_query_parse(query, HTTP_POST, "/api/v1/boards/b/results"));
+    assert_true(web_query_parse(query, HTTP_POST, targets[kind]));
     buffer_init(&query->write.body, WEB_BODY_MAX);
     buffer_append(&query->write.body, body, strlen(body));
+}
+
+static void begin(const char *body) {
+    begin_of(WEB_RESULTS_OF_BOARD, body);
 }
 
 /* The commands, each with its words and a line end. */
 static void check(enum web_results_kind kind, const char *body, const char *id,
                   const char *expected) {
     char text[1024] = "";
-    begin(body);
+    begin_of(kind, body);
     query->write.id = id != NULL ? bytes_from_text(id) : (struct bytes){.at = NULL};
-    assert_true(web_write_read(query, kind));
+    assert_true(web_write_read(query));
     assert_true(query->route->ask(query));
     unsigned word = 0;
     for (unsigned i = 0; i < query->command_count; i++) {
@@ -45,7 +51,7 @@ static void check_board(const char *body, const char *expected) {
 
 static void check_refused(unsigned status, const char *body, const char *text) {
     begin(body);
-    assert_false(web_write_read(query, WEB_RESULTS_OF_BOARD));
+    assert_false(web_write_read(query));
     buffer_append(&query->out, "", 1);
     assert_int_equal(query->status, status);
     if (strstr(query->out.at, text) == NULL) {
@@ -129,7 +135,7 @@ TEST(there_are_so_many_results_at_most) {
         }
         strcpy(body + size, "]");
         begin(body);
-        assert_int_equal(web_write_read(query, WEB_RESULTS_OF_BOARD), more == 0);
+        assert_int_equal(web_write_read(query), more == 0);
         assert_int_equal(query->status, more == 0 ? 200 : 413);
         web_query_destroy(query);
     }

@@ -153,13 +153,16 @@ ZSET_TEST(a_result_that_comes_again_sets_nothing) {
     zset_expect_each(h, rows);
 }
 
-ZSET_TEST(a_boards_name_with_a_star_does_not_go_into_the_name_of_a_hash) {
+ZSET_TEST(a_boards_name_that_a_pattern_reads_otherwise_does_not_go_into_the_name_of_a_hash) {
 #define STARRED                                                                                    \
-    "-ERR HSET takes no % for a board with a * in its name: DATA could not name the hash"
+    "-ERR HSET takes no % for a board with a * or %@ in its name: DATA could not name the hash"
     static const char *const rows[][2] = {
         {"LB.ADD x*y HSET h:%:* 1 f 1 5 ann", STARRED},
         {"LB.SUBMIT 2 a x*y HSET h:%:* 1 f 1 5 ann", STARRED " (board 'x*y')"},
         {"EXISTS x*y a h:x*y:ann h:a:ann", ":0"},
+        {"LB.ADD x%@y HSET h:%:* 1 f 1 5 ann", STARRED},
+        {"LB.ADD x%@y HSET h:%@:* 1 f 1 5 ann", ":1"},
+        {"LB.RANGE x%@y 0 0 DATA h:%@:*", "[[ann :0 :1767225600000 :5 [f 1]]]"},
         {"LB.ADD x*y HSET h:* 1 f 1 5 ann", ":1"},
         {"LB.RANGE x*y 0 0 DATA h:*", "[[ann :0 :1767225600000 :5 [f 1]]]"},
     };

@@ -6,7 +6,7 @@
 
 #include "codec/memory.h"
 #include "server/system/log.h"
-#include "server/system/surroundings.h"
+#include "server/system/process.h"
 #include "tests/support/directory.h"
 
 static char root[DIRECTORY_PATH_MAX];
@@ -39,7 +39,7 @@ static void write_system(const char *path, const char *text) {
 static void expect_said(int64_t tcp_backlog, uint64_t maxmemory, const char *wanted) {
     size_t size;
     file_write(directory_join(root, "log"), "", 0);
-    surroundings_warn(&(struct surroundings){
+    process_warn(&(struct surroundings){
         .tcp_backlog = tcp_backlog,
         .maxmemory = maxmemory,
         .root = root,
