@@ -358,20 +358,13 @@ static unsigned web_write_take_name(struct web_results_reader *reader,
     return fields[i].bit;
 }
 
-static bool web_write_take_named(struct web_results_reader *reader, struct web_result *result) {
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
     static const struct web_field fields[] = {
         {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE}, {"values", GIVEN_VALUES},
         {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},   {"at", GIVEN_AT},
         {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},   {"id", GIVEN_ID},
         {"boards", GIVEN_BOARDS},
     };
-    struct bytes name;
-    unsigned bit = web_write_take_name(reader, fields, sizeof fields / sizeof fields[0],
-                                       &result->given, &name);
-    return bit != 0 && web_write_take_field(reader, result, name, bit);
-}
-
-static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
     result->given = result->value_count = result->board_count = 0;
     result->tags.count = result->data.count = 0;
     result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
@@ -379,7 +372,10 @@ static bool web_write_take_result(struct web_results_reader *reader, struct web_
         return web_write_is_malformed(reader);
     }
     do {
-        if (!web_write_take_named(reader, result)) {
+        struct bytes name;
+        unsigned bit = web_write_take_name(reader, fields, sizeof fields / sizeof fields[0],
+                                           &result->given, &name);
+        if (bit == 0 || !web_write_take_field(reader, result, name, bit)) {
             return false;
         }
     } while (json_take(&reader->json, ','));
