@@ -341,8 +341,8 @@ struct board_option {
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
 #define BOARD_LIMITS                                                                               \
-    "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] [EVERY count:integer unit=<S | M | H | "  \
-    "D>] "                                                                                         \
+    "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] "                                         \
+    "cooldown=[EVERY count:integer unit=<S | M | H | D>] "                                         \
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
     "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]"
 #define BOARD_LIMITS_SYNTAX(of) " [LIMITS " of "]"
