@@ -63,6 +63,8 @@ static const struct parameter {
     [RATING_LIMIT_SIGMA] = {"LIMIT-SIGMA", OF_OPENSKILL, 0, 0, 1, {0, 0, 0}},
     [RATING_KEEP_MATCHES] = {"KEEP-MATCHES", OF_ALL, 0, 0, 1000000, {0, 0, 0}},
     [RATING_KEEP_HOURS] = {"KEEP-HOURS", OF_ALL, 0, 0, HOURS_OF_100_YEARS, {0, 0, 0}},
+    [RATING_RESET] = {"RESET", OF_ALL, 6, 0, UNIT, {0, 0, 0}},
+    [RATING_EVERY_HOURS] = {"EVERY-HOURS", OF_GLICKO2, 0, 0, HOURS_OF_100_YEARS, {0, 0, 0}},
 };
 
 const char *rating_system_name(enum rating_system system) {
@@ -181,7 +183,8 @@ void rating_record_take_back(const struct rating_rule *rule, const struct rating
                              const struct rating_record *after, struct rating_record *record) {
     bool is_as_left = record->value == after->value && record->deviation == after->deviation &&
                       record->volatility == after->volatility &&
-                      record->last_ms == after->last_ms &&
+                      record->last_ms == after->last_ms && record->period_ms == after->period_ms &&
+                      record->learned == after->learned && record->gained == after->gained &&
                       rating_games(record) == rating_games(after);
     if (is_as_left) {
         *record = *before;
@@ -190,6 +193,8 @@ void rating_record_take_back(const struct rating_rule *rule, const struct rating
     record->won = rating_count_less(record->won, before->won, after->won);
     record->drawn = rating_count_less(record->drawn, before->drawn, after->drawn);
     record->lost = rating_count_less(record->lost, before->lost, after->lost);
+    record->learned -= after->learned - before->learned;
+    record->gained -= after->gained - before->gained;
     record->value -= after->value - before->value;
     int64_t volatility = (int64_t)record->volatility + before->volatility - after->volatility;
     record->volatility = (uint32_t)(volatility > 0 ? volatility : 0);
@@ -273,12 +278,30 @@ static struct first rating_find_first(const struct rating_match *match) {
     return first;
 }
 
+void rating_record_reset(const struct rating_rule *rule, struct rating_record *record) {
+    int64_t share = rule->of[RATING_RESET];
+    double before = (double)record->deviation * (double)record->deviation;
+    double start = (double)rule->of[RATING_START_DEV] * (double)rule->of[RATING_START_DEV];
+    record->value +=
+        (int64_t)rating_divide((wide)(rule->of[RATING_START] - record->value) * share, UNIT);
+    if (start > before) {
+        double part = (double)share / (double)UNIT;
+        record->deviation = real_round(real_sqrt(before + part * (start - before)));
+    }
+    rating_take_to_limits(rule, record);
+}
+
+/* MOVE-MAX */
+static int64_t rating_moved(const struct rating_rule *rule, int64_t value, int64_t change) {
+    int64_t move_max = rule->of[RATING_MOVE_MAX];
+    return value + (move_max > 0 ? rating_clamp(change, -move_max, move_max) : change);
+}
+
 /* What a match leaves of a record, but for deviation and volatility. */
 static void rating_finish(const struct rating_rule *rule, const struct rating_match *match,
                           struct first first, uint32_t rank, int64_t change,
                           struct rating_record *record) {
-    int64_t move_max = rule->of[RATING_MOVE_MAX];
-    record->value += move_max > 0 ? rating_clamp(change, -move_max, move_max) : change;
+    record->value = rating_moved(rule, record->value, change);
     rating_take_to_limits(rule, record);
     if (match->at_ms > record->last_ms) {
         record->last_ms = match->at_ms;
@@ -332,10 +355,26 @@ static double rating_squared(double x) {
     return x * x;
 }
 
+/* EVERY-HOURS. They are counted from 1970 on. */
+static int64_t rating_period_length(const struct rating_rule *rule) {
+    enum { MS_OF_HOUR = 3600000 };
+    return rule->of[RATING_EVERY_HOURS] * MS_OF_HOUR;
+}
+
+static int64_t rating_period_start(const struct rating_rule *rule, int64_t at_ms) {
+    return at_ms - at_ms % rating_period_length(rule);
+}
+
 /* Periods since the last match. */
 static double rating_periods_since(const struct rating_rule *rule,
                                    const struct rating_record *record, int64_t at_ms) {
     int64_t period_ms = rule->of[RATING_PERIOD_MS];
+    if (rule->of[RATING_EVERY_HOURS] > 0) {
+        int64_t start_ms = rating_period_start(rule, at_ms);
+        return record->period_ms > 0 && start_ms > record->period_ms
+                   ? (double)((start_ms - record->period_ms) / rating_period_length(rule))
+                   : 0;
+    }
     bool is_later = period_ms > 0 && record->last_ms > 0 && at_ms > record->last_ms;
     return is_later ? (double)(at_ms - record->last_ms) / (double)period_ms : 0;
 }
@@ -540,6 +579,7 @@ static void rating_glicko_sum(const struct rating_rule *rule, const struct ratin
     for (uint32_t i = 0; i < side->size; i++) {
         const struct rating_record *record = &records[side->first_player + i];
         double periods = rating_periods_since(rule, record, match->at_ms) - before_periods;
+        periods = before_periods > 0 && rule->of[RATING_EVERY_HOURS] > 0 ? 0 : periods;
         side->sum += record->value;
         /* Whole units: their sum has no order. */
         int64_t deviation = real_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
@@ -549,27 +589,73 @@ static void rating_glicko_sum(const struct rating_rule *rule, const struct ratin
     side->deviation = real_sqrt((double)side->squares) / side->size / GLICKO_SCALE;
 }
 
-static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
-                                 struct first first, const struct side *side,
-                                 struct rating_record *record) {
-    double periods = rating_periods_since(rule, record, match->at_ms);
-    double deviation = rating_grown(rule, record, periods - 1);
-    double v = 1 / side->learned;
+/* Steps 3 to 7, of what games told of a deviation that grows by so many periods. Returns the change of the value. */
+static int64_t rating_glicko_update(const struct rating_rule *rule, struct rating_record *record,
+                                    double deviation, double periods, double learned,
+                                    double gained) {
+    double v = 1 / learned;
     double variance = rating_squared(deviation);
     double volatility = rating_glicko_volatility((double)record->volatility / (double)NANO,
                                                  (double)rule->of[RATING_TAU] / (double)NANO,
-                                                 v * side->gained, variance + v);
+                                                 v * gained, variance + v);
     double volatility_min = (double)rule->of[RATING_VOL_MIN] / (double)NANO;
     double volatility_max = (double)rule->of[RATING_VOL_MAX] / (double)NANO;
     volatility = volatility < volatility_min   ? volatility_min
                  : volatility > volatility_max ? volatility_max
                                                : volatility;
-    variance += (periods < 1 ? periods : 1) * rating_squared(volatility);
-    variance = 1 / (1 / variance + side->learned);
-    double change = variance * side->gained * GLICKO_SCALE;
+    variance += periods * rating_squared(volatility);
+    variance = 1 / (1 / variance + learned);
     record->deviation = real_round(real_sqrt(variance) * GLICKO_SCALE);
     record->volatility = (uint32_t)real_round(volatility * (double)NANO);
-    rating_finish(rule, match, first, side->rank, real_round(change), record);
+    return real_round(variance * gained * GLICKO_SCALE);
+}
+
+/* In units of rating periods' sums; each is far below the limit of a double's whole numbers. */
+#define SUM_UNIT 1e12
+#define SUM_MAX  INT64_C(4000000000000000000)
+
+static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
+                                 struct first first, const struct side *side,
+                                 struct rating_record *record) {
+    int64_t change = 0;
+    if (rule->of[RATING_EVERY_HOURS] > 0) {
+        record->learned =
+            rating_clamp(record->learned + real_round(side->learned * SUM_UNIT), -SUM_MAX, SUM_MAX);
+        record->gained =
+            rating_clamp(record->gained + real_round(side->gained * SUM_UNIT), -SUM_MAX, SUM_MAX);
+    } else {
+        double periods = rating_periods_since(rule, record, match->at_ms);
+        change = rating_glicko_update(rule, record, rating_grown(rule, record, periods - 1),
+                                      periods < 1 ? periods : 1, side->learned, side->gained);
+    }
+    rating_finish(rule, match, first, side->rank, change, record);
+}
+
+bool rating_record_end_period(const struct rating_rule *rule, struct rating_record *record,
+                              int64_t now_ms) {
+    int64_t start_ms = rating_period_start(rule, now_ms);
+    if (record->period_ms >= start_ms || record->learned <= 0) {
+        return false;
+    }
+    rating_take_to_limits(rule, record);
+    int64_t change =
+        rating_glicko_update(rule, record, (double)record->deviation / GLICKO_SCALE, 1,
+                             (double)record->learned / SUM_UNIT, (double)record->gained / SUM_UNIT);
+    record->value = rating_moved(rule, record->value, change);
+    record->period_ms += rating_period_length(rule);
+    record->learned = 0;
+    record->gained = 0;
+    rating_take_to_limits(rule, record);
+    return true;
+}
+
+void rating_record_enter_period(const struct rating_rule *rule, struct rating_record *record,
+                                int64_t now_ms) {
+    int64_t start_ms = rating_period_start(rule, now_ms);
+    if (record->period_ms < start_ms) {
+        record->deviation = rating_now(rule, record, now_ms);
+        record->period_ms = start_ms;
+    }
 }
 
 static void rating_glicko_match(const struct rating_rule *rule, const struct rating_match *match,

@@ -22,7 +22,9 @@
  * game tells, the sum of g * (s - E), counts 1/n, and 1/v counts 1/n^2. For a player who last played t periods ago, what
  * is above one period are periods without games (step 6), and the last one, or the fraction of it, is that of the match:
  * as liglicko2 does it, and for t = 1 the paper. Step 5 is Newton's method from the volatility before; it finds the root
- * itself, where the paper's stops at 1e-6. Differences that give less than e^-60 of a chance count as that.
+ * itself, where the paper's stops at 1e-6. Differences that give less than e^-60 of a chance count as that. With
+ * EVERY-HOURS, rating periods are the paper's: matches add to the sums over games, for ratings and deviations as the period
+ * found them, and what follows is computed when it is over.
  *
  * OPENSKILL. Weng and Lin, "A Bayesian approximation method for online ranking", JMLR 12 (2011), algorithms 1
  * (Bradley-Terry full pair) and 4 (Plackett-Luce), with gamma = sigma_i / c, and with openskill.py 6.2's tau, kappa,
@@ -91,6 +93,8 @@ enum rating_parameter {
     /* of all systems: what a board keeps of its matches */
     RATING_KEEP_MATCHES, /* so many; 0: none */
     RATING_KEEP_HOURS,   /* and not for longer; 0: any time */
+    RATING_RESET, /* of all systems: at the end of a board's period, so much of the way to START */
+    RATING_EVERY_HOURS, /* GLICKO2: of a rating period, from 1970 on; 0: each match is one */
     RATING_PARAMETERS
 };
 enum rating_model { RATING_PLACKETT_LUCE, RATING_BRADLEY_TERRY, RATING_MODELS };
@@ -130,6 +134,9 @@ struct rating_record {
     uint32_t drawn;      /* on the first place with others */
     uint32_t lost;       /* on another place */
     bool is_top;         /* ELO: has had TOP */
+    /* EVERY-HOURS: of the rating period, which changes value, deviation and volatility when it is over. Not packed. */
+    int64_t period_ms;       /* its beginning; 0: none yet */
+    int64_t learned, gained; /* sums over its matches, in 10^-12 */
 };
 static inline uint64_t rating_games(const struct rating_record *record) {
     return (uint64_t)record->won + record->drawn + record->lost;
@@ -146,6 +153,17 @@ void rating_record_seed(const struct rating_rule *rule, struct rating_record *re
  * told, which is 1 / deviation^2 after less that before; counts are less by the match, and the time stays. */
 void rating_record_take_back(const struct rating_rule *rule, const struct rating_record *before,
                              const struct rating_record *after, struct rating_record *record);
+
+/* RESET: the value goes this share of the way to START, and the squared deviation, where it is less, to that of
+ * START-DEV. */
+void rating_record_reset(const struct rating_rule *rule, struct rating_record *record);
+/* EVERY-HOURS: count what was played in the record's rating period, if that is over. false: it is not, or nothing was
+ * played. Deviations grow by later periods when they are read (rating_now). */
+bool rating_record_end_period(const struct rating_rule *rule, struct rating_record *record,
+                              int64_t now_ms);
+/* Likewise, before a match or a seed: the record becomes one of the running period. */
+void rating_record_enter_period(const struct rating_rule *rule, struct rating_record *record,
+                                int64_t now_ms);
 
 /* One format. A record that unpacks may be given to every rule: matches take its numbers to the rule's limits first.
  * false: rating_pack writes no such bytes; *record is then left unchanged. */

@@ -461,8 +461,7 @@ uint32_t board_rank_of(const struct board *board, const struct board_member *mem
     if (!board->is_large) {
         return member->index;
     }
-    return skiplist_rank(&board->large->list,
-                         (struct skiplist_place){.leaf = member->leaf, .index = member->index});
+    return skiplist_rank(&board->large->list, board_place_of(member));
 }
 
 /* ---- changing ---- */
@@ -677,7 +676,7 @@ static enum board_status board_move(struct board *board, const struct board_memb
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
     const struct block *block = board_leaf(board, member->leaf);
-    struct skiplist_place from = {.leaf = member->leaf, .index = member->index};
+    struct skiplist_place from = board_place_of(member);
     struct skiplist_place to = board_place_near(list, member, block, key);
     if (to.leaf == from.leaf) {
         if (list->has_more) {
@@ -767,8 +766,7 @@ void board_remove_member(struct board *board, const struct board_member *member)
     if (board->is_large) {
         map_remove(&board->large->map, member->hash, member->leaf);
     }
-    board_remove_from_leaf(
-        board, (struct skiplist_place){.leaf = member->leaf, .index = member->index}, 1);
+    board_remove_from_leaf(board, board_place_of(member), 1);
 }
 
 /* Remove a range of a large board by detaching whole leaves, to be freed later; the entries in the
@@ -931,36 +929,32 @@ static bool board_append_put_entry(struct leaf_fill *fill, const struct board *b
     return true;
 }
 
-static bool board_append_to_leaf(struct board *board, const struct leaf_fill *fill) {
-    struct block *old = board->leaf;
-    struct block *leaf = block_create(old->count + fill->count, old->heap_used + fill->heap);
-    if (leaf == NULL) {
-        return false;
-    }
-    leaf->links = old->links;
-    block_copy(leaf, 0, old, 0, old->count);
-    for (uint32_t i = 0; i < fill->count; i++) {
-        CHECK(fill->entries[i].key <= block_keys(leaf)[leaf->count - 1]);
-        block_insert(leaf, leaf->count, &fill->entries[i]);
-    }
-    board->leaf = leaf;
-    memory_free(old);
-    return true;
-}
-
 /* Append a leaf. false: no memory. */
 static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
     struct skiplist own;
     if (!board->is_large && board->leaf != NULL) {
         /* May its only leaf take these entries, too? */
-        const struct block *leaf = board->leaf;
+        struct block *leaf = board->leaf;
         bool has_long = leaf->long_count > 0;
         for (uint32_t i = 0; i < fill->count && !has_long; i++) {
             has_long = fill->entries[i].code == NAME_LONG;
         }
         if (!has_long && leaf->count + fill->count <= BLOCK_ALONE_ENTRIES_MAX &&
             leaf->heap_used + fill->heap <= BLOCK_ALONE_HEAP_MAX) {
-            return board_append_to_leaf(board, fill);
+            struct block *larger =
+                block_create(leaf->count + fill->count, leaf->heap_used + fill->heap);
+            if (larger == NULL) {
+                return false;
+            }
+            larger->links = leaf->links;
+            block_copy(larger, 0, leaf, 0, leaf->count);
+            for (uint32_t i = 0; i < fill->count; i++) {
+                CHECK(fill->entries[i].key <= block_keys(larger)[larger->count - 1]);
+                block_insert(larger, larger->count, &fill->entries[i]);
+            }
+            board->leaf = larger;
+            memory_free(leaf);
+            return true;
         }
         if (!(is_indexed ? board_make_itself_large(board)
                          : board_enlarge(board, BLOCK_ENTRIES_MAX, false))) {
@@ -1131,8 +1125,7 @@ uint32_t board_dense_rank(const struct board *board, uint32_t rank) {
 }
 
 uint32_t board_dense_rank_of(const struct board *board, const struct board_member *member) {
-    return board_dense_rank_at(
-        board, (struct skiplist_place){.leaf = member->leaf, .index = member->index});
+    return board_dense_rank_at(board, board_place_of(member));
 }
 
 uint32_t board_dense_count(const struct board *board) {

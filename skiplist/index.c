@@ -241,25 +241,21 @@ void index_set_key(struct index_block *index, uint32_t position, uint64_t key) {
     index_refresh(index);
 }
 
-static const char *index_check(struct index_block *index) {
+bool index_validate(struct index_block *index, const char **reason) {
     const uint64_t *keys = index_keys(index);
     if (index->count == 0 || index->count > index->capacity) {
-        return "index: its count is wrong";
+        return check_passed("index: its count is wrong", reason);
     }
     for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++) {
         if (keys[i] != 0) {
-            return "index: a key beyond the last one is not 0";
+            return check_passed("index: a key beyond the last one is not 0", reason);
         }
     }
     for (uint32_t i = 0; i < INDEX_FENCES; i++) {
         uint32_t position = INDEX_STRIDE * (i + 1);
         if (index->fences[i] != (position < index->count ? keys[position] : 0)) {
-            return "index: a fence is not its key";
+            return check_passed("index: a fence is not its key", reason);
         }
     }
-    return NULL;
-}
-
-bool index_validate(struct index_block *index, const char **reason) {
-    return check_passed(index_check(index), reason);
+    return true;
 }

@@ -82,6 +82,11 @@ static inline struct skiplist_place board_place_at(const struct board *board, ui
     return skiplist_at(&board->large->list, rank);
 }
 
+/* Where a member that was looked up is. */
+static inline struct skiplist_place board_place_of(const struct board_member *member) {
+    return (struct skiplist_place){.leaf = member->leaf, .index = member->index};
+}
+
 static inline struct board_stored board_entry_at(const struct block *block, uint32_t index,
                                                  uint32_t offset) {
     return (struct board_stored){

@@ -128,8 +128,10 @@ static size_t tag_counts_size(const struct tag_counts_plan *plan, bool is_narrow
            plan->row_count * INDEX_FANOUT * width;
 }
 
-/* All 0, nothing known of children. NULL: no memory. */
-static struct tag_counts *tag_counts_create(const struct tag_counts_plan *plan, bool is_narrow) {
+/* Those of an index block: all 0, nothing known of children. NULL: no memory. */
+static struct tag_counts *tag_counts_create(const struct skiplist *list, uint32_t id) {
+    const struct tag_counts_plan *plan = &list->tags->plan;
+    bool is_narrow = skiplist_node(list, id)->level == 2;
     struct tag_counts *counts = memory_allocate_zeroed(tag_counts_size(plan, is_narrow));
     if (counts != NULL) {
         counts->number = plan->number;
@@ -419,19 +421,6 @@ static bool tag_counts_contains(const struct tag_list *list, const struct tag_li
            tag_counts_has_each(list, other->latest, other->latest_count);
 }
 
-/* Are the numbers of the whole block equal? */
-static bool tag_counts_equal(const struct tag_counts_plan *plan, const struct tag_counts *a,
-                             const struct tag_counts *b) {
-    bool is_equal = memcmp(a->dense, b->dense, tag_counts_dense_size(plan)) == 0;
-    for (uint32_t i = 0; i < plan->list_count; i++) {
-        const struct tag_list *list = &a->lists[i], *other = &b->lists[i];
-        is_equal =
-            is_equal && (list->is_crowded || other->is_crowded ||
-                         (tag_counts_contains(list, other) && tag_counts_contains(other, list)));
-    }
-    return is_equal;
-}
-
 /* ---- rows ---- */
 
 /* Add to a row. */
@@ -707,7 +696,7 @@ struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint3
     if (counts != NULL || *work_left == 0) {
         return counts;
     }
-    counts = tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
+    counts = tag_counts_create(list, id);
     if (counts != NULL && !tag_counts_add_children(list, id, 0, index->count, counts, work_left)) {
         tag_counts_destroy(counts);
         counts = NULL;
@@ -777,7 +766,7 @@ bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_le
     if (counts == NULL) {
         counts = tag_counts_begun(tags, index);
         if (counts == NULL) {
-            counts = tag_counts_create(&tags->plan, skiplist_node(list, id)->level == 2);
+            counts = tag_counts_create(list, id);
             index->counts = counts;
             if (counts != NULL) {
                 counts->number |= TAG_COUNTS_BEGUN;
@@ -876,10 +865,9 @@ void tag_counts_split(struct skiplist *list, uint32_t left_id, struct index_bloc
     uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
     uint32_t work_left = UINT32_MAX;
     /* No child's counts may be made now: it may be split itself, with a child of its own in neither half. */
-    struct tag_counts *made =
-        counts != NULL && tag_counts_are_known(list, left_id, from, to)
-            ? tag_counts_create(&tags->plan, skiplist_node(list, left_id)->level == 2)
-            : NULL;
+    struct tag_counts *made = counts != NULL && tag_counts_are_known(list, left_id, from, to)
+                                  ? tag_counts_create(list, left_id)
+                                  : NULL;
     if (made == NULL) {
         tag_counts_forget(tags, left);
         return;
@@ -987,13 +975,16 @@ const char *tag_counts_check(const struct skiplist *list, uint32_t id) {
     if (!tag_counts_are_known(list, id, 0, counted)) {
         return NULL; /* checking must not make any */
     }
-    struct tag_counts *anew =
-        tag_counts_create(&list->tags->plan, skiplist_node(list, id)->level == 2);
+    struct tag_counts *anew = tag_counts_create(list, id);
     CHECK(anew != NULL);
     if (tag_counts_add_children(list, id, 0, counted, anew, &work_left)) {
-        wrong = tag_counts_equal(plan, counts, anew)
-                    ? NULL
-                    : "tags: entries with some values are not counted right";
+        bool is_equal = memcmp(counts->dense, anew->dense, tag_counts_dense_size(plan)) == 0;
+        for (uint32_t i = 0; i < plan->list_count && is_equal; i++) {
+            const struct tag_list *own = &counts->lists[i], *other = &anew->lists[i];
+            is_equal = own->is_crowded || other->is_crowded ||
+                       (tag_counts_contains(own, other) && tag_counts_contains(other, own));
+        }
+        wrong = is_equal ? NULL : "tags: entries with some values are not counted right";
     }
     for (uint32_t i = 0; i < index->count && wrong == NULL && !is_begun; i++) {
         bool is_known =

@@ -390,18 +390,6 @@ static bool tag_filter_sum_sorted(const struct sorted_read *read, uint32_t *sum,
     return true;
 }
 
-static uint32_t tag_filter_sum_dense(const struct filter_reader *dense,
-                                     const struct tag_counts *counts, uint32_t count) {
-    uint32_t sum = 0;
-    for (uint32_t r = 0; r < dense->range_count; r++) {
-        const struct filter_range *range = &dense->ranges[r];
-        for (uint32_t i = 0; i < range->count; i++) {
-            sum += counts->dense[range->first + i];
-        }
-    }
-    return dense->is_inverse ? count - sum : sum;
-}
-
 bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_plan *plan,
                     const struct tag_counts *counts, uint32_t count, uint32_t in_rest,
                     uint32_t *sum, uint64_t *read) {
@@ -411,9 +399,17 @@ bool tag_filter_sum(const struct tag_filter *filter, const struct tag_counts_pla
     if (!filter->has_sums) {
         return false;
     }
-    *sum = filter->dense.combination != NULL  ? tag_filter_sum_dense(&filter->dense, counts, count)
-           : filter->rest.combination != NULL ? in_rest
-                                              : count;
+    *sum = filter->rest.combination != NULL ? in_rest : count;
+    if (filter->dense.combination != NULL) {
+        const struct filter_reader *dense = &filter->dense;
+        uint32_t in_ranges = 0;
+        for (uint32_t r = 0; r < dense->range_count; r++) {
+            for (uint32_t i = 0; i < dense->ranges[r].count; i++) {
+                in_ranges += counts->dense[dense->ranges[r].first + i];
+            }
+        }
+        *sum = dense->is_inverse ? count - in_ranges : in_ranges;
+    }
     for (uint32_t i = 0; i < plan->list_count; i++) {
         const struct filter_test *test = filter->sorted[i];
         const struct tag_list *list = &counts->lists[i];

@@ -676,7 +676,7 @@ void tag_group_count_many(const struct board *board, struct tag_filter *filter, 
 
 uint32_t tag_group_rank(const struct board *board, struct tag_filter *filter,
                         const struct board_member *member) {
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    struct skiplist_place place = board_place_of(member);
     uint32_t work_left = TAG_COUNTS_READER_WORK;
     if (filter->is_nobody) {
         return 0;
@@ -742,7 +742,7 @@ bool tag_group_has(const struct board *board, const struct tag_filter *filter,
         return !filter->is_nobody;
     }
     const struct skiplist *list = &board->large->list;
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    struct skiplist_place place = board_place_of(member);
     return tag_filter_matches(filter, sheet_code(list, place));
 }
 

@@ -37,18 +37,13 @@ static void tags_settle_bits(struct tag_slot *slot) {
     slot->shift = is_in_order ? slot->positions[0] : SLOT_IS_SCATTERED;
 }
 
-/* Is there room for so many bits side by side, from this one on? */
-static bool tags_is_free(uint32_t used, unsigned shift, unsigned bits) {
-    uint64_t run = ((UINT64_C(1) << bits) - 1) << shift;
-    return shift + bits <= TAGS_BITS_MAX && (used & run) == 0;
-}
-
 /* Give the slot bits that nobody uses, until it has `bits`: side by side where that is possible. */
 static void tags_add_bits(struct tag_slot *slot, unsigned bits, uint32_t *used) {
     unsigned more = bits - slot->bits;
     unsigned shift = slot->bits > 0 ? slot->positions[slot->bits - 1] + 1U : 0;
     unsigned last = slot->bits > 0 ? shift : TAGS_BITS_MAX;
-    while (shift <= last && !tags_is_free(*used, shift, more)) {
+    uint64_t run = (UINT64_C(1) << more) - 1;
+    while (shift <= last && (shift + more > TAGS_BITS_MAX || (*used & run << shift) != 0)) {
         shift++;
     }
     bool is_together = shift <= last;
@@ -348,8 +343,7 @@ static enum tags_status tags_put_at(struct board *board, struct skiplist_place p
 
 enum tags_status tags_set(struct board *board, const struct board_member *member,
                           const struct tag_values *values, unsigned *full) {
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
-    return tags_put_at(board, place, values, full);
+    return tags_put_at(board, board_place_of(member), values, full);
 }
 
 enum tags_status tags_set_at(struct board *board, uint32_t rank, const struct tag_values *values,
@@ -379,7 +373,7 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
 
 void tags_of(const struct board *board, const struct board_member *member,
              struct tag_values *values) {
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
+    struct skiplist_place place = board_place_of(member);
     const struct tags *tags = board_tags(board);
     *values = (struct tag_values){.mask = 0};
     if (tags != NULL) {

@@ -95,8 +95,6 @@ uint32_t once_ids_begin_of(const struct registry_key *ids, uint32_t owner); /* u
  * gone. */
 uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint32_t owner,
                            uint64_t now);
-/* Of all of them. */
-void once_ids_cut(struct server *server, struct registry_key *ids, uint64_t now);
 void once_ids_make_options(struct board_options *options);
 
 #endif

@@ -57,10 +57,3 @@ uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint
     }
     return found + UINT32_C(1);
 }
-
-void once_ids_cut(struct server *server, struct registry_key *ids, uint64_t now) {
-    uint32_t owner = 0;
-    do {
-        owner = once_ids_cut_next(server, ids, owner, now);
-    } while (owner > 0);
-}

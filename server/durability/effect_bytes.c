@@ -385,7 +385,7 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {
-        return effect_bytes_code_zone(coder, &options->period.zone);
+        return options != NULL && effect_bytes_code_zone(coder, &options->period.zone);
     }
     if (!effect_bytes_code_i64(coder, &value)) {
         return false;
@@ -518,26 +518,6 @@ static bool effect_bytes_code_options(struct coder *coder, struct board_options 
     return layout->field_count > 0;
 }
 
-static bool effect_bytes_define_options(struct effect_decoder *decoder,
-                                        struct board_options *options) {
-    struct coder coder = {.from = decoder};
-    const char *reason;
-    memset(options, 0, sizeof *options);
-    if (!effect_bytes_code_options(&coder, options)) {
-        return false;
-    }
-    layout_complete(&options->layout);
-    if (!board_options_validate(options, &reason)) {
-        return false;
-    }
-    board_options_renew_period(options);
-    if (options->period.zone != NULL && zone_is_missing(options->period.zone)) {
-        decoder->missing_zone = options->period.zone;
-    }
-    return board_options_validate(options,
-                                  &reason); /* a start that no file has may be behind the new end */
-}
-
 /* Find or choose the slot for these options; is_new: its content must be written, too. */
 static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
                                        const struct board_options *options, bool *is_new) {
@@ -569,6 +549,7 @@ static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder,
 
 static bool effect_bytes_take_slot(struct effect_decoder *decoder,
                                    const struct board_options **options) {
+    const char *reason;
     uint8_t slot;
     if (!effect_bytes_take_byte(decoder, &slot)) {
         return false;
@@ -577,10 +558,26 @@ static bool effect_bytes_take_slot(struct effect_decoder *decoder,
     if (index >= EFFECT_RULES_SLOTS) {
         return false;
     }
+    struct board_options *defined = &decoder->slots[index];
     if ((slot & SLOT_DEFINED) != 0) {
-        decoder->has_slot[index] = effect_bytes_define_options(decoder, &decoder->slots[index]);
+        struct coder coder = {.from = decoder};
+        memset(defined, 0, sizeof *defined);
+        bool is_good = effect_bytes_code_options(&coder, defined);
+        if (is_good) {
+            layout_complete(&defined->layout);
+            is_good = board_options_validate(defined, &reason);
+        }
+        if (is_good) {
+            board_options_renew_period(defined);
+            if (defined->period.zone != NULL && zone_is_missing(defined->period.zone)) {
+                decoder->missing_zone = defined->period.zone;
+            }
+            /* A start that no file has may be behind the new end. */
+            is_good = board_options_validate(defined, &reason);
+        }
+        decoder->has_slot[index] = is_good;
     }
-    *options = &decoder->slots[index];
+    *options = defined;
     return decoder->has_slot[index];
 }
 
@@ -598,9 +595,10 @@ static bool effect_bytes_code_operands(struct coder *coder, struct effect_encode
            effect_bytes_code_text(coder, name_size, REGISTRY_NAME_MAX, &effect->to_name)))) {
         return false;
     }
-    if ((operands & HAS_RULES) != 0 && encoder != NULL) {
+    if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
         /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
         bool is_new;
+        CHECK(encoder != NULL);
         uint32_t index = effect_bytes_find_slot(encoder, effect->options, &is_new);
         *coder->to++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
         if (is_new) {

@@ -351,14 +351,6 @@ static enum store_status store_fail(const struct opening *opening, const char *w
     return STORE_FAILED;
 }
 
-static bool store_make_directory(int above, const char *name) {
-    int result;
-    do {
-        result = disk->make_directory_at(above, name, 0750);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
-}
-
 static enum store_status store_open_directory(const struct opening *opening, const char *parent,
                                               const char *name) {
     struct store *store = opening->store;
@@ -371,7 +363,13 @@ static enum store_status store_open_directory(const struct opening *opening, con
     }
     store->directory = disk_open(above, name, flags, 0);
     bool is_wanted = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
-    bool is_made = is_wanted && store_make_directory(above, name);
+    bool is_made = false;
+    while (is_wanted && !is_made) {
+        is_made = disk->make_directory_at(above, name, 0750) == 0;
+        if (!is_made && errno != EINTR) {
+            break;
+        }
+    }
     if (is_made ||
         (is_wanted && errno == EEXIST)) { /* another server may make it at the same time */
         store->directory = disk_open(above, name, flags, 0);

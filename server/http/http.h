@@ -279,6 +279,12 @@ MUST_CHECK bool http_login_take_header(struct http_login_ask *login);
 /* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
  * login is freed. */
 void http_login_ask(struct http_login_ask *login);
+/* Answer HTTP_LOGIN_TOO_SOON. */
+void http_login_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given);
+/* 403, with the client's address; more may follow. */
+#define HTTP_LOCAL_ALONE                                                                           \
+    "not from %s: without a password (requirepass) only this machine is let in, and nobody "       \
+    "through a proxy, while protected-mode is on"
 /* The request is over. login: NULL: none. */
 void http_login_leave(struct http_login_ask *login);
 /* Forgets the password, and frees. */

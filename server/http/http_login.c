@@ -58,6 +58,13 @@ void http_login_ask(struct http_login_ask *login) {
     http_server_ask(login->exchange->server, &login->ask);
 }
 
+void http_login_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given) {
+    http_exchange_refuse(
+        exchange, 429,
+        "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
+        (long long)(given->retry_ms + 999) / 1000);
+}
+
 void http_login_leave(struct http_login_ask *login) {
     if (login != NULL) {
         login->exchange = NULL;

@@ -102,19 +102,13 @@ static void http_routes_run(struct http_routes *http, struct request *request) {
 static void http_routes_refuse_login(struct http_exchange *exchange,
                                      const struct http_login_ask *login) {
     if (login->verdict == HTTP_LOGIN_TOO_SOON) {
-        http_exchange_refuse(exchange, 429,
-                             "too many wrong passwords or tokens from this address: try again in "
-                             "%lld seconds\n",
-                             (long long)(login->given.retry_ms + 999) / 1000);
+        http_login_refuse_too_soon(exchange, &login->given);
         return;
     }
     if (login->verdict == HTTP_LOGIN_REFUSED) {
-        http_exchange_fill(
-            exchange, 403,
-            "not from %s: without a password (requirepass) only this machine is let in, and nobody "
-            "through a proxy, while protected-mode is on; with one, the user must be allowed to "
-            "run INFO\n",
-            login->given.address);
+        http_exchange_fill(exchange, 403,
+                           HTTP_LOCAL_ALONE "; with one, the user must be allowed to run INFO\n",
+                           login->given.address);
     } else {
         http_exchange_fill(exchange, 401, "a user and a password, or a token, are needed\n");
         exchange->reply.is_login_wanted = true;

@@ -816,33 +816,28 @@ static void tick_begin_time(struct tick *tick, uint64_t begin_ticks) {
     }
 }
 
-static void tick_end_long(struct tick *tick, uint64_t elapsed_ns) {
-    struct stats *stats = &tick->server->stats;
-    uint64_t now_ns = tick_thread_cpu_ns();
-    uint64_t used_ns = now_ns - tick->cpu_ns;
-    used_ns = used_ns < elapsed_ns ? used_ns : elapsed_ns;
-    tick->cpu_read_at_ticks = clock_ticks();
-    tick->cpu_ns = now_ns;
-    stats->long_tick_count++;
-    stats->long_tick_wall_ns += elapsed_ns;
-    stats->long_tick_cpu_ns += used_ns;
-    if (elapsed_ns / 1000 > stats->tick_longest_us) {
-        stats->tick_longest_cpu_us = used_ns / 1000;
-    }
-    if (used_ns / 1000 > stats->tick_busiest_us) {
-        stats->tick_busiest_us = used_ns / 1000;
-    }
-    stats->tick_busy_count += used_ns >= LONG_TICK_NS;
-    tick_note_latency(tick, "tick", elapsed_ns, elapsed_ns);
-    tick_note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
-}
-
 static void tick_end_time(struct tick *tick, uint64_t begin_ticks) {
     struct stats *stats = &tick->server->stats;
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
     durations_add(&stats->ticks, elapsed_ns);
     if (elapsed_ns >= LONG_TICK_NS) {
-        tick_end_long(tick, elapsed_ns);
+        uint64_t now_ns = tick_thread_cpu_ns();
+        uint64_t used_ns = now_ns - tick->cpu_ns;
+        used_ns = used_ns < elapsed_ns ? used_ns : elapsed_ns;
+        tick->cpu_read_at_ticks = clock_ticks();
+        tick->cpu_ns = now_ns;
+        stats->long_tick_count++;
+        stats->long_tick_wall_ns += elapsed_ns;
+        stats->long_tick_cpu_ns += used_ns;
+        if (elapsed_ns / 1000 > stats->tick_longest_us) {
+            stats->tick_longest_cpu_us = used_ns / 1000;
+        }
+        if (used_ns / 1000 > stats->tick_busiest_us) {
+            stats->tick_busiest_us = used_ns / 1000;
+        }
+        stats->tick_busy_count += used_ns >= LONG_TICK_NS;
+        tick_note_latency(tick, "tick", elapsed_ns, elapsed_ns);
+        tick_note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
     }
     if (elapsed_ns / 1000 > stats->tick_longest_us) {
         stats->tick_longest_us = elapsed_ns / 1000;

@@ -354,19 +354,6 @@ bool acl_check_made_key(const struct call *call, struct bytes key, struct bytes 
 
 /* ---- one command ---- */
 
-/* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
-static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
-                                   const struct request *request) {
-    if (command_has_wrong_arity(command, request)) {
-        return HOST_OK;
-    }
-    struct request_keys keys = request_keys_begin(command_index(command), request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
-        host_KeyAtPosWithFlags(ctx, (int)at, (int)(keys.spec->flags & ~(unsigned)KEY_INCOMPLETE));
-    }
-    return HOST_OK;
-}
-
 static bool host_run_put_keys(struct working_set *set, const struct command *command,
                               const struct request *request, struct host_string **argv) {
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
@@ -574,7 +561,7 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         command = command_by_index(index);
     }
     struct bytes *args = current.args;
-    int status;
+    int status = HOST_OK;
     if (argc > ARGS_INLINE) {
         args = memory_allocate((size_t)argc * sizeof *args);
         if (args == NULL) {
@@ -585,16 +572,22 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
         args[i] = host_bytes(argv[i]);
     }
     const struct request request = {.count = (uint32_t)argc, .args = args};
-    /* Has it keys whose positions the host cannot tell? */
-    if (((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
-        host_IsKeysPositionRequest(ctx)) {
-        status = host_run_tell_positions(ctx, command, &request);
-    } else if (command_has_wrong_arity(command, &request)) {
+    bool is_wrong = command_has_wrong_arity(command, &request);
+    /* Has it keys whose positions the host cannot tell, and asks for (COMMAND GETKEYS, cluster, ACL)? */
+    bool is_asked = ((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
+                    host_IsKeysPositionRequest(ctx);
+    if (is_asked && !is_wrong) {
+        struct request_keys keys = request_keys_begin(command_index(command), &request);
+        for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+            host_KeyAtPosWithFlags(ctx, (int)at,
+                                   (int)(keys.spec->flags & ~(unsigned)KEY_INCOMPLETE));
+        }
+    } else if (is_wrong && !is_asked) {
         /* The host has refused a wrong number of arguments, but not in an AOF. */
         char text[EXPLAIN_MAX];
         call_print_arity(command, &request, text);
         status = host_ReplyWithError(ctx, text);
-    } else {
+    } else if (!is_asked) {
         status = host_run_command(ctx, command, &request, argv);
     }
     if (args != current.args) {

@@ -434,17 +434,6 @@ static void transport_on_handshake(uv_poll_t *poll, int status, int events) {
     transport_update(transport);
 }
 
-/* What to wait for, instead of that which a transport without TLS would wait for. */
-static int transport_tls_events(const struct transport *transport, int polled) {
-    if (!transport->is_shaking) {
-        return transport_has_hidden_input(transport) ? polled | UV_WRITABLE : polled;
-    }
-    if (transport->is_failed || transport->intake->is_draining) {
-        return 0;
-    }
-    return tls_wants_write(transport->tls) ? UV_WRITABLE : UV_READABLE;
-}
-
 /* ---- events ---- */
 
 static void transport_on_poll(uv_poll_t *poll, int status, int events) {
@@ -507,8 +496,11 @@ void transport_update(struct transport *transport) {
         !transport->is_failed) {
         polled |= UV_WRITABLE;
     }
-    if (transport->tls != NULL) {
-        polled = transport_tls_events(transport, polled);
+    if (transport->tls != NULL && transport->is_shaking) {
+        bool is_over = transport->is_failed || transport->intake->is_draining;
+        polled = is_over ? 0 : tls_wants_write(transport->tls) ? UV_WRITABLE : UV_READABLE;
+    } else if (transport->tls != NULL && transport_has_hidden_input(transport)) {
+        polled |= UV_WRITABLE;
     }
     if (polled == transport->polled) {
         return;

@@ -136,6 +136,19 @@ static bool rdb_load_put_score(struct rdb_load *load) {
     return rdb_load_check(load, status, NULL);
 }
 
+static bool rdb_load_take_entries(struct rdb_load *load) {
+    uint32_t count;
+    const struct board_entry *entries = rdb_board_entries(load->reader.board, &count);
+    const struct bytes *values = rdb_board_values(load->reader.board);
+    bool is_fine = true;
+    for (uint32_t i = 0; i < count && is_fine; i++) {
+        const struct bytes *tags = values != NULL ? &values[i] : NULL;
+        is_fine = rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
+    }
+    load->member_count += count;
+    return is_fine;
+}
+
 /* ---- in place ---- */
 
 /* Its name is free, or becomes it. options: of a board; NULL: it is a hash. */
@@ -167,6 +180,16 @@ static bool rdb_load_put_board(struct rdb_load *load) {
     load->member_count -= cut_count;
     load->cut_count += cut_count;
     return true;
+}
+
+static bool rdb_load_fill_some(struct rdb_load *load) {
+    bool is_done;
+    if (!rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL)) {
+        return false;
+    }
+    load->is_filling = !is_done;
+    load->is_merging = is_done && load->merge != NULL;
+    return !is_done || load->is_merging || rdb_load_put_board(load);
 }
 
 static bool rdb_load_merge_some(struct rdb_load *load) {
@@ -284,19 +307,9 @@ static bool rdb_load_take_key(struct rdb_load *load) {
 
 enum rdb_load_status rdb_load_step(struct rdb_load *load) {
     struct rdb_reader *reader = &load->reader;
-    const struct board_entry *entries;
-    const struct bytes *values;
-    uint32_t count;
     bool is_fine = false;
-    if (load->is_merging) {
-        return rdb_load_merge_some(load) ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
-    }
-    if (load->is_filling) {
-        bool is_done = false;
-        is_fine = rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL);
-        load->is_filling = !is_fine || !is_done;
-        load->is_merging = is_done && load->merge != NULL;
-        is_fine = is_fine && (!is_done || load->is_merging || rdb_load_put_board(load));
+    if (load->is_filling || load->is_merging) {
+        is_fine = load->is_filling ? rdb_load_fill_some(load) : rdb_load_merge_some(load);
         return is_fine ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
     }
     switch (rdb_reader_next(reader)) {
@@ -336,15 +349,7 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
         }
         break;
     case RDB_ENTRIES:
-        is_fine = true;
-        entries = rdb_board_entries(reader->board, &count);
-        values = rdb_board_values(reader->board);
-        for (uint32_t i = 0; i < count && is_fine; i++) {
-            const struct bytes *tags = values != NULL ? &values[i] : NULL;
-            is_fine =
-                rdb_load_check(load, rdb_value_put_key(&load->value, &entries[i], tags), NULL);
-        }
-        load->member_count += count;
+        is_fine = rdb_load_take_entries(load);
         break;
     case RDB_NOTE:
         is_fine = rdb_load_check(

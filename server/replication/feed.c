@@ -375,6 +375,16 @@ static bool feed_takes_copy(const struct replica *replica, bool is_redis) {
            !feed_is_lost(replica);
 }
 
+/* The first such replica behind that one; before NULL: of all. NULL: there is none. */
+static struct replica *feed_next_taker(const struct feed *feed, bool is_redis,
+                                       const struct replica *before) {
+    struct replica *replica = before != NULL ? before->next : feed_replication(feed)->replicas;
+    while (replica != NULL && !feed_takes_copy(replica, is_redis)) {
+        replica = replica->next;
+    }
+    return replica;
+}
+
 /* How many of this kind are in that state; of COPIES: that take a copy. */
 static uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_redis) {
     uint32_t count = 0;
@@ -390,11 +400,8 @@ static uint32_t feed_count(const struct feed *feed, enum replica_state state, bo
 static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char *reason) {
     log_write(LOG_WARNING, "%s given up: %s", feed_copy_name(copy), reason);
     feed_end_copy(feed, copy);
-    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        if (!feed_takes_copy(replica, copy->is_redis)) {
-            continue;
-        }
+    struct replica *replica = NULL;
+    while ((replica = feed_next_taker(feed, copy->is_redis, replica)) != NULL) {
         if (copy->is_redis) {
             feed_give_up(feed, replica, reason);
         } else {
@@ -460,28 +467,11 @@ static const char *feed_copy_pin(struct feed *feed, struct feed_copy *copy) {
 }
 
 bool feed_is_copy_slow(const struct feed *feed, bool is_redis) {
-    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        if (feed_takes_copy(replica, is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX) {
-            return true;
-        }
+    const struct replica *replica = feed_next_taker(feed, is_redis, NULL);
+    while (replica != NULL && feed_unsent(replica) <= FEED_UNSENT_MAX) {
+        replica = feed_next_taker(feed, is_redis, replica);
     }
-    return false;
-}
-
-static void feed_copy_send_piece(struct feed *feed, struct feed_copy *copy, size_t size) {
-    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-         replica = replica->next) {
-        if (!feed_takes_copy(replica, copy->is_redis)) {
-            continue;
-        }
-        if (copy->is_redis) {
-            feed_redis_copy_put_piece(&copy->redis, replica, feed->piece, size);
-        } else {
-            wire_put_piece(feed_output(replica), feed->piece, size);
-        }
-        feed_replication(feed)->counters.copied_size += size;
-    }
+    return replica != NULL;
 }
 
 static void feed_copy_complete_one(struct feed *feed, const struct feed_copy *copy,
@@ -510,6 +500,7 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     uint32_t replica_count = feed_count(feed, REPLICA_COPIES, copy->is_redis);
     for (uint32_t sent = 0; sent < PIECES_MAX; sent += replica_count) {
+        struct replica *replica = NULL;
         size_t size = 0;
         if (!feed_redis_copy_is_read(copy) && feed_is_copy_slow(feed, copy->is_redis)) {
             return false;
@@ -520,7 +511,14 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
                                                      sizeof feed->piece, &size, error);
         switch (status) {
         case STREAM_PIECE:
-            feed_copy_send_piece(feed, copy, size);
+            while ((replica = feed_next_taker(feed, copy->is_redis, replica)) != NULL) {
+                if (copy->is_redis) {
+                    feed_redis_copy_put_piece(&copy->redis, replica, feed->piece, size);
+                } else {
+                    wire_put_piece(feed_output(replica), feed->piece, size);
+                }
+                feed_replication(feed)->counters.copied_size += size;
+            }
             break;
         case STREAM_WAITS:
             return feed_redis_copy_is_read(copy); /* its process ends in an instant */
@@ -529,11 +527,8 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
             if (why != NULL) {
                 feed_copy_fail(feed, copy, why);
             } else {
-                for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
-                     replica = replica->next) {
-                    if (feed_takes_copy(replica, copy->is_redis)) {
-                        feed_copy_complete_one(feed, copy, replica);
-                    }
+                while ((replica = feed_next_taker(feed, copy->is_redis, replica)) != NULL) {
+                    feed_copy_complete_one(feed, copy, replica);
                 }
                 feed_end_copy(feed, copy);
             }
@@ -601,10 +596,9 @@ static bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica)
 static bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     bool is_awaited = false; /* by another one, which has taken all that was sent of the copy */
-    for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
-         other = other->next) {
-        is_awaited |= other != replica && feed_takes_copy(other, replica->is_redis) &&
-                      feed_unsent(other) == 0;
+    const struct replica *other = NULL;
+    while ((other = feed_next_taker(feed, replica->is_redis, other)) != NULL) {
+        is_awaited |= other != replica && feed_unsent(other) == 0;
     }
     if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
         is_awaited) {

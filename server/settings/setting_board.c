@@ -367,8 +367,10 @@ static bool setting_board_find_defaults(struct settings *settings, char *reason)
     return true;
 }
 
-/* On false nothing has changed. */
-static bool setting_board_check_defaults(const struct setting_input *in) {
+bool setting_board_assign_default(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    char origin[SETTING_ERROR_MAX];
+    char reason[SETTING_ERROR_MAX];
     bool may_come_later = in->origin->file_name != NULL || in->origin->is_argument;
     if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
         return setting_words_fail(in->reason, "at most %d layouts are allowed",
@@ -389,16 +391,6 @@ static bool setting_board_check_defaults(const struct setting_input *in) {
             setting_board_explain(in->settings, in->words[i], in->reason);
             return false;
         }
-    }
-    return true;
-}
-
-bool setting_board_assign_default(const struct setting_input *in) {
-    struct settings *settings = in->settings;
-    char origin[SETTING_ERROR_MAX];
-    char reason[SETTING_ERROR_MAX];
-    if (!setting_board_check_defaults(in)) {
-        return false;
     }
     setting_board_print_origin(in->origin, "default-layout", origin);
     char *names = setting_board_join_words(in->words, in->count);

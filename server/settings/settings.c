@@ -181,28 +181,6 @@ static bool settings_fail_set(char *error, struct bytes name, const char *reason
                               bytes_show(name).text, reason);
 }
 
-/* Does every name exist, may it be changed, and is it given only once? */
-static bool settings_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
-    bool is_seen[SETTINGS_MAX] = {false};
-    for (uint32_t i = 0; i < pair_count; i++) {
-        struct bytes name = pairs[2 * i];
-        const struct setting *setting = settings_find(name);
-        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
-            return setting_words_fail(error,
-                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
-                                      bytes_show(name).text);
-        }
-        if ((setting->flags & SETTING_FIXED) != 0) {
-            return settings_fail_set(error, name, "can't set immutable config");
-        }
-        if (is_seen[setting - setting_table]) {
-            return settings_fail_set(error, name, "duplicate parameter");
-        }
-        is_seen[setting - setting_table] = true;
-    }
-    return true;
-}
-
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
 static const char *settings_assign_pairs(struct settings *draft, const struct bytes *pairs,
                                          uint32_t pair_count, bool is_of_lines, char *reason) {
@@ -231,8 +209,23 @@ static const char *settings_assign_pairs(struct settings *draft, const struct by
 
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
-    if (!settings_check_names(pairs, pair_count, error)) {
-        return false;
+    /* Does every name exist, may it be changed, and is it given only once? */
+    bool is_seen[SETTINGS_MAX] = {false};
+    for (uint32_t i = 0; i < pair_count; i++) {
+        struct bytes name = pairs[2 * i];
+        const struct setting *setting = settings_find(name);
+        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
+            return setting_words_fail(error,
+                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                      bytes_show(name).text);
+        }
+        if ((setting->flags & SETTING_FIXED) != 0) {
+            return settings_fail_set(error, name, "can't set immutable config");
+        }
+        if (is_seen[setting - setting_table]) {
+            return settings_fail_set(error, name, "duplicate parameter");
+        }
+        is_seen[setting - setting_table] = true;
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];

@@ -552,30 +552,6 @@ static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jw
     return jwt_skip_value(object, 0);
 }
 
-static enum jwt_status jwt_judge(const struct jwt_reading *reading, int64_t now_s) {
-    const struct jwt_key *key = reading->key;
-    const struct jwt_claims *claims = reading->claims;
-    if (!reading->is_player) {
-        return JWT_NO_PLAYER;
-    }
-    if (!reading->has_end) {
-        return JWT_NO_END;
-    }
-    if (now_s >= claims->expires_s + JWT_SKEW_S) {
-        return JWT_EXPIRED;
-    }
-    if (reading->begins_s > now_s + JWT_SKEW_S || claims->issued_s > now_s + JWT_SKEW_S) {
-        return JWT_NOT_YET;
-    }
-    if (key->issuer[0] != '\0' && !reading->is_issuer) {
-        return JWT_ISSUER;
-    }
-    bool names_audience = key->audience[0] != '\0';
-    return names_audience == reading->has_audience && (!names_audience || reading->is_audience)
-               ? JWT_RIGHT
-               : JWT_AUDIENCE;
-}
-
 enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_t now_s,
                            struct jwt_claims *claims) {
     static const char *const names[] = {[JWT_HS256] = "HS256", [JWT_ED25519] = "EdDSA"};
@@ -595,12 +571,28 @@ enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_
     if (!jwt_read_object(parts.claims, jwt_take_of_claims, &reading)) {
         return JWT_MALFORMED;
     }
-    enum jwt_status status = jwt_judge(&reading, now_s);
-    if (status == JWT_RIGHT) {
-        read.key_mark = key->mark;
-        *claims = read;
+    if (!reading.is_player) {
+        return JWT_NO_PLAYER;
     }
-    return status;
+    if (!reading.has_end) {
+        return JWT_NO_END;
+    }
+    if (now_s >= read.expires_s + JWT_SKEW_S) {
+        return JWT_EXPIRED;
+    }
+    if (reading.begins_s > now_s + JWT_SKEW_S || read.issued_s > now_s + JWT_SKEW_S) {
+        return JWT_NOT_YET;
+    }
+    if (key->issuer[0] != '\0' && !reading.is_issuer) {
+        return JWT_ISSUER;
+    }
+    bool names_audience = key->audience[0] != '\0';
+    if (names_audience != reading.has_audience || (names_audience && !reading.is_audience)) {
+        return JWT_AUDIENCE;
+    }
+    read.key_mark = key->mark;
+    *claims = read;
+    return JWT_RIGHT;
 }
 
 const char *jwt_status_text(enum jwt_status status) {

@@ -1,5 +1,5 @@
-/* Records as CSV and JSON lines. See record.h. */
-#include "server/tools/record.h"
+/* Records as CSV and JSON lines. See tools.h. */
+#include "server/tools/tools.h"
 
 #include <inttypes.h>
 #include <string.h>

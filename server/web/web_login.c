@@ -183,10 +183,7 @@ bool web_login_read(const char *text, struct http_login *login) {
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
-        http_exchange_refuse(
-            exchange, 429,
-            "too many wrong passwords or tokens from this address: try again in %lld seconds\n",
-            (long long)(login->given.retry_ms + 999) / 1000);
+        http_login_refuse_too_soon(exchange, &login->given);
         return;
     case HTTP_LOGIN_REFUSED:
         http_exchange_refuse(exchange, 403, WEB_TLS_NEEDED "\n", login->given.address);

@@ -472,12 +472,8 @@ static bool web_query_is_refused(struct web_query *query) {
         web_query_error(query, 401, "log in to %s this", query->route->writes ? "do" : "see");
         return true;
     case WEB_NOT_FROM_THERE:
-        web_query_error(
-            query, 403,
-            "not from %s: without a password (requirepass) only this machine is let in, and "
-            "nobody through a proxy, while protected-mode is on, but for boards that "
-            "web-public names",
-            query->address);
+        web_query_error(query, 403, HTTP_LOCAL_ALONE ", but for boards that web-public names",
+                        query->address);
         return true;
     case WEB_WITHOUT_TLS:
         web_query_error(query, 403, WEB_TLS_NEEDED, query->address);

@@ -332,33 +332,39 @@ static bool web_write_take_field(struct web_results_reader *reader, struct web_r
     }
 }
 
-static bool web_write_take_named(struct web_results_reader *reader, struct web_result *result) {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } fields[] = {
+struct web_field {
+    const char *name;
+    unsigned bit;
+};
+
+/* The name of a field that is not given yet, and the colon. 0: the error was written. */
+static unsigned web_write_take_name(struct web_results_reader *reader,
+                                    const struct web_field *fields, size_t count, unsigned *given,
+                                    struct bytes *name) {
+    size_t i = 0;
+    if (!web_write_take_text(reader, name) || !json_take(&reader->json, ':')) {
+        (void)web_write_is_malformed(reader);
+        return 0;
+    }
+    while (i < count && !bytes_equal(*name, bytes_from_text(fields[i].name))) {
+        i++;
+    }
+    if (i == count || (*given & fields[i].bit) != 0) {
+        (void)web_write_refuse(reader, *name,
+                               i == count ? "there is no such field" : "is there twice");
+        return 0;
+    }
+    *given |= fields[i].bit;
+    return fields[i].bit;
+}
+
+static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
+    static const struct web_field fields[] = {
         {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE}, {"values", GIVEN_VALUES},
         {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},   {"at", GIVEN_AT},
         {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},   {"id", GIVEN_ID},
         {"boards", GIVEN_BOARDS},
     };
-    struct bytes name;
-    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
-        return web_write_is_malformed(reader);
-    }
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (bytes_equal(name, bytes_from_text(fields[i].name))) {
-            if ((result->given & fields[i].bit) != 0) {
-                return web_write_refuse(reader, name, "is there twice");
-            }
-            result->given |= fields[i].bit;
-            return web_write_take_field(reader, result, name, fields[i].bit);
-        }
-    }
-    return web_write_refuse(reader, name, "there is no such field");
-}
-
-static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
     result->given = result->value_count = result->board_count = 0;
     result->tags.count = result->data.count = 0;
     result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
@@ -366,7 +372,10 @@ static bool web_write_take_result(struct web_results_reader *reader, struct web_
         return web_write_is_malformed(reader);
     }
     do {
-        if (!web_write_take_named(reader, result)) {
+        struct bytes name;
+        unsigned bit = web_write_take_name(reader, fields, sizeof fields / sizeof fields[0],
+                                           &result->given, &name);
+        if (bit == 0 || !web_write_take_field(reader, result, name, bit)) {
             return false;
         }
     } while (json_take(&reader->json, ','));
@@ -542,25 +551,6 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
     return true;
 }
 
-/* ---- the body ---- */
-
-static bool web_write_take_all(struct web_results_reader *reader) {
-    struct web_result results[2]; /* the one before, and this one */
-    const struct web_result *before = NULL;
-    reader->is_list = json_take(&reader->json, '[');
-    do {
-        struct web_result *result = &results[reader->index % 2];
-        if (!web_write_take_result(reader, result) || !web_write_add(reader, before, result)) {
-            return false;
-        }
-        before = result;
-        reader->index++;
-    } while (reader->is_list && json_take(&reader->json, ','));
-    return (!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)
-               ? true
-               : web_write_is_malformed(reader);
-}
-
 /* ---- matches ---- */
 
 /* ["ann", "bob"]. The text of their number takes the place of the last quotation marks and the bracket: a team of a
@@ -620,29 +610,16 @@ static bool web_write_take_numbers(struct web_results_reader *reader, struct byt
 }
 
 static bool web_write_take_of_match(struct web_results_reader *reader, struct web_match *match) {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } fields[] = {{"teams", GIVEN_TEAMS},     {"ranks", GIVEN_RANKS}, {"scores", GIVEN_SCORES},
-                  {"weights", GIVEN_WEIGHTS}, {"at", GIVEN_AT},       {"id", GIVEN_ID}};
+    static const struct web_field fields[] = {{"teams", GIVEN_TEAMS},   {"ranks", GIVEN_RANKS},
+                                              {"scores", GIVEN_SCORES}, {"weights", GIVEN_WEIGHTS},
+                                              {"at", GIVEN_AT},         {"id", GIVEN_ID}};
     struct web_result result = {.at = {.at = NULL}}; /* for fields that results have, too */
     size_t count = reader->kind == WEB_MATCHES ? sizeof fields / sizeof fields[0] : 1;
     struct bytes name;
-    if (!web_write_take_text(reader, &name) || !json_take(&reader->json, ':')) {
-        return web_write_is_malformed(reader);
-    }
-    size_t i = 0;
-    while (i < count && !bytes_equal(name, bytes_from_text(fields[i].name))) {
-        i++;
-    }
-    if (i == count) {
-        return web_write_refuse(reader, name, "there is no such field");
-    }
-    if ((match->given & fields[i].bit) != 0) {
-        return web_write_refuse(reader, name, "is there twice");
-    }
-    match->given |= fields[i].bit;
-    switch (fields[i].bit) {
+    unsigned bit = web_write_take_name(reader, fields, count, &match->given, &name);
+    switch (bit) {
+    case 0:
+        return false;
     case GIVEN_TEAMS:
         if (!json_take(&reader->json, '[')) {
             return web_write_is_not(reader, name, "an array of teams");
@@ -660,11 +637,11 @@ static bool web_write_take_of_match(struct web_results_reader *reader, struct we
     case GIVEN_SCORES:
         return web_write_take_numbers(reader, name, &match->ranks);
     default:
-        if (!web_write_take_field(reader, &result, name, fields[i].bit)) {
+        if (!web_write_take_field(reader, &result, name, bit)) {
             return false;
         }
-        match->id = fields[i].bit == GIVEN_ID ? result.id : match->id;
-        match->at = fields[i].bit == GIVEN_AT ? result.at : match->at;
+        match->id = bit == GIVEN_ID ? result.id : match->id;
+        match->at = bit == GIVEN_AT ? result.at : match->at;
         return true;
     }
 }
@@ -741,19 +718,6 @@ static bool web_write_add_match(struct web_results_reader *reader, const struct 
                                 : (size_t)RECORD_VALUE_SIZE * (match->team_count + 2);
     write->result_count++;
     return true;
-}
-
-static bool web_write_take_matches(struct web_results_reader *reader) {
-    struct web_match match;
-    reader->is_list = json_take(&reader->json, '[');
-    do {
-        if (!web_write_take_match(reader, &match) || !web_write_add_match(reader, &match)) {
-            return false;
-        }
-        reader->index++;
-    } while (reader->is_list && json_take(&reader->json, ','));
-    return ((!reader->is_list || json_take(&reader->json, ']')) && json_is_over(&reader->json)) ||
-           web_write_is_malformed(reader);
 }
 
 /* ---- what ids belong to ---- */
@@ -855,8 +819,24 @@ bool web_write_read(struct web_query *query) {
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
     reader.hash = http_target_find(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
-    if (kind >= WEB_MATCHES ? !web_write_take_matches(&reader) : !web_write_take_all(&reader)) {
-        return false;
+    struct web_match match;
+    struct web_result results[2]; /* the one before, and this one */
+    const struct web_result *before = NULL;
+    reader.is_list = json_take(&reader.json, '[');
+    do {
+        struct web_result *result = &results[reader.index % 2];
+        bool is_taken =
+            kind >= WEB_MATCHES
+                ? web_write_take_match(&reader, &match) && web_write_add_match(&reader, &match)
+                : web_write_take_result(&reader, result) && web_write_add(&reader, before, result);
+        if (!is_taken) {
+            return false;
+        }
+        before = result;
+        reader.index++;
+    } while (reader.is_list && json_take(&reader.json, ','));
+    if ((reader.is_list && !json_take(&reader.json, ']')) || !json_is_over(&reader.json)) {
+        return web_write_is_malformed(&reader);
     }
     if (!web_write_make_marks(&reader)) {
         web_query_error(query, 503, "out of memory");

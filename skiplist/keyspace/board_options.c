@@ -177,6 +177,9 @@ const char *board_options_refuse_rating(const struct board_options *options) {
         return "RATING excludes CAP, LIMIT, KEEP BEST, PACKED, SCORE+FRACTION and leagues: all "
                "players are rated, and ratings rise and fall";
     }
+    if (rule->of[RATING_RESET] > 0 && !options->is_archive && !options->copies) {
+        return "RATING ... RESET needs a PERIOD with COPY: the board goes on then";
+    }
     return layout_field_ordinal(lead, decimal_from_i64(rating_ranks_least(rule, lead->scale)),
                                 &ordinal) != LAYOUT_OK ||
                    layout_field_ordinal(lead,

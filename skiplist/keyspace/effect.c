@@ -185,10 +185,6 @@ static bool effect_may_put(const struct registry *registry, uint32_t database, s
            registry_may_put(registry, database, name, options);
 }
 
-static enum effect_status effect_status_if(bool has_memory) {
-    return has_memory ? EFFECT_OK : EFFECT_OUT_OF_MEMORY;
-}
-
 /* ---- members ---- */
 
 /* PUT, TAKE and TAGS. key: NULL if there is none. ahead: as for board_look_up. */
@@ -326,12 +322,6 @@ static inline __attribute__((always_inline)) void effect_fetch(struct registry *
     }
 }
 
-/* The last of several members of one key has changed. */
-static inline void effect_tell_of_member(const struct registry *registry,
-                                         const struct effect *effect) {
-    registry_tell(registry, effect->database, effect->name);
-}
-
 /* Apply effects that all concern members. While one is applied, the following ones
  * are prefetched, each one stage behind the one before it. So memory latencies overlap with each
  * other and with work, and the prefetched lines fit in the L1 cache. The state may have changed in
@@ -365,7 +355,7 @@ static enum effect_status effect_apply_members(struct registry *registry,
             enum effect_status status = effect_apply_member(
                 registry, flight->key, flight->effect, flight->is_fetched ? &flight->ahead : NULL);
             if (i > 0 && (!flight->is_key_known || status != EFFECT_OK)) {
-                effect_tell_of_member(registry, &effects[i - 1]);
+                registry_tell(registry, effects[i - 1].database, effects[i - 1].name);
             }
             if (status != EFFECT_OK) {
                 *applied = i;
@@ -374,7 +364,8 @@ static enum effect_status effect_apply_members(struct registry *registry,
         }
     }
     *applied = members;
-    effect_tell_of_member(registry, &effects[members - 1]);
+    /* The last of several members of one key has changed. */
+    registry_tell(registry, effects[members - 1].database, effects[members - 1].name);
     return EFFECT_OK;
 }
 
@@ -407,7 +398,7 @@ static enum effect_status apply_run(struct registry *registry, const struct effe
     }
     *applied = done;
     if (done > 0) {
-        effect_tell_of_member(registry, effects);
+        registry_tell(registry, effects->database, effects->name);
     }
     return status;
 }
@@ -490,7 +481,9 @@ static enum effect_status effect_apply_options(struct registry *registry, struct
     }
     const struct board_state none = {.from_ms = 0};
     const struct board_state *state = effect->state != NULL ? effect->state : &none;
-    return effect_status_if(registry_board_alter(registry, key, effect->options, state) != NULL);
+    return registry_board_alter(registry, key, effect->options, state) != NULL
+               ? EFFECT_OK
+               : EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- renames and copies ---- */
@@ -595,8 +588,9 @@ static enum effect_status effect_apply_one(struct registry *registry, const stru
     case EFFECT_COPY:
         return effect_apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return effect_status_if(registry_expiry_set(registry, key, effect->expire_at_ms, false) ==
-                                REGISTRY_OK);
+        return registry_expiry_set(registry, key, effect->expire_at_ms, false) == REGISTRY_OK
+                   ? EFFECT_OK
+                   : EFFECT_OUT_OF_MEMORY;
     case EFFECT_OPTIONS:
         return effect_apply_options(registry, key, effect);
     case EFFECT_STATE:

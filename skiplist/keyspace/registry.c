@@ -1280,8 +1280,11 @@ static uint64_t registry_validate_unfreed(const struct registry *registry, uint6
     return count;
 }
 
-static const char *registry_validate_all(const struct registry *registry) {
+bool registry_validate(const struct registry *registry, const char **reason) {
     uint64_t board_count = 0;
+    if (!board_options_set_validate(&registry->options, reason)) {
+        return false;
+    }
     const char *wrong = registry_pass_check(registry);
     if (wrong == NULL) {
         wrong = registry_walk_check(registry);
@@ -1289,19 +1292,12 @@ static const char *registry_validate_all(const struct registry *registry) {
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
         wrong = registry_validate_database(registry, i, &board_count);
     }
-    if (wrong != NULL) {
-        return wrong;
-    }
-    if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
-        return "registry: unfreed keys are not counted right";
-    }
+    uint64_t unfreed = registry_validate_unfreed(registry, &board_count);
     board_count += registry->archiving.mirror != NULL;
-    return board_count == registry->options.use_count
-               ? NULL
-               : "registry: options have more or fewer users than there are boards";
-}
-
-bool registry_validate(const struct registry *registry, const char **reason) {
-    return board_options_set_validate(&registry->options, reason) &&
-           check_passed(registry_validate_all(registry), reason);
+    if (wrong == NULL && unfreed != registry->totals.unfreed) {
+        wrong = "registry: unfreed keys are not counted right";
+    } else if (wrong == NULL && board_count != registry->options.use_count) {
+        wrong = "registry: options have more or fewer users than there are boards";
+    }
+    return check_passed(wrong, reason);
 }

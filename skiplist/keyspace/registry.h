@@ -124,7 +124,7 @@ void registry_set_state(struct registry *registry, struct registry_key *key,
 
 /* Notes of members, which a board with RATING has: some bytes under a member's name, whether that is on the board or not.
  * They are part of the value: what copies, moves, saves or removes the board does it with its notes. */
-enum { REGISTRY_NOTE_MAX = 128 * 1024 /* bytes; at least 1 */ };
+enum { REGISTRY_NOTE_MAX = 160 * 1024 /* bytes; at least 1 */ };
 /* Those under names that begin with a zero byte are the board's own, and no member's. */
 static inline bool registry_note_is_own(struct bytes name) {
     return name.size > 0 && name.at[0] == '\0';

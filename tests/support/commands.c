@@ -137,6 +137,10 @@ void commands_make_kinds(struct wire *wire) {
     for (int i = 0; i < 60; i++) {
         (void)wire_ask(wire, "LB.MATCH rated TEAM 1 p7 TEAM 2 q8 r9");
     }
+    wire_check(wire, "LB.CREATE periods RATING GLICKO2 EVERY-HOURS 876000 KEEP-MATCHES 9", "OK");
+    for (int i = 0; i < 30; i++) {
+        (void)wire_ask(wire, "LB.MATCH periods TEAM 1 p7 TEAM 2 q8 r9");
+    }
     wire_check(wire, "PEXPIRE late 10000000", ":1");
     wire_check_prefix(wire, "LB.BAN cheater EX 1000", ":");
 }

@@ -58,7 +58,7 @@ static const struct grammar_values values_of_all[] = {
     {"name", VALUES("clan", "clan", "clan", "country", "class")},
     {"tag", VALUES("clan", "clan", "clan", "country", "class")},
     {"packed-key", VALUES("0", "1", "1000000", "99999999999", "4611686018427387904")},
-    {"parameter", VALUES("MINGAMES", "KEEP-MATCHES", "KEEP-MATCHES", "K", "TAU")},
+    {"parameter", VALUES("MINGAMES", "KEEP-MATCHES", "KEEP-MATCHES", "RESET", "K", "TAU")},
     {"RATING value", VALUES("1", "1", "2", "20")},
     {"rating", VALUES("800", "1500", "1612.5", "2400")},
     {"pattern", VALUES("*", "b*", "lim:*", "m*", "user:*", "daily:*")},

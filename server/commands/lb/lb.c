@@ -1,5 +1,6 @@
 /* Arguments shared by several native commands. */
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_rating.h"
 
 #include <stdio.h>
 
@@ -19,11 +20,15 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
                          : &setting_board_options_for(&call->server->settings, name, 0)->layout;
 }
 
-bool lb_check_archives(const struct call *call, struct bytes name) {
+/* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
+ * the error was replied. */
+static bool lb_check_archives(const struct call *call, struct bytes name) {
     return call_check_key(call, name) && writing_may_use_archives(call, name, ACL_WRITE);
 }
 
-bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
+/* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
+ * still being made (PERIOD ... COPY)? false: the error was replied. */
+static bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key) {
     const struct board_options *options = registry_options(key);
     return !options->copies || !board_options_are_over(options, call->now_ms) ||
            call_refuse(call, "TRYAGAIN the archive of the period that has ended is still being "
@@ -260,6 +265,12 @@ static void lb_create_run(struct call *call) {
          !window_may_begin(call, name, &options))) {
         return;
     }
+    if (call->server->is_embedded && lb_rating_has_periods(&options)) {
+        (void)call_refuse(call, "ERR RESET and EVERY-HOURS are not possible here: in Redis and "
+                                "Valkey nothing runs between commands; they need "
+                                "leaderboard-server");
+        return;
+    }
     if (registry_find_or_create_like(call->registry, call->session->database, name, &options, NULL,
                                      call->now_ms, &is_new) == NULL) {
         call_out_of_memory(call);
@@ -310,7 +321,8 @@ static bool lb_create_alter_window(const struct call *call, const struct registr
 /* What ranks would be another thing for all who are ranked. */
 static bool lb_create_check_rating(const struct call *call, const struct board_options *before,
                                    const struct board_options *options) {
-    static const enum rating_parameter lasting[] = {RATING_Z, RATING_FACTOR, RATING_OFFSET};
+    static const enum rating_parameter lasting[] = {RATING_Z, RATING_FACTOR, RATING_OFFSET,
+                                                    RATING_RESET, RATING_EVERY_HOURS};
     const struct rating_rule *rule = &options->rating.rule;
     if (!before->has_rating && !options->has_rating) {
         return true;
@@ -345,6 +357,9 @@ static bool lb_create_alter_read_options(const struct call *call, const struct r
     }
     bool stays =
         period_equal(&options->period, &before->period) && options->copies == before->copies;
+    if (!stays && options->rating.rule.of[RATING_RESET] > 0) {
+        return call_refuse(call, "ERR RATING ... RESET keeps the PERIOD of its board");
+    }
     if (!stays && !lb_check_no_copy_is_due(call, key)) {
         return false;
     }

@@ -16,14 +16,6 @@ static inline uint64_t lb_best_key(const struct layout *layout, uint64_t key) {
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name);
 
-/* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
- * the error was replied. */
-MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
-
-/* For a command that ends the period of a board that is there, or gives it another one: is no copy of the last one
- * still being made (PERIOD ... COPY)? false: the error was replied. */
-MUST_CHECK bool lb_check_no_copy_is_due(const struct call *call, const struct registry_key *key);
-
 /* The names that the archives of a board have, the newest first: of the LB_ARCHIVES_MAX periods before the running
  * one. More than ARCHIVE n may be there: SETTLE YES keeps them, or an expiry of theirs. */
 enum { LB_ARCHIVES_MAX = 16 };

@@ -746,6 +746,7 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
                                  .slots = slots,
                                  .slot_mask = 4 * RESULTS_ON_STACK - 1};
     bool is_long = add->member_count > RESULTS_ON_STACK;
+    CHECK(results.count > 0); /* lb_add_fits */
     if (is_long) {
         uint32_t slot_count = 4 * RESULTS_ON_STACK;
         while (slot_count < 2 * add->member_count) {
@@ -857,24 +858,6 @@ enum decimal_status lb_add_judge(const void *scores, const struct layout *layout
     return status;
 }
 
-static void lb_add_run_on_board(const struct call *call, struct writing *writing,
-                                struct lb_add *add) {
-    const struct lb_add_of_call scores = {.call = call, .add = add};
-    if (lb_add_fits(call, board_layout(writing->board), add) &&
-        !writing_choose(writing, lb_add_judge, &scores)) {
-        return;
-    }
-    const struct layout *layout = board_layout(writing->board);
-    if (!lb_add_fits(call, layout, add)) {
-        lb_add_refuse_count(call, layout, add);
-    } else if (lb_add_check_at(call, layout, add) &&
-               lb_hset_check(call, &add->hset, add->member_count)) {
-        writing->is_only = add->member_count == 1;
-        bool is_simple = add->tags.count == 0 && !lb_hset_is_asked(&add->hset);
-        (writing->is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, writing, add);
-    }
-}
-
 /* ---- a result that came before ---- */
 
 struct repeated {
@@ -915,7 +898,18 @@ static void lb_add_run(struct call *call) {
     struct writing writing;
     if (lb_add_check_board(call, &add, call_arg(call, 1)) &&
         writing_begin(call, call_arg(call, 1), &writing)) {
-        lb_add_run_on_board(call, &writing, &add);
+        const struct lb_add_of_call scores = {.call = call, .add = &add};
+        bool is_chosen = !lb_add_fits(call, board_layout(writing.board), &add) ||
+                         writing_choose(&writing, lb_add_judge, &scores);
+        const struct layout *layout = board_layout(writing.board);
+        if (is_chosen && !lb_add_fits(call, layout, &add)) {
+            lb_add_refuse_count(call, layout, &add);
+        } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
+                   lb_hset_check(call, &add.hset, add.member_count)) {
+            bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset);
+            writing.is_only = add.member_count == 1;
+            (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
+        }
         writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     }
 }

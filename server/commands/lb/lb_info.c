@@ -26,22 +26,6 @@ static void lb_info_put_field(const struct call *call, const struct layout_field
     }
 }
 
-static void lb_info_put_time(const struct call *call, const struct layout *layout) {
-    if (layout->time.bits == 0) {
-        reply_null(call->reply);
-        return;
-    }
-    reply_map(call->reply, 5);
-    reply_named_text(call->reply, "unit", layout_unit_name(layout->time.unit));
-    reply_named_integer(call->reply, "bits", layout->time.bits);
-    reply_named_text(call->reply, "order", layout->time.is_latest ? "latest" : "earliest");
-    /* The milliseconds that AT accepts: those within the window. */
-    int64_t first_us = layout_time_first_us(layout);
-    int64_t last_us = layout_time_last_us(layout);
-    reply_named_integer(call->reply, "first", first_us / 1000 + (first_us % 1000 > 0));
-    reply_named_integer(call->reply, "last", last_us / 1000 - (last_us % 1000 < 0));
-}
-
 /* ---- options ---- */
 
 struct info {
@@ -199,7 +183,19 @@ static void lb_info_run(struct call *call) {
         lb_info_put_field(call, &layout->fields[i]);
     }
     reply_bulk_text(call->reply, "time");
-    lb_info_put_time(call, layout);
+    if (layout->time.bits == 0) {
+        reply_null(call->reply);
+    } else {
+        /* The milliseconds that AT accepts: those within the window. */
+        int64_t first_us = layout_time_first_us(layout);
+        int64_t last_us = layout_time_last_us(layout);
+        reply_map(call->reply, 5);
+        reply_named_text(call->reply, "unit", layout_unit_name(layout->time.unit));
+        reply_named_integer(call->reply, "bits", layout->time.bits);
+        reply_named_text(call->reply, "order", layout->time.is_latest ? "latest" : "earliest");
+        reply_named_integer(call->reply, "first", first_us / 1000 + (first_us % 1000 > 0));
+        reply_named_integer(call->reply, "last", last_us / 1000 - (last_us % 1000 < 0));
+    }
     lb_info_put_options(call, key);
     lb_info_put_archives(call, key);
     lb_info_put_tags(call, key);

@@ -23,16 +23,20 @@ enum {
     FLAGS_AT = SIX,
     ID_AT = SIX + 2,
     RECORDS_AT = SIX + SIX + 2,
+    PERIOD_BYTES = SIX + 8 + 8,
+    RECORD_BYTES = RATING_RECORD_BYTES + PERIOD_BYTES, /* with EVERY-HOURS */
     PART_BYTES = RECORDS_AT + 2 * RATING_RECORD_BYTES,
+    PART_BYTES_MAX = RECORDS_AT + 2 * RECORD_BYTES,
     FLAG_UNDONE = 1,
     FLAG_REFUNDED = 2,
+    FLAG_PERIODS = 4,      /* of a rating period: records have its sums */
     GO_AT_ONCE = 8,        /* matches that go with one that comes */
     BYTES_OF_MATCH = 1024, /* so many for each of KEEP-MATCHES, and at least */
     BYTES_LEAST = 128 * 1024,
     REFUND_MATCHES = 1000, /* the last ones of a cheater are looked at, */
     REFUND_PARTS = 4000,   /* or those with about so many players */
 };
-_Static_assert(SIX + 2 + ONCE_ID_MAX + 4 + RATING_PLAYERS_MAX * PART_BYTES <= REGISTRY_NOTE_MAX,
+_Static_assert(SIX + 2 + ONCE_ID_MAX + 4 + RATING_PLAYERS_MAX * PART_BYTES_MAX <= REGISTRY_NOTE_MAX,
                "a match is a note");
 #define MS_OF_HOUR INT64_C(3600000)
 /* Of Elo points, in which REFUND counts: in OPENSKILL BETA is as much as 200. */
@@ -83,6 +87,7 @@ struct kept {
     struct bytes body, id;
     const char *parts;
     int64_t at_ms;
+    size_t part_size;
     uint32_t count;
     uint8_t flags;
 };
@@ -94,30 +99,67 @@ struct part {
     struct rating_record before, after;
 };
 
+static size_t lb_kept_part_size(unsigned flags) {
+    return (flags & FLAG_PERIODS) != 0 ? PART_BYTES_MAX : PART_BYTES;
+}
+
 static bool lb_kept_find(const struct registry_key *key, uint64_t number, struct kept *kept) {
     struct bytes body;
     if (!lb_kept_find_by(key, 'm', number, &body) || body.size < ID_AT) {
         return false;
     }
     size_t id_size = (uint8_t)body.at[FLAGS_AT + 1];
+    size_t part_size = lb_kept_part_size((uint8_t)body.at[FLAGS_AT]);
+    if (body.size < ID_AT + id_size) {
+        return false;
+    }
     *kept = (struct kept){.body = body,
                           .id = {.at = body.at + ID_AT, .size = id_size},
                           .parts = body.at + ID_AT + id_size,
                           .at_ms = (int64_t)little_get_u48(body.at),
-                          .count = (uint32_t)((body.size - ID_AT - id_size) / PART_BYTES),
+                          .part_size = part_size,
+                          .count = (uint32_t)((body.size - ID_AT - id_size) / part_size),
                           .flags = (uint8_t)body.at[FLAGS_AT]};
-    return body.size == ID_AT + id_size + (size_t)kept->count * PART_BYTES;
+    return body.size == ID_AT + id_size + kept->count * part_size;
+}
+
+/* A record, with its sums if there are some. Returns what is behind it; NULL: it is not as it was written. */
+static const char *lb_kept_record(const char *at, bool has_sums, struct rating_record *record) {
+    if (!rating_unpack(at, record)) {
+        return NULL;
+    }
+    at += RATING_RECORD_BYTES;
+    if (has_sums) {
+        record->period_ms = (int64_t)little_get_u48(at);
+        record->learned = (int64_t)little_get_u64(at + SIX);
+        record->gained = (int64_t)little_get_u64(at + SIX + 8);
+        at += PERIOD_BYTES;
+    }
+    return at;
+}
+
+static char *lb_kept_put_record(char *at, bool has_sums, const struct rating_record *record) {
+    rating_pack(record, at);
+    at += RATING_RECORD_BYTES;
+    if (has_sums) {
+        little_put_u48(at, (uint64_t)record->period_ms);
+        little_put_u64(at + SIX, (uint64_t)record->learned);
+        little_put_u64(at + SIX + 8, (uint64_t)record->gained);
+        at += PERIOD_BYTES;
+    }
+    return at;
 }
 
 /* false: it is not as it was written. */
 static bool lb_kept_part(const struct kept *kept, uint32_t i, struct part *part) {
-    const char *at = kept->parts + (size_t)i * PART_BYTES;
+    const char *at = kept->parts + i * kept->part_size;
+    bool has_sums = (kept->flags & FLAG_PERIODS) != 0;
     part->token = little_get_u48(at);
     part->previous = little_get_u48(at + SIX);
     part->place = (uint8_t)at[2 * SIX];
     part->is_provisional = at[2 * SIX + 1] != 0;
-    return rating_unpack(at + RECORDS_AT, &part->before) &&
-           rating_unpack(at + RECORDS_AT + RATING_RECORD_BYTES, &part->after);
+    at = lb_kept_record(at + RECORDS_AT, has_sums, &part->before);
+    return at != NULL && lb_kept_record(at, has_sums, &part->after) != NULL;
 }
 
 /* KEEP-HOURS */
@@ -134,18 +176,18 @@ bool lb_rating_remove(struct registry *registry, struct registry_key *key, struc
     if (registry_note_is_own(member)) {
         return false;
     }
-    if (key->has_notes && lb_rating_find(key, member, &rated) && rated.token != 0) {
+    if (key->has_notes && lb_rating_find(key, member, 0, &rated) && rated.token != 0) {
         registry_note_remove(registry, key, lb_kept_name('p', rated.token, room));
     }
     return registry_note_remove(registry, key, member);
 }
 
 bool lb_rating_rename(struct registry *registry, struct registry_key *key, struct bytes from,
-                      struct bytes to) {
+                      struct bytes to, int64_t now_ms) {
     struct lb_rated rated;
     char note[LB_RATING_NOTE_MAX];
     char room[NAME_BYTES];
-    (void)lb_rating_find(key, from, &rated);
+    (void)lb_rating_find(key, from, now_ms, &rated);
     const struct bytes packed = {.at = note, .size = lb_rating_pack(&rated, note)};
     return registry_note_put(registry, key, to, packed) &&
            (rated.token == 0 ||
@@ -189,6 +231,7 @@ static uint8_t lb_kept_place(const struct rating_match *match, uint32_t team) {
 static char *lb_kept_put_parts(struct lb_players *players, const struct rating_match *match,
                                struct head *head, char *at) {
     const struct board_rating *rating = &registry_options(players->key)->rating;
+    bool has_sums = rating->rule.of[RATING_EVERY_HOURS] > 0;
     uint32_t i = 0;
     for (uint32_t team = 0; team < match->teams; team++) {
         char place = (char)lb_kept_place(match, team);
@@ -203,9 +246,8 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
             little_put_u48(at + SIX, rated->last);
             at[2 * SIX] = place;
             at[2 * SIX + 1] = (char)!lb_match_is_ranked(rating, &rated->record);
-            rating_pack(&rated->record, at + RECORDS_AT);
-            rating_pack(after, at + RECORDS_AT + RATING_RECORD_BYTES);
-            at += PART_BYTES;
+            at = lb_kept_put_record(at + RECORDS_AT, has_sums, &rated->record);
+            at = lb_kept_put_record(at, has_sums, after);
             rated->last = head->next;
             rated->best = after->value > rated->best ? after->value : rated->best;
         }
@@ -239,7 +281,9 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     enum { OTHERS = 3 /* the match, its id, the head */ };
     struct head head = lb_kept_head(players->key);
     size_t count = players->count;
-    size_t body_size = ID_AT + id.size + count * PART_BYTES;
+    const struct rating_rule *rule = &registry_options(players->key)->rating.rule;
+    uint8_t flags = rule->of[RATING_EVERY_HOURS] > 0 ? FLAG_PERIODS : 0;
+    size_t body_size = ID_AT + id.size + count * lb_kept_part_size(flags);
     size_t pairs_size = 2 * (2 * count + OTHERS) * sizeof(struct bytes);
     char *room = memory_allocate(pairs_size + body_size + (count + 1) * NAME_BYTES +
                                  (2 + ONCE_ID_MAX) + SIX + HEAD_BYTES);
@@ -252,7 +296,7 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     char *body = room + pairs_size;
     uint64_t token = head.token;
     little_put_u48(body, (uint64_t)match->at_ms);
-    body[FLAGS_AT] = 0;
+    body[FLAGS_AT] = (char)flags;
     body[FLAGS_AT + 1] = (char)id.size;
     memcpy(body + ID_AT, id.size > 0 ? id.at : "", id.size);
     char *at = lb_kept_put_parts(players, match, &head, body + ID_AT + id.size);
@@ -326,7 +370,7 @@ static bool lb_kept_begin_changing(struct changing *changing, uint32_t count, ui
     }
     changing->players.key = changing->writing.key;
     changing->players.notes = changing->notes;
-    lb_match_find_players(&changing->players);
+    lb_match_find_players(&changing->players, changing->writing.call->now_ms);
     return true;
 }
 
@@ -421,6 +465,13 @@ static void lb_kept_unmatch(const struct call *call, struct changing *changing) 
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
+        if (parts[i].after.period_ms != players->list[i].rated.record.period_ms) {
+            (void)call_refuse(call, "ERR the rating period of this match is over: what follows "
+                                    "from its matches is computed");
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
         struct lb_rated *rated = &players->list[i].rated;
         rating_record_take_back(&changing->writing.options->rating.rule, &parts[i].before,
                                 &parts[i].after, &players->records[i]);
@@ -485,8 +536,8 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
         if (own.token != cheater->token) {
             return;
         }
-        if (kept.flags == 0 && kept.at_ms >= since_ms && !own.is_provisional &&
-            !lb_kept_is_old(rule, kept.at_ms, call->now_ms)) {
+        if ((kept.flags & (FLAG_UNDONE | FLAG_REFUNDED)) == 0 && kept.at_ms >= since_ms &&
+            !own.is_provisional && !lb_kept_is_old(rule, kept.at_ms, call->now_ms)) {
             for (uint32_t i = 0; i < kept.count && i < RATING_PLAYERS_MAX; i++) {
                 if (lb_kept_part(&kept, i, &part) && part.place > own.place &&
                     part.after.value < part.before.value) {
@@ -550,12 +601,17 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
         !zset_check_member(call, name)) {
         return;
     }
+    if (changing->writing.options->rating.rule.of[RATING_EVERY_HOURS] > 0) {
+        (void)call_refuse(call, "ERR LB.REFUND is not possible with EVERY-HOURS: players lose by "
+                                "their periods, and not by a match");
+        return;
+    }
     if (!ban_holds(call->registry, key->database, registry_name(key), name, call->now_ms)) {
         (void)call_refuse(call, "ERR what a player lost is given back of matches with one who is "
                                 "banned: LB.BAN comes first");
         return;
     }
-    if (lb_rating_find(key, name, &cheater) && cheater.token != 0) {
+    if (lb_rating_find(key, name, call->now_ms, &cheater) && cheater.token != 0) {
         lb_kept_collect(call, key, &cheater, since_ms, losses);
         lb_kept_merge(key, losses);
     }

@@ -25,7 +25,16 @@ _Static_assert(RATING_CHANCE_ONE == 1000000, "chances have six decimals");
 
 /* ---- records ---- */
 
-enum { NOTE_KEPT = 1, KEPT_BYTES = 6 + 6 + 8 };
+enum {
+    SIX = 6, /* bytes of numbers and times */
+    RESETS_MAX = 100,
+    NOTE_KEPT = 1,
+    NOTE_SEASON = 2,
+    NOTE_PERIOD = 3,
+    KEPT_BYTES = 1 + SIX + SIX + 8,
+    SEASON_BYTES = 1 + SIX,
+    PERIOD_BYTES = 1 + SIX + 8 + 8,
+};
 
 size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]) {
     char *at = note + RATING_RECORD_BYTES;
@@ -33,27 +42,81 @@ size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX
     if (rated->token != 0) {
         *at = NOTE_KEPT;
         little_put_u48(at + 1, rated->token);
-        little_put_u48(at + 1 + 6, rated->last);
-        little_put_u64(at + 1 + 6 + 6, (uint64_t)rated->best);
-        at += 1 + KEPT_BYTES;
+        little_put_u48(at + 1 + SIX, rated->last);
+        little_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
+        at += KEPT_BYTES;
+    }
+    if (rated->season_ms > 0) {
+        *at = NOTE_SEASON;
+        little_put_u48(at + 1, (uint64_t)rated->season_ms);
+        at += SEASON_BYTES;
+    }
+    if (rated->record.period_ms > 0) {
+        *at = NOTE_PERIOD;
+        little_put_u48(at + 1, (uint64_t)rated->record.period_ms);
+        little_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
+        little_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
+        at += PERIOD_BYTES;
     }
     return (size_t)(at - note);
 }
 
-bool lb_rating_find(const struct registry_key *key, struct bytes member, struct lb_rated *rated) {
-    struct bytes note;
-    *rated = (struct lb_rated){.record = rating_record_start(&registry_options(key)->rating.rule)};
-    if (!registry_note_find(key, member, &note) || registry_note_is_own(member) ||
-        note.size < RATING_RECORD_BYTES || !rating_unpack(note.at, &rated->record)) {
-        return false;
-    }
+static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     const char *at = note.at + RATING_RECORD_BYTES;
-    if (note.size == RATING_RECORD_BYTES + 1 + KEPT_BYTES && *at == NOTE_KEPT) {
+    size_t left = note.size - RATING_RECORD_BYTES;
+    if (left >= KEPT_BYTES && *at == NOTE_KEPT) {
         rated->token = little_get_u48(at + 1);
-        rated->last = little_get_u48(at + 1 + 6);
-        rated->best = (int64_t)little_get_u64(at + 1 + 6 + 6);
+        rated->last = little_get_u48(at + 1 + SIX);
+        rated->best = (int64_t)little_get_u64(at + 1 + SIX + SIX);
+        at += KEPT_BYTES;
+        left -= KEPT_BYTES;
     }
-    return true;
+    if (left >= SEASON_BYTES && *at == NOTE_SEASON) {
+        rated->season_ms = (int64_t)little_get_u48(at + 1);
+        at += SEASON_BYTES;
+        left -= SEASON_BYTES;
+    }
+    if (left >= PERIOD_BYTES && *at == NOTE_PERIOD) {
+        rated->record.period_ms = (int64_t)little_get_u48(at + 1);
+        rated->record.learned = (int64_t)little_get_u64(at + 1 + SIX);
+        rated->record.gained = (int64_t)little_get_u64(at + 1 + SIX + 8);
+    }
+}
+
+/* RESET and EVERY-HOURS: what has become of it by now. */
+static void lb_match_follow_periods(const struct board_options *options, int64_t now_ms,
+                                    struct lb_rated *rated) {
+    const struct rating_rule *rule = &options->rating.rule;
+    if (rule->of[RATING_EVERY_HOURS] > 0) {
+        rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
+    }
+    if (rule->of[RATING_RESET] > 0) {
+        /* As many as periods have ended; behind some nothing changes any more. */
+        for (int i = 0;
+             i < RESETS_MAX && rated->season_ms > 0 && rated->season_ms < options->period_start_ms;
+             i++) {
+            rating_record_reset(rule, &rated->record);
+            rated->season_ms = period_start_after(&options->period, rated->season_ms, 1);
+            rated->is_due = true;
+        }
+        rated->season_ms = options->period_start_ms;
+    }
+}
+
+bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
+                    struct lb_rated *rated) {
+    const struct board_options *options = registry_options(key);
+    struct bytes note;
+    *rated = (struct lb_rated){.record = rating_record_start(&options->rating.rule)};
+    bool is_there = registry_note_find(key, member, &note) && !registry_note_is_own(member) &&
+                    note.size >= RATING_RECORD_BYTES && rating_unpack(note.at, &rated->record);
+    if (is_there && note.size > RATING_RECORD_BYTES) {
+        lb_match_unpack_parts(note, rated);
+    }
+    if (lb_rating_has_periods(options)) {
+        lb_match_follow_periods(options, now_ms, rated);
+    }
+    return is_there;
 }
 
 bool lb_rating_check_name(const struct call *call, struct bytes name) {
@@ -111,7 +174,7 @@ static void lb_match_put_record(struct reply *reply, const struct board_rating *
 void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
                      int64_t now_ms) {
     struct lb_rated rated;
-    if (!lb_rating_find(key, member, &rated)) {
+    if (!lb_rating_find(key, member, now_ms, &rated)) {
         reply_null_array(reply);
         return;
     }
@@ -368,7 +431,7 @@ void lb_match_end_players(struct lb_players *players) {
     memory_free(players->heap);
 }
 
-void lb_match_find_players(struct lb_players *players) {
+void lb_match_find_players(struct lb_players *players, int64_t now_ms) {
     const struct board *board = &players->key->board;
     struct lookup ahead[LOOKUP_GROUP];
     for (uint32_t begin = 0; begin < players->count;) {
@@ -377,13 +440,22 @@ void lb_match_find_players(struct lb_players *players) {
         lookup_members(board, players->names + begin, 1, count, ahead);
         for (uint32_t i = begin; i < begin + count; i++) {
             struct lb_player *player = &players->list[i];
-            (void)lb_rating_find(players->key, players->names[i], &player->rated);
+            (void)lb_rating_find(players->key, players->names[i], now_ms, &player->rated);
             players->records[i] = player->rated.record;
             board_look_up(board, players->names[i], &ahead[i - begin], &player->member);
             player->rank_before =
                 player->member.is_there ? board_rank_of(board, &player->member) : UINT32_MAX;
         }
         begin += count;
+    }
+}
+
+/* EVERY-HOURS: before the records change. */
+static void lb_match_enter_periods(struct lb_players *players, int64_t now_ms) {
+    const struct rating_rule *rule = &registry_options(players->key)->rating.rule;
+    for (uint32_t i = 0; i < players->count && rule->of[RATING_EVERY_HOURS] > 0; i++) {
+        rating_record_enter_period(rule, &players->records[i], now_ms);
+        players->list[i].rated.record = players->records[i];
     }
 }
 
@@ -438,6 +510,35 @@ void lb_match_plan_change(struct lb_players *players, uint32_t i) {
     if (player->is_ranked) {
         player->key = lb_match_key(players, i, player->member.key);
     }
+}
+
+bool lb_match_settle(struct registry *registry, struct registry_key *key, struct bytes name,
+                     int64_t now_ms, bool *is_changed) {
+    struct lb_players players;
+    bool has_room = lb_match_begin_players(&players, &name, 1);
+    CHECK(has_room);
+    players.key = key;
+    lb_match_find_players(&players, now_ms);
+    struct lb_player *player = &players.list[0];
+    if (!player->rated.is_due) {
+        return true;
+    }
+    lb_match_plan_change(&players, 0);
+    if (!memory_reserve_begin(hash_growth_size(registry_note_hash(key), players.notes, 1) +
+                              board_growth_size(&key->board, 1))) {
+        return false;
+    }
+    bool is_put = registry_note_put(registry, key, name, players.notes[1]);
+    CHECK(is_put);
+    if (player->is_ranked) {
+        enum board_status status = registry_board_put(registry, key, &player->member, player->key);
+        CHECK(status == BOARD_OK);
+    } else if (player->member.is_there) {
+        registry_board_take(registry, key, &player->member);
+    }
+    memory_reserve_end();
+    *is_changed = true;
+    return true;
 }
 
 bool lb_match_reserve(struct writing *writing, const struct lb_players *players, size_t more) {
@@ -558,7 +659,8 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
         }
     }
     players->key = writing->key;
-    lb_match_find_players(players);
+    lb_match_find_players(players, call->now_ms);
+    lb_match_enter_periods(players, call->now_ms);
     rating_match(&options->rating.rule, &match, players->records);
     bool keeps = options->rating.rule.of[RATING_KEEP_MATCHES] > 0;
     if (keeps && !lb_kept_plan(players, &match, teams->once_id, keeping)) {
@@ -598,7 +700,7 @@ static void lb_match_answer_repeat(const struct call *call, const struct teams *
     } else if (!lb_match_begin_players(&players, teams->names, teams->player_count)) {
         call_out_of_memory(call);
     } else {
-        lb_match_find_players(&players);
+        lb_match_find_players(&players, call->now_ms);
         lb_match_reply(call, &players);
         lb_match_end_players(&players);
     }
@@ -698,7 +800,7 @@ static void lb_predict_run(struct call *call) {
                                  left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
         }
         struct lb_rated rated;
-        (void)lb_rating_find(key, players.names[i], &rated);
+        (void)lb_rating_find(key, players.names[i], call->now_ms, &rated);
         players.records[i] = rated.record;
     }
     rating_predict(rule, &match, players.records, chances, &quality);
@@ -756,7 +858,8 @@ static bool lb_match_seed(const struct call *call, struct writing *writing,
         return call_refuse(call, "ERR RATING ELO has no deviation");
     }
     players->key = writing->key;
-    lb_match_find_players(players);
+    lb_match_find_players(players, call->now_ms);
+    lb_match_enter_periods(players, call->now_ms);
     rating_record_seed(&rating->rule, &players->records[0], value, deviation);
     if (!lb_match_plan_player(call, players, 0, call->now_ms) ||
         !lb_match_reserve(writing, players, 0)) {
@@ -803,7 +906,7 @@ static void lb_match_put_rated(const struct call *call, const struct registry_ke
                                struct bytes name) {
     struct lb_rated rated;
     struct board_member member;
-    if (!zset_is_member(name) || !lb_rating_find(key, name, &rated)) {
+    if (!zset_is_member(name) || !lb_rating_find(key, name, call->now_ms, &rated)) {
         reply_null_array(call->reply);
         return;
     }

@@ -219,7 +219,8 @@ static void lb_move_rated(struct server *server, struct board_task *task,
         return;
     }
     if (has_note) {
-        bool is_renamed = lb_rating_rename(registry, key, task->member, task->to);
+        bool is_renamed =
+            lb_rating_rename(registry, key, task->member, task->to, server->clock.now_ms);
         CHECK(is_renamed);
     }
     if (from.is_there) {

@@ -2,6 +2,10 @@
  *
  *     registry_note_find(key, "ann") -> 39 bytes -> rating_unpack -> value, deviation, games
  *                                       a byte that says what follows -> token, last, best       KEEP-MATCHES
+ *                                       likewise                      -> a period's beginning    RESET
+ *                                       likewise                      -> beginning and two sums  EVERY-HOURS
+ *
+ * Where a period has ended, whoever reads a record computes what follows; the job of server/commands/rating_job.c writes it.
  *
  * A player with a record is on the board while there are enough games (MINGAMES) and the deviation is small enough
  * (MAXDEV). Nothing else puts a member on such a board, so whoever is on it without a record came from a file: a match
@@ -26,17 +30,28 @@ struct lb_rated {
     uint64_t token; /* by which kept matches name the player; 0: is in none */
     uint64_t last;  /* the number of the last of them; 0: none */
     int64_t best;   /* the highest rating, from the first of them on */
+    /* RESET: the beginning of the board's period; what is found has been reset for it. */
+    int64_t season_ms;
+    bool is_due; /* what is found is not yet what the note says: RESET, EVERY-HOURS */
 };
-enum { LB_RATING_NOTE_MAX = RATING_RECORD_BYTES + 1 + 6 + 6 + 8 };
+/* Each part has a byte that says which it is. */
+enum { LB_RATING_NOTE_MAX = RATING_RECORD_BYTES + (1 + 6 + 6 + 8) + (1 + 6) + (1 + 6 + 8 + 8) };
 /* Returns the size. */
 size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]);
-/* false: there is no record; *rated is then a new player's. */
-bool lb_rating_find(const struct registry_key *key, struct bytes member, struct lb_rated *rated);
+/* As of now. false: there is no record; *rated is then a new player's. */
+bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
+                    struct lb_rated *rated);
+/* Do records of this board follow from periods, too? */
+static inline bool lb_rating_has_periods(const struct board_options *options) {
+    return options->has_rating && !options->is_archive &&
+           (options->rating.rule.of[RATING_RESET] > 0 ||
+            options->rating.rule.of[RATING_EVERY_HOURS] > 0);
+}
 /* Remove it, with the player's name in kept matches. false: there is none. */
 bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member);
 /* The player has another name. */
 MUST_CHECK bool lb_rating_rename(struct registry *registry, struct registry_key *key,
-                                 struct bytes from, struct bytes to);
+                                 struct bytes from, struct bytes to, int64_t now_ms);
 /* An element of a record with the word RATING: [rating, deviation, volatility, games, won, drawn, lost, last], or nil. The
  * deviation is that of now_ms. */
 void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
@@ -77,8 +92,11 @@ struct lb_players {
 MUST_CHECK bool lb_match_begin_players(struct lb_players *players, const struct bytes *names,
                                        uint32_t count);
 void lb_match_end_players(struct lb_players *players);
-/* Records, members and ranks as they are; players->key is given. */
-void lb_match_find_players(struct lb_players *players);
+/* Records, members and ranks as they are now; players->key is given. */
+void lb_match_find_players(struct lb_players *players, int64_t now_ms);
+/* Write what has become of a record by periods. false: no memory, and nothing has changed; *is_changed: it was due. */
+MUST_CHECK bool lb_match_settle(struct registry *registry, struct registry_key *key,
+                                struct bytes name, int64_t now_ms, bool *is_changed);
 /* A record that changes without a match: the place on the board stays by its time, and who is off the board stays off. */
 void lb_match_plan_change(struct lb_players *players, uint32_t i);
 /* Room and memory for all notes, for the players' places, and more bytes. false: the error was replied. */
@@ -106,5 +124,10 @@ MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_mat
 /* It is written. */
 void lb_kept_written(struct registry *registry, struct registry_key *key,
                      const struct lb_keeping *keeping);
+
+/* ---- what periods do: server/commands/rating_job.c ---- */
+
+/* For jobs.resume. Out of memory, it is tried again with the next resume. */
+void rating_job_begin(struct server *server);
 
 #endif

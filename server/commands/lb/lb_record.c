@@ -5,9 +5,11 @@
 #include "server/commands/lb/lb_record.h"
 
 #include "protocol/put.h"
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/lb/lb_tag.h"
+#include "server/commands/writing.h"
 #include "skiplist/run.h"
 
 _Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
@@ -17,7 +19,136 @@ enum { PERCENT_SCALE = 8 };
 _Static_assert((int)LB_DATA_GROUP <= (int)HASH_PREFETCH_MAX,
                "notes of a group are fetched together");
 /* Every integer up to 2^53 is a double. */
-#define EXACT_MAX (UINT64_C(1) << 53)
+#define EXACT_MAX     (UINT64_C(1) << 53)
+#define SINCE_NOWHERE UINT32_MAX /* nil: no member has this rank */
+
+/* ---- SINCE: the other board ---- */
+
+/* The newest archive of the board at call_arg(call, 1). false: the error was replied. */
+static bool lb_record_since_last(const struct call *call, const struct board *board,
+                                 struct lb_since *since) {
+    struct bytes name = call_arg(call, 1);
+    char text[REGISTRY_NAME_MAX];
+    struct bytes archive;
+    if (board == NULL || board_options_of(board_layout(board))->period.unit == PERIOD_NONE ||
+        name.size > REGISTRY_KEY_MAX) {
+        return true;
+    }
+    if (!writing_may_use_archives(call, name, ACL_READ)) {
+        return false;
+    }
+    struct lb_archives archives =
+        lb_archives_begin(name, board_options_of(board_layout(board)), text);
+    while (since->board == NULL && lb_archives_next(&archives, &archive)) {
+        /* The archive that has this name, or it with a number. */
+        bool is_other;
+        do {
+            since->board = keyspace_find_board(call, archive);
+            is_other =
+                since->board != NULL &&
+                !lb_is_archive(archives.options, board_options_of(board_layout(since->board)));
+            since->board = is_other ? NULL : since->board;
+        } while (is_other && lb_archives_next_number(&archives, &archive));
+    }
+    return true;
+}
+
+/* Find the other board, and the group on it, after board, that of the command's key, was found; board may be NULL.
+ * Without the option nothing is done. false: the error was replied, and nothing needs to be ended. */
+static bool lb_record_since_begin(const struct call *call, const struct board *board,
+                                  const struct option_uses *uses, struct lb_since *since) {
+    if (!lb_since_is_asked(since)) {
+        return true;
+    }
+    if (bytes_is(since->name, "LAST") ? !lb_record_since_last(call, board, since)
+                                      : !call_find_board(call, since->name, &since->board)) {
+        return false;
+    }
+    if (since->board == NULL || board == NULL || uses->count == 0) {
+        return true;
+    }
+    since->filter = memory_allocate(sizeof *since->filter);
+    if (since->filter == NULL) {
+        return call_out_of_memory(call);
+    }
+    if (lb_filter_begin(call, since->board, uses, since->filter)) {
+        return true;
+    }
+    memory_free(since->filter);
+    return false;
+}
+
+void lb_since_end(struct lb_since *since) {
+    if (since->filter != NULL) {
+        lb_filter_end(since->filter);
+        memory_free(since->filter);
+    }
+}
+
+/* ---- SINCE: ranks there ---- */
+
+/* Is the member, which has been looked up there, in the group? *rank becomes one inside it. */
+static bool lb_record_since_filter(const struct lb_since *since, const struct board *board,
+                                   uint32_t rank_now, const struct board_member *member,
+                                   uint32_t *rank) {
+    struct lb_filter *filter = since->filter;
+    bool has_memory = true;
+    if (lb_filter_is_within(filter)) {
+        /* The values that the member at this rank of board has, as those of the tags of the same
+         * names on the other one. */
+        const struct tag_set *tags = &board_layout(since->board)->tags;
+        struct tag_values now;
+        struct tag_values values = {.mask = 0};
+        tags_at(board, rank_now, &now);
+        for (unsigned i = 0; i < tags->count; i++) {
+            int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
+            struct bytes value = {.size = 0};
+            if (tag >= 0) {
+                value = lb_tags_value(&now, (unsigned)tag);
+            }
+            values.mask |= value.size > 0 ? 1U << i : 0;
+            values.at[i] = value;
+        }
+
+        has_memory = lb_filter_select_values(filter, &values);
+    }
+    if (has_memory) {
+        *rank = tag_group_has(since->board, filter->group, member) ? lb_filter_rank(filter, *rank)
+                                                                   : SINCE_NOWHERE;
+    }
+    return has_memory;
+}
+
+/* The elements of count members, at most LOOKUP_GROUP, which have these ranks on board. false: no memory. */
+static bool lb_record_since_find(const struct lb_since *since, const struct board *board,
+                                 const struct bytes *members, const uint32_t *ranks, unsigned count,
+                                 const struct lb_shape *shape, uint32_t *since_ranks) {
+    struct lookup_found found[LOOKUP_GROUP];
+    const struct board *other = since->board;
+    bool has_memory = true;
+    CHECK(count <= LOOKUP_GROUP);
+    if (other != NULL) {
+        lookup_read(other, members, count, found);
+    }
+    for (unsigned i = 0; i < count && has_memory; i++) {
+        if (other == NULL || found[i].rank == LOOKUP_NOWHERE) {
+            since_ranks[i] = SINCE_NOWHERE;
+            continue;
+        }
+        const struct board_member member = {.leaf = found[i].leaf, .index = found[i].index};
+        since_ranks[i] =
+            shape->is_competition
+                ? board_count_above(other, lb_best_key(board_layout(other), found[i].key))
+            : shape->is_dense ? board_dense_rank_of(other, &member)
+                              : found[i].rank;
+        if (since->filter != NULL) {
+            has_memory = lb_record_since_filter(since, board, ranks[i], &member, &since_ranks[i]);
+        }
+    }
+    return has_memory;
+}
+
+/* ---- records ---- */
 
 bool lb_begin_ranks(const struct call *call, const struct board *board,
                     const struct option_uses *uses, struct lb_shape *shape) {
@@ -25,7 +156,7 @@ bool lb_begin_ranks(const struct call *call, const struct board *board,
         return false;
     }
     if (!shape->is_dense) {
-        return lb_since_begin(call, board, uses, &shape->since);
+        return lb_record_since_begin(call, board, uses, &shape->since);
     }
     if (shape->is_competition) {
         return call_refuse(call, "ERR COMP and DENSE exclude each other");
@@ -38,7 +169,7 @@ bool lb_begin_ranks(const struct call *call, const struct board *board,
         return call_refuse(call, "ERR board does not count its different scores: LB.ALTER key "
                                  "DENSE YES");
     }
-    if (!lb_since_begin(call, board, uses, &shape->since)) {
+    if (!lb_record_since_begin(call, board, uses, &shape->since)) {
         return false;
     }
     const struct board *since = shape->since.board;
@@ -225,8 +356,8 @@ static inline void lb_record_commit(const struct lb_writer *writer, const char *
     buffer_commit(buffer, (size_t)(out - (buffer->at + buffer->size)));
 }
 
-void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
-                        uint32_t shown_rank) {
+static void lb_record_write_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
+                               uint32_t shown_rank) {
     char *out = lb_record_room(writer, writer->room + member.size);
     if (out != NULL) {
         lb_record_commit(writer, lb_record_put(writer, out, member, key, shown_rank));
@@ -279,7 +410,7 @@ static inline uint32_t lb_record_shown_rank(struct lb_writer *writer, uint64_t k
 }
 
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
-    lb_write_record_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
+    lb_record_write_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
@@ -304,8 +435,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     }
     if ((has_data &&
          !lb_data_find(writer->call, data, &periods, group->members, group->count, hashes)) ||
-        (has_since && !lb_since_find(since, writer->board, group->members, group->ranks,
-                                     group->count, &writer->shape, since_ranks))) {
+        (has_since && !lb_record_since_find(since, writer->board, group->members, group->ranks,
+                                            group->count, &writer->shape, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
@@ -334,14 +465,17 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
             out = lb_tags_put(out, &writer->layout->tags, &values[i], writer->reply->version);
         }
         if (has_since && !has_data) {
-            out = lb_since_put(out, since_ranks[i], writer->reply->version);
+            out = since_ranks[i] != SINCE_NOWHERE ? put_header(out, ':', since_ranks[i])
+                                                  : put_nothing(out, '$', writer->reply->version);
         }
         lb_record_commit(writer, out);
         if (has_data) {
             lb_data_reply(writer->reply, data, hashes[i]);
         }
-        if (has_since && has_data) {
-            lb_since_reply(writer->reply, since_ranks[i]);
+        if (has_since && has_data && since_ranks[i] == SINCE_NOWHERE) {
+            reply_null(writer->reply);
+        } else if (has_since && has_data) {
+            reply_integer(writer->reply, since_ranks[i]);
         }
         if (writer->shape.with_rating) {
             lb_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
@@ -356,7 +490,7 @@ static inline void lb_record_group(struct lb_writer *writer, struct lb_group *gr
                                    struct bytes member, uint64_t key, uint32_t rank,
                                    uint32_t shown_rank, const struct board_below *below) {
     if (!writer->is_grouped) {
-        lb_write_record_as(writer, member, key, shown_rank);
+        lb_record_write_as(writer, member, key, shown_rank);
         return;
     }
     group->members[group->count] = member;

@@ -16,7 +16,7 @@
  *     key      the packed key as a decimal string: layout_key_print
  *     tags     lb_tag.h
  *     data     of the member's hash: lb_data.h
- *     since    the rank on another board: lb_since.h
+ *     since    the rank on another board: SINCE
  *     rating   of the player, on a board with RATING: lb_rating.h
  *
  * With STRINGS, or after CLIENT NUMBERS STRINGS, every field and percentage is a string, in both
@@ -30,9 +30,47 @@
 #include "protocol/put.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_filter.h"
-#include "server/commands/lb/lb_since.h"
 #include "server/commands/zset/zset.h"
 #include "skiplist/lookup.h"
+
+/* SINCE archive, SINCE LAST: where the members of a reply's records were on another board.
+ *
+ *     LB.RANGE daily 0 2 SINCE LAST            daily@2026-11-15: kim, ann, zoe
+ *     [zoe, 0, ..., 2] [kim, 1, ..., 0] [eve, 2, ..., nil]
+ *
+ * The element is the member's rank on that board, counted as the record's own: with COMP that of the first
+ * member with the same fields there, with DENSE the dense one there, with WHERE, WHERENOT and WITHIN inside the same group there. The
+ * tags are those that members had on that board; of WITHIN, the values are those that they have now. Nil:
+ * the member was not on it, or not in the group, or there is no such board.
+ *
+ * LAST is the newest archive of a board with a PERIOD, of the LB_ARCHIVES_MAX periods before the running
+ * one. */
+/* A look-up on the other board takes as long as so many records of LB.RANGE, and of LB.GET: for the cost
+ * of a command. */
+enum { LB_SINCE_RECORDS = 4, LB_SINCE_MEMBERS = 4 };
+
+/* Zeroed: not asked for. */
+struct lb_since {
+    struct bytes name;         /* the option as given */
+    const struct board *board; /* the other board; NULL: there is none */
+    struct lb_filter *filter;  /* the group on it; NULL without one */
+};
+
+#define LB_SINCE_WORD   "SINCE"
+#define LB_SINCE_SYNTAX "[" LB_SINCE_WORD " <archive:key | LAST>]"
+static inline bool lb_since_is_asked(const struct lb_since *since) {
+    return since->name.at != NULL;
+}
+/* The work that it adds to count records of so many units each. */
+static inline uint64_t lb_since_work(const struct cost_view *view, const struct lb_since *since,
+                                     const struct option_uses *uses, uint64_t units,
+                                     uint64_t count) {
+    return lb_since_is_asked(since)
+               ? units * count + lb_filter_work(view, uses, LB_FILTER_RANKS, count)
+               : 0;
+}
+
+void lb_since_end(struct lb_since *since);
 
 /* Which parts a record has. */
 struct lb_shape {
@@ -105,7 +143,8 @@ struct lb_writer {
     uint32_t filter_count;          /* 0: that of the board; with DENSE, of its different scores */
 };
 
-/* Can the ranks be as the shape says, on the board and on that of SINCE, which is begun? board: NULL if there is none;
+/* Can the ranks be as the shape says, on the board and on that of SINCE, which is found, and lb_since_end follows, before
+ * which neither may change? board: NULL if there is none;
  * uses: of LB_FILTER_SYNTAX. false: the error was replied. */
 MUST_CHECK bool lb_begin_ranks(const struct call *call, const struct board *board,
                                const struct option_uses *uses, struct lb_shape *shape);
@@ -115,9 +154,6 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
 void lb_continue_records(struct lb_writer *writer, const struct board *board);
 /* The record of the member with this rank and key; without TAGS, DATA, SINCE and RATING. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
-/* The same if the rank to show is already known. */
-void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
-                        uint32_t shown_rank);
 
 /* The same where there is writer->room and room for the member; returns its end. */
 char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,

@@ -59,8 +59,8 @@ bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct by
     return true;
 }
 
-bool lb_tags_refuse_full(const struct call *call, const struct board *board,
-                         const struct tag_values *values, unsigned tag) {
+static bool lb_tag_refuse_full(const struct call *call, const struct board *board,
+                               const struct tag_values *values, unsigned tag) {
     const struct tag *full = &board_layout(board)->tags.tags[tag];
     return call_refuse_format(call,
                               "ERR no room for value '%s' of tag '%s': its %u bits allow %u "
@@ -76,7 +76,7 @@ bool lb_tags_check_room(const struct call *call, struct board *board,
     while (!has_room && board_free_remains(board)) { /* as registry_board_tag does */
         has_room = tags_fit(board, values, &full);
     }
-    return has_room || lb_tags_refuse_full(call, board, values, full);
+    return has_room || lb_tag_refuse_full(call, board, values, full);
 }
 
 _Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
@@ -103,8 +103,8 @@ char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values
     return out;
 }
 
-void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
-                   const struct tag_values *values) {
+static void lb_tag_reply(struct reply *reply, const struct tag_set *tags,
+                         const struct tag_values *values) {
     char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tags_room(tags));
     if (out != NULL) {
         char *end = lb_tags_put(out, tags, values, reply->version);
@@ -183,7 +183,7 @@ static void lb_tag_set(const struct call *call, struct registry_key *key,
         call_out_of_memory(call);
         break;
     case TAGS_FULL:
-        lb_tags_refuse_full(call, &key->board, values, full);
+        lb_tag_refuse_full(call, &key->board, values, full);
         break;
     }
 }
@@ -260,7 +260,7 @@ static void lb_tags_run(struct call *call) {
             continue;
         }
         tags_of(board, &member, &values);
-        lb_tags_reply(call->reply, &board_layout(board)->tags, &values);
+        lb_tag_reply(call->reply, &board_layout(board)->tags, &values);
     }
 }
 

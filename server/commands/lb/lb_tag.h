@@ -20,18 +20,13 @@ MUST_CHECK bool lb_tags_read(const struct call *call, const struct tag_set *tags
  * members have left, if that decides. false: the error was replied. */
 MUST_CHECK bool lb_tags_check_room(const struct call *call, struct board *board,
                                    const struct tag_values *values);
-/* Reply that there is no room for another value of a tag; return false. */
-bool lb_tags_refuse_full(const struct call *call, const struct board *board,
-                         const struct tag_values *values, unsigned tag);
 
 /* A tag's value; empty: none. */
 static inline struct bytes lb_tags_value(const struct tag_values *values, unsigned tag) {
     return (values->mask >> tag & 1) != 0 ? values->at[tag] : (struct bytes){.size = 0};
 }
 
-void lb_tags_reply(struct reply *reply, const struct tag_set *tags,
-                   const struct tag_values *values);
-/* The same where there is room for so many bytes; returns its end. version: as in struct reply. */
+/* The element of a record where there is room for so many bytes; returns its end. version: as in struct reply. */
 size_t lb_tags_room(const struct tag_set *tags);
 char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
                   uint8_t version);

@@ -262,22 +262,6 @@ static void combine_keep_different(const struct board *board, struct batch *batc
     batch->count = kept;
 }
 
-/* Is it less work to look up the other boards' members on the first one? *is_nobody: that is one of the others. */
-static bool combine_should_mark(const struct combine *combine, bool *is_nobody) {
-    const struct board *first = combine->sources[0].board;
-    uint64_t looking_work = 0;
-    uint64_t marking_work = 0;
-    *is_nobody = first == NULL;
-    for (uint32_t i = 1; i < combine->source_count && first != NULL; i++) {
-        *is_nobody = *is_nobody || combine->sources[i].board == first;
-        looking_work += combine_count_of(&combine->sources[i]) > 0 ? board_count(first) : 0;
-        marking_work += combine_count_of(&combine->sources[i]);
-    }
-    /* Looking up the first board's members stops at the first board that has the member, and needs
-     * no ranks. */
-    return looking_work / 2 > marking_work;
-}
-
 /* ---- one walk after another ---- */
 
 /* Which boards are walked, in this order: a union all; an intersection the smallest; a difference the first one, and
@@ -326,14 +310,24 @@ static enum combine_status combine_begin_union(struct combine *combine) {
 
 static enum combine_status combine_begin_difference(struct combine *combine) {
     struct combine_work *work = &combine->work;
-    bool is_nobody;
-    bool is_marked = combine_should_mark(combine, &is_nobody);
+    const struct board *first = combine->sources[0].board;
+    uint32_t count = combine_count_of(&combine->sources[0]);
+    uint64_t looking_work = 0;
+    uint64_t marking_work = 0;
+    bool is_nobody = first == NULL; /* or it is one of the others */
+    for (uint32_t i = 1; i < combine->source_count && first != NULL; i++) {
+        is_nobody = is_nobody || combine->sources[i].board == first;
+        looking_work += combine_count_of(&combine->sources[i]) > 0 ? count : 0;
+        marking_work += combine_count_of(&combine->sources[i]);
+    }
+    /* Is it less work to look up the other boards' members on the first one? Looking up the first board's members stops
+     * at the first board that has the member, and needs no ranks. */
+    bool is_marked = looking_work / 2 > marking_work;
     work->at = is_marked ? 0 : UINT32_MAX;
     if (is_nobody) {
         work->is_over = true;
         return COMBINE_OK;
     }
-    uint32_t count = board_count(combine->sources[0].board);
     if (!tally_reserve(&combine->tally, count, false)) {
         return COMBINE_OUT_OF_MEMORY;
     }

@@ -1,6 +1,7 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
 #include "server/clients/job.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_walk.h"
@@ -141,6 +142,7 @@ TEST(what_is_over_leaves_every_window) {
         zset_start(&at);
         struct harness *h = at;
         window_job_begin(&h->server);
+        rating_job_begin(&h->server);
         for (int i = 0; i < NAMES; i++) {
             zset_run(h, "LB.CREATE w:%d FIELD a 33 TIME 31 S PERIOD HOUR WINDOW 2 %s", i,
                      i % 2 == 0 ? "SUM" : "BEST");

@@ -20,7 +20,7 @@
 #include "server/durability/store.h"
 #include "server/durability/verify.h"
 #include "server/replication/history.h"
-#include "server/tools/record.h"
+#include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"

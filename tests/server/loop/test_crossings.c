@@ -18,6 +18,7 @@
 
 #include "codec/memory.h"
 #include "server/clients/job.h"
+#include "server/commands/lb/lb_rating.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
@@ -470,6 +471,7 @@ static void begin_server(bool is_first) {
         harness_set_clock(x.f.harness, wall_us);
     }
     window_job_begin(x.f.server);
+    rating_job_begin(x.f.server);
     connect_clients();
 }
 

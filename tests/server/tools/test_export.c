@@ -6,7 +6,6 @@
 #include "server/durability/verify.h"
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
-#include "server/tools/record.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/directory.h"
