@@ -47,7 +47,7 @@ def main():
     options = options.parse_args()
     directory = HERE.parent / "build/ladder"
     directory.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES], cwd=directory, check=True)
+    subprocess.run(["npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES], cwd=directory, check=True)
     (directory / "ladder.mjs").write_bytes((HERE / "ladder.mjs").read_bytes())  # beside node_modules
     servers = {OURS: Server(OURS, options.server), BASE: Server(BASE, options.redis)}
     try:
