@@ -67,7 +67,8 @@ void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit
     }
     if (i == stats->limited_count) {
         stats->limited_count++;
-        strcpy(stats->limited[i].board, i < STATS_LIMITED_MAX - 1 ? name : "*");
+        snprintf(stats->limited[i].board, sizeof stats->limited[i].board, "%s",
+                 i < STATS_LIMITED_MAX - 1 ? name : "*");
     }
     stats->limited[i].refused[limit]++;
 }

@@ -11,7 +11,8 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
             ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
-              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ archives [] "
+              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ "
+              "archives [] "
               "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
               "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
