@@ -66,6 +66,7 @@ struct row {
     TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS    \
                 " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS " " TEN_MEMBERS
 
+#define TEAM_OF_THREE "TEAM 3 $member $member $member"
 static const struct row load_row = {"load", "ZADD board $score $member", MEMBERS, MEMBER_NEW, false,
                                     false};
 /* The boards of the last rows, and their members. */
@@ -73,12 +74,14 @@ static const char *const more_boards[] = {
     "LB.CREATE tagged FIELD points 22 TIME 31 S TAG country 8",
     "LB.LEAGUE CREATE weekly FIELD points 22 TIME 31 S PERIOD DAY ROOM 50 TIERS 10 UP 5 DOWN 5",
     "LB.CREATE hourly FIELD points 33 TIME 31 S PERIOD HOUR WINDOW 24 SUM",
+    "LB.CREATE ladder RATING OPENSKILL",
 };
 static const char *const more_loads[] = {
     "LB.SUBMIT 3 one two three $score $member",
     "LB.ADD tagged TAG country $few $score $member",
     "LB.LEAGUE ADD weekly $score $member",
     "LB.ADD hourly $score $member",
+    "LB.MATCH ladder TEAM 1 $member TEAM 1 $member",
 };
 static const struct row rows[] = {
     {"ZADD, random update", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, false, false},
@@ -133,6 +136,13 @@ static const struct row more_rows[] = {
      "LB.HIST tagged " HUNDRED_EDGES
      "2000000 WHERE country c0 WHERE country c1 WHERE country c2 WHERE country c3",
      LISTS, MEMBER_RANDOM, false, false},
+    {"LB.MATCH of two", "LB.MATCH ladder TEAM 1 $member TEAM 1 $member", OPERATIONS, MEMBER_RANDOM,
+     false, false},
+    {"LB.MATCH of ten teams of three",
+     "LB.MATCH ladder " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE
+     " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE
+     " " TEAM_OF_THREE,
+     OPERATIONS / 10, MEMBER_RANDOM, false, false},
 };
 
 struct driver {

@@ -155,17 +155,10 @@ const char *acl_check_deny(struct server *server, const struct session *session,
         "", "no permission to execute the command or subcommand",
         "no permission to touch the specified keys",
         "no permission to access one of the channels used as arguments"};
-    const char *context = session->transaction.is_open ? "multi" : "toplevel";
     struct bytes object = denial == ACL_DENIED_COMMAND ? bytes_from_text(command_full_name(command))
                                                        : request->args[position];
-    struct buffer line;
     CHECK(denial != ACL_ALLOWED);
-    buffer_init(&line, 0);
-    client_line_print(session, server->clock.monotonic_ms, &line);
-    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, reasons[denial],
-                context, object, session->user->name, client_line_text(&line),
-                server->clock.now_ms);
-    buffer_deinit(&line);
+    client_line_log(server, session, reasons[denial], object, session->user->name);
     if (is_changed) {
         snprintf(text, ACL_DENIAL_MAX,
                  "NOPERM ACLs rules changed between the moment the transaction was accumulated and "

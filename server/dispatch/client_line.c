@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "server/acl/acl.h"
 #include "server/dispatch/command.h"
 
 static void client_line_print_flags(const struct session *session, char *out) {
@@ -83,6 +82,15 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
     buffer_commit(out, (size_t)size);
 }
 
-struct bytes client_line_text(const struct buffer *line) {
-    return (struct bytes){.at = line->at, .size = line->size > 0 ? line->size - 1 : 0};
+void client_line_log(struct server *server, const struct session *session, const char *reason,
+                     struct bytes object, struct bytes user) {
+    const char *context = session->transaction.is_open ? "multi" : "toplevel";
+    struct buffer line;
+    buffer_init(&line, 0);
+    client_line_print(session, server->clock.monotonic_ms, &line);
+    struct bytes text = {.at = line.at,
+                         .size = line.size > 0 ? line.size - 1 : 0}; /* without its end */
+    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, reason, context,
+                object, user, text, server->clock.now_ms);
+    buffer_deinit(&line);
 }

@@ -2,11 +2,12 @@
 #ifndef SERVER_CLIENT_LINE_H
 #define SERVER_CLIENT_LINE_H
 
-#include "server/clients/session.h"
+#include "server/clients/server.h"
 
 /* Append the line with its line end. */
 void client_line_print(const struct session *session, int64_t monotonic_ms, struct buffer *out);
-/* A line that is alone in its buffer, without the end. */
-struct bytes client_line_text(const struct buffer *line);
+/* Note in ACL LOG what was refused to the client; reason: as acl_log_add has it. */
+void client_line_log(struct server *server, const struct session *session, const char *reason,
+                     struct bytes object, struct bytes user);
 
 #endif

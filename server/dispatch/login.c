@@ -14,16 +14,9 @@ static void login_note(struct server *server, struct session *session, bool is_r
                        struct bytes name, struct bytes logged, struct bytes shown,
                        struct bytes word) {
     auth_guard_note(server, session, is_right, name, shown);
-    if (is_right) {
-        return;
+    if (!is_right) {
+        client_line_log(server, session, "auth", word, logged);
     }
-    struct buffer line;
-    buffer_init(&line, 0);
-    client_line_print(session, server->clock.monotonic_ms, &line);
-    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, "auth",
-                session->transaction.is_open ? "multi" : "toplevel", word, logged,
-                client_line_text(&line), server->clock.now_ms);
-    buffer_deinit(&line);
 }
 
 bool login_try(struct server *server, struct session *session, struct bytes name,
