@@ -370,10 +370,9 @@ static double rating_periods_since(const struct rating_rule *rule,
                                    const struct rating_record *record, int64_t at_ms) {
     int64_t period_ms = rule->of[RATING_PERIOD_MS];
     if (rule->of[RATING_EVERY_HOURS] > 0) {
-        int64_t start_ms = rating_period_start(rule, at_ms);
-        return record->period_ms > 0 && start_ms > record->period_ms
-                   ? (double)((start_ms - record->period_ms) / rating_period_length(rule))
-                   : 0;
+        int64_t ms = rating_period_start(rule, at_ms) - record->period_ms;
+        int64_t periods = record->period_ms > 0 && ms > 0 ? ms / rating_period_length(rule) : 0;
+        return (double)periods;
     }
     bool is_later = period_ms > 0 && record->last_ms > 0 && at_ms > record->last_ms;
     return is_later ? (double)(at_ms - record->last_ms) / (double)period_ms : 0;
