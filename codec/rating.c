@@ -193,8 +193,10 @@ void rating_record_take_back(const struct rating_rule *rule, const struct rating
     record->won = rating_count_less(record->won, before->won, after->won);
     record->drawn = rating_count_less(record->drawn, before->drawn, after->drawn);
     record->lost = rating_count_less(record->lost, before->lost, after->lost);
-    record->learned -= after->learned - before->learned;
-    record->gained -= after->gained - before->gained;
+    record->learned = rating_clamp(record->learned - (after->learned - before->learned),
+                                   -RATING_SUM_MAX, RATING_SUM_MAX);
+    record->gained = rating_clamp(record->gained - (after->gained - before->gained),
+                                  -RATING_SUM_MAX, RATING_SUM_MAX);
     record->value -= after->value - before->value;
     int64_t volatility = (int64_t)record->volatility + before->volatility - after->volatility;
     record->volatility = (uint32_t)(volatility > 0 ? volatility : 0);
@@ -609,19 +611,18 @@ static int64_t rating_glicko_update(const struct rating_rule *rule, struct ratin
     return real_round(variance * gained * GLICKO_SCALE);
 }
 
-/* In units of rating periods' sums; each is far below the limit of a double's whole numbers. */
+/* Of rating periods' sums. */
 #define SUM_UNIT 1e12
-#define SUM_MAX  INT64_C(4000000000000000000)
 
 static void rating_glicko_player(const struct rating_rule *rule, const struct rating_match *match,
                                  struct first first, const struct side *side,
                                  struct rating_record *record) {
     int64_t change = 0;
     if (rule->of[RATING_EVERY_HOURS] > 0) {
-        record->learned =
-            rating_clamp(record->learned + real_round(side->learned * SUM_UNIT), -SUM_MAX, SUM_MAX);
-        record->gained =
-            rating_clamp(record->gained + real_round(side->gained * SUM_UNIT), -SUM_MAX, SUM_MAX);
+        record->learned = rating_clamp(record->learned + real_round(side->learned * SUM_UNIT),
+                                       -RATING_SUM_MAX, RATING_SUM_MAX);
+        record->gained = rating_clamp(record->gained + real_round(side->gained * SUM_UNIT),
+                                      -RATING_SUM_MAX, RATING_SUM_MAX);
     } else {
         double periods = rating_periods_since(rule, record, match->at_ms);
         change = rating_glicko_update(rule, record, rating_grown(rule, record, periods - 1),

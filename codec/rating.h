@@ -53,6 +53,11 @@ enum {
 };
 /* No value or deviation is beyond this: 10^6 of an OPENSKILL, 10^9 of the others, whose rules allow 10^6. */
 #define RATING_LIMIT INT64_C(1000000000000000)
+/* Of learned and gained; what was stored may be anything. */
+#define RATING_SUM_MAX INT64_C(1000000000000000000)
+static inline bool rating_is_sum(int64_t sum) {
+    return sum >= -RATING_SUM_MAX && sum <= RATING_SUM_MAX;
+}
 /* 48 bits. */
 #define RATING_MS_MAX ((INT64_C(1) << 48) - 1)
 

@@ -135,7 +135,7 @@ static const char *lb_kept_record(const char *at, bool has_sums, struct rating_r
         record->gained = (int64_t)little_get_u64(at + SIX + 8);
         at += PERIOD_BYTES;
     }
-    return at;
+    return rating_is_sum(record->learned) && rating_is_sum(record->gained) ? at : NULL;
 }
 
 static char *lb_kept_put_record(char *at, bool has_sums, const struct rating_record *record) {

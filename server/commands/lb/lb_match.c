@@ -68,6 +68,9 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
         rated->token = little_get_u48(at + 1);
         rated->last = little_get_u48(at + 1 + SIX);
         rated->best = (int64_t)little_get_u64(at + 1 + SIX + SIX);
+        if (rated->best < -RATING_LIMIT || rated->best > RATING_LIMIT) {
+            rated->best = rated->record.value;
+        }
         at += KEPT_BYTES;
         left -= KEPT_BYTES;
     }
@@ -80,6 +83,9 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
         rated->record.period_ms = (int64_t)little_get_u48(at + 1);
         rated->record.learned = (int64_t)little_get_u64(at + 1 + SIX);
         rated->record.gained = (int64_t)little_get_u64(at + 1 + SIX + 8);
+        if (!rating_is_sum(rated->record.learned) || !rating_is_sum(rated->record.gained)) {
+            rated->record.learned = rated->record.gained = 0;
+        }
     }
 }
 
