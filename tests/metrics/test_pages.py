@@ -55,11 +55,13 @@ class Pages(unittest.TestCase):
         client.zadd("arena", {"ann": 1})
         client.execute_command("LB.ADD", "arena", "ONCE", "id", "2", "ann")
         client.execute_command("SAVE")
-        try:
-            client.execute_command("NOSUCH")
-        except Exception:  # the error is to be counted
-            pass
-        client.delete("arena")
+        client.execute_command("LB.CREATE", "limited", "FIELD", "score", "32", "LIMITS", "ALL", "MAX", "5")
+        for refused in ("NOSUCH", "ZADD limited 6 ann"):
+            try:
+                client.execute_command(*refused.split())
+            except Exception:  # the error is to be counted
+                pass
+        client.delete("arena", "limited")
         replica = Server("--replicaof", "127.0.0.1", self.server.port)
         try:
             replica.wait(lambda: replica.metrics()["leaderboard_master_link_up"] == 1)

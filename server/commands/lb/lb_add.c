@@ -415,9 +415,6 @@ static bool lb_add_read_tags(const struct lb_results *results, const struct writ
     struct board *board = writing_shown(writing);
     struct option_uses left = results->add->tags;
     uint32_t at;
-    if (left.count == 0) {
-        return true;
-    }
     tags->mask = 0;
     while (syntax_take_use(results->call, &left, &at) != NULL) {
         if (!lb_tags_read(results->call, &board_layout(board)->tags,
@@ -433,7 +430,7 @@ static bool lb_add_plan_all(struct lb_results *results) {
     struct tag_values tags;
     for (uint32_t begin = 0; begin < results->count; begin += group.count) {
         results->failed = begin;
-        if (lb_add_begins_board(results, begin) &&
+        if (results->add->tags.count > 0 && lb_add_begins_board(results, begin) &&
             !lb_add_read_tags(results, results->list[begin].writing, &tags)) {
             return false;
         }

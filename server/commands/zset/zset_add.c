@@ -175,10 +175,10 @@ struct zadd_step {
     uint64_t key;           /* without the time of the change */
 };
 
-/* false: the error was replied. */
-static bool zset_add_plan_pair(const struct call *call, const struct writing *writing,
-                               const struct zadd *zadd, uint32_t pair, const struct lookup *ahead,
-                               struct zadd_step *step) {
+/* Inlined into the path of every pair, so that a step is in registers. false: the error was replied. */
+__attribute__((always_inline)) static inline bool
+zset_add_plan_pair(const struct call *call, const struct writing *writing, const struct zadd *zadd,
+                   uint32_t pair, const struct lookup *ahead, struct zadd_step *step) {
     const struct layout *layout = board_layout(writing->board);
     const struct layout_field *lead = &layout->fields[0];
     struct board_member *member = &step->member;
@@ -298,8 +298,10 @@ struct zadd_limited {
 };
 
 /* false: the error was replied. */
-static bool zset_add_check_limits(const struct call *call, const struct writing *writing,
-                                  const struct zadd *zadd, struct zadd_limited *limited) {
+__attribute__((noinline)) static bool zset_add_check_limits(const struct call *call,
+                                                            const struct writing *writing,
+                                                            const struct zadd *zadd,
+                                                            struct zadd_limited *limited) {
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
         struct zadd_step step;
         struct bytes name = zset_add_pair_member(call, zadd, pair);
@@ -372,8 +374,8 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
     return is_applied;
 }
 
-static bool zset_add_apply_limited(const struct call *call, struct writing *writing,
-                                   struct zadd *zadd) {
+__attribute__((noinline)) static bool
+zset_add_apply_limited(const struct call *call, struct writing *writing, struct zadd *zadd) {
     uint32_t slot_count = 8;
     while (slot_count < 2 * zadd->pair_count) {
         slot_count *= 2;
