@@ -608,7 +608,11 @@ static int64_t rating_glicko_update(const struct rating_rule *rule, struct ratin
     variance = 1 / (1 / variance + learned);
     record->deviation = real_round(real_sqrt(variance) * GLICKO_SCALE);
     record->volatility = (uint32_t)real_round(volatility * (double)NANO);
-    return real_round(variance * gained * GLICKO_SCALE);
+    /* From any value to any other, at most: sums of a period may tell more. */
+    const double most = 2 * (double)RATING_LIMIT;
+    double change = variance * gained * GLICKO_SCALE;
+    change = change < most ? change : most;
+    return real_round(change > -most ? change : -most);
 }
 
 /* Of rating periods' sums. */

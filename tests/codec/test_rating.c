@@ -1194,3 +1194,37 @@ TEST(the_wildest_numbers_stay_within_the_limits_and_are_never_nan) {
         }
     }
 }
+
+/* Whatever the sums of a period are. */
+TEST(the_end_of_a_period_overflows_nothing) {
+    static const int64_t sums[] = {-RATING_SUM_MAX, -1, 0, 1, RATING_SUM_MAX};
+    static const int64_t deviations[] = {0, 1, RATING_LIMIT};
+    struct rating_rule rule = rule_of(RATING_GLICKO2);
+    enum rating_parameter wrong;
+    rule.of[RATING_EVERY_HOURS] = 1;
+    rule.of[RATING_START_DEV] = rule.of[RATING_DEV_MAX] =
+        rating_parameter_most(RATING_DEV_MAX, RATING_GLICKO2);
+    rule.of[RATING_DEV_MIN] = rating_parameter_least(RATING_DEV_MIN, RATING_GLICKO2);
+    rule.of[RATING_TAU] = rating_parameter_most(RATING_TAU, RATING_GLICKO2);
+    rule.of[RATING_MIN] = rating_parameter_least(RATING_MIN, RATING_GLICKO2);
+    rule.of[RATING_MAX] = rating_parameter_most(RATING_MAX, RATING_GLICKO2);
+    assert_true(rating_rule_check(&rule, &wrong));
+    for (size_t i = 0; i < COUNT_OF(sums) * COUNT_OF(sums) * COUNT_OF(deviations) * 2; i++) {
+        struct rating_record record = rating_record_start(&rule);
+        record.learned = sums[i % COUNT_OF(sums)];
+        record.gained = sums[i / COUNT_OF(sums) % COUNT_OF(sums)];
+        record.deviation =
+            deviations[i / COUNT_OF(sums) / COUNT_OF(sums) % COUNT_OF(deviations)];
+        record.volatility = i % 2 == 0 ? NANO : 0;
+        record.period_ms = 3600000;
+        int64_t gained = record.gained;
+        if (rating_record_end_period(&rule, &record, AT_MS)) {
+            assert_true(record.value >= rule.of[RATING_MIN] &&
+                        record.value <= rule.of[RATING_MAX]);
+            assert_true(gained <= 0 || record.value >= rule.of[RATING_START]);
+            assert_true(gained >= 0 || record.value <= rule.of[RATING_START]);
+            assert_true(record.deviation >= rule.of[RATING_DEV_MIN] &&
+                        record.deviation <= rule.of[RATING_DEV_MAX]);
+        }
+    }
+}
