@@ -173,11 +173,13 @@ static bool lb_kept_is_old(const struct rating_rule *rule, int64_t at_ms, int64_
 bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
     struct lb_rated rated;
     char room[NAME_BYTES];
-    if (registry_note_is_own(member)) {
-        return false;
-    }
-    if (key->has_notes && lb_rating_find(key, member, 0, &rated) && rated.token != 0) {
-        registry_note_remove(registry, key, lb_kept_name('p', rated.token, room));
+    if (registry_options(key)->has_rating) { /* notes of LIMITS have any names */
+        if (registry_note_is_own(member)) {
+            return false;
+        }
+        if (lb_rating_find(key, member, 0, &rated) && rated.token != 0) {
+            registry_note_remove(registry, key, lb_kept_name('p', rated.token, room));
+        }
     }
     return registry_note_remove(registry, key, member);
 }

@@ -207,3 +207,14 @@ ZSET_TEST(without_memory_neither_the_result_nor_its_record_changes) {
         later(h, 1);
     }
 }
+
+/* Only with RATING are there notes that are no member's. */
+ZSET_TEST(who_is_forgotten_leaves_no_record_by_whatever_name) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL RESULTS 2 PER HOUR", "+OK");
+    zset_expect(h, "LB.ADD b 5 \"\\x00ann\" 6 bob", ":2");
+    zset_expect(h, "LB.FORGET \"\\x00ann\"", ":1");
+    const struct registry_key *key =
+        registry_find(h->server.registry, 0, bytes_from_text("b"), h->wall_us / 1000);
+    assert_non_null(key);
+    assert_int_equal(registry_note_count(key), 1);
+}
