@@ -197,23 +197,30 @@ bool lb_rating_rename(struct registry *registry, struct registry_key *key, struc
            registry_note_remove(registry, key, from);
 }
 
-/* The names behind tokens; at NULL: there is none any more. In one piece of memory; NULL: there is no memory for it. */
+/* The player with a token, whose own note has it: what was restored may name anybody. false: is gone. */
+static bool lb_kept_find_player(const struct registry_key *key, uint64_t token,
+                                struct bytes *name) {
+    struct lb_rated rated;
+    return lb_kept_find_by(key, 'p', token, name) && zset_is_member(*name) &&
+           lb_rating_find(key, *name, 0, &rated) && rated.token == token;
+}
+
+/* The names behind tokens of players who are there, in one piece of memory; NULL: there is no memory for it. */
 static struct bytes *lb_kept_copy_names(const struct registry_key *key, const uint64_t *tokens,
                                         uint32_t count) {
     size_t size = sizeof(struct bytes);
-    struct bytes note;
+    struct bytes name;
     for (uint32_t i = 0; i < count; i++) {
-        size += sizeof note + (lb_kept_find_by(key, 'p', tokens[i], &note) ? note.size : 0);
+        size += sizeof name + (lb_kept_find_by(key, 'p', tokens[i], &name) ? name.size : 0);
     }
     struct bytes *names = memory_allocate(size);
     char *text = names != NULL ? (char *)(names + count) : NULL;
     for (uint32_t i = 0; i < count && names != NULL; i++) {
-        names[i] = (struct bytes){.at = NULL};
-        if (lb_kept_find_by(key, 'p', tokens[i], &note) && note.size > 0) {
-            memcpy(text, note.at, note.size);
-            names[i] = (struct bytes){.at = text, .size = note.size};
-            text += note.size;
-        }
+        bool is_there = lb_kept_find_by(key, 'p', tokens[i], &name);
+        CHECK(is_there);
+        memcpy(text, name.at, name.size);
+        names[i] = (struct bytes){.at = text, .size = name.size};
+        text += name.size;
     }
     return names;
 }
@@ -451,7 +458,7 @@ static void lb_kept_unmatch(const struct call *call, struct changing *changing) 
     for (uint32_t i = 0; i < kept.count && i < RATING_PLAYERS_MAX; i++) {
         struct bytes name;
         if (lb_kept_part(&kept, i, &parts[count]) &&
-            lb_kept_find_by(key, 'p', parts[count].token, &name)) {
+            lb_kept_find_player(key, parts[count].token, &name)) {
             tokens[count] = parts[count].token;
             count++;
         }
@@ -573,7 +580,7 @@ static void lb_kept_merge(const struct registry_key *key, struct losses *losses)
         if (last != NULL && last->token == loss.token) {
             last->lost += loss.lost;
             last->best = loss.best > last->best ? loss.best : last->best;
-        } else if (lb_kept_find_by(key, 'p', loss.token, &name)) {
+        } else if (lb_kept_find_player(key, loss.token, &name)) {
             losses->at[count++] = loss;
         }
     }

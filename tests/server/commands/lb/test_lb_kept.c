@@ -130,6 +130,24 @@ ZSET_TEST(no_player_has_a_name_that_begins_with_a_zero_byte) {
     zset_expect_part(h, "LB.UNMATCH k a", "[[ann ");
 }
 
+/* A restored board may say anything of who is behind a number. */
+ZSET_TEST(a_forged_name_is_nobody) {
+    static const char token_1[] = {'\0', 'p', 1, 0, 0, 0, 0, 0};
+    static const char forged[][8] = {"", {'\0', 'm', 1}, "cid", "bob"};
+    static const size_t sizes[] = {1, 8, 3, 3};
+    create(h, "k", "ELO KEEP-MATCHES 10");
+    zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
+    for (size_t i = 0; i < COUNT_OF(forged); i++) {
+        struct registry_key *key =
+            registry_find(h->server.registry, 0, bytes_from_text("k"), h->wall_us / 1000);
+        assert_true(registry_note_put(h->server.registry, key, (struct bytes){token_1, 8},
+                                      (struct bytes){forged[i], sizes[i]}));
+        zset_expect(h, "LB.UNMATCH k a",
+                    i == 0 ? "[[bob 1480 1500 nil :0 :1 :1]]" : "[[bob 1500 1500 nil :0 :1 :1]]");
+    }
+    zset_expect_part(h, "LB.MATCH k ONCE b TEAM 1 ann TEAM 1 bob", "[[ann 1520 ");
+}
+
 /* ---- LB.REFUND ---- */
 
 ZSET_TEST(who_lost_to_a_cheater_gets_it_back_once) {
