@@ -2,7 +2,7 @@
  *
  *     notes of the board itself, by names that begin with a zero byte:
  *       0               first, next, token, bytes          numbers of the oldest match and of the next one, ...
- *       0 m number      at, flags, id, parts               a match; a part: token, previous, place, records
+ *       0 m number      at, flags, id, parts               a match; a part: token, previous, place, flags, two records
  *       0 i id          number                             of the last match with this ONCE id
  *       0 p token       the player's name
  *
@@ -22,15 +22,18 @@ enum {
     NAME_BYTES = 2 + SIX,
     FLAGS_AT = SIX,
     ID_AT = SIX + 2,
+    FLAGS_OF_PART_AT = SIX + SIX + 1,
     RECORDS_AT = SIX + SIX + 2,
     PERIOD_BYTES = SIX + 8 + 8,
     RECORD_BYTES = RATING_RECORD_BYTES + PERIOD_BYTES, /* with EVERY-HOURS */
     PART_BYTES = RECORDS_AT + 2 * RATING_RECORD_BYTES,
     PART_BYTES_MAX = RECORDS_AT + 2 * RECORD_BYTES,
     FLAG_UNDONE = 1,
-    FLAG_REFUNDED = 2,
+    FLAG_REFUNDED = 2,     /* of some part, at least */
     FLAG_PERIODS = 4,      /* of a rating period: records have its sums */
     GO_AT_ONCE = 8,        /* matches that go with one that comes */
+    PART_PROVISIONAL = 1, /* the player was not ranked yet */
+    PART_REFUNDED = 2,    /* what it lost was given back */
     BYTES_OF_MATCH = 1024, /* so many for each of KEEP-MATCHES, and at least */
     BYTES_LEAST = 128 * 1024,
     REFUND_MATCHES = 1000, /* the last ones of a cheater are looked at, */
@@ -95,7 +98,7 @@ struct kept {
 struct part {
     uint64_t token, previous;
     uint8_t place; /* how many teams were better */
-    bool is_provisional;
+    uint8_t flags;
     struct rating_record before, after;
 };
 
@@ -157,7 +160,7 @@ static bool lb_kept_part(const struct kept *kept, uint32_t i, struct part *part)
     part->token = little_get_u48(at);
     part->previous = little_get_u48(at + SIX);
     part->place = (uint8_t)at[2 * SIX];
-    part->is_provisional = at[2 * SIX + 1] != 0;
+    part->flags = (uint8_t)at[FLAGS_OF_PART_AT];
     at = lb_kept_record(at + RECORDS_AT, has_sums, &part->before);
     return at != NULL && lb_kept_record(at, has_sums, &part->after) != NULL;
 }
@@ -254,7 +257,8 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
             little_put_u48(at, rated->token);
             little_put_u48(at + SIX, rated->last);
             at[2 * SIX] = place;
-            at[2 * SIX + 1] = (char)!lb_match_is_ranked(rating, &rated->record);
+            at[FLAGS_OF_PART_AT] =
+                (char)(lb_match_is_ranked(rating, &rated->record) ? 0 : PART_PROVISIONAL);
             at = lb_kept_put_record(at + RECORDS_AT, has_sums, &rated->record);
             at = lb_kept_put_record(at, has_sums, after);
             rated->last = head->next;
@@ -522,11 +526,20 @@ struct losses {
     struct loss *at;
     uint32_t count, match_count;
     size_t bodies_size;
-    uint64_t numbers[REFUND_MATCHES];
+    struct {
+        uint64_t number;
+        uint8_t place; /* the cheater's */
+    } matches[REFUND_MATCHES];
 };
 
-/* The cheater's matches since then, the last first, that were not refunded or undone. at: room for REFUND_PARTS and a
- * match. */
+/* Has the player lost to the cheater, who was on this place, what was not given back yet? */
+static bool lb_kept_is_loss(const struct part *part, uint8_t place) {
+    return part->place > place && part->after.value < part->before.value &&
+           (part->flags & PART_REFUNDED) == 0;
+}
+
+/* The cheater's matches since then, the last first, in which something is to be given back. at: room for REFUND_PARTS and
+ * a match. */
 static void lb_kept_collect(const struct call *call, const struct registry_key *key,
                             const struct lb_rated *cheater, int64_t since_ms,
                             struct losses *losses) {
@@ -545,19 +558,23 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
         if (own.token != cheater->token) {
             return;
         }
-        if ((kept.flags & (FLAG_UNDONE | FLAG_REFUNDED)) == 0 && kept.at_ms >= since_ms &&
-            !own.is_provisional && !lb_kept_is_old(rule, kept.at_ms, call->now_ms)) {
+        if ((kept.flags & FLAG_UNDONE) == 0 && kept.at_ms >= since_ms &&
+            (own.flags & PART_PROVISIONAL) == 0 &&
+            !lb_kept_is_old(rule, kept.at_ms, call->now_ms)) {
+            uint32_t before = losses->count;
             for (uint32_t i = 0; i < kept.count && i < RATING_PLAYERS_MAX; i++) {
-                if (lb_kept_part(&kept, i, &part) && part.place > own.place &&
-                    part.after.value < part.before.value) {
+                if (lb_kept_part(&kept, i, &part) && lb_kept_is_loss(&part, own.place)) {
                     losses->at[losses->count++] =
                         (struct loss){.token = part.token,
                                       .lost = part.before.value - part.after.value,
                                       .best = part.before.value};
                 }
             }
-            losses->numbers[losses->match_count++] = number;
-            losses->bodies_size += kept.body.size;
+            if (losses->count > before) {
+                losses->matches[losses->match_count].number = number;
+                losses->matches[losses->match_count++].place = own.place;
+                losses->bodies_size += kept.body.size;
+            }
         }
         number = own.previous;
     }
@@ -651,9 +668,17 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
     char *at = changing->bodies;
     for (uint32_t i = 0; i < losses->match_count; i++) {
         struct kept kept;
-        bool is_there = lb_kept_find(key, losses->numbers[i], &kept);
+        bool is_there = lb_kept_find(key, losses->matches[i].number, &kept);
         CHECK(is_there);
-        at = lb_kept_add_flag(changing, losses->numbers[i], &kept, FLAG_REFUNDED, at);
+        char *end = lb_kept_add_flag(changing, losses->matches[i].number, &kept, FLAG_REFUNDED, at);
+        char *parts = end - kept.count * kept.part_size;
+        for (uint32_t j = 0; j < kept.count && j < RATING_PLAYERS_MAX; j++) {
+            struct part part;
+            if (lb_kept_part(&kept, j, &part) && lb_kept_is_loss(&part, losses->matches[i].place)) {
+                parts[j * kept.part_size + FLAGS_OF_PART_AT] |= PART_REFUNDED;
+            }
+        }
+        at = end;
     }
     lb_kept_change(changing);
 }

@@ -174,6 +174,27 @@ ZSET_TEST(who_lost_to_a_cheater_gets_it_back_once) {
     zset_expect(h, "LB.REFUND k nobody SINCE 0", "[]");
 }
 
+/* What one lost is given back once, whoever of a match's cheaters is refunded, and in which order. */
+ZSET_TEST(each_loss_is_given_back_once) {
+    create(h, "k", "ELO KEEP-MATCHES 20 K 40");
+    zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 ann TEAM 1 bob TEAM 1 eve", "[[ann 1500 1520 ");
+    zset_expect(h, "LB.BAN eve", ":1");
+    /* Nobody lost to eve. */
+    zset_expect(h, "LB.REFUND k eve SINCE 0", "[]");
+    zset_expect(h, "LB.BAN ann", ":1");
+    zset_expect_part(h, "LB.REFUND k ann SINCE 0", "[[eve 1480 1500 ");
+    zset_expect(h, "LB.REFUND k ann SINCE 0", "[]");
+    zset_expect_part(h, "LB.UNMATCH k a", "-ERR LB.REFUND has given back");
+    zset_expect_part(h, "LB.MATCH k ONCE b TEAM 1 max TEAM 1 bob TEAM 1 mia TEAM 1 cid",
+                     "[[max 1500 1520 ");
+    zset_expect(h, "LB.BAN mia", ":1");
+    zset_expect(h, "LB.BAN max", ":1");
+    zset_expect(h, "LB.REFUND k mia SINCE 0", "[[cid 1480 1500 nil :1 :1 :1]]");
+    zset_expect_part(h, "LB.REFUND k max SINCE 0", "[[mia 1493.333333 1500 ");
+    expect_rated(h, "cid", "[[cid :1 1500 nil nil :1 :0 :0 :1 :1767225600000]]");
+    zset_expect(h, "LB.REFUND k max SINCE 0", "[]");
+}
+
 /* d - max(0, d + c - t) / 2, at most to 20 above the highest, at most 150. */
 ZSET_TEST(a_refund_is_bounded) {
     create(h, "k", "ELO KEEP-MATCHES 30 K 300 GAP-MAX 0");
