@@ -269,7 +269,7 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
 }
 
 /* The oldest go, some at a time, and never the new one, which head counts already. */
-static void lb_kept_plan_going(const struct registry_key *key, struct head *head, int64_t at_ms,
+static void lb_kept_plan_going(const struct registry_key *key, struct head *head, int64_t now_ms,
                                struct lb_keeping *keeping) {
     const struct rating_rule *rule = &registry_options(key)->rating.rule;
     uint64_t most = (uint64_t)rule->of[RATING_KEEP_MATCHES];
@@ -280,7 +280,7 @@ static void lb_kept_plan_going(const struct registry_key *key, struct head *head
     for (int i = 0; i < GO_AT_ONCE && head->first + 1 < head->next; i++) {
         bool is_there = lb_kept_find(key, head->first, &kept);
         if (is_there && head->next - head->first <= most && head->bytes <= bytes_most &&
-            !lb_kept_is_old(rule, kept.at_ms, at_ms)) {
+            !lb_kept_is_old(rule, kept.at_ms, now_ms)) {
             break;
         }
         head->bytes -= is_there && kept.body.size <= head->bytes ? kept.body.size : 0;
@@ -290,7 +290,7 @@ static void lb_kept_plan_going(const struct registry_key *key, struct head *head
 }
 
 bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, struct bytes id,
-                  struct lb_keeping *keeping) {
+                  int64_t now_ms, struct lb_keeping *keeping) {
     enum { OTHERS = 3 /* the match, its id, the head */ };
     struct head head = lb_kept_head(players->key);
     size_t count = players->count;
@@ -308,7 +308,8 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     struct bytes *pair = players->notes + 2 * count;
     char *body = room + pairs_size;
     uint64_t token = head.token;
-    little_put_u48(body, (uint64_t)match->at_ms);
+    /* By which it becomes old; AT may be far ahead. */
+    little_put_u48(body, (uint64_t)(match->at_ms < now_ms ? match->at_ms : now_ms));
     body[FLAGS_AT] = (char)flags;
     body[FLAGS_AT + 1] = (char)id.size;
     memcpy(body + ID_AT, id.size > 0 ? id.at : "", id.size);
@@ -332,7 +333,7 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     }
     head.next++;
     head.bytes += body_size;
-    lb_kept_plan_going(players->key, &head, match->at_ms, keeping);
+    lb_kept_plan_going(players->key, &head, now_ms, keeping);
     little_put_u48(at, head.first);
     little_put_u48(at + SIX, head.next);
     little_put_u48(at + 2 * SIX, head.token);

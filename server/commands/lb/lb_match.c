@@ -669,7 +669,7 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
     lb_match_enter_periods(players, call->now_ms);
     rating_match(&options->rating.rule, &match, players->records);
     bool keeps = options->rating.rule.of[RATING_KEEP_MATCHES] > 0;
-    if (keeps && !lb_kept_plan(players, &match, teams->once_id, keeping)) {
+    if (keeps && !lb_kept_plan(players, &match, teams->once_id, call->now_ms, keeping)) {
         return call_out_of_memory(call);
     }
     for (uint32_t i = 0; i < players->count; i++) {

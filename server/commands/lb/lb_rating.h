@@ -120,7 +120,7 @@ struct lb_keeping {
 /* Plan it, for records as the match leaves them and before players' notes: players->notes is then longer. false: no
  * memory. */
 MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_match *match,
-                             struct bytes id, struct lb_keeping *keeping);
+                             struct bytes id, int64_t now_ms, struct lb_keeping *keeping);
 /* It is written. */
 void lb_kept_written(struct registry *registry, struct registry_key *key,
                      const struct lb_keeping *keeping);

@@ -85,6 +85,16 @@ ZSET_TEST(what_is_not_kept_cannot_be_undone) {
     zset_expect(h, "LB.REFUND k ann FROM 0", "-ERR syntax error");
 }
 
+/* KEEP-HOURS count by the server's clock, whatever a match says. */
+ZSET_TEST(a_match_that_is_ahead_drives_no_other_out) {
+    create(h, "k", "ELO KEEP-MATCHES 100 KEEP-HOURS 5");
+    zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 ann TEAM 1 bob", "[[ann ");
+    zset_expect_part(h, "LB.MATCH k ONCE b AT 1777777777777 TEAM 1 ann TEAM 1 bob", "[[ann ");
+    zset_expect_part(h, "LB.UNMATCH k a", "[[ann ");
+    zset_pass_seconds(h, 5 * 3600 + 1);
+    zset_expect_part(h, "LB.UNMATCH k b", "-ERR no match 'b' is kept");
+}
+
 /* Players are tokens in kept matches, so that one name is all that is to be erased. */
 ZSET_TEST(who_is_gone_is_in_no_match_and_who_is_moved_in_all) {
     create(h, "k", "ELO KEEP-MATCHES 10");
