@@ -623,7 +623,9 @@ static void rating_glicko_player(const struct rating_rule *rule, const struct ra
                                  struct rating_record *record) {
     int64_t change = 0;
     if (rule->of[RATING_EVERY_HOURS] > 0) {
-        record->learned = rating_clamp(record->learned + real_round(side->learned * SUM_UNIT),
+        /* However sure it was, the period has had a game. */
+        int64_t learned = real_round(side->learned * SUM_UNIT);
+        record->learned = rating_clamp(record->learned + (learned > 0 ? learned : 1),
                                        -RATING_SUM_MAX, RATING_SUM_MAX);
         record->gained = rating_clamp(record->gained + real_round(side->gained * SUM_UNIT),
                                       -RATING_SUM_MAX, RATING_SUM_MAX);
@@ -659,6 +661,8 @@ void rating_record_enter_period(const struct rating_rule *rule, struct rating_re
     if (record->period_ms < start_ms) {
         record->deviation = rating_now(rule, record, now_ms);
         record->period_ms = start_ms;
+        record->learned = 0;
+        record->gained = 0;
     }
 }
 

@@ -1228,3 +1228,34 @@ TEST(the_end_of_a_period_overflows_nothing) {
         }
     }
 }
+
+/* What a game was sure to bring tells nothing of the deviation, but it counts if it came otherwise. */
+TEST(a_period_of_one_upset_counts) {
+    struct rating_rule rule = rule_of(RATING_GLICKO2);
+    rule.of[RATING_EVERY_HOURS] = 1;
+    struct rating_record a = rating_record_start(&rule);
+    struct rating_record b = a;
+    a.value = rule.of[RATING_MIN];
+    b.value = rule.of[RATING_MAX];
+    a.deviation = b.deviation = rule.of[RATING_DEV_MIN];
+    rating_record_enter_period(&rule, &a, AT_MS);
+    rating_record_enter_period(&rule, &b, AT_MS);
+    duel(&rule, 1, &a, &b);
+    assert_true(rating_record_end_period(&rule, &a, AT_MS + 3600000));
+    assert_true(rating_record_end_period(&rule, &b, AT_MS + 3600000));
+    assert_true(a.value > rule.of[RATING_MIN] && b.value < rule.of[RATING_MAX]);
+}
+
+/* Sums that end no period are not those of a later one. */
+TEST(a_new_period_begins_with_nothing) {
+    struct rating_rule rule = rule_of(RATING_GLICKO2);
+    rule.of[RATING_EVERY_HOURS] = 1;
+    struct rating_record record = rating_record_start(&rule);
+    record.period_ms = 3600000;
+    record.learned = -5;
+    record.gained = 7;
+    assert_false(rating_record_end_period(&rule, &record, AT_MS));
+    rating_record_enter_period(&rule, &record, AT_MS);
+    assert_int_equal(record.learned, 0);
+    assert_int_equal(record.gained, 0);
+}
