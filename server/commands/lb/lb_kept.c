@@ -37,7 +37,7 @@ enum {
     BYTES_OF_MATCH = 1024, /* so many for each of KEEP-MATCHES, and at least */
     BYTES_LEAST = 128 * 1024,
     REFUND_MATCHES = 1000, /* the last ones of a cheater are looked at, */
-    REFUND_PARTS = 4000,   /* or those with about so many players */
+    REFUND_PARTS = 4000,   /* or those with about so many parts, whoever lost in them */
 };
 _Static_assert(SIX + 2 + ONCE_ID_MAX + 4 + RATING_PLAYERS_MAX * PART_BYTES_MAX <= REGISTRY_NOTE_MAX,
                "a match is a note");
@@ -547,9 +547,11 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
     const struct rating_rule *rule = &registry_options(key)->rating.rule;
     uint64_t number = cheater->last;
     struct kept kept;
-    for (uint32_t looked_at = 0; looked_at < REFUND_MATCHES && losses->count < REFUND_PARTS &&
+    uint32_t parts = 0;
+    for (uint32_t looked_at = 0; looked_at < REFUND_MATCHES && parts < REFUND_PARTS &&
                                  number != 0 && lb_kept_find(key, number, &kept);
          looked_at++) {
+        parts += kept.count;
         struct part own = {.token = 0};
         struct part part;
         for (uint32_t i = 0; i < kept.count && own.token != cheater->token; i++) {
@@ -577,7 +579,7 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
                 losses->bodies_size += kept.body.size;
             }
         }
-        number = own.previous;
+        number = own.previous < number ? own.previous : 0;
     }
 }
 

@@ -205,6 +205,25 @@ ZSET_TEST(each_loss_is_given_back_once) {
     zset_expect(h, "LB.REFUND k max SINCE 0", "[]");
 }
 
+/* By players, also of those matches in which nobody lost to the cheater: 4,000 of them are four of the largest. */
+ZSET_TEST(a_refund_looks_at_so_many_players) {
+    static char text[64 * 1024];
+    size_t size = (size_t)snprintf(text, sizeof text, "LB.MATCH k TEAM 1023");
+    create(h, "k", "ELO KEEP-MATCHES 1000");
+    zset_expect_part(h, "LB.MATCH k TEAM 1 eve TEAM 1 ann", "[[eve 1500 1520 ");
+    for (int i = 0; i < 1023; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, " p%d", i);
+    }
+    snprintf(text + size, sizeof text - size, " TEAM 1 eve");
+    for (int i = 0; i < 4; i++) {
+        zset_expect_part(h, text, "[[p0 ");
+    }
+    zset_expect_part(h, "LB.MATCH k TEAM 1 eve TEAM 1 bob", "[[eve ");
+    zset_expect(h, "LB.BAN eve", ":1");
+    zset_expect_part(h, "LB.REFUND k eve SINCE 0", "[[bob ");
+    zset_expect_part(h, "LB.RATING k ann", "[[ann :1024 1480 ");
+}
+
 /* d - max(0, d + c - t) / 2, at most to 20 above the highest, at most 150. */
 ZSET_TEST(a_refund_is_bounded) {
     create(h, "k", "ELO KEEP-MATCHES 30 K 300 GAP-MAX 0");
