@@ -29,18 +29,22 @@ enum {
     PART_BYTES = RECORDS_AT + 2 * RATING_RECORD_BYTES,
     PART_BYTES_MAX = RECORDS_AT + 2 * RECORD_BYTES,
     FLAG_UNDONE = 1,
-    FLAG_REFUNDED = 2,     /* of some part, at least */
-    FLAG_PERIODS = 4,      /* of a rating period: records have its sums */
-    GO_AT_ONCE = 8,        /* matches that go with one that comes */
-    PART_PROVISIONAL = 1, /* the player was not ranked yet */
-    PART_REFUNDED = 2,    /* what it lost was given back */
-    BYTES_OF_MATCH = 1024, /* so many for each of KEEP-MATCHES, and at least */
-    BYTES_LEAST = 128 * 1024,
-    REFUND_MATCHES = 1000, /* the last ones of a cheater are looked at, */
-    REFUND_PARTS = 4000,   /* or those with about so many parts, whoever lost in them */
+    FLAG_REFUNDED = 2, /* of some part, at least */
+    FLAG_PERIODS = 4,  /* of a rating period: records have its sums */
+    GO_AT_ONCE =
+        8, /* matches that go with one that comes, and more while it has more bytes than they had: */
+    GO_AT_MOST = 1024,
+    PART_PROVISIONAL = 1,     /* the player was not ranked yet */
+    PART_REFUNDED = 2,        /* what it lost was given back */
+    BYTES_OF_MATCH = 1024,    /* so many for each of KEEP-MATCHES, and at least */
+    BYTES_LEAST = 144 * 1024, /* of the largest match, with EVERY-HOURS */
+    REFUND_MATCHES = 1000,    /* the last ones of a cheater are looked at, */
+    REFUND_PARTS = 4000,      /* or those with about so many parts, whoever lost in them */
 };
 _Static_assert(SIX + 2 + ONCE_ID_MAX + 4 + RATING_PLAYERS_MAX * PART_BYTES_MAX <= REGISTRY_NOTE_MAX,
                "a match is a note");
+_Static_assert(ID_AT + ONCE_ID_MAX + RATING_PLAYERS_MAX * PART_BYTES_MAX <= BYTES_LEAST,
+               "every match is within what a board keeps");
 #define MS_OF_HOUR INT64_C(3600000)
 /* Of Elo points, in which REFUND counts: in OPENSKILL BETA is as much as 200. */
 enum { REFUND_MOST = 150, REFUND_ABOVE_BEST = 20, POINTS_OF_BETA = 200 };
@@ -268,16 +272,21 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
     return at;
 }
 
-/* The oldest go, some at a time, and never the new one, which head counts already. */
-static void lb_kept_plan_going(const struct registry_key *key, struct head *head, int64_t now_ms,
-                               struct lb_keeping *keeping) {
+/* The oldest go, some at a time, and never the new one, which head counts already. Bytes do not become more where they are
+ * too many. */
+static void lb_kept_plan_going(const struct registry_key *key, struct head *head, size_t added,
+                               int64_t now_ms, struct lb_keeping *keeping) {
     const struct rating_rule *rule = &registry_options(key)->rating.rule;
     uint64_t most = (uint64_t)rule->of[RATING_KEEP_MATCHES];
     uint64_t bytes_most =
         most * BYTES_OF_MATCH > BYTES_LEAST ? most * BYTES_OF_MATCH : (uint64_t)BYTES_LEAST;
+    uint64_t bytes_before = head->bytes - added;
     struct kept kept;
     keeping->first = head->first;
-    for (int i = 0; i < GO_AT_ONCE && head->first + 1 < head->next; i++) {
+    for (int i = 0; (i < GO_AT_ONCE ||
+                     (i < GO_AT_MOST && head->bytes > bytes_most && head->bytes > bytes_before)) &&
+                    head->first + 1 < head->next;
+         i++) {
         bool is_there = lb_kept_find(key, head->first, &kept);
         if (is_there && head->next - head->first <= most && head->bytes <= bytes_most &&
             !lb_kept_is_old(rule, kept.at_ms, now_ms)) {
@@ -333,7 +342,7 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     }
     head.next++;
     head.bytes += body_size;
-    lb_kept_plan_going(players->key, &head, now_ms, keeping);
+    lb_kept_plan_going(players->key, &head, body_size, now_ms, keeping);
     little_put_u48(at, head.first);
     little_put_u48(at + SIX, head.next);
     little_put_u48(at + 2 * SIX, head.token);

@@ -1,4 +1,5 @@
 /* Matches that a board keeps: LB.UNMATCH LB.REFUND. */
+#include "codec/little.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -367,6 +368,33 @@ ZSET_TEST(the_largest_match_is_kept) {
     zset_expect_part(h, "LB.UNMATCH k m2", "[[p0 25");
     expect_rated(h, "p0 p512 p1023", before);
     free(text);
+}
+
+static uint64_t kept_bytes(struct harness *h) {
+    struct bytes head;
+    const struct registry_key *key =
+        registry_find(h->server.registry, 0, bytes_from_text("k"), h->wall_us / 1000);
+    assert_true(registry_note_find(key, (struct bytes){"", 1}, &head));
+    return little_get_u64(head.at + head.size - 8);
+}
+
+/* As many bytes go as come, whether in small matches or in large ones. */
+ZSET_TEST(kept_matches_take_so_many_bytes) {
+    enum { MOST = 144 * 1024 };
+    static char text[64 * 1024];
+    size_t size = (size_t)snprintf(text, sizeof text, "LB.MATCH k TEAM 1 eve TEAM 1023");
+    create(h, "k", "ELO KEEP-MATCHES 140");
+    for (int i = 0; i < 1023; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, " p%d", i);
+    }
+    zset_expect_part(h, text, "[[eve ");
+    for (int i = 0; i < 100; i++) {
+        zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann ");
+    }
+    for (int i = 0; i < 3; i++) {
+        zset_expect_part(h, text, "[[eve ");
+        assert_true(kept_bytes(h) > 0 && kept_bytes(h) <= MOST);
+    }
 }
 
 ZSET_TEST(kept_matches_go_where_their_board_goes) {
