@@ -1213,14 +1213,12 @@ TEST(the_end_of_a_period_overflows_nothing) {
         struct rating_record record = rating_record_start(&rule);
         record.learned = sums[i % COUNT_OF(sums)];
         record.gained = sums[i / COUNT_OF(sums) % COUNT_OF(sums)];
-        record.deviation =
-            deviations[i / COUNT_OF(sums) / COUNT_OF(sums) % COUNT_OF(deviations)];
+        record.deviation = deviations[i / COUNT_OF(sums) / COUNT_OF(sums) % COUNT_OF(deviations)];
         record.volatility = i % 2 == 0 ? NANO : 0;
         record.period_ms = 3600000;
         int64_t gained = record.gained;
         if (rating_record_end_period(&rule, &record, AT_MS)) {
-            assert_true(record.value >= rule.of[RATING_MIN] &&
-                        record.value <= rule.of[RATING_MAX]);
+            assert_true(record.value >= rule.of[RATING_MIN] && record.value <= rule.of[RATING_MAX]);
             assert_true(gained <= 0 || record.value >= rule.of[RATING_START]);
             assert_true(gained >= 0 || record.value <= rule.of[RATING_START]);
             assert_true(record.deviation >= rule.of[RATING_DEV_MIN] &&
