@@ -50,7 +50,8 @@ static bool rating_job_has_every(const struct registry_key *key) {
 static void rating_job_receive(void *context, const struct effect *effect) {
     struct rating_job *job = context;
     bool may_be = effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_FILL ||
-                  effect->kind == EFFECT_CREATE || effect->kind == EFFECT_COPY;
+                  effect->kind == EFFECT_CREATE || effect->kind == EFFECT_COPY ||
+                  effect->kind == EFFECT_RENAME;
     if (may_be && rating_job_has_periods(effect->key)) {
         job->has_missed |= effect->kind != EFFECT_CREATE;
         job->has_every |= rating_job_has_every(effect->key);

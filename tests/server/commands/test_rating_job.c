@@ -275,6 +275,22 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
     }
 }
 
+/* A board that goes behind the pass by its name is not passed over. */
+RATING_TEST(a_renamed_board_is_settled_too) {
+    create(h, "k", "GLICKO2 EVERY-HOURS 24");
+    create(h, "z", "GLICKO2 EVERY-HOURS 24");
+    zset_expect_part(h, "LB.MATCH k TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
+    zset_expect_part(h, "LB.MATCH z TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
+    settle(h);
+    zset_pass_seconds(h, DAY_S);
+    roll(h);
+    (void)jobs_step(&h->server, 0, true); /* z is found first */
+    zset_expect(h, "RENAME k other", "+OK");
+    zset_expect(h, "RENAME other k", "+OK");
+    settle(h);
+    check_places(h);
+}
+
 RATING_TEST(without_memory_the_job_tries_again) {
     create(h, "k", "ELO RESET 0.5 PERIOD DAY COPY");
     for (int i = 0; i < PLAYERS; i++) {
