@@ -104,13 +104,12 @@ void limiting_put(const struct writing *writing, struct bytes member,
                   const struct limited *limited) {
     struct registry_key *key = writing_shown_key(writing);
     uint32_t count = registry_note_count(key);
-    if (limited->size == 0) {
-        return;
+    if (limited->size > 0) {
+        bool is_put = registry_note_put(writing->call->registry, key, member,
+                                        (struct bytes){limited->record, limited->size});
+        CHECK(is_put);
     }
-    bool is_put = registry_note_put(writing->call->registry, key, member,
-                                    (struct bytes){limited->record, limited->size});
-    CHECK(is_put);
-    if (registry_note_count(key) > count) {
+    if (limited->size == 0 || registry_note_count(key) > count) {
         limiting_tidy(writing);
     }
 }

@@ -90,6 +90,7 @@ uint64_t cost_of_result(const struct registry_key *key) {
         bool is_followed = !registry_options(key)->window.is_best && !registry_state(key)->is_anew;
         units += is_followed ? 1 : registry_options(key)->window.count / COST_PERIODS;
     }
+    units += registry_options(key)->has_limits;
     return units + COST_TAG_UNITS * (uint64_t)board_layout(&key->board)->tags.count;
 }
 

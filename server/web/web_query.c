@@ -230,11 +230,14 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
     const char *wait = row != NULL && row->http_status == 429
                            ? memmem(text.at, text.size, before.at, before.size)
                            : NULL;
+    uint64_t wait_s = 0;
     for (const char *at = wait != NULL ? wait + before.size : NULL;
          at != NULL && at < text.at + text.size && *at >= '0' && *at <= '9'; at++) {
-        query->retry_s =
-            (at == wait + before.size ? 0 : query->retry_s * 10) + (uint32_t)(*at - '0');
+        wait_s = wait_s * 10 + (uint64_t)(*at - '0');
     }
+    query->retry_s = wait == NULL          ? query->retry_s
+                     : wait_s < UINT32_MAX ? (uint32_t)wait_s
+                                           : UINT32_MAX;
     web_query_fail(query,
                    row != NULL && row->http_status != 0 ? row->http_status
                    : writes                             ? 422

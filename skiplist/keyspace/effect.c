@@ -496,7 +496,9 @@ static enum effect_status effect_apply_move(struct registry *registry, struct re
         (effect->options != NULL &&
          (!board_options_are_akin(registry_options(key), effect->options) ||
           effect->options->is_dense != registry_options(key)->is_dense ||
-          board_options_have_notes(effect->options) != key->has_notes))) {
+          effect->options->has_rating != registry_options(key)->has_rating ||
+          (board_options_have_notes(effect->options) != key->has_notes &&
+           (key->has_notes || effect->kind != EFFECT_RENAME))))) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->options != NULL) {

@@ -164,11 +164,10 @@ bool limits_unpack(struct bytes note, struct limits_record *record) {
     return is_read;
 }
 
-/* What is left of a time that began then; 0: it is over. One that begins later than now, as after a clock was set back,
- * lasts no longer than one that begins now. */
+/* What is left of a time that began then; 0: it is over, as is one that begins later than now: a clock was set back. */
 static int64_t limits_left_ms(int64_t begin_ms, int64_t time_ms, int64_t now_ms) {
-    int64_t left = begin_ms > now_ms ? time_ms : begin_ms + time_ms - now_ms;
-    return begin_ms == 0 || left < 0 ? 0 : left;
+    int64_t left = begin_ms + time_ms - now_ms;
+    return begin_ms == 0 || begin_ms > now_ms || left < 0 ? 0 : left;
 }
 
 bool limits_is_over(const struct limits_rule *rule, const struct limits_record *record,

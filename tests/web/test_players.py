@@ -346,6 +346,10 @@ class Players(unittest.TestCase):
         answers = [client.receive() for client in racing]
         self.assertEqual(sum(answer == 1 for answer in answers), 1, answers)
         self.assertEqual(sum("TOOSOON RESULTS 3 PER DAY" in getattr(answer, "text", "") for answer in answers), 7)
+        # Made in steps, as a board without limits, and then put in the place of one that has some.
+        self.server.run("LB.CREATE", "stored", "FIELD", "score", "32", "LIMITS", "ALL", "EVERY", "1", "D")
+        self.server.run("ZADD", "many", *(word for i in range(6000) for word in (str(i), f"m{i}")))
+        self.assertEqual(self.server.run("ZUNIONSTORE", "stored", "1", "many"), 6000)
         users = self.server.run("ACL", "LIST")
         self.server.process.send_signal(signal.SIGKILL)
         self.server.process.wait()
@@ -357,6 +361,9 @@ class Players(unittest.TestCase):
         self.assertEqual((status, problem["redis"]), (429, "TOOSOON"))
         self.assertTrue(86000 < int(headers["Retry-After"]) <= 86400, headers)
         self.assertEqual(self.write(token("kim"), "kim", 5)[0], 200)
+        self.assertEqual(self.server.run("ZCARD", "stored"), 6000)
+        self.server.run("ZADD", "stored", "7", "new")
+        self.assertIn("TOOSOON EVERY 1 D", self.refused(self.client(), "ZADD", "stored", "8", "new"))
         self.server.run("ZADD", "game", "5000", "ann")
 
     def test_two_thousand_come_at_once(self):

@@ -333,9 +333,12 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         struct window_shares shares;
         key = board;
         window_find_shares(server->registry, key, server->clock.now_ms, &shares);
-        task->done_count += window_take(server->registry, key, &shares, task->member);
+        uint64_t taken_count = window_take(server->registry, key, &shares, task->member);
+        bool had_note =
+            task->action->takes_notes && registry_note_remove(server->registry, key, task->member);
+        task->done_count += taken_count > 0 ? taken_count : had_note;
         window_end_take(server, &shares);
-        if (!shares.is_board_changed) {
+        if (!shares.is_board_changed && !had_note) {
             return;
         }
     } else {

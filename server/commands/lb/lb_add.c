@@ -362,13 +362,16 @@ static bool lb_add_check_limits(const struct lb_results *results, struct lb_resu
                                 struct bytes member, const struct lb_add_step *before,
                                 bool is_again) {
     const struct lb_add *add = results->add;
+    const struct layout *layout = board_layout(result->writing->board);
+    bool has_new_value = !before->is_there || layout_ordinal(layout, before->key, 0) !=
+                                                  layout_ordinal(layout, result->step.key, 0);
     result->limited.size = 0;
     if (is_again) {
         return limiting_refuse_again(results->call, member);
     }
     return (before->is_there ? add->is_new_only : add->is_existing_only) ||
            limiting_check(result->writing, member, before->is_there, before->key, result->step.key,
-                          result->step.is_written, &result->limited);
+                          result->step.is_written && has_new_value, &result->limited);
 }
 
 static bool lb_add_plan_one(const struct lb_results *results, uint32_t at,

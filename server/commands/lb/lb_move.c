@@ -195,6 +195,7 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
     }
     shares.left = registry_state(board)->left;
     lb_move_follow(server, task, board, &shares);
+    registry_note_remove(registry, board, task->member); /* of LIMITS */
     memory_reserve_end();
 }
 

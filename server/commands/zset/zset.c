@@ -481,6 +481,11 @@ static void zrem_run(struct call *call) {
         zset_remove_rated(call, key);
         return;
     }
+    /* LIMITS say what one result may be over the one before. */
+    if (options != NULL && options->has_limits && call->session->player != NULL) {
+        reply_error(call->reply, "NOPERM a player's token takes no result off a board with LIMITS");
+        return;
+    }
     if (key != NULL) {
         removed_count = call->request->count == 3
                             ? zset_remove_take(call, key, call_arg(call, 2), call->ahead)

@@ -143,3 +143,28 @@ HARNESS_TEST(a_window_counts_results_of_all_its_periods, PLAYERS) {
     harness_expect(h, s, "ZINCRBY b -1 ann", "$2\r\n18\r\n");
     harness_expect(h, s, "ZINCRBY b -1 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s\r\n");
 }
+
+HARNESS_TEST(players_take_nothing_off_a_board_with_limits, PLAYERS) {
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 LIMITS PLAYERS STEP 10", "+OK\r\n");
+    struct session *ann = player(h, "ann");
+    harness_expect(h, ann, "ZADD b 5 ann", ":1\r\n");
+    refused(h, ann, "b", "ZREM b ann",
+            "NOPERM a player's token takes no result off a board with LIMITS");
+    harness_expect(h, s, "ZREM b ann", ":1\r\n");
+}
+
+HARNESS_TEST(what_was_counted_goes_with_a_member_who_is_forgotten_or_moved_on_a_window, PLAYERS) {
+    harness_expect(
+        h, s,
+        "LB.CREATE b FIELD score 32 TIME 30 S PERIOD DAY WINDOW 3 SUM LIMITS ALL RESULTS 1 PER DAY",
+        "+OK\r\n");
+    harness_expect(h, s, "ZADD b 5 ann", ":1\r\n");
+    harness_expect(h, s, "LB.MOVE ann eve", "*2\r\n:1\r\n:0\r\n");
+    harness_expect(h, s, "ZADD b 6 ann", ":1\r\n");
+    harness_expect(h, s, "ZREM b ann", ":1\r\n");
+    harness_expect(h, s, "LB.FORGET ann", ":1\r\n");
+    harness_expect(h, s, "ZADD b 7 ann", ":1\r\n");
+    harness_expect(h, s, "LB.FORGET ann", ":2\r\n");
+    harness_expect(h, s, "ZADD b 8 ann", ":1\r\n");
+    harness_expect(h, s, "ZADD b 9 ann", "-TOOSOON RESULTS 1 PER DAY: wait 86400 s\r\n");
+}

@@ -40,6 +40,25 @@ ZSET_TEST(every_result_counts_once_also_one_that_is_not_the_best) {
     zset_expect(h, "LB.ADD b ONCE 8 6 bob", ":1");
 }
 
+ZSET_TEST(what_stays_as_it_is_is_not_judged) {
+    zset_expect(h, "LB.CREATE b FIELD score 20 FIELD level 11 TIME 31 S", "+OK");
+    zset_expect(h, "LB.ADD b 200 1 ann", ":1");
+    zset_expect(h, "LB.ALTER b LIMITS ALL MAX 100", "+OK");
+    zset_expect(h, "LB.ADD b BEST TOUCH 50 1 ann", ":1");
+    zset_expect(h, "LB.ADD b * 7 ann", ":1");
+    zset_expect(h, "LB.ADD b 201 7 ann", "-LIMIT MAX 100: 201 is above");
+}
+
+ZSET_TEST(records_that_no_limit_asks_for_any_more_go_with_the_results) {
+    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL EVERY 1 D", "+OK");
+    zset_expect(h, "LB.ADD b 5 ann 6 bob", ":2");
+    zset_expect(h, "LB.ALTER b LIMITS ALL MAX 100", "+OK");
+    zset_expect(h, "LB.ADD b 7 kim", ":1");
+    zset_expect(h, "LB.ADD b 8 kim", ":1");
+    zset_expect(h, "LB.ALTER b LIMITS ALL EVERY 1 D", "+OK");
+    zset_expect(h, "LB.ADD b 8 ann 9 bob", ":2");
+}
+
 ZSET_TEST(results_of_many_are_all_taken_or_none) {
     zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL MAX 100 RESULTS 2 PER HOUR", "+OK");
     zset_expect(h, "LB.ADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
