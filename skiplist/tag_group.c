@@ -560,7 +560,8 @@ static bool tag_group_has_marks(const struct skiplist *list, struct tag_filter *
     struct filter_marks *marks = &filter->marks;
     uint32_t rank = 0, inside = 0;
     uint64_t each = filter->rows.combination != NULL ? MARKS_ROWS : MARKS_CODES;
-    if (marks->at == NULL && (marks->read > list->count || marks->expected * each > list->count) &&
+    if (marks->at == NULL && list->count > 0 &&
+        (marks->read > list->count || marks->expected * each > list->count) &&
         skiplist_node(list, list->root)->level > 1) {
         marks->read = 0;
         marks->expected = 0;

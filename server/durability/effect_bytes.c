@@ -672,10 +672,11 @@ static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other
 /* TAGS and NOTE. The member of the last PUT or of these, which is usually the same, is not repeated. */
 static void effect_bytes_encode_of_member(struct effect_encoder *encoder,
                                           const struct effect *effect) {
-    const char *last = encoder->out->at + encoder->member_at;
     struct bytes member = effect->member;
     bool is_last = encoder->member_size > 0 &&
-                   bytes_equal((struct bytes){.at = last, .size = encoder->member_size}, member);
+                   bytes_equal((struct bytes){.at = encoder->out->at + encoder->member_at,
+                                              .size = encoder->member_size},
+                               member);
     char *at = buffer_reserve(encoder->out, 3 * VARINT_MAX + member.size + effect->value.size);
     if (at == NULL) {
         return;

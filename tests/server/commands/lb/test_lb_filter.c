@@ -118,6 +118,10 @@ ZSET_TEST(an_empty_group_is_an_empty_board) {
     zset_expect(h, "LB.CREATE empty FIELD score 33 TAG country 8", "+OK");
     zset_expect(h, "LB.QUANTILE empty 1 WHERENOT country US", "[nil*]");
     zset_expect(h, "LB.RANGE empty 0 -1 WHERENOT country US", "[]");
+    zset_expect(h, "LB.ADD empty TAG country DE 5 ann", ":1");
+    zset_expect(h, "ZREM empty ann", ":1");
+    zset_expect(h, "LB.HIST empty 1 5 9 WHERENOT country US", "[:0 :0 :0 :0]");
+    zset_expect(h, "LB.QUANTILE empty 1 WHERENOT country US", "[nil*]");
 }
 
 ZSET_TEST(tags_are_behind_the_key_and_before_data) {
