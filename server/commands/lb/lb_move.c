@@ -202,23 +202,30 @@ static void lb_move_in_window(struct server *server, struct board_task *task,
 /* RATING: ratings are not merged. A player with a record there keeps it, and the board is left as it was. */
 static void lb_move_rated(struct server *server, struct board_task *task,
                           struct registry_key *key) {
+    enum { NAME_BYTES = 8 /* of a name in kept matches */ };
     struct registry *registry = server->registry;
     struct board_member from;
-    struct bytes note = {.at = NULL};
     struct bytes other;
     uint64_t to_key;
-    bool has_note = registry_note_find(key, task->member, &note);
-    board_look_up(&key->board, task->member, NULL, &from);
-    /* The record, and the name in kept matches. */
-    const struct bytes args[] = {task->to, note, task->member, task->to};
+    bool has_note = registry_note_find(key, task->member, &other);
+    bool is_settled = false;
+    /* The record as of now, and the name in kept matches. */
+    const struct bytes args[] = {task->to,
+                                 {.at = NULL, .size = LB_RATING_NOTE_MAX},
+                                 {.at = NULL, .size = NAME_BYTES},
+                                 task->to};
     if (board_find(&key->board, task->to, &to_key) || registry_note_find(key, task->to, &other) ||
         registry_note_is_own(task->member) || registry_note_is_own(task->to) ||
         ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
+        (has_note &&
+         !lb_match_settle(registry, key, task->member, server->clock.now_ms, &is_settled)) ||
         !memory_reserve_begin(lb_move_room(task, &key->board) +
                               hash_growth_size(registry_note_hash(key), args, has_note ? 2 : 0))) {
+        lb_move_tell(server, key, false, is_settled);
         task->left_count++;
         return;
     }
+    board_look_up(&key->board, task->member, NULL, &from);
     if (has_note) {
         bool is_renamed =
             lb_rating_rename(registry, key, task->member, task->to, server->clock.now_ms);

@@ -275,6 +275,24 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
     }
 }
 
+/* What has become of the record is what the other name gets a place by. */
+RATING_TEST(who_is_moved_before_the_job_has_the_place_of_now) {
+    create(h, "k", "GLICKO2 EVERY-HOURS 24 KEEP-MATCHES 5");
+    create(h, "off", "GLICKO2 PERIOD-MS 0 RESET 1 MAXDEV 200 PERIOD DAY COPY");
+    zset_expect_part(h, "LB.MATCH k TEAM 1 old TEAM 1 p2", "[[old 1500 ");
+    zset_expect_part(h, "LB.RATE off old 1900 100", "[old :0 ");
+    settle(h);
+    zset_pass_seconds(h, DAY_S);
+    roll(h);
+    zset_expect(h, "LB.MOVE old p1 MATCH k", "[:1 :0]");
+    zset_expect_part(h, "LB.RATING k p1", "[[p1 :0 1662.");
+    zset_expect_part(h, "LB.GET k 1 p1", " 1662.31]]");
+    zset_expect(h, "LB.MOVE old p1 MATCH off", "[:1 :0]");
+    zset_expect_part(h, "LB.RATING off p1", "[[p1 nil 1500 350 ");
+    settle(h);
+    check_places(h);
+}
+
 /* A board that goes behind the pass by its name is not passed over. */
 RATING_TEST(a_renamed_board_is_settled_too) {
     create(h, "k", "GLICKO2 EVERY-HOURS 24");
