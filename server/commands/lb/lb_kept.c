@@ -175,6 +175,11 @@ static bool lb_kept_is_old(const struct rating_rule *rule, int64_t at_ms, int64_
     return hours > 0 && at_ms < now_ms - hours * MS_OF_HOUR;
 }
 
+/* RESET: matches of a time before are those of an earlier period of the board, whose ratings have gone towards the start. */
+static int64_t lb_kept_reset_ms(const struct board_options *options) {
+    return options->rating.rule.of[RATING_RESET] > 0 ? options->period_start_ms : 0;
+}
+
 /* ---- players' names ---- */
 
 bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
@@ -487,6 +492,11 @@ static void lb_kept_unmatch(const struct call *call, struct changing *changing) 
         lb_match_reply(call, players);
         return;
     }
+    if (kept.at_ms < lb_kept_reset_ms(changing->writing.options)) {
+        (void)call_refuse(call, "ERR the board's period of this match is over: RESET has changed "
+                                "what followed from it");
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (parts[i].after.period_ms != players->list[i].rated.record.period_ms) {
             (void)call_refuse(call, "ERR the rating period of this match is over: what follows "
@@ -554,6 +564,7 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
                             const struct lb_rated *cheater, int64_t since_ms,
                             struct losses *losses) {
     const struct rating_rule *rule = &registry_options(key)->rating.rule;
+    int64_t reset_ms = lb_kept_reset_ms(registry_options(key));
     uint64_t number = cheater->last;
     struct kept kept;
     uint32_t parts = 0;
@@ -570,7 +581,7 @@ static void lb_kept_collect(const struct call *call, const struct registry_key *
         if (own.token != cheater->token) {
             return;
         }
-        if ((kept.flags & FLAG_UNDONE) == 0 && kept.at_ms >= since_ms &&
+        if ((kept.flags & FLAG_UNDONE) == 0 && kept.at_ms >= since_ms && kept.at_ms >= reset_ms &&
             (own.flags & PART_PROVISIONAL) == 0 &&
             !lb_kept_is_old(rule, kept.at_ms, call->now_ms)) {
             uint32_t before = losses->count;

@@ -124,6 +124,19 @@ RATING_TEST(who_is_off_the_board_is_reset_too_and_stays_off) {
     zset_expect_part(h, "LB.RATING then bob", "[[bob nil 1490 ");
 }
 
+RATING_TEST(no_match_from_before_a_reset_is_taken_back) {
+    create(h, "k", "ELO RESET 0.5 KEEP-MATCHES 9 PERIOD DAY COPY");
+    zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 eve TEAM 1 ann", "[[eve 1500 1520 ");
+    zset_pass_seconds(h, DAY_S);
+    settle(h);
+    zset_expect_part(h, "LB.MATCH k ONCE b TEAM 1 eve TEAM 1 bob", "[[eve 1510 15");
+    zset_expect_part(h, "LB.UNMATCH k a", "-ERR the board's period of this match is over");
+    zset_expect(h, "LB.BAN eve", ":2");
+    zset_expect_part(h, "LB.REFUND k eve SINCE 0", "[[bob ");
+    zset_expect_part(h, "LB.RATING k ann", "[[ann :1 1490 ");
+    zset_expect(h, "LB.REFUND k eve SINCE 0", "[]");
+}
+
 /* ---- EVERY-HOURS ---- */
 
 /* Glickman's example, "Example of the Glicko-2 system": a period of three games. */
