@@ -96,7 +96,7 @@ static void lb_match_follow_periods(const struct board_options *options, int64_t
     if (rule->of[RATING_EVERY_HOURS] > 0) {
         rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
     }
-    if (rule->of[RATING_RESET] > 0) {
+    if (rule->of[RATING_RESET] > 0 && !options->is_archive) {
         /* As many as periods have ended; behind some nothing changes any more. */
         for (int i = 0;
              i < RESETS_MAX && rated->season_ms > 0 && rated->season_ms < options->period_start_ms;

@@ -41,10 +41,11 @@ size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX
 /* As of now. false: there is no record; *rated is then a new player's. */
 bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
                     struct lb_rated *rated);
-/* Do records of this board follow from periods, too? */
+/* Do records of this board follow from periods, too? Those of an archive are not reset, but the rating period in which it
+ * ended ends there as well. */
 static inline bool lb_rating_has_periods(const struct board_options *options) {
-    return options->has_rating && !options->is_archive &&
-           (options->rating.rule.of[RATING_RESET] > 0 ||
+    return options->has_rating &&
+           ((options->rating.rule.of[RATING_RESET] > 0 && !options->is_archive) ||
             options->rating.rule.of[RATING_EVERY_HOURS] > 0);
 }
 /* Remove it, with the player's name in kept matches. false: there is none. */

@@ -198,6 +198,27 @@ RATING_TEST(a_match_of_the_running_period_is_undone_and_an_earlier_one_is_not) {
     zset_expect(h, "LB.RATING twin bob", zset_run(h, "LB.RATING k bob"));
 }
 
+/* A board that ends within a rating period has its matches as well. */
+RATING_TEST(an_archive_ends_its_last_rating_period) {
+    create(h, "k", "GLICKO2 EVERY-HOURS 24 PERIOD DAY ARCHIVE 3");
+    create(h, "rolled", "GLICKO2 EVERY-HOURS 24");
+    zset_expect_part(h, "LB.MATCH k TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
+    zset_expect_part(h, "LB.MATCH rolled TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
+    zset_expect(h, "LB.ROLL rolled then", ":2");
+    settle(h);
+    zset_expect_part(h, "LB.GET then 1 p1", " 1500]]");
+    zset_pass_seconds(h, DAY_S);
+    settle(h);
+    for (int i = 0; i < 2; i++) {
+        zset_expect_part(h, "LB.RATING k@2026-01-01 p1", "[[p1 :0 1662.310894 ");
+        zset_expect_part(h, "LB.GET k@2026-01-01 1 p1", " 1662.31]]");
+        zset_expect_part(h, "LB.RATING then p2", "[[p2 :1 1337.689106 ");
+        zset_expect_part(h, "LB.GET then 1 p2", " 1337.69]]");
+        zset_pass_seconds(h, DAY_S);
+        settle(h);
+    }
+}
+
 /* ---- the job ---- */
 
 enum { PLAYERS = 40 };
