@@ -342,7 +342,7 @@ class Players(unittest.TestCase):
         self.assertEqual(self.client(ann).ask("ZADD", "game", "7", "ann"), 0)
         racing = [self.client(ann) for _ in range(8)]
         for i, client in enumerate(racing):
-            client.send([("LB.ADD", "game", str(i), "ann")])
+            client.send([("LB.ADD", "game", str(100 + i), "ann")])
         answers = [client.receive() for client in racing]
         self.assertEqual(sum(answer == 1 for answer in answers), 1, answers)
         self.assertEqual(sum("TOOSOON RESULTS 3 PER DAY" in getattr(answer, "text", "") for answer in answers), 7)
