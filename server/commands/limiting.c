@@ -41,6 +41,10 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
                     uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
+    if (registry_note_is_own(member)) {
+        return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
+                                          "begin with a zero byte");
+    }
     const struct layout *layout = board_layout(writing->board);
     struct limits_result result = {
         .lead = &layout->fields[0],
@@ -92,7 +96,7 @@ static void limiting_tidy(const struct writing *writing) {
         hash_at(registry_note_hash(key), (uint32_t)((draw >> 32) * registry_note_count(key) >> 32),
                 &pair);
         limits_unpack(pair.value, &record);
-        if (limits_is_over(rule, &record, call->now_ms)) {
+        if (!registry_note_is_own(pair.field) && limits_is_over(rule, &record, call->now_ms)) {
             char name[BOARD_MEMBER_MAX];
             memcpy(name, pair.field.at, pair.field.size);
             registry_note_remove(call->registry, key, (struct bytes){name, pair.field.size});

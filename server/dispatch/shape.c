@@ -36,7 +36,7 @@ static const struct {
     {"Played", "[member:s before:n after:n deviation:n? games:i rank-before:i? rank-after:i?]"},
     {"Count", "[values:s?... count:i]"},
     {"Cut", "[rank:i key:s]"},
-    {"Ban", "[member:s pattern:s until:d?]"},
+    {"Ban", "[member:s pattern:s until:d? shadow:b]"},
     {"Board", "(layout:s bits:i count:i memory:i "
               "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# "
               "half-life?:i'milliseconds')] "

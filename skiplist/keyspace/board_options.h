@@ -107,7 +107,7 @@ struct board_options {
     bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
     bool has_rating; /* RATING: then `rating` counts, too */
     bool has_limits; /* LIMITS: then `limits` counts, too */
-    uint8_t unused;
+    bool has_shadows; /* some members have, or had, entries that they alone see (server/commands/shadow.h) */
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
@@ -142,7 +142,7 @@ static inline bool board_options_have_state(const struct board_options *options)
 }
 /* May members have notes, on the board or not? */
 static inline bool board_options_have_notes(const struct board_options *options) {
-    return options->has_rating || options->has_limits;
+    return options->has_rating || options->has_limits || options->has_shadows;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -249,6 +249,7 @@ struct board_options_set {
     struct pages list;     /* struct board_options * */
     uint32_t count;        /* of the options */
     uint32_t stale_count;  /* with a STALE */
+    uint32_t shadow_count; /* with has_shadows */
     uint64_t league_count; /* users of those of leagues */
     uint64_t use_count;    /* of all */
     uint64_t hash_seed;
@@ -455,6 +456,8 @@ struct board_option {
     /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
     ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
+    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,     \
+        .value = 1)                                                                                \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true)                                                              \
     ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \

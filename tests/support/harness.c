@@ -7,6 +7,7 @@
 #include "server/dispatch/error_table.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
+#include "server/commands/shadow.h"
 #include "server/web/value.h"
 #include "tests/support/shadow.h"
 #include "tests/support/shape_check.h"
@@ -91,6 +92,7 @@ struct harness *harness_create(const char *settings) {
     execute_init(command_table);
     load_settings(harness, settings);
     CHECK(server_init(&harness->server, command_count()));
+    harness->server.shadows.run = shadow_run_call;
     harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
     harness->shadow = shadow_create(settings);
