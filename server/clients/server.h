@@ -52,7 +52,7 @@ struct server_shadows {
     void (*run)(struct call *call);
     struct buffer pairs;
     bool are_shown, are_new_shown;
-    bool is_asked;      /* the command was refused, and is to run with them; before the refusal: */
+    bool is_asked; /* the command was refused, and is to run with them; before the refusal: */
     struct reply reply;
     size_t reply_size;
 };

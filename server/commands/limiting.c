@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "codec/wide.h"
+#include "server/commands/shadow.h"
 
 enum { TIDIED = 2 /* records that are looked at for each new one */ };
 
@@ -41,9 +42,10 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
                     uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
-    if (registry_note_is_own(member)) {
+    struct bytes shadowed;
+    if (shadow_find_member(member, &shadowed)) {
         return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
-                                          "begin with a zero byte");
+                                          "begin with a zero byte and S");
     }
     const struct layout *layout = board_layout(writing->board);
     struct limits_result result = {
@@ -96,7 +98,9 @@ static void limiting_tidy(const struct writing *writing) {
         hash_at(registry_note_hash(key), (uint32_t)((draw >> 32) * registry_note_count(key) >> 32),
                 &pair);
         limits_unpack(pair.value, &record);
-        if (!registry_note_is_own(pair.field) && limits_is_over(rule, &record, call->now_ms)) {
+        struct bytes shadowed;
+        if (!shadow_find_member(pair.field, &shadowed) &&
+            limits_is_over(rule, &record, call->now_ms)) {
             char name[BOARD_MEMBER_MAX];
             memcpy(name, pair.field.at, pair.field.size);
             registry_note_remove(call->registry, key, (struct bytes){name, pair.field.size});

@@ -2,7 +2,6 @@
 #include "server/commands/shadow.h"
 
 #include "server/clients/notify.h"
-#include "server/commands/zset/zset.h"
 #include "server/dispatch/key_spec.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
@@ -42,8 +41,7 @@ static bool shadow_find_note(const struct registry_key *key, struct bytes member
                              struct bytes *note) {
     struct shadow_name name;
     return key->kind == REGISTRY_BOARD && key->has_notes && registry_options(key)->has_shadows &&
-           zset_is_member(member) && shadow_fits(member) &&
-           registry_note_find(key, shadow_name_of(member, &name), note);
+           shadow_fits(member) && registry_note_find(key, shadow_name_of(member, &name), note);
 }
 
 static bool shadow_has_entry(struct bytes note) {
@@ -198,7 +196,8 @@ bool shadow_return(struct registry *registry, struct registry_key *key, struct b
     if (!shadow_find_note(key, member, &note)) {
         return true;
     }
-    if (shadow_has_entry(note) && !shadow_put(registry, key, member, note)) {
+    /* It may have got a WINDOW since. */
+    if (shadow_has_entry(note) && shadow_may_be(key) && !shadow_put(registry, key, member, note)) {
         return false;
     }
     shadow_remove(registry, key, member);
@@ -323,7 +322,7 @@ static bool shadow_show_new(const struct call *call, uint32_t command) {
             struct bytes member = call_arg(call, i);
             struct shadow_name name;
             int64_t until_ms;
-            if (i == at || !zset_is_member(member) || !shadow_fits(member) ||
+            if (i == at || !shadow_fits(member) ||
                 ban_find(call->registry, call->session->database, call_arg(call, at), member,
                          call->now_ms, &until_ms) != BAN_SHADOW ||
                 (key != NULL && shadow_is_there(key, member))) {
@@ -399,7 +398,8 @@ static bool shadow_show_own(const struct call *call, uint32_t command) {
         struct tag_values values;
         struct bytes note;
         unsigned full;
-        if (key == NULL || !shadow_find_note(key, member, &note) || !shadow_has_entry(note)) {
+        if (key == NULL || !shadow_find_note(key, member, &note) || !shadow_has_entry(note) ||
+            !shadow_may_be(key)) {
             continue;
         }
         board_look_up(&key->board, member, NULL, &found);

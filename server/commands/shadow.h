@@ -44,9 +44,9 @@ MUST_CHECK bool shadow_return(struct registry *registry, struct registry_key *ke
 /* Forget it. false: there is none. */
 bool shadow_remove(struct registry *registry, struct registry_key *key, struct bytes member);
 
-/* Members whose name is too long for a note's are banned in full. */
+/* Is the name short enough for a note's? */
 static inline bool shadow_fits(struct bytes member) {
-    return member.size + 2 <= BOARD_MEMBER_MAX;
+    return member.size > 0 && member.size + 2 <= BOARD_MEMBER_MAX;
 }
 
 /* Is a refusal for this ban to be left to shadow_run_call? Then it notes so, before the error is replied. */

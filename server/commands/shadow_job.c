@@ -25,10 +25,10 @@ struct shadow_job {
     struct registry_pass pass;
     bool has_board; /* one is being walked: */
     uint32_t database;
-    uint32_t left; /* notes at indexes below it are to be looked at */
+    uint32_t left;               /* notes at indexes below it are to be looked at */
     struct buffer board, member; /* names */
-    int64_t due_ms;   /* another pass follows then */
-    int64_t waits_ms; /* there was no memory at that time */
+    int64_t due_ms;              /* another pass follows then */
+    int64_t waits_ms;            /* there was no memory at that time */
 };
 
 static bool shadow_job_has_shadows(const struct registry_key *key) {
@@ -42,8 +42,8 @@ static void shadow_job_await(struct shadow_job *job, int64_t due_ms) {
 
 static void shadow_job_receive(void *context, const struct effect *effect) {
     struct shadow_job *job = context;
-    bool is_named = effect->kind == EFFECT_FILL || effect->kind == EFFECT_COPY ||
-                    effect->kind == EFFECT_RENAME;
+    bool is_named =
+        effect->kind == EFFECT_FILL || effect->kind == EFFECT_COPY || effect->kind == EFFECT_RENAME;
     if (effect->database == BAN_DATABASE) {
         shadow_job_await(job, effect->kind == EFFECT_PUT ? ban_until(effect->value) : 0);
     } else if (is_named && shadow_job_has_shadows(effect->key)) {

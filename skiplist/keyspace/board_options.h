@@ -107,7 +107,8 @@ struct board_options {
     bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
     bool has_rating; /* RATING: then `rating` counts, too */
     bool has_limits; /* LIMITS: then `limits` counts, too */
-    bool has_shadows; /* some members have, or had, entries that they alone see (server/commands/shadow.h) */
+    bool
+        has_shadows; /* some members have, or had, entries that they alone see (server/commands/shadow.h) */
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
@@ -456,7 +457,7 @@ struct board_option {
     /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
     ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
-    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,     \
+    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,    \
         .value = 1)                                                                                \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true)                                                              \

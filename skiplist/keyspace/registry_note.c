@@ -11,10 +11,6 @@ const struct hash *registry_note_hash(const struct registry_key *key) {
     return key->has_notes ? registry_own_notes((struct registry_key *)(uintptr_t)key) : NULL;
 }
 
-bool registry_has_shadows(const struct registry *registry) {
-    return registry->options.shadow_count > 0;
-}
-
 bool registry_note_find(const struct registry_key *key, struct bytes member, struct bytes *note) {
     return key->has_notes && hash_find(registry_note_hash(key), member, note);
 }

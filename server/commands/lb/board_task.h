@@ -34,7 +34,7 @@ struct board_task;
 struct board_task_kind {
     bool writes;
     bool takes_shadows; /* or a shadow (server/commands/shadow.h) */
-    bool takes_notes; /* a board counts where the member has a note and is not on it, too */
+    bool takes_notes;   /* a board counts where the member has a note and is not on it, too */
     /* What happens at once, before the first step, when a client asks; false: the error was
      * replied. Or NULL. */
     bool (*begin)(const struct call *call, struct board_task *task);

@@ -13,8 +13,9 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     struct bytes all = {.at = "*", .size = 1};
     int64_t until_ms = task->until_ms != 0 ? task->until_ms : BAN_FOREVER;
     if (task->is_shadow && call->server->shadows.run == NULL) {
-        return call_refuse(call, "ERR SHADOW is for players with tokens, which there are none of in "
-                                 "the module");
+        return call_refuse(call,
+                           "ERR SHADOW is for players with tokens, which there are none of in "
+                           "the module");
     }
     if (task->is_shadow && !shadow_fits(task->member)) {
         return call_refuse(call, "ERR the member's name is too long for SHADOW");
@@ -80,8 +81,9 @@ const struct command command_lb_ban = {
     .syntax = "member [SHADOW] [EX seconds:integer] [MATCH pattern]",
     .bindings = lb_ban_bindings,
     .reply = "i",
-    .summary = "Take a member off the boards, and refuse it until the ban ends, or (SHADOW) let it go "
-               "on where it alone sees it; count the boards",
+    .summary =
+        "Take a member off the boards, and refuse it until the ban ends, or (SHADOW) let it go "
+        "on where it alone sees it; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,

@@ -257,7 +257,7 @@ static void rank_run(struct call *call) {
         .name = word, .syntax = "key member [WITHSCORE]",                                          \
         .reply = "i?|WITHSCORE=[rank:i score:n]?", .summary = what,                                \
         .complexity = "O(log n) in the members of the board",                                      \
-        .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER, .member_arg = 2,                                     \
+        .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER, .member_arg = 2,                \
         .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \
     }
 

@@ -9,9 +9,8 @@
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
 
-#define NOW (HARNESS_START_US / 1000000)
-#define SETTINGS                                                                                   \
-    "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
+#define NOW      (HARNESS_START_US / 1000000)
+#define SETTINGS "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
 
 static struct session *log_in(struct harness *h, const char *player) {
     char token[JWT_SIZE_MAX + 100];
@@ -51,7 +50,6 @@ static void settle(struct harness *h) {
     (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 1000000);
     while (jobs_step(&h->server, 0, true)) {}
 }
-
 
 struct row {
     const char *line, *reply;
@@ -163,7 +161,8 @@ SHADOW_TEST(a_first_result_on_a_board_is_a_shadow_too) {
     expect(h, s, "ZADD other 5 ann 6 ann 7 bob", ":2\r\n");
     expect(h, s, "ZRANGE other 0 -1", "*1\r\n$3\r\nbob\r\n");
     expect(h, ann, "ZSCORE other ann", "$1\r\n6\r\n");
-    expect(h, s, "LB.SUBMIT 2 fresh k 8 ann", "*2\r\n"
+    expect(h, s, "LB.SUBMIT 2 fresh k 8 ann",
+           "*2\r\n"
            "*3\r\n*4\r\n$3\r\nann\r\n:0\r\n:1767225600000\r\n:8\r\n$-1\r\n:1\r\n"
            "*3\r\n*4\r\n$3\r\nann\r\n:0\r\n:1767225600000\r\n:8\r\n:0\r\n:1\r\n");
     expect(h, s, "ZCARD fresh", ":0\r\n");
@@ -437,7 +436,8 @@ static void twin_agree(struct harness *a, struct session *by_a, struct harness *
 TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) {
     struct random random = random_begin(__func__);
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? TWIN_STEPS_SHORT : TWIN_STEPS;
-    struct harness *h[3]; /* with the ban; one that knows none; one on which the member does not play */
+    struct harness
+        *h[3]; /* with the ban; one that knows none; one on which the member does not play */
     struct session *all[3];
     struct session *own[2];
     char line[128];
@@ -457,7 +457,8 @@ TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) 
         int member = (int)random_below(&random, MEMBERS);
         bool is_own = random_below(&random, 2) == 0;
         for (int i = 0; i < 3; i++) {
-            h[i]->wall_us += 1000000; /* equal times rank by arrival, which a shadow does not keep */
+            h[i]->wall_us +=
+                1000000; /* equal times rank by arrival, which a shadow does not keep */
         }
         twin_line(&random, member, line);
         if (member == 0) {
