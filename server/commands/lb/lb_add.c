@@ -49,6 +49,7 @@ const struct binding lb_add_bindings[] = {
     {BIND("WITHREPEAT", struct lb_add, with_repeat)},
     {"HSET", .repeat = BINDING_ONCE, .read = lb_add_read_hset},
     {BIND("WITHRANK", struct lb_add, with_rank)},
+    {BIND("WITHHELD", struct lb_add, with_held)},
     {BIND("STRINGS", struct lb_add, with_strings)},
     {0},
 };
@@ -72,6 +73,9 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     }
     if (add->with_repeat && add->once_id.at == NULL) {
         return call_refuse_reason(call, "WITHREPEAT needs ONCE");
+    }
+    if (add->with_rank && add->with_held) {
+        return call_refuse_reason(call, "WITHRANK and WITHHELD exclude each other");
     }
     return !add->is_new_only || !add->is_existing_only || call_syntax_error(call);
 }
@@ -827,6 +831,16 @@ static void lb_add_answer(const struct call *call, const struct board *board,
     for (uint32_t i = 0; i < add->member_count; i++) {
         written_count += list[i].step.is_written;
     }
+    if (add->with_held) {
+        uint32_t held_count = 0;
+        for (uint32_t i = 0; i < add->member_count; i++) {
+            held_count += list[i].held != 0;
+        }
+        reply_array(call->reply, 2);
+        reply_integer(call->reply, written_count);
+        reply_integer(call->reply, held_count);
+        return;
+    }
     reply_integer(call->reply, written_count);
 }
 
@@ -1016,7 +1030,13 @@ static void lb_add_run(struct call *call) {
             struct repeated repeated = {.call = call, .add = &add};
             lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_repeat);
         } else if (state == ONCE_REPEATED) {
+            if (add.with_held) {
+                reply_array(call->reply, 2);
+            }
             reply_integer(call->reply, add.with_repeat ? -1 : 0);
+            if (add.with_held) {
+                reply_integer(call->reply, 0);
+            }
         }
         if (state != ONCE_NEW) {
             return;
@@ -1035,7 +1055,8 @@ static void lb_add_run(struct call *call) {
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_hset_check(call, &add.hset, add.member_count)) {
             bool is_simple =
-                add.tags.count == 0 && !lb_hset_is_asked(&add.hset) && !lb_add_is_watched(&writing);
+                add.tags.count == 0 && !lb_hset_is_asked(&add.hset) && !add.with_held &&
+                !lb_add_is_watched(&writing);
             writing.is_only = add.member_count == 1;
             (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
         }
@@ -1084,11 +1105,11 @@ const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
               "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
-              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
+              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [WITHHELD] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .bindings = lb_add_bindings,
-    .reply = "i|WITHRANK=[@Placed]",
+    .reply = "i|WITHRANK=[@Placed]|WITHHELD=[changed:i held:i]",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",

@@ -8,9 +8,6 @@
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
 
-extern const struct command command_lb_add;
-extern const struct command command_lb_held;
-
 enum {
     COUNT_USUAL = 10,
     COUNT_MAX = 1000,
@@ -23,7 +20,7 @@ bool lb_held_may_list(const struct call *call, struct bytes board) {
     const struct session *session = call->session;
     uint32_t position;
     return session->player == NULL &&
-           (session->is_unlimited || acl_check(session->user, command_index(&command_lb_held),
+           (session->is_unlimited || acl_check(session->user, command_find_original(args[0]),
                                                &request, &position) == ACL_ALLOWED);
 }
 
@@ -163,7 +160,9 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     struct request request = {.args = args};
     struct session session = {
         .protocol = 2, .is_unlimited = true, .database = (uint8_t)key->database};
-    struct call call = call_begin(server, &session, &command_lb_add, &request, reply);
+    const struct bytes add = BYTES("LB.ADD");
+    const struct command *command = command_by_index(command_find_original(add));
+    struct call call = call_begin(server, &session, command, &request, reply);
     struct held held;
     bool is_there = holding_find(key, id, &held);
     CHECK(is_there);
@@ -179,7 +178,7 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     memcpy(copy, held.words.at, held.words.size);
     memcpy(copy + held.words.size, held.member.at, member.size);
     memcpy(copy + held.words.size + member.size, key->name_at, key->name_size);
-    args[request.count++] = bytes_from_text(command_lb_add.name);
+    args[request.count++] = add;
     args[request.count++] = name;
     while (request.count < 2 + HOLDING_WORD_COUNT_MAX &&
            holding_next_word(&words, &args[request.count])) {

@@ -357,6 +357,11 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
         }
         if (limited->held[pair] != 0) {
             struct holding_words words = {.size = 0};
+            uint64_t stamped;
+            if (layout_stamp(board_layout(writing->board), step.key, call->now_us, &stamped) !=
+                LAYOUT_OK) {
+                return call_refuse_time(call, board_layout(writing->board), call->now_us);
+            }
             zset_add_put_words(call, writing, zadd, pair, &words);
             if (!holding_check(writing, name, &words, limited->held_count)) {
                 return false;
