@@ -1,17 +1,12 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
+#include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
+#include "tests/support/random.h"
 #include "server/clients/job.h"
 
 enum { SECOND_US = 1000000, HOUR_S = 3600 };
-
-static void settle(struct harness *h) {
-    zset_run(h, "PING"); /* the clock */
-    /* The job that waits for its time is not ready then. */
-    for (int i = 0; i < 200 && jobs_step(&h->server, 0, true); i++) {
-    }
-}
 
 static void later(struct harness *h, int64_t seconds) {
     zset_pass_seconds(h, seconds);
@@ -219,8 +214,52 @@ ZSET_TEST(what_cannot_be_written_stays_held) {
     zset_expect_part(h, "LB.HELD b", "[0 [[:2 bob ");
 }
 
-ZSET_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
+ZSET_TEST(options_that_do_not_fit_are_refused) {
+    zset_expect_part(h, "LB.CREATE b HOLD ALL LIMITS", "-ERR HOLD LIMITS needs a board with LIMITS");
+    zset_expect_part(h, "LB.CREATE b FIELD s 9 DOUBLE HOLD ALL TOP 1", "-ERR ");
+    zset_expect_part(h, "LB.CREATE b FIELD s 9 HOLD ALL OVER 1.5", "-ERR HOLD OVER has a value");
+    zset_expect_part(h, "LB.CREATE b PERIOD DAY WINDOW 3 SUM HOLD ALL TOP 1", "-ERR ");
+    zset_expect_part(h, "LB.CREATE b RATING ELO HOLD ALL TOP 1", "-ERR HOLD excludes RATING");
+    zset_expect_part(h, "LB.CREATE b HOLD ALL AUTO 1 H", "-ERR HOLD ALL needs OVER, TOP or LIMITS");
+    zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 AUTO 1 M", "-ERR HOLD AUTO needs a time");
+    zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 TOP 2", "-ERR HOLD TOP may be given only once");
+    zset_expect_part(h, "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
+                        "TOP 1",
+                     "-ERR ");
+    zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
+    zset_expect_part(h, "LB.INFO b", " limits ALL MAX 9 hold ALL TOP 1 LIMITS AUTO 36 H ");
+    zset_expect_part(h, "LB.ALTER b LIMITS NONE", "-ERR HOLD LIMITS needs a board with LIMITS");
+    zset_expect(h, "LB.CREATE c HOLD PLAYERS TOP 1 LIMITS ALL MAX 9", "+OK");
+    zset_expect_part(h, "LB.INFO c", " limits ALL MAX 9 hold PLAYERS TOP 1 ");
+}
+
+/* ---- AUTO ---- */
+
+static void settle(struct harness *h) {
+    zset_run(h, "PING"); /* the clock */
+    /* The job that waits for its time is not ready then. */
+    for (int i = 0; i < 200 && jobs_step(&h->server, 0, true); i++) {
+    }
+}
+
+static int job_start(void **state) {
+    struct harness *h = harness_create(zset_settings);
+    harness_connect(h);
+    shadow_end(h->shadow); /* the module has no job, and does not take AUTO */
     hold_job_begin(&h->server);
+    *state = h;
+    return 0;
+}
+
+static int job_tear_down(void **state) {
+    struct harness *h = *state;
+    jobs_end(&h->server);
+    return harness_tear_down(state);
+}
+
+#define JOB_TEST(name) TEST_GIVEN(name, job_start, job_tear_down, struct harness *h)
+
+JOB_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S HOLD ALL OVER 100 AUTO 2 H", "+OK");
     for (int i = 0; i < 30; i++) {
         zset_expect(h, formatted("LB.ADD b %d m%d", 200 + i, i), ":0");
@@ -240,21 +279,183 @@ ZSET_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
     zset_expect(h, "ZCARD b", ":31");
 }
 
-ZSET_TEST(options_that_do_not_fit_are_refused) {
-    zset_expect_part(h, "LB.CREATE b HOLD ALL LIMITS", "-ERR HOLD LIMITS needs a board with LIMITS");
-    zset_expect_part(h, "LB.CREATE b FIELD s 9 DOUBLE HOLD ALL TOP 1", "-ERR ");
-    zset_expect_part(h, "LB.CREATE b FIELD s 9 HOLD ALL OVER 1.5", "-ERR HOLD OVER has a value");
-    zset_expect_part(h, "LB.CREATE b PERIOD DAY WINDOW 3 SUM HOLD ALL TOP 1", "-ERR ");
-    zset_expect_part(h, "LB.CREATE b RATING ELO HOLD ALL TOP 1", "-ERR HOLD excludes RATING");
-    zset_expect_part(h, "LB.CREATE b HOLD ALL AUTO 1 H", "-ERR HOLD ALL needs OVER, TOP or LIMITS");
-    zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 AUTO 1 M", "-ERR HOLD AUTO needs a time");
-    zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 TOP 2", "-ERR HOLD TOP may be given only once");
-    zset_expect_part(h, "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
-                        "TOP 1",
-                     "-ERR ");
-    zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
-    zset_expect_part(h, "LB.INFO b", " limits ALL MAX 9 hold ALL TOP 1 LIMITS AUTO 36 H ");
-    zset_expect_part(h, "LB.ALTER b LIMITS NONE", "-ERR HOLD LIMITS needs a board with LIMITS");
-    zset_expect(h, "LB.CREATE c HOLD PLAYERS TOP 1 LIMITS ALL MAX 9", "+OK");
-    zset_expect_part(h, "LB.INFO c", " limits ALL MAX 9 hold PLAYERS TOP 1 ");
+JOB_TEST(what_cannot_be_approved_lets_the_others_pass) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 LIMIT 1 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.ADD b 200 ann 300 bob 400 kim", ":0");
+    later(h, HOUR_S);
+    settle(h);
+    zset_expect(h, "ZRANGE b 0 -1", "[ann]");
+    zset_expect(h, "LB.REJECT b kim", ":1");
+    zset_expect(h, "DEL b", ":1");
+    later(h, HOUR_S);
+    settle(h);
+}
+
+/* ---- a twin that keeps all ---- */
+
+enum { MEMBERS = 8, STEPS = 1500, HELD_MAX = MEMBERS * HOLDING_MEMBER_MAX };
+
+struct twin {
+    int64_t scores[MEMBERS]; /* -1: not on the board */
+    struct {
+        int64_t value, id;
+        int member;
+        bool is_sum;
+    } held[HELD_MAX];
+    int held_count;
+    int64_t next;
+};
+
+static void twin_write(struct twin *twin, int member, int64_t value, bool is_sum) {
+    int64_t *score = &twin->scores[member];
+    if (is_sum) {
+        *score = (*score < 0 ? 0 : *score) + value;
+    } else if (value > *score) {
+        *score = value;
+    }
+}
+
+static int twin_count(const struct twin *twin, int member) {
+    int count = 0;
+    for (int i = 0; i < twin->held_count; i++) {
+        count += twin->held[i].member == member;
+    }
+    return count;
+}
+
+/* "FULL": 2; held: 1. */
+static int twin_add(struct twin *twin, int member, int64_t value, bool is_sum) {
+    int64_t before = twin->scores[member];
+    int64_t after = is_sum ? (before < 0 ? 0 : before) + value : value;
+    int better = 0;
+    for (int i = 0; i < MEMBERS; i++) {
+        better += twin->scores[i] > after;
+    }
+    bool is_written = is_sum ? after != before : after > before;
+    if (!is_written || (after <= 700 && better >= 2)) {
+        if (is_written) {
+            twin_write(twin, member, value, is_sum);
+        }
+        return 0;
+    }
+    if (twin_count(twin, member) == HOLDING_MEMBER_MAX) {
+        return 2;
+    }
+    twin->held[twin->held_count].value = value;
+    twin->held[twin->held_count].id = twin->next++;
+    twin->held[twin->held_count].member = member;
+    twin->held[twin->held_count++].is_sum = is_sum;
+    return 1;
+}
+
+/* Take a member's off, and write them. Returns how many. id 0: all. */
+static int twin_take(struct twin *twin, int member, int64_t id, bool is_approved) {
+    int kept = 0;
+    int count = twin->held_count;
+    for (int i = 0; i < count; i++) {
+        if (twin->held[i].member != member || (id != 0 && twin->held[i].id != id)) {
+            twin->held[kept++] = twin->held[i];
+        } else if (is_approved) {
+            twin_write(twin, member, twin->held[i].value, twin->held[i].is_sum);
+        }
+    }
+    twin->held_count = kept;
+    return count - kept;
+}
+
+static void twin_compare(struct harness *h, const struct twin *twin, const char *board) {
+    const char *at = zset_run(h, "LB.HELD %s COUNT 1000", board);
+    assert_int_equal(strncmp(at, "[0 [", 4), 0);
+    for (int i = 0; i < twin->held_count; i++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "[:%lld m%d [", (long long)twin->held[i].id,
+                 twin->held[i].member);
+        at = strstr(at, expected);
+        if (at == NULL) {
+            fail_msg("not held: %s", expected);
+        }
+    }
+    for (int i = 0; i < MEMBERS; i++) {
+        zset_expect(h, formatted("ZSCORE %s m%d", board, i),
+                    twin->scores[i] < 0 ? "nil" : formatted("%lld", (long long)twin->scores[i]));
+    }
+    assert_int_equal(holding_count(registry_find(h->server.registry, 0, bytes_from_text(board),
+                                                 h->server.clock.now_ms)),
+                     twin->held_count);
+}
+
+ZSET_TEST(a_board_holds_what_a_twin_holds) {
+    struct random random = random_begin("held");
+    struct twin twin = {.next = 1};
+    for (int i = 0; i < MEMBERS; i++) {
+        twin.scores[i] = -1;
+    }
+    zset_expect(h, "LB.CREATE b FIELD score 40 TIME 24 S START 2026-01-01T00:00:00Z KEEP BEST HOLD "
+                   "ALL OVER 700 TOP 2",
+                "+OK");
+    for (int step = 0; step < STEPS; step++) {
+        int member = (int)random_below(&random, MEMBERS);
+        int64_t value = (int64_t)random_below(&random, 800);
+        bool is_sum = random_below(&random, 3) == 0;
+        int64_t id = twin.held_count > 0
+                         ? twin.held[random_below(&random, (uint64_t)twin.held_count)].id
+                         : 1;
+        later(h, 1);
+        switch (random_below(&random, 10)) {
+        case 0:
+        case 1:
+            zset_expect(h, formatted("LB.APPROVE b m%d %lld", member, (long long)id),
+                        formatted(":%d", twin_take(&twin, member, id, true)));
+            break;
+        case 2:
+            zset_expect(h, formatted("LB.REJECT b m%d", member),
+                        formatted(":%d", twin_take(&twin, member, 0, false)));
+            break;
+        case 3:
+            zset_expect(h, formatted("LB.APPROVE b m%d", member),
+                        formatted(":%d", twin_take(&twin, member, 0, true)));
+            break;
+        case 4:
+            if (random_below(&random, 8) == 0) {
+                zset_run(h, "LB.FORGET m%d", member);
+                twin_take(&twin, member, 0, false);
+                twin.scores[member] = -1;
+            } else if (random_below(&random, 8) == 0) {
+                zset_expect(h, "RENAME b c", "+OK");
+                zset_expect(h, "COPY c b", ":1");
+                zset_expect(h, "DEL c", ":1");
+            }
+            break;
+        case 5:
+            zset_run(h, "ZREM b m%d", member);
+            twin.scores[member] = -1;
+            break;
+        default: {
+            const char *reply = zset_run(h, "LB.ADD b WITHHELD %s %lld m%d",
+                                         is_sum ? "INCR" : "BEST", (long long)value, member);
+            int is_full = strncmp(reply, "-FULL", 5) == 0;
+            int is_held = strstr(reply, ":1]") != NULL;
+            assert_int_equal(twin_add(&twin, member, value, is_sum), is_full ? 2 : is_held);
+        }
+        }
+        if (step % 8 == 0 || step + 1 == STEPS) {
+            twin_compare(h, &twin, "b");
+        }
+    }
+}
+
+/* ---- without memory ---- */
+
+static void fill(struct harness *h) {
+    zset_run(h, "LB.CREATE b FIELD score 24 TAG t 8 HOLD ALL OVER 100");
+    zset_run(h, "LB.ADD b 200 ann 5 bob 7 kim");
+}
+
+ZSET_TEST(without_memory_a_result_is_not_held_and_what_is_held_stays) {
+    static const struct world world = {.fill = fill};
+    (void)h;
+    fail_each_allocation_in(&world, "LB.ADD b TAG t x HSET r:* 1 a b 300 bob 400 new 9 kim", ":1");
+    fail_each_allocation_in(&world, "ZADD b 300 bob 400 new 9 kim", ":0");
+    fail_each_allocation_in(&world, "LB.APPROVE b ann", ":1");
+    fail_each_allocation_in(&world, "ZINCRBY b 900 kim", "$1");
 }
