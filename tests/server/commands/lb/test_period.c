@@ -216,7 +216,7 @@ PERIOD_TEST(info_tells_the_period_and_the_times_move_with_it) {
         h, "LB.INFO day:a",
         "period {unit DAY tz +00:00 start :1795392000000 end :1795478400000 archive _ "
         "every :1 on _ at :0 from _ archived frozen copy #f} limit _ frozen #f opens _ closes _ "
-        "stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ archives [] tags "
+        "stale _ settle #f settled _ ended _ dense #f rating _ limits _ hold _ held _ window _ archives [] tags "
         "[]}");
 }
 
