@@ -34,7 +34,13 @@ struct stats_network {
 };
 
 /* Results that LIMITS of a board refused, and those that HOLD kept. */
-enum stats_held { STATS_HELD_OVER, STATS_HELD_TOP, STATS_HELD_LIMITS, STATS_HELD_FULL, STATS_HELDS };
+enum stats_held {
+    STATS_HELD_OVER,
+    STATS_HELD_TOP,
+    STATS_HELD_LIMITS,
+    STATS_HELD_FULL,
+    STATS_HELDS
+};
 struct stats_limited {
     char board
         [STATS_BOARD_MAX]; /* its name, as far as it fits and can stand in a label; the last one: all others */

@@ -170,7 +170,7 @@ uint8_t holding_judge(const struct writing *writing, bool was_there, uint64_t be
     const struct layout *layout = board_layout(writing->board);
     uint64_t ordinal = layout_ordinal(layout, after, 0);
     if ((!was_there || ordinal != layout_ordinal(layout, before, 0)) &&
-        hold_is_over(rule, &layout->fields[0], ordinal)) {
+        holds_is_over(rule, &layout->fields[0], ordinal)) {
         return HOLDING_OVER;
     }
     return rule->top > 0 &&
@@ -354,8 +354,8 @@ void holding_remove(struct registry *registry, struct registry_key *key, struct 
     if (left < count) {
         holding_set_ids(registry, key, member, ids, left);
     }
-    for (int i = 0; i < SKIPPED_MAX && head.first < head.next && !holding_find(key, head.first, &held);
-         i++) {
+    for (int i = 0;
+         i < SKIPPED_MAX && head.first < head.next && !holding_find(key, head.first, &held); i++) {
         head.first++;
     }
     if (head.count == 0 && board_count(&key->board) == 0 && !registry_options(key)->is_created) {
@@ -368,8 +368,7 @@ void holding_remove(struct registry *registry, struct registry_key *key, struct 
 
 bool holding_forget(struct registry *registry, struct registry_key *key, struct bytes member) {
     uint64_t ids[HOLDING_MEMBER_MAX];
-    uint32_t count =
-        registry_options(key)->has_hold ? holding_find_member(key, member, ids) : 0;
+    uint32_t count = registry_options(key)->has_hold ? holding_find_member(key, member, ids) : 0;
     if (count == 0 || !memory_reserve_begin(count * holding_removal_size(key))) {
         return false;
     }

@@ -22,9 +22,9 @@
 #include "skiplist/keyspace/limits.h"
 
 enum {
-    HOLDING_MEMBER_MAX = 16, /* results of a member, at a time */
-    HOLDING_NAME_MAX = 1024, /* bytes of a member's name */
-    HOLDING_USER_MAX = 64,   /* of the names of users and of addresses, as far as they are kept */
+    HOLDING_MEMBER_MAX = 16,  /* results of a member, at a time */
+    HOLDING_NAME_MAX = 1024,  /* bytes of a member's name */
+    HOLDING_USER_MAX = 64,    /* of the names of users and of addresses, as far as they are kept */
     HOLDING_WORDS_MAX = 8192, /* bytes of the words of a result, with sizes */
     HOLDING_WORD_COUNT_MAX = 256,
 #ifdef SKIPLIST_TINY
@@ -54,8 +54,7 @@ uint8_t holding_judge(const struct writing *writing, bool was_there, uint64_t be
 struct limited;
 MUST_CHECK bool holding_plan(const struct writing *writing, struct bytes member, bool had_result,
                              uint64_t before, uint64_t after, bool is_written,
-                             struct limited *limited,
-                             uint8_t *reason);
+                             struct limited *limited, uint8_t *reason);
 
 /* The words of a result: of LB.ADD what is behind the key, without the member. */
 struct holding_words {

@@ -16,7 +16,7 @@
 #include "skiplist/keyspace/limits.h"
 
 struct limited {
-    uint8_t size; /* of the record; 0: the rule keeps none, or the result does not count */
+    uint8_t size;   /* of the record; 0: the rule keeps none, or the result does not count */
     uint8_t broken; /* the limit that the result breaks, where HOLD keeps it; LIMITS: none */
     char record[LIMITS_RECORD_BYTES_MAX];
 };

@@ -605,8 +605,8 @@ static bool setting_options_parse_held(struct hold_rule *rule, const struct byte
 }
 
 static bool setting_options_parse_hold(const struct parsing *parsing,
-                                       const struct board_option *option,
-                                       const struct bytes *words, size_t word_count, size_t *size) {
+                                       const struct board_option *option, const struct bytes *words,
+                                       size_t word_count, size_t *size) {
     struct board_options *options = parsing->options;
     struct hold_rule *rule = &options->hold;
     bool is_for_all = word_count > 1 && bytes_is(words[1], "ALL");
@@ -635,7 +635,7 @@ static bool setting_options_parse_hold(const struct parsing *parsing,
                                       bytes_show(words[*size]).text);
         }
     }
-    return hold_validate(rule) ||
+    return holds_validate(rule) ||
            setting_words_fail(parsing->reason, "HOLD %s needs OVER, TOP or LIMITS behind it",
                               is_for_all ? "ALL" : "PLAYERS");
 }

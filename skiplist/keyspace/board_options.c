@@ -208,8 +208,8 @@ const char *board_options_refuse_hold(const struct board_options *options) {
     if (options->has_rating || options->league.room > 0) {
         return "HOLD excludes RATING and leagues: results are held that members send to a board";
     }
-    return hold_refuse(&options->hold, options->has_limits || options->is_archive,
-                       &options->layout.fields[0]);
+    return holds_refuse(&options->hold, options->has_limits || options->is_archive,
+                        &options->layout.fields[0]);
 }
 
 const struct board_option *board_options_find_alone(const struct board_options *options) {
@@ -250,7 +250,7 @@ bool board_options_equal(const struct board_options *a, const struct board_optio
              rating->games_min == other->games_min &&
              memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
            (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
-           (!a->has_hold || hold_equal(&a->hold, &b->hold)) &&
+           (!a->has_hold || holds_equal(&a->hold, &b->hold)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -448,10 +448,10 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
     }
     if (options->has_hold) {
         const struct hold_rule *hold = &options->hold;
-        const uint64_t words[] = {
-            (uint64_t)hold->over, (uint64_t)hold->auto_ms, hold->top,
-            (uint64_t)hold->scale << 3 | (uint64_t)hold->has_over << 2 |
-                (uint64_t)hold->takes_limits << 1 | (uint64_t)hold->is_for_all};
+        const uint64_t words[] = {(uint64_t)hold->over, (uint64_t)hold->auto_ms, hold->top,
+                                  (uint64_t)hold->scale << 3 | (uint64_t)hold->has_over << 2 |
+                                      (uint64_t)hold->takes_limits << 1 |
+                                      (uint64_t)hold->is_for_all};
         hash = XXH3_64bits_withSeed(words, sizeof words, hash);
     }
     const uint64_t words[] = {
@@ -660,7 +660,7 @@ static bool board_options_are_right(const struct board_options *options) {
            (!options->has_limits ||
             (options->limits.has != 0 && limits_validate(&options->limits) &&
              board_options_refuse_limits(options) == NULL)) &&
-           (!options->has_hold || (hold_validate(&options->hold) && window->count == 0 &&
+           (!options->has_hold || (holds_validate(&options->hold) && window->count == 0 &&
                                    board_options_refuse_hold(options) == NULL)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&

@@ -109,7 +109,7 @@ struct board_options {
     bool has_rating; /* RATING: then `rating` counts, too */
     bool has_limits; /* LIMITS: then `limits` counts, too */
     bool has_hold;   /* HOLD: then `hold` counts, too */
-    uint32_t index; /* in the set; this and the following fields are private to the set */
+    uint32_t index;  /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
@@ -518,8 +518,8 @@ struct board_option {
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
     ROW(ENDED, "ended", "d?")                                                                      \
-    ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?")      \
-    ROW(HOLD, "hold", "s?")
+    ROW(DENSE, "dense", "b")                                                                       \
+    ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?") ROW(HOLD, "hold", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \

@@ -21,13 +21,13 @@ struct hold_rule {
     bool takes_limits; /* LIMITS: what breaks a limit is held instead of refused */
     bool is_for_all;   /* not for players alone */
 };
-bool hold_equal(const struct hold_rule *a, const struct hold_rule *b);
+bool holds_equal(const struct hold_rule *a, const struct hold_rule *b);
 /* Are the numbers in their ranges, and is there a result that it holds? */
-MUST_CHECK bool hold_validate(const struct hold_rule *rule);
+MUST_CHECK bool holds_validate(const struct hold_rule *rule);
 /* Why the first field, or a board without LIMITS, cannot have it, as an error text; NULL: it can. */
-const char *hold_refuse(const struct hold_rule *rule, bool has_limits,
-                        const struct layout_field *lead);
+const char *holds_refuse(const struct hold_rule *rule, bool has_limits,
+                         const struct layout_field *lead);
 /* OVER: is a value of the first field better than the rule's? */
-bool hold_is_over(const struct hold_rule *rule, const struct layout_field *lead, uint64_t ordinal);
+bool holds_is_over(const struct hold_rule *rule, const struct layout_field *lead, uint64_t ordinal);
 
 #endif

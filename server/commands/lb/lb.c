@@ -182,9 +182,8 @@ static bool lb_create_check_auto(const struct call *call, const struct board_opt
 
 static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
-    return setting_options_check(options, reason)
-               ? lb_create_check_auto(call, options)
-               : call_refuse_format(call, "ERR %s", reason);
+    return setting_options_check(options, reason) ? lb_create_check_auto(call, options)
+                                                  : call_refuse_format(call, "ERR %s", reason);
 }
 
 /* The options, from an argument on. false: the error was replied. */

@@ -384,8 +384,8 @@ static void lb_add_put_words(const struct lb_results *results, const struct lb_r
     const struct lb_add *add = results->add;
     const struct bytes *values = lb_add_values(call->request, add, result->index);
     static const char *const operations[] = {
-        [LB_ADD_UNSAID] = NULL,      [LB_ADD_SET] = "SET",       [LB_ADD_INCREMENT] = "INCR",
-        [LB_ADD_BEST] = "BEST",      [LB_ADD_PACKED] = "PACKED",
+        [LB_ADD_UNSAID] = NULL, [LB_ADD_SET] = "SET",       [LB_ADD_INCREMENT] = "INCR",
+        [LB_ADD_BEST] = "BEST", [LB_ADD_PACKED] = "PACKED",
     };
     static const char *const times[] = {
         [ADD_TIME_OF_CHANGE] = NULL,
@@ -404,8 +404,7 @@ static void lb_add_put_words(const struct lb_results *results, const struct lb_r
         }
     }
     if (add->time == LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
-        holding_add_word(words,
-                         (struct bytes){number, bytes_print_i64(number, add->at_us / 1000)});
+        holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->at_us / 1000)});
     }
     struct option_uses left = add->tags;
     uint32_t at;
@@ -1054,9 +1053,8 @@ static void lb_add_run(struct call *call) {
             lb_add_refuse_count(call, layout, &add);
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_hset_check(call, &add.hset, add.member_count)) {
-            bool is_simple =
-                add.tags.count == 0 && !lb_hset_is_asked(&add.hset) && !add.with_held &&
-                !lb_add_is_watched(&writing);
+            bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset) &&
+                             !add.with_held && !lb_add_is_watched(&writing);
             writing.is_only = add.member_count == 1;
             (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
         }

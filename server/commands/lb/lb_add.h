@@ -10,10 +10,10 @@
 #ifndef SERVER_COMMAND_LB_ADD_H
 #define SERVER_COMMAND_LB_ADD_H
 
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_tag.h"
-#include "server/commands/holding.h"
 #include "server/commands/limiting.h"
 #include "server/commands/once.h"
 
@@ -39,7 +39,7 @@ struct lb_add {
     bool is_old_board;     /* NOCREATE: not on a board that is made for it */
     bool with_rank;        /* WITHRANK */
     bool with_strings;     /* STRINGS */
-    bool with_held;         /* WITHHELD: reply how many results were held, too */
+    bool with_held;        /* WITHHELD: reply how many results were held, too */
     bool with_repeat;      /* WITHREPEAT: say whether the id of ONCE came before */
     enum lb_add_operation operation;
     enum lb_add_time time;

@@ -53,9 +53,9 @@ static void lb_held_put(const struct call *call, const struct registry_key *key,
     reply_bulk(call->reply, held->member);
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        lb_reply_decimal(call, &layout->fields[i],
-                         layout_field_decimal(&layout->fields[i],
-                                              layout_ordinal(layout, held->key, i)));
+        lb_reply_decimal(
+            call, &layout->fields[i],
+            layout_field_decimal(&layout->fields[i], layout_ordinal(layout, held->key, i)));
     }
     reply_bulk_text(call->reply, holding_reason_name(held->reason));
     reply_integer(call->reply, held->at_us / 1000);
@@ -74,7 +74,8 @@ static void lb_held_run(struct call *call) {
     struct bytes own = {.at = player != NULL ? player->claims.player : NULL,
                         .size = player != NULL ? player->claims.player_size : 0};
     if (player != NULL && holding.member.at != NULL && !bytes_equal(holding.member, own)) {
-        (void)call_refuse(call, "NOPERM a player's token shows what is held of its own member alone");
+        (void)call_refuse(call,
+                          "NOPERM a player's token shows what is held of its own member alone");
         return;
     }
     if (player != NULL) {
@@ -88,8 +89,8 @@ static void lb_held_run(struct call *call) {
     if (has_hold) {
         holding_range(key, &first, &next);
     }
-    uint64_t at = holding.cursor > 0 && (uint64_t)holding.cursor > first ? (uint64_t)holding.cursor
-                                                                         : first;
+    uint64_t at =
+        holding.cursor > 0 && (uint64_t)holding.cursor > first ? (uint64_t)holding.cursor : first;
     char cursor[BYTES_INTEGER_TEXT_MAX];
     uint64_t end = at;
     uint32_t count = 0;
@@ -100,10 +101,11 @@ static void lb_held_run(struct call *call) {
         count += holding_find(key, end, &held);
     }
     reply_array(call->reply, 2);
-    reply_bulk(call->reply,
-               (struct bytes){cursor, bytes_print_i64(cursor, holding.member.at == NULL && end < next
-                                                                  ? (int64_t)end
-                                                                  : 0)});
+    reply_bulk(
+        call->reply,
+        (struct bytes){
+            cursor,
+            bytes_print_i64(cursor, holding.member.at == NULL && end < next ? (int64_t)end : 0)});
     for (uint32_t i = 0; i < id_count; i++) {
         count += holding_find(key, ids[i], &held);
     }
@@ -187,8 +189,7 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     args[request.count++] = member;
     call.now_us = held.at_us < call.now_us ? held.at_us : call.now_us;
     struct approved approved = {.registry = server->registry, .member = member, .id = id};
-    bool is_done =
-        lb_add_approve(&call, key, holding_removal_size(key), lb_held_drop, &approved);
+    bool is_done = lb_add_approve(&call, key, holding_removal_size(key), lb_held_drop, &approved);
     memory_free(copy);
     return is_done;
 }

@@ -271,7 +271,8 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
             return;
         }
         if ((from.is_there && !lb_move_may(server, task, key, from.key, &packed_key)) ||
-            !memory_reserve_begin(held_room + (from.is_there ? lb_move_room(task, &key->board) : 0))) {
+            !memory_reserve_begin(held_room +
+                                  (from.is_there ? lb_move_room(task, &key->board) : 0))) {
             task->left_count++;
             return;
         }

@@ -312,8 +312,7 @@ static void zset_add_put_words(const struct call *call, const struct writing *wr
                                const struct zadd *zadd, uint32_t pair,
                                struct holding_words *words) {
     const struct layout *layout = board_layout(writing->board);
-    bool is_best =
-        layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
+    bool is_best = layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
     if (zadd->is_new_only || zadd->is_existing_only) {
         holding_add_word(words, bytes_from_text(zadd->is_new_only ? "NX" : "XX"));
     }

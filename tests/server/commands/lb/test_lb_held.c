@@ -1,10 +1,10 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
+#include "server/clients/job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
-#include "server/clients/job.h"
 
 enum { SECOND_US = 1000000, HOUR_S = 3600 };
 
@@ -117,7 +117,8 @@ ZSET_TEST(what_breaks_a_limit_is_held_where_HOLD_says_so) {
 }
 
 ZSET_TEST(a_held_result_gains_nothing) {
-    zset_expect(h, "LB.CREATE b FIELD score 24 LIMITS ALL GAIN 100 PER DAY HOLD ALL OVER 90", "+OK");
+    zset_expect(h, "LB.CREATE b FIELD score 24 LIMITS ALL GAIN 100 PER DAY HOLD ALL OVER 90",
+                "+OK");
     zset_expect(h, "LB.ADD b 95 ann", ":0");
     zset_expect(h, "LB.ADD b 60 ann", ":1");
     zset_expect(h, "LB.ADD b 101 bob", "-LIMIT GAIN 100 PER DAY: 101 is better by 101");
@@ -215,7 +216,8 @@ ZSET_TEST(what_cannot_be_written_stays_held) {
 }
 
 ZSET_TEST(options_that_do_not_fit_are_refused) {
-    zset_expect_part(h, "LB.CREATE b HOLD ALL LIMITS", "-ERR HOLD LIMITS needs a board with LIMITS");
+    zset_expect_part(h, "LB.CREATE b HOLD ALL LIMITS",
+                     "-ERR HOLD LIMITS needs a board with LIMITS");
     zset_expect_part(h, "LB.CREATE b FIELD s 9 DOUBLE HOLD ALL TOP 1", "-ERR ");
     zset_expect_part(h, "LB.CREATE b FIELD s 9 HOLD ALL OVER 1.5", "-ERR HOLD OVER has a value");
     zset_expect_part(h, "LB.CREATE b PERIOD DAY WINDOW 3 SUM HOLD ALL TOP 1", "-ERR ");
@@ -223,8 +225,9 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
     zset_expect_part(h, "LB.CREATE b HOLD ALL AUTO 1 H", "-ERR HOLD ALL needs OVER, TOP or LIMITS");
     zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 AUTO 1 M", "-ERR HOLD AUTO needs a time");
     zset_expect_part(h, "LB.CREATE b HOLD ALL TOP 1 TOP 2", "-ERR HOLD TOP may be given only once");
-    zset_expect_part(h, "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
-                        "TOP 1",
+    zset_expect_part(h,
+                     "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
+                     "TOP 1",
                      "-ERR ");
     zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
     zset_expect_part(h, "LB.INFO b", " limits ALL MAX 9 hold ALL TOP 1 LIMITS AUTO 36 H ");
@@ -238,8 +241,7 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
 static void settle(struct harness *h) {
     zset_run(h, "PING"); /* the clock */
     /* The job that waits for its time is not ready then. */
-    for (int i = 0; i < 200 && jobs_step(&h->server, 0, true); i++) {
-    }
+    for (int i = 0; i < 200 && jobs_step(&h->server, 0, true); i++) {}
 }
 
 static int job_start(void **state) {
@@ -390,8 +392,9 @@ ZSET_TEST(a_board_holds_what_a_twin_holds) {
     for (int i = 0; i < MEMBERS; i++) {
         twin.scores[i] = -1;
     }
-    zset_expect(h, "LB.CREATE b FIELD score 40 TIME 24 S START 2026-01-01T00:00:00Z KEEP BEST HOLD "
-                   "ALL OVER 700 TOP 2",
+    zset_expect(h,
+                "LB.CREATE b FIELD score 40 TIME 24 S START 2026-01-01T00:00:00Z KEEP BEST HOLD "
+                "ALL OVER 700 TOP 2",
                 "+OK");
     for (int step = 0; step < STEPS; step++) {
         int member = (int)random_below(&random, MEMBERS);
