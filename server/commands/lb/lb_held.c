@@ -17,11 +17,8 @@ enum {
 bool lb_held_may_list(const struct call *call, struct bytes board) {
     const struct bytes args[] = {BYTES("LB.HELD"), board};
     const struct request request = {.args = args, .count = 2};
-    const struct session *session = call->session;
-    uint32_t position;
-    return session->player == NULL &&
-           (session->is_unlimited || acl_check(session->user, command_find_original(args[0]),
-                                               &request, &position) == ACL_ALLOWED);
+    return call->session->player == NULL &&
+           acl_check_also(call, command_find_original(args[0]), &request);
 }
 
 /* ---- LB.HELD ---- */
