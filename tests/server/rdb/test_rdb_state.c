@@ -71,7 +71,7 @@ RDB_TEST(every_allocation_may_fail, "") {
 /* ---- what is refused ---- */
 
 #define OF_BAN                                                                                     \
-    .key_kind = &key_kind_hash, .database = REGISTRY_BANS,                                        \
+    .key_kind = &key_kind_hash, .database = REGISTRY_BANS,                                         \
     .name = BYTES("\x0f"                                                                           \
                   "ann")
 #define UNTIL .value = BYTES("\x01\x02\x03\x04\x05\x06\x07\x08")
