@@ -301,12 +301,17 @@ void holding_put(struct writing *writing, struct bytes member, uint64_t key, uin
     struct holding_head head = holding_head_of(writing->key);
     uint64_t ids[HOLDING_MEMBER_MAX];
     uint32_t count = holding_find_member(writing->key, member, ids);
+    /* In Redis and Valkey users are the host's. */
+    struct bytes user = {.size = 0};
+    if (session->user != NULL) {
+        user = session_user_name(session);
+    }
     const struct held held = {.id = head.next,
                               .key = key,
                               .at_us = call->now_us,
                               .reason = reason,
                               .member = member,
-                              .user = holding_cut(session_user_name(session)),
+                              .user = holding_cut(user),
                               .address = holding_cut(bytes_from_text(session->address)),
                               .words = {.at = words->at, .size = words->size},
                               .word_count = words->count};
