@@ -20,6 +20,7 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
@@ -551,6 +552,7 @@ static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
     window_job_begin(server);
     rating_job_begin(server);
+    hold_job_begin(server);
     shadow_job_begin(server);
 }
 

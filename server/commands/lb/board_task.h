@@ -20,13 +20,14 @@
 #include "codec/glob.h"
 #include "server/clients/job.h"
 #include "server/clients/transaction.h"
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 
 /* Hashes: by a durable job's name, its database and the arguments of its request. */
-enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };
+enum { DURABLE_JOBS = REGISTRY_JOBS, DURABLE_JOB_NAME_SIZE = 16 };
 
 struct board_task;
 
@@ -83,8 +84,10 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     return board_find(&key->board, task->member, &packed_key) ||
            (task->action->takes_shadows && shadow_is_there(key, task->member)) ||
            (task->action->takes_notes &&
-            !(registry_options(key)->has_rating && registry_note_is_own(task->member)) &&
-            registry_note_find(key, task->member, &note));
+            !((registry_options(key)->has_rating || registry_options(key)->has_hold) &&
+              registry_note_is_own(task->member)) &&
+            registry_note_find(key, task->member, &note)) ||
+           (task->action->writes && holding_has(key, task->member));
 }
 
 /* The handler of these commands. */

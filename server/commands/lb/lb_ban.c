@@ -59,7 +59,10 @@ static void lb_ban_act(struct server *server, struct board_task *task, struct re
         notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
         registry_tell_members(server->registry, key);
         break;
-    case SHADOW_NONE: /* it is a shadow already */
+    case SHADOW_NONE:
+        if (!shadow_is_there(key, task->member)) {
+            return; /* results of it are held */
+        }
         break;
     case SHADOW_OUT_OF_MEMORY:
         task->has_missed = true;
