@@ -10,6 +10,7 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/limiting.h"
+#include "server/commands/ticketing.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
@@ -439,7 +440,9 @@ static void zset_add_run(const struct call *call, struct zadd *zadd) {
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         writing.is_only = zadd->pair_count == 1;
-        zset_add_run_on_board(call, &writing, zadd);
+        if (!ticketing_refuses(&writing)) {
+            zset_add_run_on_board(call, &writing, zadd);
+        }
         writing_end(&writing, zadd->is_increment ? "zincr" : "zadd");
     }
 }
