@@ -16,7 +16,7 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
               "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
               "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
-              "nil window "
+              "nil tickets :0 window "
               "nil "
               "archives [] tags []]");
     zset_expect(h, line, expected);
