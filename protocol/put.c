@@ -40,16 +40,41 @@ char *put_large(char *out, uint64_t value) {
     return put_nine_digits(out, (uint32_t)(value % PUT_SMALL_LIMIT));
 }
 
+/* So many digits, in words. Returns the end of them. */
+static inline char *put_copy(char *out, const char *digits, size_t count) {
+    for (size_t i = 0; i < count; i += 8) {
+        memcpy(out + i, digits + i, 8);
+    }
+    return out + count;
+}
+
 char *put_decimal(char *out, struct decimal value, unsigned scale, bool is_double) {
-    char text[DECIMAL_TEXT_MAX];
-    size_t size = decimal_print(text, value, scale);
+    /* Zeros, then the digits: a fraction may begin before them. Read and written in words. */
+    char text[DECIMAL_TEXT_MAX + DECIMAL_TEXT_MAX + 2 * PUT_OVERRUN];
+    char *digits = text + DECIMAL_TEXT_MAX;
+    memset(text, '0', DECIMAL_TEXT_MAX);
+    const char *end = put_digits(digits, value.magnitude);
+    const char *point = end - scale;
+    const char *begin = point > digits ? digits : point - 1;
+    while (end > point && end[-1] == '0') {
+        end--;
+    }
+    size_t fraction = (size_t)(end - point);
+    size_t whole = (size_t)(point - begin);
     if (is_double) {
         *out++ = ',';
     } else {
-        out = put_header(out, '$', size);
+        out = put_header(out, '$', value.is_negative + whole + (fraction > 0) + fraction);
     }
-    memcpy(out, text, sizeof(text));
-    return put_line_end(out + size);
+    if (value.is_negative) {
+        *out++ = '-';
+    }
+    out = put_copy(out, begin, whole);
+    if (fraction > 0) {
+        *out++ = '.';
+        out = put_copy(out, point, fraction);
+    }
+    return put_line_end(out);
 }
 
 char *put_integer(char *out, struct decimal value, bool is_resp3) {

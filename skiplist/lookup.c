@@ -411,6 +411,22 @@ void lookup_members_to_put(const struct board *board, const struct bytes *names,
     lookup_look_up(board, names, step, count, keys, true, lookups);
 }
 
+void lookup_places(struct lookup *lookups, unsigned count, const uint64_t *keys) {
+    static const enum lookup_stage stages[] = {LOOKUP_NODE, LOOKUP_FENCES, LOOKUP_CHILD,
+                                               LOOKUP_ENTRY, LOOKUP_PLACE};
+    if (count == 0 || !lookup_is_worth_it(lookups[0].board, count)) {
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        lookup_begin_place(&lookups[i], keys[i]);
+    }
+    for (unsigned at = 0; at < sizeof stages / sizeof stages[0]; at++) {
+        for (unsigned i = 0; i < count; i++) {
+            lookup_advance_place(&lookups[i], stages[at]);
+        }
+    }
+}
+
 /* ---- members that are only read ---- */
 
 /* Where every member is found by the map. Elsewhere nothing is fetched ahead: a small board is one block, and of

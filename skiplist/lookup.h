@@ -110,6 +110,8 @@ void lookup_members_to_put(const struct board *board, const struct bytes *names,
 /* The same for members about to be removed. */
 void lookup_members_to_take(const struct board *board, const struct bytes *names, uint32_t step,
                             unsigned count, struct lookup *lookups);
+/* Members that have been looked up (is_change) are about to be put: only the places of their keys are fetched. */
+void lookup_places(struct lookup *lookups, unsigned count, const uint64_t *keys);
 /* The size of the group that starts at member begin of member_count. */
 static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) {
     uint32_t left = member_count - begin;

@@ -1005,7 +1005,11 @@ static void http_server_set_timer(struct http_server *server) {
     }
     server->timer_ms = step_ms;
     if (step_ms > 0) {
-        uv_timer_start(&server->timer, http_server_on_timer, step_ms, step_ms);
+        /* Requests that come and go change the step all the time: a step that has begun is not begun anew. */
+        uint64_t left_ms = uv_timer_get_due_in(&server->timer);
+        bool is_sooner = uv_is_active((uv_handle_t *)&server->timer) != 0 && left_ms < step_ms;
+        uv_timer_start(&server->timer, http_server_on_timer, is_sooner ? left_ms : step_ms,
+                       step_ms);
     } else {
         uv_timer_stop(&server->timer);
     }

@@ -328,11 +328,31 @@ static bool hash_large_reserve(struct hash_large *large, const struct bytes *arg
     return false;
 }
 
+/* A value of the size that it has: nothing is allocated. */
+static bool hash_large_overwrite(const struct hash_large *large, struct bytes field,
+                                 struct bytes value) {
+    uint32_t index;
+    if (!hash_large_find(large, hash_field_hash(large, field), field, &index)) {
+        return false;
+    }
+    struct hash_entry *entry = hash_entry_at(large, index);
+    if (entry->value_size != value.size) {
+        return false;
+    }
+    if (value.size > 0) {
+        memmove(entry->at + entry->field_size, value.at, value.size);
+    }
+    return true;
+}
+
 static enum hash_status hash_large_put(struct hash_large *large, const struct bytes *args,
                                        uint32_t count, uint32_t *added_count) {
     uint32_t begin = large->count;
     if (count >= HASH_FIELDS_END - begin) {
         return HASH_FULL;
+    }
+    if (count == 1 && hash_large_overwrite(large, args[0], args[1])) {
+        return HASH_OK;
     }
     if (!hash_large_reserve(large, args, count)) {
         return HASH_OUT_OF_MEMORY;
@@ -560,33 +580,48 @@ void hash_prefetch(const struct hash *hash) {
     }
 }
 
-void hash_prefetch_fields(const struct hash *hash, const struct bytes *fields, uint32_t count) {
-    uint64_t hashes[HASH_PREFETCH_MAX];
-    uint32_t indexes[HASH_PREFETCH_MAX];
+void hash_prefetch_begin(struct hash_prefetch *prefetch, const struct hash *hash,
+                         const struct bytes *fields, uint32_t count) {
     CHECK(count <= HASH_PREFETCH_MAX);
-    if (!hash_is_large(hash)) {
+    prefetch->hash = hash;
+    prefetch->count = hash_is_large(hash) ? count : 0;
+    if (prefetch->count == 0) {
         hash_prefetch(hash);
-        return;
     }
-    const struct hash_large *large = hash->far.large;
-    for (uint32_t i = 0; i < count; i++) {
-        hashes[i] = hash_field_hash(large, fields[i]);
-        map_prefetch(&large->map, hashes[i]);
+    for (uint32_t i = 0; i < prefetch->count; i++) {
+        prefetch->hashes[i] = hash_field_hash(hash->far.large, fields[i]);
+        map_prefetch(&hash->far.large->map, prefetch->hashes[i]);
     }
-    for (uint32_t i = 0; i < count; i++) {
+}
+
+void hash_prefetch_places(struct hash_prefetch *prefetch) {
+    const struct hash_large *large = prefetch->hash->far.large;
+    for (uint32_t i = 0; i < prefetch->count; i++) {
         struct map_find find;
-        map_find(&large->map, hashes[i], &find);
-        if (!map_find_next(&find, &indexes[i]) || indexes[i] >= large->count) {
-            indexes[i] = UINT32_MAX;
+        uint32_t *index = &prefetch->indexes[i];
+        map_find(&large->map, prefetch->hashes[i], &find);
+        if (map_find_next(&find, index) && *index < large->count) {
+            prefetch_line(hash_list_at(large, *index));
         } else {
-            prefetch_line(hash_list_at(large, indexes[i]));
+            *index = UINT32_MAX;
         }
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (indexes[i] != UINT32_MAX) {
-            prefetch_lines(hash_entry_at(large, indexes[i]), 128);
+}
+
+void hash_prefetch_entries(const struct hash_prefetch *prefetch) {
+    const struct hash_large *large = prefetch->hash->far.large;
+    for (uint32_t i = 0; i < prefetch->count; i++) {
+        if (prefetch->indexes[i] != UINT32_MAX) {
+            prefetch_lines(hash_entry_at(large, prefetch->indexes[i]), 128);
         }
     }
+}
+
+void hash_prefetch_fields(const struct hash *hash, const struct bytes *fields, uint32_t count) {
+    struct hash_prefetch prefetch;
+    hash_prefetch_begin(&prefetch, hash, fields, count);
+    hash_prefetch_places(&prefetch);
+    hash_prefetch_entries(&prefetch);
 }
 
 size_t hash_memory_size(const struct hash *hash) {

@@ -153,6 +153,17 @@ void hash_prefetch(const struct hash *hash);
  * HASH_PREFETCH_MAX. */
 enum { HASH_PREFETCH_MAX = 16 };
 void hash_prefetch_fields(const struct hash *hash, const struct bytes *fields, uint32_t count);
+/* The same in three stages, between which the caller does something else until memory has answered. */
+struct hash_prefetch {
+    const struct hash *hash;
+    uint32_t count;
+    uint64_t hashes[HASH_PREFETCH_MAX];
+    uint32_t indexes[HASH_PREFETCH_MAX]; /* in the list, or UINT32_MAX */
+};
+void hash_prefetch_begin(struct hash_prefetch *prefetch, const struct hash *hash,
+                         const struct bytes *fields, uint32_t count);
+void hash_prefetch_places(struct hash_prefetch *prefetch);
+void hash_prefetch_entries(const struct hash_prefetch *prefetch);
 /* Heap bytes, without those where it is. */
 size_t hash_memory_size(const struct hash *hash);
 /* Bytes that hash_move wants for it. */

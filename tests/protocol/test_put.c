@@ -151,6 +151,28 @@ TEST(decimals_are_bulks_or_doubles) {
     assert_put(out, put_decimal(out, value, 18, false), "$22\r\n-18.446744073709551615\r\n");
 }
 
+TEST(decimals_are_those_that_are_printed) {
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        /* Any number of digits, and of zeros behind them. */
+        struct decimal value = {.magnitude = random_next(&random) >> random_below(&random, 64),
+                                .is_negative = random_below(&random, 2) == 1};
+        for (uint64_t zeros = random_below(&random, 20); zeros > 0; zeros--) {
+            value.magnitude = value.magnitude <= UINT64_MAX / 10 ? value.magnitude * 10 : 0;
+        }
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        char printed[DECIMAL_TEXT_MAX + 1];
+        char expected[PUT_NUMBER_ROOM];
+        char out[PUT_NUMBER_ROOM];
+        size_t size = decimal_print(printed, value, scale);
+        printed[size] = '\0';
+        snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", size, printed);
+        assert_put(out, put_decimal(out, value, scale, false), expected);
+        snprintf(expected, sizeof expected, ",%s\r\n", printed);
+        assert_put(out, put_decimal(out, value, scale, true), expected);
+    }
+}
+
 TEST(bulks_of_any_size_are_those_of_replies) {
     struct buffer out;
     static char bytes[300];

@@ -104,6 +104,15 @@ class PerAddress(unittest.TestCase):
         connections = Api(self.server).get("/server")["web_connections"]
         self.assertLess(connections, self.LIMIT + 30)
 
+    def test_who_has_left_is_seen_while_requests_follow_each_other(self):
+        for one in self.hold(3, "127.0.0.1"):
+            one.close()
+        asking = Held(self.server)
+        self.addCleanup(asking.close)
+        give_up_at = time.monotonic() + LIMIT_S
+        while asking.ask("/server")[1]["web_connections"] > 1:
+            self.assertLess(time.monotonic(), give_up_at)
+
 
 class Proxies(unittest.TestCase):
     LIMIT = 3

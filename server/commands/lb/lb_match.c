@@ -331,11 +331,24 @@ static bool lb_match_refuse_twice(const struct call *call, struct bytes name) {
     return call_refuse_format(call, "ERR player '%s' is in the match twice", bytes_show(name).text);
 }
 
+/* Equal of equal names, and seldom of others. */
+static uint64_t lb_match_mark(struct bytes name) {
+    uint64_t first = 0, last = 0;
+    if (name.size >= sizeof first) {
+        memcpy(&first, name.at, sizeof first);
+        memcpy(&last, name.at + name.size - sizeof last, sizeof last);
+    } else if (name.size > 0) {
+        memcpy(&last, name.at, name.size);
+    }
+    return (first << 1 | first >> 63) + last;
+}
+
 /* Is nobody there twice? false: the error was replied. */
 static bool lb_match_check_twice(const struct call *call, const struct teams *teams) {
+    enum { PAIRED_MAX = 64 /* names; of more, pairs take longer than sorting */ };
     const struct bytes *names = teams->names;
     uint32_t count = teams->player_count;
-    if (count > LB_PLAYERS_FEW) {
+    if (count > PAIRED_MAX) {
         struct bytes sorted[RATING_PLAYERS_MAX];
         memcpy(sorted, names, count * sizeof names[0]);
         qsort(sorted, count, sizeof sorted[0], lb_match_compare_names);
@@ -346,9 +359,11 @@ static bool lb_match_check_twice(const struct call *call, const struct teams *te
         }
         return true;
     }
-    for (uint32_t i = 1; i < count; i++) {
+    uint64_t marks[PAIRED_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        marks[i] = lb_match_mark(names[i]);
         for (uint32_t j = 0; j < i; j++) {
-            if (bytes_equal(names[i], names[j])) {
+            if (marks[i] == marks[j] && bytes_equal(names[i], names[j])) {
                 return lb_match_refuse_twice(call, names[i]);
             }
         }
@@ -418,16 +433,18 @@ bool lb_match_begin_players(struct lb_players *players, const struct bytes *name
     players->heap = NULL;
     players->records = players->few_records;
     players->list = players->few;
+    players->lookups = players->few_lookups;
     players->notes = players->few_notes;
     if (count > LB_PLAYERS_FEW) {
-        size_t each =
-            sizeof(struct lb_player) + sizeof(struct rating_record) + 2 * sizeof(struct bytes);
+        size_t each = sizeof(struct lb_player) + sizeof(struct rating_record) +
+                      sizeof(struct lookup) + 2 * sizeof(struct bytes);
         players->heap = memory_allocate(count * each);
         players->list = players->heap;
         if (players->heap == NULL) {
             return false;
         }
-        players->records = (void *)(players->list + count);
+        players->lookups = (void *)(players->list + count);
+        players->records = (void *)(players->lookups + count);
         players->notes = (void *)(players->records + count);
     }
     return true;
@@ -439,16 +456,26 @@ void lb_match_end_players(struct lb_players *players) {
 
 void lb_match_find_players(struct lb_players *players, int64_t now_ms) {
     const struct board *board = &players->key->board;
-    struct lookup ahead[LOOKUP_GROUP];
+    struct hash_prefetch notes;
     for (uint32_t begin = 0; begin < players->count;) {
         unsigned count = lookup_group_size(players->count, begin);
-        hash_prefetch_fields(registry_note_hash(players->key), players->names + begin, count);
-        lookup_members(board, players->names + begin, 1, count, ahead);
+        struct lookup *lookups = players->lookups + begin;
+        for (unsigned i = 0; i < count; i++) {
+            lookup_begin(&lookups[i], board, players->names[begin + i], true);
+        }
+        /* Memory is waited for at the same time. */
+        hash_prefetch_begin(&notes, registry_note_hash(players->key), players->names + begin,
+                            count);
+        lookup_run(lookups, count, LOOKUP_NODE);
+        hash_prefetch_places(&notes);
+        lookup_run(lookups, count, LOOKUP_LEAF);
+        hash_prefetch_entries(&notes);
+        lookup_run(lookups, count, LOOKUP_ENTRY);
         for (uint32_t i = begin; i < begin + count; i++) {
             struct lb_player *player = &players->list[i];
             (void)lb_rating_find(players->key, players->names[i], now_ms, &player->rated);
             players->records[i] = player->rated.record;
-            board_look_up(board, players->names[i], &ahead[i - begin], &player->member);
+            board_look_up(board, players->names[i], &players->lookups[i], &player->member);
             player->rank_before =
                 player->member.is_there ? board_rank_of(board, &player->member) : UINT32_MAX;
         }
@@ -561,26 +588,24 @@ bool lb_match_reserve(struct writing *writing, const struct lb_players *players,
 void lb_match_write(struct writing *writing, struct lb_players *players) {
     struct registry *registry = writing->call->registry;
     struct board *board = &players->key->board;
-    struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (uint32_t i = 0; i < players->count; i++) {
         struct lb_player *player = &players->list[i];
-        uint32_t at = i % LOOKUP_GROUP;
-        if (at ==
-            0) { /* where they are, and where they come to: hints, as each changes the board */
+        if (i % LOOKUP_GROUP == 0) { /* where they come to: hints, as each changes the board */
             unsigned count = lookup_group_size(players->count, i);
             for (unsigned j = 0; j < count; j++) {
                 keys[j] = players->list[i + j].is_ranked ? players->list[i + j].key : 0;
             }
-            lookup_members_to_put(board, players->names + i, 1, count, keys, ahead);
+            lookup_places(players->lookups + i, count, keys);
         }
-        board_look_up(board, players->names[i], &ahead[at], &player->member);
+        board_look_up(board, players->names[i], &players->lookups[i], &player->member);
         bool is_put = registry_note_put(registry, players->key, players->names[i],
                                         players->notes[(size_t)2 * i + 1]);
         CHECK(is_put);
         if (player->is_ranked) {
             enum writing_status status = writing_put(writing, &player->member, player->key, true);
             CHECK(status == WRITING_PUT);
+            players->lookups[i] = lookup_after_put(&players->lookups[i]);
         } else if (player->member.is_there) {
             registry_board_take(registry, players->key, &player->member);
         }
@@ -609,7 +634,7 @@ void lb_match_reply(const struct call *call, const struct lb_players *players) {
     for (uint32_t i = 0; i < players->count && !reply_is_lost(call->reply); i++) {
         const struct lb_player *player = &players->list[i];
         struct board_member member;
-        board_look_up(board, players->names[i], NULL, &member);
+        board_look_up(board, players->names[i], &players->lookups[i], &member);
         reply_array(call->reply, ELEMENTS);
         reply_bulk(call->reply, players->names[i]);
         lb_match_put_value(call->reply, rating, player->rated.record.value);

@@ -73,19 +73,21 @@ struct lb_player {
     char note[LB_RATING_NOTE_MAX];
 };
 
-enum { LB_PLAYERS_FEW = 16 /* whose state needs no heap memory, and who are compared in pairs */ };
+enum { LB_PLAYERS_FEW = 16 /* whose state needs no heap memory */ };
 
 struct lb_players {
     struct registry_key *key;
     const struct bytes *names;
     struct rating_record *records;
     struct lb_player *list;
+    struct lookup *lookups;
     struct bytes
         *notes; /* name and note, in turn: of each player, then others, which are put with them */
     uint32_t count, note_count;
     void *heap; /* or NULL */
     struct rating_record few_records[LB_PLAYERS_FEW];
     struct lb_player few[LB_PLAYERS_FEW];
+    struct lookup few_lookups[LB_PLAYERS_FEW];
     struct bytes few_notes[2 * LB_PLAYERS_FEW];
 };
 
