@@ -74,6 +74,10 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     if (add->with_repeat && add->once_id.at == NULL) {
         return call_refuse_reason(call, "WITHREPEAT needs ONCE");
     }
+    if (add->tickets.count > TICKETING_MAX) {
+        return call_refuse_reason(call, "TICKET may be given %d times at the most",
+                                  (int)TICKETING_MAX);
+    }
     return !add->is_new_only || !add->is_existing_only || call_syntax_error(call);
 }
 
@@ -491,9 +495,6 @@ static bool lb_add_check_tickets(struct lb_results *results) {
     uint32_t ticket_count = 0;
     uint32_t failed;
     uint32_t at;
-    if (left.count > TICKETING_MAX) {
-        return call_refuse_reason(call, "at most %d tickets are given", (int)TICKETING_MAX);
-    }
     for (uint32_t i = 0; i < results->count && count <= TICKETING_MAX; i++) {
         const struct writing *writing = results->list[i].writing;
         if (!ticketing_applies(writing, left.count > 0)) {
