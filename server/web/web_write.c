@@ -907,7 +907,7 @@ bool web_write_read_tags(struct web_query *query) {
     return web_write_keep(&reader);
 }
 
-/* Nothing, or {"member": "ann", "seconds": 600}: a player's own member needs no name. */
+/* {"member": "ann", "seconds": 600}: a player's own member needs no name. */
 static bool web_write_read_ticket(struct web_query *query) {
     static const struct web_field fields[] = {{"member", GIVEN_MEMBER}, {"seconds", GIVEN_SECONDS}};
     struct web_results_reader reader = web_write_begin(query);
@@ -917,14 +917,13 @@ static bool web_write_read_ticket(struct web_query *query) {
     if (query->identity.is_player) {
         query->member = (struct bytes){.at = claims->player, .size = claims->player_size};
     }
-    bool is_given = query->write.body.size > 0;
-    if (is_given && !web_write_is_text(&reader)) {
+    if (!web_write_is_text(&reader)) {
         return false;
     }
-    if (is_given && !json_take(&reader.json, '{')) {
+    if (!json_take(&reader.json, '{')) {
         return web_write_is_malformed(&reader);
     }
-    while (is_given && !json_take(&reader.json, '}')) {
+    while (!json_take(&reader.json, '}')) {
         struct bytes name;
         if (given != 0 && !json_take(&reader.json, ',')) {
             return web_write_is_malformed(&reader);

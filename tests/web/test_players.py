@@ -4,6 +4,8 @@ import functools
 import hashlib
 import hmac
 import json
+import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -478,6 +480,26 @@ class Players(unittest.TestCase):
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", ann, "5", "ann"))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
             self.server.stop()
+
+    def test_what_the_page_signs_is_a_ticket(self):
+        page = (Path(__file__).resolve().parents[2] / "docs/reference/tickets.md").read_text()
+        secret = re.search(r"hs256 (\w+) BOARDS", page)[1]
+        self.begin(keys=[f"web hs256 {secret}"])
+        self.server.run("ACL", "SETUSER", "player:web", "~runner")
+        self.server.run("LB.CREATE", "runner", "FIELD", "score", "32", "TICKETS", "YES")
+        text = ".".join((coded({"alg": "HS256"}), coded({"sub": "ann", "exp": int(time.time()) + 3000})))
+        client = self.client(f"{text}.{coded(hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest())}")
+        programs = {"python": ["/usr/bin/python3", "-"], "js": ["node", "-"], "php": ["php"]}
+        count = 0
+        for language, command in programs.items():
+            program = re.search(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+            if not shutil.which(command[0]):
+                continue
+            made = subprocess.run(command, input=program, check=True, capture_output=True, text=True).stdout.strip()
+            self.assertEqual(client.ask("LB.ADD", "runner", "INCR", "TICKET", made, "7", "ann"), 1, language)
+            self.assertIn("it was used", self.refused(client, "LB.ADD", "runner", "INCR", "TICKET", made, "7", "ann"))
+            count += 1
+        self.assertEqual(self.server.run("ZSCORE", "runner", "ann"), str(7 * count).encode())
 
     def test_two_thousand_come_at_once(self):
         for threads in ("1", "2"):
