@@ -675,11 +675,6 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         return setting_words_fail(reason, "FROM requires EVERY 2 or more");
     }
     options->period.from_day = options->period.every == 1 ? 0 : options->period.from_day;
-    if (has_period && options->settles && options->archives_max == 0) {
-        return setting_words_fail(reason,
-                                  "SETTLE YES requires ARCHIVE 1 or more: without an archive "
-                                  "there is nothing to settle");
-    }
     /* What else would change the members of a board with a WINDOW? */
     const struct board_option *other =
         options->window.count > 0 ? board_options_find_alone(options) : NULL;
@@ -716,9 +711,6 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
         }
         parsed.cap = has[BOARD_OPTION_CAP] ? parsed.cap : 0;
         parsed.limit = has[BOARD_OPTION_LIMIT] ? parsed.limit : 0;
-    }
-    if (parsed.opens_ms > 0 && parsed.closes_ms > 0 && parsed.opens_ms >= parsed.closes_ms) {
-        return setting_words_fail(reason, "OPENS must be before CLOSES");
     }
     parsed.guards = board_options_guards(&parsed);
     if (!setting_options_finish_period(has, options->period.unit, &parsed, reason)) {
@@ -814,29 +806,9 @@ size_t setting_options_print(const struct board_options *options, const struct b
 
 bool setting_options_check(const struct board_options *options, char *reason) {
     const struct layout_time *time = &options->layout.time;
-    const char *doubles = board_options_refuse_doubles(options);
-    if (doubles != NULL) {
-        return setting_words_fail(reason, "%s", doubles);
-    }
-    const char *rating = board_options_refuse_rating(options);
-    if (rating != NULL) {
-        return setting_words_fail(reason, "%s", rating);
-    }
-    const char *limits = board_options_refuse_limits(options);
-    if (limits != NULL) {
-        return setting_words_fail(reason, "%s", limits);
-    }
-    if (options->stale_ms > 0 && time->bits == 0) {
-        return setting_words_fail(reason, "STALE requires a layout with a TIME");
-    }
-    if (options->league.room > 0 && (options->cap > 0 || options->period.unit != PERIOD_NONE)) {
-        return setting_words_fail(reason,
-                                  "a league takes no CAP and no PERIOD: its rooms have them");
-    }
-    if (options->window.count > 0 && layout_field_decays(&options->layout.fields[0])) {
-        return setting_words_fail(reason,
-                                  "WINDOW and DECAY exclude each other: what members got either "
-                                  "leaves with its period, or fades");
+    const char *conflict = board_options_find_conflict(options);
+    if (conflict != NULL) {
+        return setting_words_fail(reason, "%s", conflict);
     }
     /* The times of a board with a WINDOW do not begin anew with each period. */
     if (options->period.unit == PERIOD_NONE || time->bits == 0 || options->window.count > 0) {

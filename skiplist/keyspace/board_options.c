@@ -137,7 +137,8 @@ size_t board_options_find(uint8_t code) {
     return i;
 }
 
-const char *board_options_refuse_doubles(const struct board_options *options) {
+/* What the layout cannot do of PACKED or SCORE+FRACTION. */
+static const char *board_options_refuse_doubles(const struct board_options *options) {
     const struct layout *layout = &options->layout;
     const struct layout_field *lead = &layout->fields[0];
     bool has_doubles = false;
@@ -160,7 +161,8 @@ const char *board_options_refuse_doubles(const struct board_options *options) {
                : NULL;
 }
 
-const char *board_options_refuse_rating(const struct board_options *options) {
+/* What the layout and the other options have against RATING. */
+static const char *board_options_refuse_rating(const struct board_options *options) {
     const struct layout *layout = &options->layout;
     const struct layout_field *lead = &layout->fields[0];
     const struct rating_rule *rule = &options->rating.rule;
@@ -191,16 +193,42 @@ const char *board_options_refuse_rating(const struct board_options *options) {
                : NULL;
 }
 
-const char *board_options_refuse_limits(const struct board_options *options) {
-    if (!options->has_limits) {
-        return NULL;
+const char *board_options_find_conflict(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    const char *found = NULL;
+    if (options->opens_ms > 0 && options->closes_ms > 0 &&
+        options->opens_ms >= options->closes_ms) {
+        return "OPENS must be before CLOSES";
     }
-    if (limits_has(&options->limits, LIMIT_MINTIME) && (options->guards & BOARD_TICKETS) == 0) {
+    if (options->period.unit != PERIOD_NONE && options->settles && options->archives_max == 0) {
+        return "SETTLE YES requires ARCHIVE 1 or more: without an archive there is nothing to "
+               "settle";
+    }
+    if ((found = board_options_refuse_doubles(options)) != NULL ||
+        (found = board_options_refuse_rating(options)) != NULL) {
+        return found;
+    }
+    if (options->has_limits && options->has_rating) {
+        return "LIMITS and RATING exclude each other: matches rate players, who send no results";
+    }
+    if (options->has_limits && limits_has(&options->limits, LIMIT_MINTIME) &&
+        (options->guards & BOARD_TICKETS) == 0) {
         return "LIMITS ... MINTIME needs TICKETS YES: a ticket says when the run began";
     }
-    return options->has_rating
-               ? "LIMITS and RATING exclude each other: matches rate players, who send no results"
-               : limits_refuse(&options->limits, &options->layout.fields[0]);
+    if (options->has_limits &&
+        (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
+        return found;
+    }
+    if (options->stale_ms > 0 && layout->time.bits == 0) {
+        return "STALE requires a layout with a TIME";
+    }
+    if (options->league.room > 0 && (options->cap > 0 || options->period.unit != PERIOD_NONE)) {
+        return "a league takes no CAP and no PERIOD: its rooms have them";
+    }
+    return options->window.count > 0 && layout_field_decays(&layout->fields[0])
+               ? "WINDOW and DECAY exclude each other: what members got either leaves with its "
+                 "period, or fades"
+               : NULL;
 }
 
 const struct board_option *board_options_find_alone(const struct board_options *options) {
@@ -619,34 +647,29 @@ static bool board_options_are_right(const struct board_options *options) {
     /* The board of a league has its layout, and nothing that removes members. */
     if (options->league.room > 0 &&
         (options->league.tiers == 0 || layout->bits_total != 64 || layout->field_count != 3 ||
-         layout->fields[0].bits != 8 || layout->fields[1].bits != 24 ||
-         options->period.unit != PERIOD_NONE || options->cap != 0)) {
+         layout->fields[0].bits != 8 || layout->fields[1].bits != 24)) {
         return false;
     }
     /* One with a window has what it needs and nothing that would change its members otherwise. */
     if (window->count > 0 &&
         (window->count < 2 || window->count > BOARD_WINDOW_MAX || window->is_share ||
          options->archives_max < window->count || board_options_find_alone(options) != NULL ||
-         layout_field_decays(&layout->fields[0]) || options->league.room > 0 ||
-         options->is_archive)) {
+         options->league.room > 0 || options->is_archive)) {
         return false;
     }
     enum rating_parameter wrong;
     if (options->has_rating &&
         (!rating_rule_check(&options->rating.rule, &wrong) || options->rating.dev_max < 0 ||
-         options->rating.dev_max > RATING_LIMIT || board_options_refuse_rating(options) != NULL)) {
+         options->rating.dev_max > RATING_LIMIT)) {
         return false;
     }
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
-           board_options_refuse_doubles(options) == NULL &&
            (!options->has_limits ||
-            (options->limits.has != 0 && limits_validate(&options->limits) &&
-             board_options_refuse_limits(options) == NULL)) &&
+            (options->limits.has != 0 && limits_validate(&options->limits))) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
-           options->stale_ms <= BOARD_STALE_MAX_MS &&
-           (options->stale_ms == 0 || layout->time.bits > 0);
+           options->stale_ms <= BOARD_STALE_MAX_MS && board_options_find_conflict(options) == NULL;
 }
 
 bool board_options_validate(const struct board_options *options, const char **reason) {

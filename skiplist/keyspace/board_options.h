@@ -557,14 +557,10 @@ bool board_options_may_be(const struct board_option *option, int64_t value);
 size_t board_options_find(uint8_t code);
 /* Is there what it needs? */
 bool board_options_applies(const struct board_option *option, const struct board_options *options);
-/* What the layout cannot do of PACKED or SCORE+FRACTION, as an error text; NULL: nothing. */
-const char *board_options_refuse_doubles(const struct board_options *options);
+/* What of them contradicts the layout or another one, however they came: the error's text. NULL: nothing. */
+const char *board_options_find_conflict(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
-/* What the layout and the other options have against RATING, as an error text; NULL: nothing. */
-const char *board_options_refuse_rating(const struct board_options *options);
-/* What the layout and RATING have against LIMITS, as an error text; NULL: nothing. */
-const char *board_options_refuse_limits(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
 

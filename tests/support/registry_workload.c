@@ -491,8 +491,8 @@ static void pick_options(struct workload *workload, struct board_options *option
             {[LIMIT_EVERY] = 1000 * (1 + (int64_t)below(workload, 100)), [LIMIT_RESULTS] = 3600000},
         .is_for_all = below(workload, 2) == 0,
     };
-    options->has_limits = below(workload, 3) == 0;
-    options->has_limits = board_options_refuse_limits(options) == NULL && options->has_limits;
+    options->has_limits = below(workload, 3) == 0 && !options->has_rating &&
+                          limits_refuse(&options->limits, &options->layout.fields[0]) == NULL;
 }
 
 static void pick_contests(struct workload *workload, struct board_options *options) {

@@ -23,6 +23,7 @@ struct get {
 /* The result for the member at args[FIRST_MEMBER + index]. */
 struct place {
     struct lookup_found found;
+    struct lookup_found since; /* with SINCE: on that board */
     uint32_t shown_rank;
     uint32_t index;
     uint32_t filter_count; /* with PCT: members of its group; 0: there is none */
@@ -54,7 +55,8 @@ struct reading {
     const struct board *board;
     const struct bytes *names;
     uint32_t count;
-    struct lookup_stream stream;
+    const struct board *since; /* SINCE: the other board, or NULL */
+    struct lookup_stream stream, since_stream;
 };
 
 static void lb_get_begin_reading(const struct call *call, const struct get *get,
@@ -63,19 +65,25 @@ static void lb_get_begin_reading(const struct call *call, const struct get *get,
     reading->board = board;
     reading->names = &call->request->args[FIRST_MEMBER];
     reading->count = get->members.count;
+    reading->since = get->shape.since.board;
     if (reading->count > 1) {
         lookup_stream_begin(&reading->stream, board, reading->names, reading->count);
     }
+    if (reading->count > 1 && reading->since != NULL) {
+        lookup_stream_begin(&reading->since_stream, reading->since, reading->names, reading->count);
+    }
 }
 
-/* The next LOOKUP_TURN members. */
-static const struct lookup_found *lb_get_read(struct reading *reading) {
+/* The next LOOKUP_TURN members on a board, whose stream this is. */
+static const struct lookup_found *lb_get_read(const struct reading *reading,
+                                              const struct board *board,
+                                              struct lookup_stream *stream) {
     if (reading->count > 1) {
-        return lookup_stream_next(&reading->stream);
+        return lookup_stream_next(stream);
     }
-    lookup_read_one(reading->board, reading->names[0],
-                    lookup_on(reading->call->ahead, reading->board), reading->stream.found);
-    return reading->stream.found;
+    lookup_read_one(board, reading->names[0], lookup_on(reading->call->ahead, board),
+                    stream->found);
+    return stream->found;
 }
 
 /* The places of the next count members, of which the first is that of begin. */
@@ -83,9 +91,16 @@ static void lb_get_find_group(const struct get *get, struct reading *reading, ui
                               unsigned count, struct place *places) {
     const struct board *board = reading->board;
     const struct lookup_found *found = NULL;
+    const struct lookup_found *since = NULL;
     for (unsigned i = 0; i < count; i++) {
-        found = i % LOOKUP_TURN == 0 ? lb_get_read(reading) : found + 1;
+        bool is_turn = i % LOOKUP_TURN == 0;
+        found = is_turn ? lb_get_read(reading, board, &reading->stream) : found + 1;
         places[i].found = *found;
+        if (reading->since != NULL) {
+            since =
+                is_turn ? lb_get_read(reading, reading->since, &reading->since_stream) : since + 1;
+            places[i].since = *since;
+        }
         places[i].shown_rank = places[i].found.rank;
         places[i].index = begin + i;
         places[i].filter_count = 0;
@@ -119,6 +134,7 @@ static void lb_get_find_group(const struct get *get, struct reading *reading, ui
 static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
                                 const struct place *places, uint32_t count) {
     struct lb_group group;
+    bool has_since = writer->shape.since.board != NULL;
     lb_group_begin(&group);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         if (places[i].found.rank == LOOKUP_NOWHERE) {
@@ -126,7 +142,8 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
             reply_null_array(call->reply);
         } else {
             lb_group_add_found(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
-                               &places[i].found, places[i].shown_rank);
+                               &places[i].found, has_since ? &places[i].since : NULL,
+                               places[i].shown_rank);
         }
     }
     lb_group_write(writer, &group);
@@ -143,7 +160,7 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     for (uint32_t i = 0; is_plain && i < reading.count && !reply_is_lost(call->reply);
          i += LOOKUP_TURN) {
         uint32_t left = reading.count - i;
-        lb_write_found(writer, &reading.names[i], lb_get_read(&reading),
+        lb_write_found(writer, &reading.names[i], lb_get_read(&reading, board, &reading.stream),
                        left < LOOKUP_TURN ? left : LOOKUP_TURN);
     }
     for (uint32_t begin = 0;

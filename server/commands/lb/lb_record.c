@@ -119,18 +119,17 @@ static bool lb_record_since_filter(const struct lb_since *since, const struct bo
     return has_memory;
 }
 
-/* The elements of count members, at most LOOKUP_GROUP, which have these ranks on board. false: no memory. */
+/* The elements of a group of members of board. false: no memory. */
 static bool lb_record_since_find(const struct lb_since *since, const struct board *board,
-                                 const struct bytes *members, const uint32_t *ranks, unsigned count,
-                                 const struct lb_shape *shape, uint32_t *since_ranks) {
-    struct lookup_found found[LOOKUP_GROUP];
+                                 struct lb_group *group, const struct lb_shape *shape,
+                                 uint32_t *since_ranks) {
+    const struct lookup_found *found = group->since;
     const struct board *other = since->board;
     bool has_memory = true;
-    CHECK(count <= LOOKUP_GROUP);
-    if (other != NULL) {
-        lookup_read(other, members, count, found);
+    if (other != NULL && !group->has_since) {
+        lookup_read(other, group->members, group->count, group->since);
     }
-    for (unsigned i = 0; i < count && has_memory; i++) {
+    for (unsigned i = 0; i < group->count && has_memory; i++) {
         if (other == NULL || found[i].rank == LOOKUP_NOWHERE) {
             since_ranks[i] = SINCE_NOWHERE;
             continue;
@@ -142,7 +141,8 @@ static bool lb_record_since_find(const struct lb_since *since, const struct boar
             : shape->is_dense ? board_dense_rank_of(other, &member)
                               : found[i].rank;
         if (since->filter != NULL) {
-            has_memory = lb_record_since_filter(since, board, ranks[i], &member, &since_ranks[i]);
+            has_memory =
+                lb_record_since_filter(since, board, group->ranks[i], &member, &since_ranks[i]);
         }
     }
     return has_memory;
@@ -435,8 +435,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     }
     if ((has_data &&
          !lb_data_find(writer->call, data, &periods, group->members, group->count, hashes)) ||
-        (has_since && !lb_record_since_find(since, writer->board, group->members, group->ranks,
-                                            group->count, &writer->shape, since_ranks))) {
+        (has_since &&
+         !lb_record_since_find(since, writer->board, group, &writer->shape, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
     }
@@ -485,10 +485,11 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     group->count = 0;
 }
 
-/* below: NULL in a group whose records have none. */
+/* below, since: NULL in a group whose records have none. */
 static inline void lb_record_group(struct lb_writer *writer, struct lb_group *group,
                                    struct bytes member, uint64_t key, uint32_t rank,
-                                   uint32_t shown_rank, const struct board_below *below) {
+                                   uint32_t shown_rank, const struct board_below *below,
+                                   const struct lookup_found *since) {
     if (!writer->is_grouped) {
         lb_record_write_as(writer, member, key, shown_rank);
         return;
@@ -501,20 +502,26 @@ static inline void lb_record_group(struct lb_writer *writer, struct lb_group *gr
     if (below != NULL) {
         group->below[group->count] = *below;
     }
+    group->has_since = since != NULL;
+    if (since != NULL) {
+        group->since[group->count] = *since;
+    }
     if (++group->count == LB_DATA_GROUP) {
         lb_group_write(writer, group);
     }
 }
 
 void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                        const struct lookup_found *found, uint32_t shown_rank) {
-    lb_record_group(writer, group, member, found->key, found->rank, shown_rank, &found->below);
+                        const struct lookup_found *found, const struct lookup_found *since,
+                        uint32_t shown_rank) {
+    lb_record_group(writer, group, member, found->key, found->rank, shown_rank, &found->below,
+                    since);
 }
 
 void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
                          uint64_t key, uint32_t rank, uint32_t shown_rank) {
     struct bytes text = name_text(member, group->rooms[group->count]);
-    lb_record_group(writer, group, text, key, rank, shown_rank, NULL);
+    lb_record_group(writer, group, text, key, rank, shown_rank, NULL, NULL);
 }
 
 void lb_reply_nils(const struct call *call, uint32_t count) {

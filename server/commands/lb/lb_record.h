@@ -170,16 +170,19 @@ struct lb_group {
     uint64_t keys[LB_DATA_GROUP];
     uint32_t ranks[LB_DATA_GROUP]; /* on the board */
     uint32_t shown_ranks[LB_DATA_GROUP];
-    struct board_below below[LB_DATA_GROUP]; /* of members that were looked up */
-    bool has_below;                          /* all have, or none */
+    struct board_below below[LB_DATA_GROUP];  /* of members that were looked up */
+    struct lookup_found since[LB_DATA_GROUP]; /* likewise, on the board of SINCE */
+    bool has_below, has_since;                /* all have, or none */
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
 static inline void lb_group_begin(struct lb_group *group) {
     group->count = 0;
 }
-/* Add a record to the group, and write the group when it is full. The order stays. */
+/* Add a record to the group, and write the group when it is full. The order stays. since: on the board of SINCE, if that
+ * is there. */
 void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                        const struct lookup_found *found, uint32_t shown_rank);
+                        const struct lookup_found *found, const struct lookup_found *since,
+                        uint32_t shown_rank);
 /* The same for a member as it is stored. */
 void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
                          uint64_t key, uint32_t rank, uint32_t shown_rank);

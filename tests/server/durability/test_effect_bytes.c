@@ -310,14 +310,16 @@ static void pick_guards(struct random *random, struct board_options *options) {
         options->opens_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
     if ((options->guards & BOARD_CLOSES) != 0) {
-        options->closes_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+        options->closes_ms =
+            options->opens_ms + 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
 }
 
 static void pick_contests(struct random *random, struct board_options *options,
                           struct board_state *state) {
     uint64_t parts = random_below(random, 64);
-    options->settles = (parts & 1) != 0;
+    options->settles =
+        (parts & 1) != 0 && (options->period.unit == PERIOD_NONE || options->archives_max > 0);
     options->copies = (parts & 2) != 0 && options->period.unit != PERIOD_NONE;
     if ((parts & 4) != 0 && options->layout.time.bits > 0) {
         options->stale_ms = 1 + (int64_t)random_below(random, BOARD_STALE_MAX_MS);

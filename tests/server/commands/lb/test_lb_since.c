@@ -291,6 +291,21 @@ static void compare(struct harness *h, struct random *random, int member) {
     free(reply);
 }
 
+/* All members in one command, whose look-ups on both boards go side by side, are what each one is by itself. */
+static void compare_all(struct harness *h, const char *options) {
+    char names[MEMBERS * 8] = "";
+    char records[MEMBERS * 64] = "[";
+    for (int i = 0; i < MEMBERS; i++) {
+        const char *one = zset_run(h, "LB.GET k 1 m%d %s SINCE then", i, options);
+        snprintf(names + strlen(names), sizeof names - strlen(names), " m%d", i);
+        snprintf(records + strlen(records), sizeof records - strlen(records), "%s%.*s",
+                 i > 0 ? " " : "", (int)strlen(one) - 2, one + 1);
+    }
+    strcat(records, "]");
+    assert_string_equal(records,
+                        zset_run(h, "LB.GET k %d%s %s SINCE then", (int)MEMBERS, names, options));
+}
+
 ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
     struct random random = random_begin("lb since");
     int rounds = is_short_run() ? 3 : 30;
@@ -303,6 +318,9 @@ ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
         for (int i = 0; i < 2 * MEMBERS; i++) {
             compare(h, &random, (int)random_below(&random, MEMBERS));
         }
+        compare_all(h, "");
+        compare_all(h, "COMP PCT TAGS");
+        compare_all(h, "WITHIN country");
         /* Of a range, which is looked up in groups, each record is that of LB.GET. */
         char *range = strdup(zset_run(h, "LB.RANGE k 0 -1 COMP WHERE country DE SINCE then"));
         char names[MEMBERS * 8] = "";
