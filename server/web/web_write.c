@@ -14,13 +14,13 @@
 #include "codec/rating.h"
 #include "codec/tag.h"
 #include "server/acl/player.h"
-#include "server/commands/ticketing.h"
 #include "server/web/web_query.h"
 
 enum {
     VALUE_SIZE_MAX = 64, /* bytes of a number */
     DATA_MAX = 16,       /* fields of a member's hash */
     BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
+    TICKETS_MAX = 8,     /* likewise */
     WORDS_SIZE_MAX = 4 << 20,
     RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
@@ -64,9 +64,8 @@ struct web_result {
     struct bytes operation, only; /* words of the command; at NULL: none */
     struct web_pairs tags, data;
     struct bytes boards[BOARDS_MAX];
-    unsigned board_count;
-    struct bytes tickets[TICKETING_MAX];
-    unsigned ticket_count;
+    struct bytes tickets[TICKETS_MAX];
+    unsigned board_count, ticket_count;
 };
 
 /* Numbers as their texts. */
@@ -248,7 +247,7 @@ static bool web_write_take_ticket(struct web_results_reader *reader, struct web_
     struct player_keys *keys = &reader->query->web->engine.server->acl.player_keys;
     struct bytes *ticket = &result->tickets[result->ticket_count];
     struct jwt_key key;
-    if (result->ticket_count == TICKETING_MAX) {
+    if (result->ticket_count == TICKETS_MAX) {
         return web_write_refuse(reader, field, "at most 8 tickets");
     }
     if (!web_write_take_text(reader, ticket)) {

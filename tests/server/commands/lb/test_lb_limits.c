@@ -85,8 +85,10 @@ ZSET_TEST(what_limits_cannot_be_is_said_and_changes_nothing) {
     static const char *const wrong[][2] = {
         {"", "LIMITS needs PLAYERS or ALL"},
         {"SOME MAX 1", "LIMITS 'SOME' is unknown: use PLAYERS or ALL"},
-        {"ALL", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
-        {"ALL CAP 5", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
+        {"ALL",
+         "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
+        {"ALL CAP 5",
+         "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
         {"ALL MAX", "LIMITS MAX is none: use MAX value"},
         {"ALL MAX x", "LIMITS MAX x is none: use MAX value"},
         {"ALL MAX 1.5", "LIMITS has a value with more decimals than the board's first field keeps"},
