@@ -3,9 +3,6 @@
 
 #include "codec/glob.h"
 #include "server/commands/keyspace.h"
-#include "server/rdb/rdb_state.h"
-
-_Static_assert((int)BAN_DATABASE == (int)RDB_STATE_BANS, "dump files have them by this number");
 
 struct ban_name {
     char at[1 + BOARD_MEMBER_MAX];

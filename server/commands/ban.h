@@ -13,7 +13,7 @@
 #include "skiplist/keyspace/registry.h"
 
 enum {
-    BAN_DATABASE = REGISTRY_SYSTEM + 1,
+    BAN_DATABASE = REGISTRY_BANS,
     BAN_PATTERNS_MAX = 16,      /* of a member */
     BAN_NUMBER_MAX = UINT8_MAX, /* of a database (keyspace_number); those above have no bans */
 };

@@ -277,8 +277,8 @@ static void export_members(struct exporting *exporting, const struct registry_ke
 static void export_key(void *context, const struct registry_key *key) {
     struct exporting *exporting = context;
     int64_t expire_at_ms = registry_expiry(exporting->registry, key);
-    if (key->database == REGISTRY_HISTORY || key->database == REGISTRY_STAGING) {
-        return; /* it is true of one server's files alone */
+    if (registry_is_of_one_server(key->database)) {
+        return;
     }
     if (exporting->is_redis && key->database >= REGISTRY_SYSTEM) {
         exporting->system_count += key->database != REGISTRY_ONCE; /* which ends by itself */

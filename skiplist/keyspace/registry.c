@@ -945,9 +945,7 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
     size_t size_max = options != NULL && options->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX
                                                                              : REGISTRY_NAME_MAX;
     bool has_kind =
-        database < REGISTRY_DATABASES ||
-        (database < REGISTRY_ALL_DATABASES &&
-         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (options != NULL));
+        options != NULL ? registry_holds_boards(database) : registry_holds_hashes(database);
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }

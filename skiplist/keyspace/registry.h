@@ -27,8 +27,10 @@
 enum {
     REGISTRY_DATABASES = 16,
     /* Databases of the server's own, which no client can select or flush: from
-     * REGISTRY_SYSTEM on. They have hashes only, those of ids and of staging boards only. */
+     * REGISTRY_SYSTEM on. Files have them by these numbers. What each holds, and where it goes: below. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
+    REGISTRY_JOBS = REGISTRY_SYSTEM,        /* server/commands/lb/board_task.h */
+    REGISTRY_BANS = REGISTRY_SYSTEM + 1,    /* server/commands/ban.h */
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
     REGISTRY_STAGING =
@@ -41,6 +43,24 @@ enum {
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
     REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + REGISTRY_SUFFIX_MAX,
 };
+
+/* Users' databases hold boards and hashes, each of the server's own one of them. */
+static inline bool registry_holds_boards(uint32_t database) {
+    return database < REGISTRY_DATABASES || database == REGISTRY_ONCE ||
+           database == REGISTRY_STAGING;
+}
+static inline bool registry_holds_hashes(uint32_t database) {
+    return database < REGISTRY_DATABASES ||
+           (database < REGISTRY_ALL_DATABASES && !registry_holds_boards(database));
+}
+/* Is it true of one server's files alone? It is in no export, and comes with no import. */
+static inline bool registry_is_of_one_server(uint32_t database) {
+    return database == REGISTRY_HISTORY || database == REGISTRY_STAGING;
+}
+/* Does a Redis with the module have it, too, beside its keys (server/rdb/rdb_state.h)? */
+static inline bool registry_is_of_hosts(uint32_t database) {
+    return database == REGISTRY_JOBS || database == REGISTRY_BANS;
+}
 
 /* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
 enum {

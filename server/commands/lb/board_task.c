@@ -8,12 +8,9 @@
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "server/dispatch/syntax.h"
-#include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
-
-_Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
 enum {
     ARGS_MAX = 64, /* of a request */

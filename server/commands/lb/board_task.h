@@ -25,7 +25,7 @@
 #include "skiplist/keyspace/registry_walk.h"
 
 /* Hashes: by a durable job's name, its database and the arguments of its request. */
-enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };
+enum { DURABLE_JOBS = REGISTRY_JOBS, DURABLE_JOB_NAME_SIZE = 16 };
 
 struct board_task;
 
