@@ -81,6 +81,10 @@ void stats_count_ticket(struct stats *stats, struct bytes board, enum ticket_ref
     stats_find_limited(stats, board)->tickets[refusal]++;
 }
 
+void stats_count_held(struct stats *stats, struct bytes board, enum stats_held why) {
+    stats_find_limited(stats, board)->held[why]++;
+}
+
 void stats_sample(struct stats *stats, int64_t monotonic_ms) {
     int64_t elapsed_ms = monotonic_ms - stats->sampled_at_ms;
     if (elapsed_ms <= 0) {
