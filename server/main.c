@@ -20,6 +20,7 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
@@ -550,6 +551,7 @@ static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
     window_job_begin(server);
     rating_job_begin(server);
+    hold_job_begin(server);
 }
 
 static bool main_start(void) {

@@ -1,6 +1,8 @@
 /* See limiting.h. */
 #include "server/commands/limiting.h"
 
+#include "server/commands/holding.h"
+
 #include <inttypes.h>
 
 #include "codec/wide.h"
@@ -56,6 +58,11 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
         limits_unpack(note, &record);
     }
     enum limit limit = limits_check(rule, &result, writing->call->now_ms, &record, &wait_ms);
+    limited->size = 0;
+    limited->broken = (uint8_t)limit;
+    if (limit != LIMITS && holding_applies(writing) && writing->options->hold.takes_limits) {
+        return true;
+    }
     if (limit != LIMITS) {
         limiting_refuse(writing, limit, &result, wait_ms);
         return false;
@@ -92,7 +99,7 @@ static void limiting_tidy(const struct writing *writing) {
         hash_at(registry_note_hash(key), (uint32_t)((draw >> 32) * registry_note_count(key) >> 32),
                 &pair);
         limits_unpack(pair.value, &record);
-        if (limits_is_over(rule, &record, call->now_ms)) {
+        if (!registry_note_is_own(pair.field) && limits_is_over(rule, &record, call->now_ms)) {
             char name[BOARD_MEMBER_MAX];
             memcpy(name, pair.field.at, pair.field.size);
             registry_note_remove(call->registry, key, (struct bytes){name, pair.field.size});

@@ -120,6 +120,17 @@ __attribute__((always_inline)) static inline bool writing_begin_found(struct wri
            (writing->options->window.count == 0 || writing_begin_share(writing));
 }
 
+void writing_begin_approval(const struct call *call, struct registry_key *key,
+                            struct writing *writing) {
+    *writing = (struct writing){.call = call,
+                                .key = key,
+                                .board = &key->board,
+                                .options = registry_options(key),
+                                .is_approval = true,
+                                .is_only = true,
+                                .has_bans = ban_exists(call->registry)};
+}
+
 bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
     *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
     if (!call_check_key(call, name)) {

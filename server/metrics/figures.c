@@ -349,6 +349,7 @@ void figures_take(const struct server *server, struct figures *figures) {
 #define OF_DATABASE(field)  OF(figures_database, FIGURE_OF_DATABASE, field)
 #define OF_REPLICA(field)   OF(figures_replica, FIGURE_OF_REPLICA, field)
 #define OF_LIMITED(limit)   OF(stats_limited, FIGURE_OF_LIMITED, refused[limit])
+#define OF_HELD(why)        OF(stats_limited, FIGURE_OF_LIMITED, held[why])
 #define OF_THREAD(field)    OF(stats_network, FIGURE_OF_THREAD, field)
 #define CONSTANT(value)     .type = FIGURE_CONSTANT, .text = (value)
 
@@ -738,6 +739,12 @@ const struct figure figures_table[] = {
     {.place = BOARDS + 5, .label = "limit=\"EVERY\"", OF_LIMITED(LIMIT_EVERY)},
     {.place = BOARDS + 5, .label = "limit=\"RESULTS\"", OF_LIMITED(LIMIT_RESULTS)},
     {.place = BOARDS + 5, .label = "limit=\"GAIN\"", OF_LIMITED(LIMIT_GAIN)},
+    {COUNTER(BOARDS + 5, "held_results",
+             "Results that HOLD kept, likewise; FULL: refused, because there was no room for them"),
+     .label = "reason=\"OVER\"", OF_HELD(STATS_HELD_OVER)},
+    {.place = BOARDS + 5, .label = "reason=\"TOP\"", OF_HELD(STATS_HELD_TOP)},
+    {.place = BOARDS + 5, .label = "reason=\"LIMITS\"", OF_HELD(STATS_HELD_LIMITS)},
+    {.place = BOARDS + 5, .label = "reason=\"FULL\"", OF_HELD(STATS_HELD_FULL)},
     LINE("evicted_keys:0"),
     {INFO("evicted_clients"),
      COUNTER(CLIENTS + 4, "evicted_clients", "Clients closed by maxmemory-clients"),

@@ -124,6 +124,7 @@ bool board_options_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_POINTER:
     case BOARD_FORM_RATING:
     case BOARD_FORM_LIMITS:
+    case BOARD_FORM_HOLD:
         break;
     }
     return true;
@@ -215,6 +216,13 @@ const char *board_options_find_conflict(const struct board_options *options) {
         (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
         return found;
     }
+    if (options->has_hold && (options->has_rating || options->league.room > 0)) {
+        return "HOLD excludes RATING and leagues: results are held that members send to a board";
+    }
+    if (options->has_hold &&
+        (found = holds_refuse(&options->hold, options->has_limits, &layout->fields[0])) != NULL) {
+        return found;
+    }
     if (options->stale_ms > 0 && layout->time.bits == 0) {
         return "STALE requires a layout with a TIME";
     }
@@ -265,6 +273,7 @@ bool board_options_equal(const struct board_options *a, const struct board_optio
              rating->games_min == other->games_min &&
              memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
            (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
+           (!a->has_hold || holds_equal(&a->hold, &b->hold)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -459,6 +468,14 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
         hash = XXH3_64bits_withSeed(limits->time_ms, sizeof limits->time_ms,
                                     hash + limits->is_for_all);
         hash = XXH3_64bits_withSeed(limits->scale, sizeof limits->scale, hash);
+    }
+    if (options->has_hold) {
+        const struct hold_rule *hold = &options->hold;
+        const uint64_t words[] = {(uint64_t)hold->over, (uint64_t)hold->auto_ms, hold->top,
+                                  (uint64_t)hold->scale << 3 | (uint64_t)hold->has_over << 2 |
+                                      (uint64_t)hold->takes_limits << 1 |
+                                      (uint64_t)hold->is_for_all};
+        hash = XXH3_64bits_withSeed(words, sizeof words, hash);
     }
     const uint64_t words[] = {
         hash,
@@ -662,6 +679,7 @@ static bool board_options_are_right(const struct board_options *options) {
            options->guards == board_options_guards(options) &&
            (!options->has_limits ||
             (options->limits.has != 0 && limits_validate(&options->limits))) &&
+           (!options->has_hold || (holds_validate(&options->hold) && window->count == 0)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS && board_options_find_conflict(options) == NULL;

@@ -23,6 +23,7 @@
 #include "codec/layout.h"
 #include "codec/period.h"
 #include "codec/rating.h"
+#include "skiplist/keyspace/holds.h"
 #include "skiplist/keyspace/limits.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
@@ -107,8 +108,8 @@ struct board_options {
     bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
     bool has_rating; /* RATING: then `rating` counts, too */
     bool has_limits; /* LIMITS: then `limits` counts, too */
-    uint8_t unused;
-    uint32_t index; /* in the set; this and the following fields are private to the set */
+    bool has_hold;   /* HOLD: then `hold` counts, too */
+    uint32_t index;  /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
@@ -116,6 +117,7 @@ struct board_options {
     uint64_t hash;
     struct board_rating rating;
     struct limits_rule limits;
+    struct hold_rule hold;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
 };
 
@@ -142,7 +144,7 @@ static inline bool board_options_have_state(const struct board_options *options)
 }
 /* May members have notes, on the board or not? */
 static inline bool board_options_have_notes(const struct board_options *options) {
-    return options->has_rating || options->has_limits;
+    return options->has_rating || options->has_limits || options->has_hold;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -298,6 +300,7 @@ enum board_option_form {
     BOARD_FORM_POINTER,  /* a zone with a name */
     BOARD_FORM_RATING,   /* a system, and names and values of what is not as usual in it */
     BOARD_FORM_LIMITS,   /* for whom, and limits */
+    BOARD_FORM_HOLD,     /* for whom, and which results */
 };
 
 /* What else must be there; without it the value is 0. */
@@ -346,6 +349,10 @@ struct board_option {
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
     "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]"
 #define BOARD_LIMITS_SYNTAX(of) " [LIMITS " of "]"
+#define BOARD_HOLD                                                                                 \
+    "for=<PLAYERS | ALL> [OVER over] [TOP top:integer] broken=[LIMITS] "                           \
+    "auto=[AUTO count:integer unit=<H | D>]"
+#define BOARD_HOLD_SYNTAX(of) " [HOLD " of "]"
 
 /* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
 #define BOARD_OPTIONS_FIRST(ROW)                                                                   \
@@ -432,6 +439,10 @@ struct board_option {
         BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
         .none = "NONE")                                                                            \
+    ROW(HOLD, has_hold, " [HOLD PLAYERS|ALL result ...]", BOARD_HOLD_SYNTAX(BOARD_HOLD),           \
+        BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), .code = 43, .word = "HOLD",      \
+        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL", .none = "NONE",      \
+        .alone = "HOLD")                                                                           \
     /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
     ROW(PACKED, is_packed, " [PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,   \
         .form = BOARD_FORM_FLAG, .value = 1)                                                       \
@@ -507,7 +518,8 @@ struct board_option {
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
     ROW(ENDED, "ended", "d?")                                                                      \
-    ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?")
+    ROW(DENSE, "dense", "b")                                                                       \
+    ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?") ROW(HOLD, "hold", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \

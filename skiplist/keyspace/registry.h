@@ -165,7 +165,8 @@ bool registry_note_remove(struct registry *registry, struct registry_key *key, s
 /* Has the board neither members nor notes? */
 static inline bool registry_board_is_empty(const struct registry_key *key) {
     return board_count(&key->board) == 0 &&
-           (registry_note_count(key) == 0 || !registry_options(key)->has_rating);
+           (registry_note_count(key) == 0 ||
+            !(registry_options(key)->has_rating || registry_options(key)->has_hold));
 }
 /* Is it empty, and not one that stays so? Who has taken the last from it removes it then. */
 static inline bool registry_board_is_over(const struct registry_key *key) {

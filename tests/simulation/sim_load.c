@@ -442,6 +442,9 @@ static const char *const lots[][LOT_LINES] = {
      "LB.MATCH xr$2 ONCE g$30 TEAM 1 m$9 TEAM 1 n$9",
      "LB.MATCH xr$2 RANKS 1 1 TEAM 1 n$9 TEAM 2 m$9 o$9",
      "MULTI|LB.UNMATCH xr$2 g$30|ZREM xr$2 m$9|EXEC"},
+    {"LB.CREATE xr$2 FIELD a 20 TIME 40 MS HOLD ALL OVER 30 TOP 2 AUTO 1 H",
+     "LB.ADD xr$2 INCR $9 m$9 $50 n$9", "ZADD xr$2 $50 m$9", "LB.APPROVE xr$2 m$9",
+     "LB.REJECT xr$2 n$9", "MULTI|LB.APPROVE xr$2 m$9|LB.ADD xr$2 60 m$9|EXEC"},
     {"MULTI|ZADD x$4 $50 m$9|RENAME x$4 x$4|LB.ADD x$4 INCR 1 m$9|EXEC",
      "MULTI|DEL x$4|ZADD x$4 $50 m$9 $50 m$9|EXEC"},
 };

@@ -108,6 +108,8 @@ const struct grammar_feature grammar_features[GRAMMAR_FEATURES] = {
                       "LB.RATE", "LB.RATING", "LB.UNMATCH", "LB.REFUND")},
     {"limits",
      VALUES("LIMITS", "PLAYERS", "ALL", "MAX", "MIN", "STEP", "EVERY", "RESULTS", "GAIN")},
+    {"hold",
+     VALUES("HOLD", "OVER", "TOP", "AUTO", "WITHHELD", "LB.HELD", "LB.APPROVE", "LB.REJECT")},
     {"fields", VALUES("FIELD", "TIME", "LATEST", "ASC", "DESC", "SIGNED", "SCALE", "DOUBLE",
                       "LAYOUT", "START", "END")},
     {"league", VALUES("LB.LEAGUE *", "ROOM", "TIERS", "UP", "DOWN", "IDLE")},

@@ -20,6 +20,7 @@
 #include "codec/glob.h"
 #include "server/clients/job.h"
 #include "server/clients/transaction.h"
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
@@ -79,8 +80,10 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     struct bytes note;
     return board_find(&key->board, task->member, &packed_key) ||
            (task->action->takes_notes &&
-            !(registry_options(key)->has_rating && registry_note_is_own(task->member)) &&
-            registry_note_find(key, task->member, &note));
+            !((registry_options(key)->has_rating || registry_options(key)->has_hold) &&
+              registry_note_is_own(task->member)) &&
+            registry_note_find(key, task->member, &note)) ||
+           (task->action->writes && holding_has(key, task->member));
 }
 
 /* The handler of these commands. */

@@ -10,6 +10,7 @@
 #ifndef SERVER_COMMAND_LB_ADD_H
 #define SERVER_COMMAND_LB_ADD_H
 
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_tag.h"
@@ -38,6 +39,7 @@ struct lb_add {
     bool is_old_board;     /* NOCREATE: not on a board that is made for it */
     bool with_rank;        /* WITHRANK */
     bool with_strings;     /* STRINGS */
+    bool with_held;        /* WITHHELD: reply how many results were held, too */
     bool with_repeat;      /* WITHREPEAT: say whether the id of ONCE came before */
     enum lb_add_operation operation;
     enum lb_add_time time;
@@ -105,6 +107,8 @@ struct lb_result {
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
     struct limited limited;     /* of LIMITS */
+    uint8_t held;               /* HOLD: why it is held; 0: it is not */
+    uint64_t held_key;          /* then: what the member would have */
 };
 
 struct lb_results {
@@ -127,6 +131,12 @@ MUST_CHECK bool lb_results_prepare(struct lb_results *results);
 void lb_results_put(struct lb_results *results);
 /* Only the writings are still to be ended. */
 void lb_results_end(struct lb_results *results);
+
+/* Write a result that was held, call's request, on a board that is there, as it came at call->now_us. then: called behind the
+ * change, while there is memory for more bytes. false: the error was replied, and nothing has changed. */
+MUST_CHECK bool lb_add_approve(const struct call *call, struct registry_key *key, size_t more,
+                               void (*then)(void *context, struct registry_key *key),
+                               void *context);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */

@@ -77,6 +77,9 @@ static const char *lb_league_refusal(const struct call *call, const struct board
                "is "
                "for those who do not come";
     }
+    if (rooms->has_hold) {
+        return "HOLD is not possible: who goes up and down follows from the results in rooms";
+    }
     return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
                                               : NULL;
 }

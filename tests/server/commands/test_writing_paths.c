@@ -150,6 +150,8 @@ static const struct {
     {ON_KEY, "LB.MATCH KEY TEAM 1 ann TEAM 1 bob"},
     {ON_KEY, "LB.RATE KEY ann 1500"},
     {ON_KEY, "LB.UNMATCH KEY m"},
+    {ON_KEY, "LB.APPROVE KEY m"},
+    {ON_KEY, "LB.REJECT KEY m"},
     {ON_KEY, "LB.REFUND KEY ann SINCE 0"},
     {ON_KEY, "LB.LEAGUE CREATE KEY " SPACE " PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1 ARCHIVE ALL"},
     {ON_KEY, "LB.LEAGUE ADD KEY INCR 1 ann"},

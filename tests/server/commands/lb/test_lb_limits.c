@@ -121,8 +121,8 @@ ZSET_TEST(every_without_a_unit_is_that_of_the_period) {
     zset_expect(h, "LB.CREATE c FIELD score 32 LIMITS ALL EVERY 2 S PERIOD DAY EVERY 3", "+OK");
     zset_expect_part(h, "LB.INFO a", "every :2");
     zset_expect_part(h, "LB.INFO b", "every :2");
-    zset_expect_part(h, "LB.INFO b", "limits ALL MAX 5 window");
-    zset_expect_part(h, "LB.INFO c", "limits ALL EVERY 2 S window");
+    zset_expect_part(h, "LB.INFO b", "limits ALL MAX 5 hold nil held nil window");
+    zset_expect_part(h, "LB.INFO c", "limits ALL EVERY 2 S hold nil held nil window");
 }
 
 ZSET_TEST(limits_come_go_and_change_on_a_board_with_members) {
