@@ -413,7 +413,7 @@ static void sim_load_step_read(struct client *client) {
 
 /* Half of the schedules draw three of these, and do them on boards that all clients share; what the boards are
  * then, nobody knows, but it is the same everywhere. $n: a number below n. */
-enum { LOTS = 3, LOT_LINES = 4 };
+enum { LOTS = 3, LOT_LINES = 6 };
 static const char *const lots[][LOT_LINES] = {
     {"LB.ALTER x$4 CAP $9", "LB.CREATE x$4 FIELD a 20 TIME 40 MS CAP 4", "LB.ALTER x$4 CAP NONE"},
     {"LB.ALTER x$4 TAG clan 3", "LB.TAG x$4 m$9 clan v$6", "LB.ADD x$4 TAG clan v$9 $50 m$9",
