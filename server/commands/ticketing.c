@@ -233,9 +233,6 @@ bool ticketing_check(const struct call *call, const struct bytes *tickets, uint3
     ticketing->key = NULL;
     ticketing->count = 0;
     *failed = count;
-    if (call->server->is_embedded) {
-        return call_refuse(call, "ERR tickets are not in the module: there are no players");
-    }
     if (ticket_count > 0) {
         reads = memory_allocate(ticket_count * sizeof *reads);
         if (reads == NULL) {
