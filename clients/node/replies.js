@@ -163,6 +163,7 @@ const replies = {
     integer,
     flag: boolean,
     integers: (reply) => reply.map(integer),
+    text: String,
     board: (reply) => described(reply, shapes.Board),
     league: (reply) => described(reply, shapes.League),
     records,

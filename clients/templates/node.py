@@ -5,7 +5,7 @@ import re
 from .walk import MAPS, constants, entries, form_of, full_name, maps, methods, reply_type
 
 NODE_REPLIES = {
-    "<OK>": "void", "i": "number", "b": "boolean", "{s}": "{ [name: string]: string }", "@Board": "BoardInfo",
+    "<OK>": "void", "i": "number", "b": "boolean", "s": "string", "{s}": "{ [name: string]: string }", "@Board": "BoardInfo",
     "@League": "LeagueInfo", "@ListedBoard": "BoardSummary", "@Record": "BoardRecord<V, F>", "@Placed": "Placed<V, F>",
     "@Result": "Result<V, F>", "@LeaguePlace": "LeaguePlace<V, F>", "@LeaguePlaced": "LeaguePlace<V, F> | null",
     "d": "Date", "@Rated": "Rated<V>", "@Played": "Played<V>", "[chances:[n] quality:n]": "Prediction",

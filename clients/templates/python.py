@@ -9,7 +9,7 @@ HOME = Path(__file__).resolve().parents[1] / "python" / "leaderboard_client"
 
 # What a reply becomes.
 PYTHON_REPLIES = {
-    "<OK>": "None", "i": "int", "b": "bool", "{s}": "Dict[str, str]", "@Board": "Dict[str, Any]",
+    "<OK>": "None", "i": "int", "b": "bool", "s": "str", "{s}": "Dict[str, str]", "@Board": "Dict[str, Any]",
     "@League": "Dict[str, Any]", "@ListedBoard": "Dict[str, Any]", "@LeaguePlaced": "Optional[LeaguePlace]",
     "@Count": "ValueCount", "d": "int", "[chances:[n] quality:n]": "Prediction",
     "?": "Optional[{}]", "[": "List[{}]", "cursor": "Page[{}]",

@@ -331,7 +331,7 @@ def form_of(shape):
     found = re.search(r"@(\w+)", shape)
     if found:
         return FORMS[found[1]] + "_or_none" * (shape == "[@Record?]") + "_each" * (shape == "[@Rated?]")
-    return {"<OK>": "ok", "i": "integer", "b": "flag", "[{s}?]": "tags_each", "d?": "time",
+    return {"<OK>": "ok", "i": "integer", "b": "flag", "s": "text", "[{s}?]": "tags_each", "d?": "time",
             "[chances:[n] quality:n]": "prediction"}.get(shape, "integers")
 
 

@@ -35,6 +35,10 @@ def flag(reply: Any) -> bool:
     return int(reply) != 0
 
 
+def text(reply: Any) -> str:
+    return decode(reply)
+
+
 def integers(reply: Any) -> List[int]:
     return [int(each) for each in reply]
 
