@@ -58,7 +58,7 @@ from .words import (
 
 def python_name(parameter):
     """Python's own words get a '_'."""
-    return parameter.name + ("_" if parameter.name in ("if", "from", "in", "is", "or", "and", "not") else "")
+    return parameter.name + ("_" if parameter.name in ("if", "from", "for", "in", "is", "or", "and", "not") else "")
 
 
 def python_part_type(part, is_token_repeated):

@@ -281,9 +281,9 @@ def alternatives(shape):
         yield (option, rest) if equals and re.fullmatch("[A-Z]+", option) else (None, part)
 
 
-# Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types in Go,
-# Java and PHP: applications send them as any other command.
-UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REFUND", "LB.UNMATCH", "LB.REVOKED", "RATING"}
+# Commands of boards with RATING, the word RATING in records, LB.REVOKED and LB.TICKET, which reply a time or a text alone, have
+# no types in Go, Java and PHP: applications send them as any other command.
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REFUND", "LB.UNMATCH", "LB.REVOKED", "LB.TICKET", "RATING"}
 
 
 def methods(tables, without=()):

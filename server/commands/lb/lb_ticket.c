@@ -46,7 +46,7 @@ static void lb_ticket_run(struct call *call) {
 
 const struct command command_lb_ticket = {
     .name = "LB.TICKET",
-    .syntax = "key member seconds=[FOR seconds:integer]",
+    .syntax = "key member [FOR seconds:integer]",
     .bindings = lb_ticket_bindings,
     .reply = "s",
     .summary = "A ticket for a run of a member that begins now: on a board with TICKETS a player's "
