@@ -121,11 +121,18 @@ struct server_sessions {
     uint64_t list_count; /* number of CLIENT LIST commands run so far */
 };
 
+enum { PLAYER_SIGNATURES = 2048 };
+
 /* The keys of players' tokens, as the settings have them, for threads that look at signatures. */
 struct player_keys {
     pthread_mutex_t mutex;
     struct jwt_key at[JWT_KEYS_MAX]; /* under the mutex, like the next */
     uint32_t count;
+    /* Tickets whose signature another thread has found to be right: by the first bytes of their SHA-256. */
+    struct player_signature {
+        unsigned char digest[DIGEST_SIZE];
+        uint64_t key_mark; /* 0: none */
+    } signatures[PLAYER_SIGNATURES];
 };
 
 /* Who may log in, and who was refused. */

@@ -13,6 +13,15 @@ static const struct board_options *limiting_options(const struct writing *writin
     return registry_options(writing_shown_key(writing));
 }
 
+bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms) {
+    const struct call *call = writing->call;
+    char said[SETTING_LIMITS_TEXT_MAX];
+    setting_options_print_limit(&limiting_options(writing)->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
+    reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said, (wait_ms + 999) / 1000);
+    return false;
+}
+
 /* "LIMIT STEP 1000: 5000 is 4000 more", "TOOSOON EVERY 10 S: wait 4 s" */
 static void limiting_refuse(const struct writing *writing, enum limit limit,
                             const struct limits_result *result, int64_t wait_ms) {
@@ -22,13 +31,12 @@ static void limiting_refuse(const struct writing *writing, enum limit limit,
     char value[DECIMAL_TEXT_MAX + 1];
     char gain[WIDE_TEXT_MAX + 1];
     unsigned scale = result->lead->scale;
-    setting_options_print_limit(&options->limits, limit, said);
-    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     if (wait_ms > 0) {
-        reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said,
-                           (wait_ms + 999) / 1000);
+        (void)limiting_refuse_wait(writing, limit, wait_ms);
         return;
     }
+    setting_options_print_limit(&options->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     value[decimal_print(value, layout_field_decimal(result->lead, result->after), scale)] = '\0';
     gain[wide_print(gain, (wide)limits_gain(result), scale)] = '\0';
     if (limit == LIMIT_MAX || limit == LIMIT_MIN) {

@@ -525,7 +525,7 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
     return options->limits.has != 0 ||
            setting_words_fail(parsing->reason,
                               "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
-                              "EVERY, RESULTS or GAIN",
+                              "EVERY, RESULTS, GAIN or MINTIME",
                               is_for_all ? "ALL" : "PLAYERS");
 }
 

@@ -212,6 +212,10 @@ const char *board_options_find_conflict(const struct board_options *options) {
     if (options->has_limits && options->has_rating) {
         return "LIMITS and RATING exclude each other: matches rate players, who send no results";
     }
+    if (options->has_limits && limits_has(&options->limits, LIMIT_MINTIME) &&
+        (options->guards & BOARD_TICKETS) == 0) {
+        return "LIMITS ... MINTIME needs TICKETS YES: a ticket says when the run began";
+    }
     if (options->has_limits &&
         (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
         return found;
@@ -246,7 +250,8 @@ const struct board_option *board_options_find_alone(const struct board_options *
 }
 
 uint8_t board_options_guards(const struct board_options *options) {
-    return (uint8_t)((options->guards & BOARD_FROZEN) | (options->opens_ms != 0 ? BOARD_OPENS : 0) |
+    return (uint8_t)((options->guards & (BOARD_FROZEN | BOARD_TICKETS)) |
+                     (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
                      (options->league.room > 0 ? BOARD_LEAGUE : 0) |
                      (options->has_rating ? BOARD_RATED : 0));
@@ -346,7 +351,7 @@ void board_options_without_window(const struct board_options *options, struct bo
 void board_options_begin_share(const struct board_options *options, struct board_options *share) {
     board_options_end_period(options, share);
     share->is_archive = false;
-    share->guards = BOARD_FROZEN;
+    share->guards = (uint8_t)(BOARD_FROZEN | (share->guards & BOARD_TICKETS));
     share->keeps_best = options->keeps_best || options->window.is_best;
     share->window = (struct board_window){.is_share = true};
 }
@@ -390,7 +395,7 @@ void board_options_end_period(const struct board_options *options, struct board_
             board_options_set(&board_options[i], archive, NULL, 0);
         }
     }
-    archive->guards = is_frozen ? BOARD_FROZEN : 0;
+    archive->guards = (uint8_t)((archive->guards & BOARD_TICKETS) | (is_frozen ? BOARD_FROZEN : 0));
     archive->guards = board_options_guards(archive);
     archive->is_archive = true;
 }

@@ -34,10 +34,11 @@
 
 enum {
     BOARD_FROZEN = 1,
-    BOARD_OPENS = 2,  /* opens_ms is given */
-    BOARD_CLOSES = 4, /* closes_ms is */
-    BOARD_RATED = 16, /* matches alone write it */
-    BOARD_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_OPENS = 2,    /* opens_ms is given */
+    BOARD_CLOSES = 4,   /* closes_ms is */
+    BOARD_RATED = 16,   /* matches alone write it */
+    BOARD_LEAGUE = 8,   /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_TICKETS = 32, /* players' results need a ticket: server/commands/ticketing.h */
 };
 
 /* Of fraction_ms; times are from 2000 on, so that seconds are not taken for milliseconds. */
@@ -347,7 +348,8 @@ struct board_option {
     "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] "                                         \
     "cooldown=[EVERY count:integer unit=<S | M | H | D>] "                                         \
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
-    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]"
+    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>] "                                                  \
+    "[MINTIME run:integer unit=<S | M | H | D>]"
 #define BOARD_LIMITS_SYNTAX(of) " [LIMITS " of "]"
 #define BOARD_HOLD                                                                                 \
     "for=<PLAYERS | ALL> [OVER over] [TOP top:integer] broken=[LIMITS] "                           \
@@ -439,6 +441,9 @@ struct board_option {
         BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
         .none = "NONE")                                                                            \
+    ROW(TICKETS, guards, " [TICKETS YES|NO]", " [TICKETS <YES | NO>]", " [TICKETS <YES | NO>]",    \
+        .code = 42, .word = "TICKETS", .is_kept = true, .form = BOARD_FORM_YES_NO,                 \
+        .words = {"NO", "YES"}, .wanted = "YES or NO", .bit = BOARD_TICKETS)                       \
     ROW(HOLD, has_hold, " [HOLD PLAYERS|ALL result ...]", BOARD_HOLD_SYNTAX(BOARD_HOLD),           \
         BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), .code = 43, .word = "HOLD",      \
         .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL", .none = "NONE",      \
@@ -519,7 +524,8 @@ struct board_option {
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
     ROW(ENDED, "ended", "d?")                                                                      \
     ROW(DENSE, "dense", "b")                                                                       \
-    ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?") ROW(HOLD, "hold", "s?")
+    ROW(RATING, "rating", "s?")                                                                    \
+    ROW(LIMITS, "limits", "s?") ROW(TICKETS, "tickets", "b") ROW(HOLD, "hold", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
@@ -567,7 +573,7 @@ bool board_options_applies(const struct board_option *option, const struct board
 const char *board_options_find_conflict(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
-/* What the guards are by what there is: BOARD_FROZEN stays. */
+/* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
 
 #endif

@@ -36,7 +36,8 @@ enum {
     REGISTRY_STAGING =
         REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */
     REGISTRY_REVOKED = REGISTRY_SYSTEM + 5, /* server/acl/player.h */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 6,
+    REGISTRY_TICKETS = REGISTRY_SYSTEM + 6, /* server/commands/ticketing.h */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 7,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
