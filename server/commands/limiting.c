@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "codec/wide.h"
+#include "server/commands/shadow.h"
 
 enum { TIDIED = 2 /* records that are looked at for each new one */ };
 
@@ -51,6 +52,11 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
                     uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
+    struct bytes shadowed;
+    if (shadow_find_member(member, &shadowed)) {
+        return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
+                                          "begin with a zero byte and S");
+    }
     const struct layout *layout = board_layout(writing->board);
     struct limits_result result = {
         .lead = &layout->fields[0],

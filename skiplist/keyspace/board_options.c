@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 108,
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 112,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */
@@ -554,6 +554,7 @@ static struct board_options *board_options_add(struct board_options_set *set,
     options->use_count = 0;
     options->index = set->count++;
     set->stale_count += options->stale_ms > 0;
+    set->shadow_count += options->has_shadows;
     *board_options_list_at(set, options->index) = options;
     map_put(&set->map, hash, options->index);
     return options;
@@ -608,6 +609,7 @@ void board_options_release(struct board_options_set *set, const struct board_opt
         map_remove(&set->map, own->hash, own->index);
         uint32_t last_index = --set->count;
         set->stale_count -= own->stale_ms > 0;
+        set->shadow_count -= own->has_shadows;
         struct board_options *last = *board_options_list_at(set, last_index);
         if (last != own) {
             map_replace(&set->map, last->hash, last_index, own->index);
@@ -708,6 +710,7 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     uint64_t use_count = 0;
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
+    uint32_t shadow_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
         if (options->index != i || options->use_count == 0) {
@@ -721,10 +724,11 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
         }
         league_count += options->league.room > 0 ? options->use_count : 0;
         stale_count += options->stale_ms > 0;
+        shadow_count += options->has_shadows;
         use_count += options->use_count;
     }
     if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
-                          stale_count != set->stale_count)) {
+                          stale_count != set->stale_count || shadow_count != set->shadow_count)) {
         wrong = "options: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

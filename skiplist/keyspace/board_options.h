@@ -102,15 +102,17 @@ struct board_options {
     bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
     bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
     bool settles;               /* SETTLE YES: an archive has no expiry until it is settled */
-    bool copies;     /* COPY: archives are copies, and the board goes on; needs a PERIOD */
-    bool is_archive; /* of a period that has ended: it is to be settled */
-    uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
-    bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
-    bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
-    bool has_rating; /* RATING: then `rating` counts, too */
-    bool has_limits; /* LIMITS: then `limits` counts, too */
-    bool has_hold;   /* HOLD: then `hold` counts, too */
-    uint32_t index;  /* in the set; this and the following fields are private to the set */
+    bool copies;      /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    bool is_archive;  /* of a period that has ended: it is to be settled */
+    uint8_t guards;   /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
+    bool is_packed;   /* PACKED: a Redis's double is a key of the layout, not a score */
+    bool is_dense;    /* DENSE: the board counts different scores (skiplist/dense.c) */
+    bool has_rating;  /* RATING: then `rating` counts, too */
+    bool has_limits;  /* LIMITS: then `limits` counts, too */
+    bool has_hold;    /* HOLD: then `hold` counts, too */
+    bool has_shadows; /* some members see entries of theirs alone: server/commands/shadow.h */
+    uint8_t unused[3];
+    uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
         struct board_options *next_gone; /* when nobody uses them any more */
@@ -145,7 +147,7 @@ static inline bool board_options_have_state(const struct board_options *options)
 }
 /* May members have notes, on the board or not? */
 static inline bool board_options_have_notes(const struct board_options *options) {
-    return options->has_rating || options->has_limits || options->has_hold;
+    return options->has_rating || options->has_limits || options->has_hold || options->has_shadows;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -252,6 +254,7 @@ struct board_options_set {
     struct pages list;     /* struct board_options * */
     uint32_t count;        /* of the options */
     uint32_t stale_count;  /* with a STALE */
+    uint32_t shadow_count; /* with has_shadows */
     uint64_t league_count; /* users of those of leagues */
     uint64_t use_count;    /* of all */
     uint64_t hash_seed;
@@ -471,6 +474,8 @@ struct board_option {
     /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
     ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
+    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,    \
+        .value = 1)                                                                                \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true)                                                              \
     ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
