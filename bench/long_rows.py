@@ -241,7 +241,7 @@ ROWS = [
     row("LB.REFUND ladder cheater SINCE 0", before=("LB.BAN cheater",)),
     row("LB.ROLL s archive", before=("DEL archive", "COPY tags s REPLACE")), row("LB.SETTLE archive", SHORT, after=("DEL archive",)),
     row("LB.SUBMIT 3 board other tags {pair}", SHORT), row("LB.TAG tags {member} country c2", SHORT), row("LB.TAGS tags {member:N/1000}"),
-    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT),
+    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.TICKET league {new}", SHORT), row("LB.UNBAN {member}", SHORT),
     row("LB.UNMATCH ladder m1", before=("LB.ALTER ladder RATING GLICKO2 KEEP-MATCHES 9", "LB.MATCH ladder ONCE m1 TEAM 1 {member} TEAM 1 {new}"), is_once=True),
     row("LB.WHERE {member}"),
     # messages

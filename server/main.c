@@ -22,6 +22,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/description.h"
@@ -552,12 +553,14 @@ static void main_resume_jobs(struct server *server) {
     window_job_begin(server);
     rating_job_begin(server);
     hold_job_begin(server);
+    shadow_job_begin(server);
 }
 
 static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
     program.server.jobs.resume = main_resume_jobs;
+    program.server.shadows.run = shadow_run_call;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;

@@ -19,7 +19,7 @@
 
 enum {
     JOBS_MAX = 64
-}; /* at a time; three are commands/window_job.c, rating_job.c and hold_job.c */
+}; /* at a time; four are commands/window_job.c, rating_job.c, hold_job.c and shadow_job.c */
 
 struct job_kind {
     bool writes;

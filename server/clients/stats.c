@@ -77,6 +77,10 @@ void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit
     stats_find_limited(stats, board)->refused[limit]++;
 }
 
+void stats_count_ticket(struct stats *stats, struct bytes board, enum ticket_refusal refusal) {
+    stats_find_limited(stats, board)->tickets[refusal]++;
+}
+
 void stats_count_held(struct stats *stats, struct bytes board, enum stats_held why) {
     stats_find_limited(stats, board)->held[why]++;
 }

@@ -6,11 +6,21 @@
 #include <inttypes.h>
 
 #include "codec/wide.h"
+#include "server/commands/shadow.h"
 
 enum { TIDIED = 2 /* records that are looked at for each new one */ };
 
 static const struct board_options *limiting_options(const struct writing *writing) {
     return registry_options(writing_shown_key(writing));
+}
+
+bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms) {
+    const struct call *call = writing->call;
+    char said[SETTING_LIMITS_TEXT_MAX];
+    setting_options_print_limit(&limiting_options(writing)->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
+    reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said, (wait_ms + 999) / 1000);
+    return false;
 }
 
 /* "LIMIT STEP 1000: 5000 is 4000 more", "TOOSOON EVERY 10 S: wait 4 s" */
@@ -22,13 +32,12 @@ static void limiting_refuse(const struct writing *writing, enum limit limit,
     char value[DECIMAL_TEXT_MAX + 1];
     char gain[WIDE_TEXT_MAX + 1];
     unsigned scale = result->lead->scale;
-    setting_options_print_limit(&options->limits, limit, said);
-    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     if (wait_ms > 0) {
-        reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said,
-                           (wait_ms + 999) / 1000);
+        (void)limiting_refuse_wait(writing, limit, wait_ms);
         return;
     }
+    setting_options_print_limit(&options->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     value[decimal_print(value, layout_field_decimal(result->lead, result->after), scale)] = '\0';
     gain[wide_print(gain, (wide)limits_gain(result), scale)] = '\0';
     if (limit == LIMIT_MAX || limit == LIMIT_MIN) {
@@ -43,6 +52,11 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
                     uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
+    struct bytes shadowed;
+    if (shadow_find_member(member, &shadowed)) {
+        return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
+                                          "begin with a zero byte and S");
+    }
     const struct layout *layout = board_layout(writing->board);
     struct limits_result result = {
         .lead = &layout->fields[0],

@@ -34,6 +34,8 @@ static inline bool limiting_applies(const struct writing *writing) {
 MUST_CHECK bool limiting_check(const struct writing *writing, struct bytes member, bool had_result,
                                uint64_t before, uint64_t after, bool is_put,
                                struct limited *limited);
+/* It comes too soon for this limit. Replies the error; false. */
+bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms);
 /* "member 'ann' is given twice ...". Replies the error; false. */
 bool limiting_refuse_again(const struct call *call, struct bytes member);
 /* The bytes that limiting_put may take for so many members. */

@@ -39,7 +39,7 @@ static const struct {
     {"Cut", "[rank:i key:s]"},
     {"Held",
      "[id:i member:s values:[#]'that the member would have' reason:s at:d user:s address:s]"},
-    {"Ban", "[member:s pattern:s until:d?]"},
+    {"Ban", "[member:s pattern:s until:d? shadow:b]"},
     {"Board", "(layout:s bits:i count:i memory:i "
               "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# "
               "half-life?:i'milliseconds')] "

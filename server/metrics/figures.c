@@ -349,6 +349,7 @@ void figures_take(const struct server *server, struct figures *figures) {
 #define OF_DATABASE(field)  OF(figures_database, FIGURE_OF_DATABASE, field)
 #define OF_REPLICA(field)   OF(figures_replica, FIGURE_OF_REPLICA, field)
 #define OF_LIMITED(limit)   OF(stats_limited, FIGURE_OF_LIMITED, refused[limit])
+#define OF_TICKETS(reason)  OF(stats_limited, FIGURE_OF_LIMITED, tickets[reason])
 #define OF_HELD(why)        OF(stats_limited, FIGURE_OF_LIMITED, held[why])
 #define OF_THREAD(field)    OF(stats_network, FIGURE_OF_THREAD, field)
 #define CONSTANT(value)     .type = FIGURE_CONSTANT, .text = (value)
@@ -739,6 +740,15 @@ const struct figure figures_table[] = {
     {.place = BOARDS + 5, .label = "limit=\"EVERY\"", OF_LIMITED(LIMIT_EVERY)},
     {.place = BOARDS + 5, .label = "limit=\"RESULTS\"", OF_LIMITED(LIMIT_RESULTS)},
     {.place = BOARDS + 5, .label = "limit=\"GAIN\"", OF_LIMITED(LIMIT_GAIN)},
+    {.place = BOARDS + 5, .label = "limit=\"MINTIME\"", OF_LIMITED(LIMIT_MINTIME)},
+    {COUNTER(BOARDS + 5, "ticket_refusals",
+             "Results that TICKETS refused: without a ticket, with a wrong one, one of another "
+             "board or player, one that is over, or a used one"),
+     .label = "reason=\"missing\"", OF_TICKETS(TICKET_MISSING)},
+    {.place = BOARDS + 5, .label = "reason=\"wrong\"", OF_TICKETS(TICKET_WRONG)},
+    {.place = BOARDS + 5, .label = "reason=\"other\"", OF_TICKETS(TICKET_OTHER)},
+    {.place = BOARDS + 5, .label = "reason=\"over\"", OF_TICKETS(TICKET_OVER)},
+    {.place = BOARDS + 5, .label = "reason=\"used\"", OF_TICKETS(TICKET_USED)},
     {COUNTER(BOARDS + 5, "held_results",
              "Results that HOLD kept, likewise; FULL: refused, because there was no room for them"),
      .label = "reason=\"OVER\"", OF_HELD(STATS_HELD_OVER)},

@@ -525,7 +525,7 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
     return options->limits.has != 0 ||
            setting_words_fail(parsing->reason,
                               "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
-                              "EVERY, RESULTS or GAIN",
+                              "EVERY, RESULTS, GAIN or MINTIME",
                               is_for_all ? "ALL" : "PLAYERS");
 }
 
@@ -818,8 +818,8 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
         return false;
     }
     /* Its records stay when nobody is ranked. */
-    parsed.is_created |= board_options_have_notes(&parsed) && takes != SETTING_TAKES_STATE &&
-                         takes != SETTING_TAKES_LEAGUE;
+    parsed.is_created |= (parsed.has_rating || parsed.has_limits || parsed.has_hold) &&
+                         takes != SETTING_TAKES_STATE && takes != SETTING_TAKES_LEAGUE;
     board_options_copy(&parsed, options);
     return true;
 }

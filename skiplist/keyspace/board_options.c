@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 108,
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 112,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */
@@ -212,6 +212,10 @@ const char *board_options_find_conflict(const struct board_options *options) {
     if (options->has_limits && options->has_rating) {
         return "LIMITS and RATING exclude each other: matches rate players, who send no results";
     }
+    if (options->has_limits && limits_has(&options->limits, LIMIT_MINTIME) &&
+        (options->guards & BOARD_TICKETS) == 0) {
+        return "LIMITS ... MINTIME needs TICKETS YES: a ticket says when the run began";
+    }
     if (options->has_limits &&
         (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
         return found;
@@ -246,7 +250,8 @@ const struct board_option *board_options_find_alone(const struct board_options *
 }
 
 uint8_t board_options_guards(const struct board_options *options) {
-    return (uint8_t)((options->guards & BOARD_FROZEN) | (options->opens_ms != 0 ? BOARD_OPENS : 0) |
+    return (uint8_t)((options->guards & (BOARD_FROZEN | BOARD_TICKETS)) |
+                     (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
                      (options->league.room > 0 ? BOARD_LEAGUE : 0) |
                      (options->has_rating ? BOARD_RATED : 0));
@@ -346,7 +351,7 @@ void board_options_without_window(const struct board_options *options, struct bo
 void board_options_begin_share(const struct board_options *options, struct board_options *share) {
     board_options_end_period(options, share);
     share->is_archive = false;
-    share->guards = BOARD_FROZEN;
+    share->guards = (uint8_t)(BOARD_FROZEN | (share->guards & BOARD_TICKETS));
     share->keeps_best = options->keeps_best || options->window.is_best;
     share->window = (struct board_window){.is_share = true};
 }
@@ -390,7 +395,7 @@ void board_options_end_period(const struct board_options *options, struct board_
             board_options_set(&board_options[i], archive, NULL, 0);
         }
     }
-    archive->guards = is_frozen ? BOARD_FROZEN : 0;
+    archive->guards = (uint8_t)((archive->guards & BOARD_TICKETS) | (is_frozen ? BOARD_FROZEN : 0));
     archive->guards = board_options_guards(archive);
     archive->is_archive = true;
 }
@@ -549,6 +554,7 @@ static struct board_options *board_options_add(struct board_options_set *set,
     options->use_count = 0;
     options->index = set->count++;
     set->stale_count += options->stale_ms > 0;
+    set->shadow_count += options->has_shadows;
     *board_options_list_at(set, options->index) = options;
     map_put(&set->map, hash, options->index);
     return options;
@@ -603,6 +609,7 @@ void board_options_release(struct board_options_set *set, const struct board_opt
         map_remove(&set->map, own->hash, own->index);
         uint32_t last_index = --set->count;
         set->stale_count -= own->stale_ms > 0;
+        set->shadow_count -= own->has_shadows;
         struct board_options *last = *board_options_list_at(set, last_index);
         if (last != own) {
             map_replace(&set->map, last->hash, last_index, own->index);
@@ -703,6 +710,7 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     uint64_t use_count = 0;
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
+    uint32_t shadow_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
         if (options->index != i || options->use_count == 0) {
@@ -716,10 +724,11 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
         }
         league_count += options->league.room > 0 ? options->use_count : 0;
         stale_count += options->stale_ms > 0;
+        shadow_count += options->has_shadows;
         use_count += options->use_count;
     }
     if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
-                          stale_count != set->stale_count)) {
+                          stale_count != set->stale_count || shadow_count != set->shadow_count)) {
         wrong = "options: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

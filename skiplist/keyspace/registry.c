@@ -335,6 +335,10 @@ void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is
     registry->outside.is_elsewhere = is_elsewhere;
 }
 
+bool registry_has_shadows(const struct registry *registry) {
+    return registry->options.shadow_count > 0;
+}
+
 bool registry_is_embedded(const struct registry *registry) {
     return registry->outside.is_elsewhere != NULL;
 }

@@ -36,7 +36,8 @@ enum {
     REGISTRY_STAGING =
         REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */
     REGISTRY_REVOKED = REGISTRY_SYSTEM + 5, /* server/acl/player.h */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 6,
+    REGISTRY_TICKETS = REGISTRY_SYSTEM + 6, /* server/commands/ticketing.h */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 7,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
@@ -162,11 +163,14 @@ MUST_CHECK bool registry_note_find(const struct registry_key *key, struct bytes 
 MUST_CHECK bool registry_note_put(struct registry *registry, struct registry_key *key,
                                   struct bytes member, struct bytes note);
 bool registry_note_remove(struct registry *registry, struct registry_key *key, struct bytes member);
+/* Is there a board with has_shadows? */
+bool registry_has_shadows(const struct registry *registry);
 /* Has the board neither members nor notes? */
 static inline bool registry_board_is_empty(const struct registry_key *key) {
     return board_count(&key->board) == 0 &&
            (registry_note_count(key) == 0 ||
-            !(registry_options(key)->has_rating || registry_options(key)->has_hold));
+            !(registry_options(key)->has_rating || registry_options(key)->has_hold ||
+              registry_options(key)->has_shadows));
 }
 /* Is it empty, and not one that stays so? Who has taken the last from it removes it then. */
 static inline bool registry_board_is_over(const struct registry_key *key) {

@@ -343,6 +343,9 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         if (member.is_there) {
             registry_board_take(server->registry, key, &member);
         }
+        if (task->action->takes_shadows) {
+            (void)shadow_remove(server->registry, key, task->member);
+        }
         (void)holding_forget(server->registry, key, task->member);
         if (task->action->takes_notes) {
             (void)lb_rating_remove(server->registry, key, task->member);

@@ -45,6 +45,7 @@ const struct binding lb_add_bindings[] = {
     {BIND("time", struct lb_add, time)},
     {"AT", .read = lb_add_read_at},
     {BIND("TAG", struct lb_add, tags)},
+    {BIND("TICKET", struct lb_add, tickets)},
     {BIND("ONCE", struct lb_add, once_id), .repeat = BINDING_ONCE, .read = lb_add_check_once},
     {BIND("WITHREPEAT", struct lb_add, with_repeat)},
     {"HSET", .repeat = BINDING_ONCE, .read = lb_add_read_hset},
@@ -73,6 +74,10 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     }
     if (add->with_repeat && add->once_id.at == NULL) {
         return call_refuse_reason(call, "WITHREPEAT needs ONCE");
+    }
+    if (add->tickets.count > TICKETING_MAX) {
+        return call_refuse_reason(call, "TICKET may be given %d times at the most",
+                                  (int)TICKETING_MAX);
     }
     if (add->with_rank && add->with_held) {
         return call_refuse_reason(call, "WITHRANK and WITHHELD exclude each other");
@@ -570,15 +575,52 @@ static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
     return true;
 }
 
+/* TICKETS: a result of one member, on one board or on many. */
+static bool lb_add_check_tickets(struct lb_results *results) {
+    const struct call *call = results->call;
+    struct option_uses left = results->add->tickets;
+    struct bytes tickets[TICKETING_MAX];
+    struct ticketing_board boards[TICKETING_MAX + 1];
+    uint32_t places[TICKETING_MAX + 1];
+    uint32_t count = 0;
+    uint32_t ticket_count = 0;
+    uint32_t failed;
+    uint32_t at;
+    for (uint32_t i = 0; i < results->count && count <= TICKETING_MAX; i++) {
+        const struct writing *writing = results->list[i].writing;
+        if (!ticketing_applies(writing, left.count > 0)) {
+            continue;
+        }
+        if (count > 0 && !lb_add_begins_board(results, i)) {
+            return call_refuse(call, "ERR a board with TICKETS takes one result at a time");
+        }
+        places[count] = i;
+        boards[count++] = (struct ticketing_board){
+            .writing = writing,
+            .name = results->league.at != NULL ? results->league
+                                               : registry_name(writing_shown_key(writing))};
+    }
+    if (count == 0) {
+        return true;
+    }
+    while (syntax_take_use(call, &left, &at) != NULL) {
+        tickets[ticket_count++] = call_arg(call, at + 1);
+    }
+    bool is_right = ticketing_check(call, tickets, ticket_count, boards, count,
+                                    lb_add_result_name(results, 0), &results->ticketing, &failed);
+    results->failed = failed < count ? places[failed] : results->count;
+    return is_right;
+}
+
 bool lb_results_prepare(struct lb_results *results) {
     struct once *once = results->add->once;
-    size_t size = results->more;
     size_t names_size = 0;
     uint32_t count = 0;
     uint32_t held_count = 0;
-    if (!lb_add_plan_all(results)) {
+    if (!lb_add_check_tickets(results) || !lb_add_plan_all(results)) {
         return false;
     }
+    size_t size = results->more + ticketing_growth_size(&results->ticketing);
     /* LIMIT: are there more new members than places? */
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
@@ -693,6 +735,7 @@ static void lb_add_put_tags(struct lb_results *results) {
 
 void lb_results_put(struct lb_results *results) {
     lb_add_put_members(results);
+    ticketing_put(results->call, &results->ticketing);
     if (results->add->tags.count > 0) {
         lb_add_put_tags(results);
     }
@@ -721,6 +764,7 @@ void lb_results_end(struct lb_results *results) {
     if (results->is_reserved) {
         memory_reserve_end();
     }
+    ticketing_end(results->call, &results->ticketing);
     for (uint32_t i = 0; i < results->count && lb_hset_is_asked(&results->add->hset); i++) {
         lb_hset_end(results->call, &results->list[i].place);
     }
@@ -1054,7 +1098,8 @@ static void lb_add_run(struct call *call) {
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_hset_check(call, &add.hset, add.member_count)) {
             bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset) &&
-                             !add.with_held && !lb_add_is_watched(&writing);
+                             !add.with_held && !lb_add_is_watched(&writing) &&
+                             !ticketing_has(&writing);
             writing.is_only = add.member_count == 1;
             (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
         }
@@ -1102,8 +1147,9 @@ static uint64_t lb_add_count(const struct cost_view *view) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
-              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [WITHHELD] [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... "
+              "[TICKET ticket]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
+              " [WITHRANK] [WITHHELD] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .bindings = lb_add_bindings,

@@ -16,6 +16,7 @@
 #include "server/commands/lb/lb_tag.h"
 #include "server/commands/limiting.h"
 #include "server/commands/once.h"
+#include "server/commands/ticketing.h"
 
 enum lb_add_operation {
     LB_ADD_UNSAID, /* same as LB_ADD_SET */
@@ -44,12 +45,13 @@ struct lb_add {
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    struct option_uses tags; /* TAG */
-    struct bytes once_id;    /* ONCE; at NULL: none */
-    struct once *once;       /* of it, once that is known to be new; NULL: none */
-    struct lb_hset hset;     /* HSET */
-    uint32_t first;          /* index of the first member's first value */
-    uint32_t value_count;    /* number of values before each member */
+    struct option_uses tags;    /* TAG */
+    struct option_uses tickets; /* TICKET */
+    struct bytes once_id;       /* ONCE; at NULL: none */
+    struct once *once;          /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;        /* HSET */
+    uint32_t first;             /* index of the first member's first value */
+    uint32_t value_count;       /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -120,7 +122,9 @@ struct lb_results {
     /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
     uint32_t *slots;
     uint32_t slot_mask;
-    size_t more;     /* bytes that the caller will need, besides */
+    size_t more;         /* bytes that the caller will need, besides */
+    struct bytes league; /* whose room it is; at NULL: none */
+    struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
 };

@@ -214,7 +214,7 @@ const struct command command_lb_info = {
     .reply = "@Board",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
                "memory, its archives and its tags",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .run = lb_info_run,
 };
 

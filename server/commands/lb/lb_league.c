@@ -722,8 +722,11 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    struct lb_results results = {
-        .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
+    struct lb_results results = {.call = adding->league.call,
+                                 .add = &adding->add,
+                                 .list = &adding->result,
+                                 .count = 1,
+                                 .league = call_arg(adding->league.call, LB_LEAGUE_KEY)};
     adding->result = (struct lb_result){.writing = &adding->writing};
     const struct layout *layout = board_layout(adding->writing.board);
     bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
@@ -801,8 +804,8 @@ static void lb_league_add_run(struct call *call) {
 static const struct command lb_league_add = {
     .name = "ADD",
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-              "| KEEPTIME] [TAG tag value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
-              " [STRINGS] field... member",
+              "| KEEPTIME] [TAG tag value]... [TICKET ticket]... [ONCE id] "
+              "[WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] field... member",
     .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
     .bindings = lb_add_bindings,
     .reply = "@LeaguePlaced",

@@ -11,6 +11,7 @@
  * reserved before the first put. */
 #include "server/commands/holding.h"
 #include "server/commands/limiting.h"
+#include "server/commands/ticketing.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
@@ -504,7 +505,9 @@ static void zset_add_run(const struct call *call, struct zadd *zadd) {
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         writing.is_only = zadd->pair_count == 1;
-        zset_add_run_on_board(call, &writing, zadd);
+        if (!ticketing_refuses(&writing)) {
+            zset_add_run_on_board(call, &writing, zadd);
+        }
         writing_end(&writing, zadd->is_increment ? "zincr" : "zadd");
     }
 }

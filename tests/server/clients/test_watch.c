@@ -152,6 +152,7 @@ static const struct change {
     {"ZADD j 1 a", "LB.BAN b", false},
     {"", "LB.UNBAN b", false},
     {"ZADD k 1 b", "LB.REVOKE b", false},
+    {"LB.CREATE k TICKETS YES", "LB.TICKET k a", false},
     {"LB.CREATE k RATING ELO", "LB.MATCH k TEAM 1 a TEAM 1 b", true},
     {"LB.CREATE k RATING ELO MINGAMES 5", "LB.MATCH k TEAM 1 a TEAM 1 b", true},
     {"LB.CREATE k RATING ELO;LB.MATCH k ONCE m TEAM 1 a TEAM 1 b",

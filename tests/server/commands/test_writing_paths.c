@@ -162,8 +162,8 @@ static const struct {
 };
 
 /* Over all boards at once, and outside of transactions only; they erase what is frozen, too. Or over none. */
-static const char *const of_all_boards[] = {"LB.FORGET", "LB.MOVE", "LB.BAN", "LB.UNBAN",
-                                            "LB.REVOKE"};
+static const char *const of_all_boards[] = {"LB.FORGET", "LB.MOVE",   "LB.BAN",
+                                            "LB.UNBAN",  "LB.REVOKE", "LB.TICKET"};
 
 static void run_with_key(struct harness *h, const char *line, const char *key, char *out,
                          size_t out_size) {

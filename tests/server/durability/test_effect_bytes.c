@@ -817,7 +817,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x27\x00", 2},                                       /* PIECE of none */
         {"\x1f\x80\x80\x80\x80\x10\x00", 7},                   /* CUT from 2^32 on */
         {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
-        {"\x06\x16x", 3},                                      /* BOARD in database 22 */
+        {"\x06\x17x", 3},                                      /* BOARD in database 23 */
         {"\x02\x00", 2},                                       /* BOARD without a name */
         {"\x03\x00", 2},                                       /* options of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */

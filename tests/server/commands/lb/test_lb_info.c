@@ -11,13 +11,14 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
             ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
-              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ hold _ held "
+              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ tickets #f "
+              "hold _ held "
               "_ window _ "
               "archives [] "
               "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
               "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
-              "nil hold nil held nil window "
+              "nil tickets :0 hold nil held nil window "
               "nil "
               "archives [] tags []]");
     zset_expect(h, line, expected);
@@ -92,7 +93,7 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_expect_part(h, "LB.INFO k",
                      " cap :4294967295 keep best created #t period _ limit _ frozen #f "
                      "opens _ closes _ stale _ settle #f settled _ ended _ dense #f rating _ "
-                     "limits _ hold _ held _ window _ "
+                     "limits _ tickets #f hold _ held _ window _ "
                      "archives [] tags []}");
 }
 
