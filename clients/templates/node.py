@@ -147,7 +147,7 @@ def node_types(tables):
     described = "".join(f"/** Exact numbers are texts, or an error when they are read. */\n"
                         f"export interface {MAPS[name]} {{\n{node_members(shape, '    ')}}}\n"
                         for name, shape in maps(tables).items())
-    return (NODE_HEAD + "import type {\n    Ban, BoardRecord, Cut, LeaguePlace, "
+    return (NODE_HEAD + "import type {\n    Ban, BoardRecord, Cut, Held, LeaguePlace, "
             "Pairs, Placed, Played, Prediction, Rated, Result, Several,\n    Step, Time, ValueCount, Value, Word, Words,\n} from \"./index\";\n\n"
             + described + "\nexport class Commands<V extends Value, F extends string> {"
             + "".join(map(node_declaration, methods(tables))) + "}\n")

@@ -27,6 +27,7 @@ from .records import (
     Ban,
     BoardRecord,
     Cut,
+    Held,
     LeaguePlace,
     Page,
     Placed,
