@@ -226,6 +226,9 @@ ROWS = [
     row("LB.GET tags 100 {member:100} WHERENOT country c1 WHERENOT device d1"),
     row("LB.GET tags 1000 {member:1000} WITHIN clan"), row("LB.GET board {=N/1000} {member:N/1000} SINCE other"),
     row("LB.HIST tags {edge:N/1000}"), row("LB.HIST tags {edge:100} WHERE country c1 WHERE device d1"),
+    row("LB.HELD held COUNT 500", before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
+    row("LB.APPROVE held {member}", SHORT, before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
+    row("LB.REJECT held {member}", SHORT, before=("LB.CREATE held FIELD points 32 HOLD ALL OVER 5", "LB.ADD held 9 {member}")),
     row("LB.INFO tags", SHORT), row("LB.LEAGUE ADD league INCR 1 {new}", SHORT),
     row("LB.LEAGUE CREATE {ns} FIELD points 33 PERIOD WEEK ROOM 50 TIERS 5 UP 5 DOWN 5", SHORT), row("LB.LEAGUE GET league {member}", SHORT),
     row("LB.LEAGUE INFO league", SHORT), row("LB.LEAGUE REMOVE league {member}", SHORT), row("LB.LEAGUE SET league 2 user:000000000000", SHORT),
@@ -238,7 +241,7 @@ ROWS = [
     row("LB.REFUND ladder cheater SINCE 0", before=("LB.BAN cheater",)),
     row("LB.ROLL s archive", before=("DEL archive", "COPY tags s REPLACE")), row("LB.SETTLE archive", SHORT, after=("DEL archive",)),
     row("LB.SUBMIT 3 board other tags {pair}", SHORT), row("LB.TAG tags {member} country c2", SHORT), row("LB.TAGS tags {member:N/1000}"),
-    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.UNBAN {member}", SHORT),
+    row("LB.REVOKE {new}", SHORT), row("LB.REVOKED {new}", SHORT), row("LB.TICKET league {new}", SHORT), row("LB.UNBAN {member}", SHORT),
     row("LB.UNMATCH ladder m1", before=("LB.ALTER ladder RATING GLICKO2 KEEP-MATCHES 9", "LB.MATCH ladder ONCE m1 TEAM 1 {member} TEAM 1 {new}"), is_once=True),
     row("LB.WHERE {member}"),
     # messages

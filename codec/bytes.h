@@ -144,6 +144,20 @@ static inline char bytes_lower(char byte) {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
+/* Of a hexadecimal digit, in either case; -1: it is none. */
+static inline int bytes_hex_value(char digit) {
+    char lower = bytes_lower(digit);
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10
+                                          : -1;
+}
+/* A byte's two digits, in lower case. */
+static inline void bytes_print_hex(unsigned char byte, char out[2]) {
+    static const char digits[] = "0123456789abcdef";
+    out[0] = digits[byte >> 4];
+    out[1] = digits[byte & 15];
+}
+
 /* A client's or a user's text made fit for a message: shortened, with '?' for bytes that are not
  * printable ASCII. Terminated. */
 enum { BYTES_SHOWN_MAX = 64 };

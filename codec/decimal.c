@@ -438,21 +438,17 @@ static bool decimal_read_hex_digits(struct bytes text, size_t *i, uint64_t *mant
                                     int64_t *power) {
     bool has_point = false, has_digit = false;
     for (*mantissa = 0, *power = 0; *i < text.size; ++*i) {
-        char byte = text.at[*i];
-        char lower = bytes_lower(byte);
-        unsigned digit = decimal_is_digit(byte)         ? (unsigned)(byte - '0')
-                         : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
-                                                        : 16;
+        int digit = bytes_hex_value(text.at[*i]);
         if (text.at[*i] == '.' && !has_point) {
             has_point = true;
             continue;
         }
-        if (digit > 15) {
+        if (digit < 0) {
             break;
         }
         has_digit = true;
         bool is_kept = *mantissa >> 60 == 0;
-        *mantissa = is_kept ? *mantissa << 4 | digit : *mantissa;
+        *mantissa = is_kept ? *mantissa << 4 | (unsigned)digit : *mantissa;
         *power += is_kept ? (has_point ? -4 : 0) : (has_point ? 0 : 4);
     }
     return has_digit;

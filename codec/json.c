@@ -127,9 +127,8 @@ void json_add_text(struct json *json, struct bytes text) {
                 json_put(json, at, size);
             } else if (json->is_for_page) {
                 const char *mark = size == 0 ? "\\\\x" : "\\u00";
-                unsigned char byte = (unsigned char)*at;
-                static const char digits[] = "0123456789abcdef";
-                const char hex[] = {digits[byte >> 4], digits[byte & 15]};
+                char hex[2];
+                bytes_print_hex((unsigned char)*at, hex);
                 json_put(json, mark, strlen(mark));
                 json_put(json, hex, sizeof hex);
             } else if (size == 0) {
@@ -263,16 +262,13 @@ bool json_take_number(struct json_reader *reader, struct bytes *text) {
 }
 
 static bool json_take_hex(struct json_reader *reader, uint32_t *unit) {
-    static const char digits[] = "0123456789abcdef";
     *unit = 0;
     for (int i = 0; i < 4; i++, reader->at++) {
-        const char *digit = reader->at < reader->end && *reader->at != '\0'
-                                ? strchr(digits, bytes_lower(*reader->at))
-                                : NULL;
-        if (digit == NULL) {
+        int value = reader->at < reader->end ? bytes_hex_value(*reader->at) : -1;
+        if (value < 0) {
             return false;
         }
-        *unit = *unit << 4 | (uint32_t)(digit - digits);
+        *unit = *unit << 4 | (uint32_t)value;
     }
     return true;
 }

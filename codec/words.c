@@ -1,22 +1,14 @@
 /* See words.h. */
 #include "codec/words.h"
 
-static int words_hex_value(char byte) {
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    char lower = (char)(byte | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Decode the backslash sequence at *at, inside double quotes. */
 static char words_read_escape(const char **at, const char *end) {
     static const char letters[] = "nrtab";
     static const char meanings[] = "\n\r\t\a\b";
     const char *p = *at + 1;
-    if (end - p >= 3 && p[0] == 'x' && words_hex_value(p[1]) >= 0 && words_hex_value(p[2]) >= 0) {
+    if (end - p >= 3 && p[0] == 'x' && bytes_hex_value(p[1]) >= 0 && bytes_hex_value(p[2]) >= 0) {
         *at = p + 3;
-        return (char)(words_hex_value(p[1]) * 16 + words_hex_value(p[2]));
+        return (char)(bytes_hex_value(p[1]) * 16 + bytes_hex_value(p[2]));
     }
     *at = p + 1;
     const char *letter = *p != '\0' ? strchr(letters, *p) : NULL;

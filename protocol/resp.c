@@ -287,7 +287,6 @@ static enum resp_status resp_read_array_header(struct parse *parse) {
 /* Redis copies the byte into the text unchanged; a line end would become a space on the wire. */
 static enum resp_status resp_fail_expected_dollar(struct parse *parse, unsigned char got) {
     static const char start[] = "ERR Protocol error: expected '$', got '";
-    static const char hex[] = "0123456789abcdef";
     char *text = resp_arena_allocate(parse->arena, sizeof(start) + sizeof("\\x00'"));
     if (text == NULL) {
         return RESP_OUT_OF_MEMORY;
@@ -301,8 +300,8 @@ static enum resp_status resp_fail_expected_dollar(struct parse *parse, unsigned 
     } else {
         *at++ = '\\';
         *at++ = 'x';
-        *at++ = hex[got >> 4];
-        *at++ = hex[got & 15];
+        bytes_print_hex(got, at);
+        at += 2;
     }
     *at++ = '\'';
     *at = '\0';

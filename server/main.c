@@ -20,7 +20,9 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/description.h"
@@ -32,8 +34,8 @@
 #include "server/loop/heartbeat.h"
 #include "server/loop/listener.h"
 #include "server/loop/tick.h"
-#include "server/loop/tls_settings.h"
 #include "server/metrics/metrics.h"
+#include "server/network/tls.h"
 #include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
@@ -550,12 +552,15 @@ static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
     window_job_begin(server);
     rating_job_begin(server);
+    hold_job_begin(server);
+    shadow_job_begin(server);
 }
 
 static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
     program.server.jobs.resume = main_resume_jobs;
+    program.server.shadows.run = shadow_run_call;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;

@@ -202,6 +202,12 @@ static bool acl_check_refuse(const struct call *call, struct bytes name) {
                                       &named, ACL_DENIED_KEY, 0, false, text));
 }
 
+bool acl_check_also(const struct call *call, uint32_t command, const struct request *request) {
+    uint32_t position;
+    return call->session->is_unlimited ||
+           acl_check(call->session->user, command, request, &position) == ACL_ALLOWED;
+}
+
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                        unsigned access) {
     const struct acl_user *user = call->session->user;

@@ -25,6 +25,10 @@ const char *acl_check_deny(struct server *server, const struct session *session,
                            const struct request *request, enum acl_denial denial, uint32_t position,
                            bool is_changed, char *text);
 
+/* May who runs a command run this one, too? Nothing is replied or noted. */
+MUST_CHECK bool acl_check_also(const struct call *call, uint32_t command,
+                               const struct request *request);
+
 /* What a command comes to by a pattern: all keys that match it, or with is_key those that are made of
  * it by a member in the place of its first *. access: ACL_READ, ACL_WRITE. false: the error was
  * replied. */

@@ -5,6 +5,7 @@
 
 #include "server/clients/server.h"
 #include "server/dispatch/key_spec.h"
+#include "server/system/digest.h"
 
 bool player_has_token(const struct server *server, struct bytes name, struct bytes password) {
     bool is_for_players = name.at == NULL || bytes_is(name, "player") || acl_is_of_players(name);
@@ -181,4 +182,31 @@ bool player_keys_choose(struct player_keys *keys, struct bytes token, struct jwt
     bool is_there = player_keys_copy(jwt_choose_key(keys->at, keys->count, token), key);
     pthread_mutex_unlock(&keys->mutex);
     return is_there;
+}
+
+static struct player_signature *player_keys_place(struct player_keys *keys, struct bytes ticket,
+                                                  unsigned char digest[DIGEST_SIZE]) {
+    digest_make(ticket, digest);
+    return &keys->signatures[((unsigned)digest[0] << 8 | digest[1]) % PLAYER_SIGNATURES];
+}
+
+void player_keys_sign(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket) {
+    struct player_signature signature = {.key_mark = key->mark};
+    if (key->algorithm != JWT_ED25519 || !jwt_is_signed_by(key, ticket)) {
+        return;
+    }
+    struct player_signature *place = player_keys_place(keys, ticket, signature.digest);
+    pthread_mutex_lock(&keys->mutex);
+    *place = signature;
+    pthread_mutex_unlock(&keys->mutex);
+}
+
+bool player_keys_know(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket) {
+    unsigned char digest[DIGEST_SIZE];
+    const struct player_signature *place = player_keys_place(keys, ticket, digest);
+    pthread_mutex_lock(&keys->mutex);
+    bool is_known =
+        place->key_mark == key->mark && memcmp(place->digest, digest, sizeof digest) == 0;
+    pthread_mutex_unlock(&keys->mutex);
+    return is_known;
 }

@@ -17,7 +17,9 @@
 
 #include "server/clients/server.h"
 
-enum { JOBS_MAX = 64 }; /* at a time; two are commands/window_job.c and rating_job.c */
+enum {
+    JOBS_MAX = 64
+}; /* at a time; four are commands/window_job.c, rating_job.c, hold_job.c and shadow_job.c */
 
 struct job_kind {
     bool writes;

@@ -38,6 +38,15 @@ void notify_board(struct server *server, uint32_t database, struct bytes name,
     }
 }
 
+void notify_board_held(struct server *server, uint32_t database, struct bytes name, uint64_t id) {
+    char message[32];
+    if (server->settings.notify_board_events && server->subscriptions.client_count > 0 &&
+        name.size <= REGISTRY_NAME_MAX) {
+        int size = snprintf(message, sizeof message, "held %llu", (unsigned long long)id);
+        notify_send_to(server, "held", database, name, (struct bytes){message, (size_t)size});
+    }
+}
+
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
                          const struct bytes archive[2]) {
     char message[CHANNEL_MAX];

@@ -39,6 +39,9 @@ static inline void notify_taken_name(struct bytes name, const struct bytes archi
 /* With notify-board-events: a message to __board@0__:daily about this board. */
 void notify_board(struct server *server, uint32_t database, struct bytes name,
                   struct bytes message);
+/* With notify-board-events: "held 17" to __held@0__:daily: a result that waits for LB.APPROVE. No name, because whoever may
+ * hear all channels hears this one. */
+void notify_board_held(struct server *server, uint32_t database, struct bytes name, uint64_t id);
 /* A board rolled over: "rolled daily@2026-11-16" to __board@0__:daily, or "rolled" if there is no
  * archive. */
 void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,

@@ -45,6 +45,18 @@ struct jobs {
     bool is_resumed; /* cleared by replication_begin_epoch */
 };
 
+struct call;
+/* Entries that the running command sees, and others do not (server/commands/shadow.h). */
+struct server_shadows {
+    /* Run a command with them. NULL: there are none, and SHADOW is refused. */
+    void (*run)(struct call *call);
+    struct buffer pairs;
+    bool are_shown, are_new_shown;
+    bool is_asked; /* the command was refused, and is to run with them; before the refusal: */
+    struct reply reply;
+    size_t reply_size;
+};
+
 /* Boards that somebody follows (follow.h). */
 enum follow_queue { FOLLOW_DUE, FOLLOW_RESTS, FOLLOW_QUEUES };
 /* All that is followed. Zero-initialised except hash_seed. */
@@ -121,11 +133,18 @@ struct server_sessions {
     uint64_t list_count; /* number of CLIENT LIST commands run so far */
 };
 
+enum { PLAYER_SIGNATURES = 2048 };
+
 /* The keys of players' tokens, as the settings have them, for threads that look at signatures. */
 struct player_keys {
     pthread_mutex_t mutex;
     struct jwt_key at[JWT_KEYS_MAX]; /* under the mutex, like the next */
     uint32_t count;
+    /* Tickets whose signature another thread has found to be right: by the first bytes of their SHA-256. */
+    struct player_signature {
+        unsigned char digest[DIGEST_SIZE];
+        uint64_t key_mark; /* 0: none */
+    } signatures[PLAYER_SIGNATURES];
 };
 
 /* Who may log in, and who was refused. */
@@ -211,6 +230,7 @@ struct server {
     struct server_ending ending;
     struct server_rewrite rewrite;
     struct server_once once;
+    struct server_shadows shadows;
     /* Figures: */
     struct stats stats;
     struct slowlog slowlog;

@@ -159,6 +159,7 @@ void server_deinit(struct server *server) {
     watch_deinit(&server->reads);
     tracking_deinit(&server->tracking);
     subscription_deinit(&server->subscriptions);
+    buffer_deinit(&server->shadows.pairs);
     follow_deinit(&server->follows);
     wait_deinit(&server->waits);
     slowlog_deinit(&server->slowlog);

@@ -52,7 +52,7 @@ void stats_count_error(struct stats *stats, const char *prefix) {
     }
 }
 
-void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit) {
+static struct stats_limited *stats_find_limited(struct stats *stats, struct bytes board) {
     char name[STATS_BOARD_MAX];
     uint32_t i = 0;
     size_t size = board.size < sizeof name ? board.size : sizeof name - 1;
@@ -70,7 +70,19 @@ void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit
         snprintf(stats->limited[i].board, sizeof stats->limited[i].board, "%s",
                  i < STATS_LIMITED_MAX - 1 ? name : "*");
     }
-    stats->limited[i].refused[limit]++;
+    return &stats->limited[i];
+}
+
+void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit) {
+    stats_find_limited(stats, board)->refused[limit]++;
+}
+
+void stats_count_ticket(struct stats *stats, struct bytes board, enum ticket_refusal refusal) {
+    stats_find_limited(stats, board)->tickets[refusal]++;
+}
+
+void stats_count_held(struct stats *stats, struct bytes board, enum stats_held why) {
+    stats_find_limited(stats, board)->held[why]++;
 }
 
 void stats_sample(struct stats *stats, int64_t monotonic_ms) {

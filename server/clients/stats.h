@@ -33,11 +33,30 @@ struct stats_network {
     uint64_t reads, writes; /* system calls */
 };
 
-/* Results that LIMITS of a board refused. */
+/* Why a result was refused on a board with TICKETS. */
+enum ticket_refusal {
+    TICKET_MISSING,
+    TICKET_WRONG, /* no ticket, or its signature is wrong */
+    TICKET_OTHER, /* of another board or player */
+    TICKET_OVER,  /* it has expired, holds later, or was revoked */
+    TICKET_USED,  /* or began before one that was */
+    TICKET_REFUSALS,
+};
+
+/* Results that LIMITS or TICKETS of a board refused, and those that HOLD kept. */
+enum stats_held {
+    STATS_HELD_OVER,
+    STATS_HELD_TOP,
+    STATS_HELD_LIMITS,
+    STATS_HELD_FULL,
+    STATS_HELDS
+};
 struct stats_limited {
     char board
         [STATS_BOARD_MAX]; /* its name, as far as it fits and can stand in a label; the last one: all others */
     uint64_t refused[LIMITS];
+    uint64_t tickets[TICKET_REFUSALS];
+    uint64_t held[STATS_HELDS]; /* FULL: for which there was no room */
 };
 
 struct stats {
@@ -86,6 +105,8 @@ void stats_reset(struct stats *stats);
 void stats_count_error(struct stats *stats, const char *prefix);
 /* Count a result that a limit of this board has refused. */
 void stats_count_limit(struct stats *stats, struct bytes board, enum limit limit);
+void stats_count_ticket(struct stats *stats, struct bytes board, enum ticket_refusal refusal);
+void stats_count_held(struct stats *stats, struct bytes board, enum stats_held why);
 /* Called once a second: compute the rates since the last call. */
 void stats_sample(struct stats *stats, int64_t monotonic_ms);
 /* The upper bound, in microseconds, of the bucket that contains the given quantile (0.0 .. 1.0) of

@@ -3,9 +3,6 @@
 
 #include "codec/glob.h"
 #include "server/commands/keyspace.h"
-#include "server/rdb/rdb_state.h"
-
-_Static_assert((int)BAN_DATABASE == (int)RDB_STATE_BANS, "dump files have them by this number");
 
 struct ban_name {
     char at[1 + BOARD_MEMBER_MAX];
@@ -18,8 +15,8 @@ static struct bytes ban_name_of(uint32_t database, struct bytes member, struct b
     return (struct bytes){.at = name->at, .size = 1 + member.size};
 }
 
-static struct registry_key *ban_find(struct registry *registry, uint32_t database,
-                                     struct bytes member, int64_t now_ms) {
+static struct registry_key *ban_find_key(struct registry *registry, uint32_t database,
+                                         struct bytes member, int64_t now_ms) {
     struct ban_name name;
     if (keyspace_number(database) > BAN_NUMBER_MAX) {
         return NULL;
@@ -29,29 +26,45 @@ static struct registry_key *ban_find(struct registry *registry, uint32_t databas
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
 }
 
+enum { VALUE_SIZE = sizeof(int64_t) };
+
+bool ban_is_shadow(struct bytes value) {
+    return value.size == VALUE_SIZE + 1;
+}
+
 int64_t ban_until(struct bytes value) {
     int64_t until_ms = 0;
-    if (value.size == sizeof until_ms) {
+    if (value.size == VALUE_SIZE || ban_is_shadow(value)) {
         memcpy(&until_ms, value.at, sizeof until_ms);
     }
     return until_ms;
 }
 
-bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
-               struct bytes member, int64_t now_ms) {
-    const struct registry_key *key = ban_find(registry, database, member, now_ms);
+enum ban_kind ban_find(struct registry *registry, uint32_t database, struct bytes board,
+                       struct bytes member, int64_t now_ms, int64_t *until_ms) {
+    const struct registry_key *key = ban_find_key(registry, database, member, now_ms);
+    enum ban_kind kind = BAN_NONE;
+    *until_ms = now_ms;
     if (key == NULL) {
-        return false;
+        return BAN_NONE;
     }
     struct hash_cursor cursor = hash_begin(registry_hash(key));
-    for (struct hash_pair pair; hash_next(&cursor, &pair);) {
+    for (struct hash_pair pair; kind != BAN_FULL && hash_next(&cursor, &pair);) {
         bool is_all = pair.field.size == 1 && pair.field.at[0] == '*';
-        if (ban_until(pair.value) > now_ms && pair.field.size <= GLOB_PATTERN_MAX &&
+        int64_t end_ms = ban_until(pair.value);
+        if (end_ms > now_ms && pair.field.size <= GLOB_PATTERN_MAX &&
             (is_all || glob_matches(pair.field, board))) {
-            return true;
+            kind = ban_is_shadow(pair.value) ? BAN_SHADOW : BAN_FULL;
+            *until_ms = end_ms > *until_ms ? end_ms : *until_ms;
         }
     }
-    return false;
+    return kind;
+}
+
+bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
+               struct bytes member, int64_t now_ms) {
+    int64_t until_ms;
+    return ban_find(registry, database, board, member, now_ms, &until_ms) != BAN_NONE;
 }
 
 /* Remove the patterns whose time is over. Returns when the last of the others ends. */
@@ -73,12 +86,14 @@ static int64_t ban_settle(struct registry *registry, struct registry_key *key, i
 }
 
 enum ban_status ban_put(struct registry *registry, uint32_t database, struct bytes member,
-                        struct bytes pattern, int64_t until_ms, int64_t now_ms) {
+                        struct bytes pattern, int64_t until_ms, bool is_shadow, int64_t now_ms) {
     struct ban_name name;
-    struct bytes value = {.at = (const char *)&until_ms, .size = sizeof until_ms};
+    char said[VALUE_SIZE + 1] = {[VALUE_SIZE] = 1};
+    struct bytes value = {.at = said, .size = VALUE_SIZE + (size_t)is_shadow};
     struct bytes args[] = {pattern, value};
     uint32_t added_count;
     bool is_new;
+    memcpy(said, &until_ms, sizeof until_ms);
     if (keyspace_number(database) > BAN_NUMBER_MAX) {
         return BAN_NO_DATABASE;
     }
@@ -109,7 +124,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
 }
 
 bool ban_lift(struct registry *registry, uint32_t database, struct bytes member, int64_t now_ms) {
-    struct registry_key *key = ban_find(registry, database, member, now_ms);
+    struct registry_key *key = ban_find_key(registry, database, member, now_ms);
     if (key == NULL) {
         return false;
     }

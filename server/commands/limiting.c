@@ -1,14 +1,26 @@
 /* See limiting.h. */
 #include "server/commands/limiting.h"
 
+#include "server/commands/holding.h"
+
 #include <inttypes.h>
 
 #include "codec/wide.h"
+#include "server/commands/shadow.h"
 
 enum { TIDIED = 2 /* records that are looked at for each new one */ };
 
 static const struct board_options *limiting_options(const struct writing *writing) {
     return registry_options(writing_shown_key(writing));
+}
+
+bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms) {
+    const struct call *call = writing->call;
+    char said[SETTING_LIMITS_TEXT_MAX];
+    setting_options_print_limit(&limiting_options(writing)->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
+    reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said, (wait_ms + 999) / 1000);
+    return false;
 }
 
 /* "LIMIT STEP 1000: 5000 is 4000 more", "TOOSOON EVERY 10 S: wait 4 s" */
@@ -20,13 +32,12 @@ static void limiting_refuse(const struct writing *writing, enum limit limit,
     char value[DECIMAL_TEXT_MAX + 1];
     char gain[WIDE_TEXT_MAX + 1];
     unsigned scale = result->lead->scale;
-    setting_options_print_limit(&options->limits, limit, said);
-    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     if (wait_ms > 0) {
-        reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said,
-                           (wait_ms + 999) / 1000);
+        (void)limiting_refuse_wait(writing, limit, wait_ms);
         return;
     }
+    setting_options_print_limit(&options->limits, limit, said);
+    stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     value[decimal_print(value, layout_field_decimal(result->lead, result->after), scale)] = '\0';
     gain[wide_print(gain, (wide)limits_gain(result), scale)] = '\0';
     if (limit == LIMIT_MAX || limit == LIMIT_MIN) {
@@ -41,6 +52,11 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
                     uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
+    struct bytes shadowed;
+    if (shadow_find_member(member, &shadowed)) {
+        return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
+                                          "begin with a zero byte and S");
+    }
     const struct layout *layout = board_layout(writing->board);
     struct limits_result result = {
         .lead = &layout->fields[0],
@@ -56,6 +72,11 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
         limits_unpack(note, &record);
     }
     enum limit limit = limits_check(rule, &result, writing->call->now_ms, &record, &wait_ms);
+    limited->size = 0;
+    limited->broken = (uint8_t)limit;
+    if (limit != LIMITS && holding_applies(writing) && writing->options->hold.takes_limits) {
+        return true;
+    }
     if (limit != LIMITS) {
         limiting_refuse(writing, limit, &result, wait_ms);
         return false;
@@ -92,7 +113,7 @@ static void limiting_tidy(const struct writing *writing) {
         hash_at(registry_note_hash(key), (uint32_t)((draw >> 32) * registry_note_count(key) >> 32),
                 &pair);
         limits_unpack(pair.value, &record);
-        if (limits_is_over(rule, &record, call->now_ms)) {
+        if (!registry_note_is_own(pair.field) && limits_is_over(rule, &record, call->now_ms)) {
             char name[BOARD_MEMBER_MAX];
             memcpy(name, pair.field.at, pair.field.size);
             registry_note_remove(call->registry, key, (struct bytes){name, pair.field.size});

@@ -16,7 +16,8 @@
 #include "skiplist/keyspace/limits.h"
 
 struct limited {
-    uint8_t size; /* of the record; 0: the rule keeps none, or the result does not count */
+    uint8_t size;   /* of the record; 0: the rule keeps none, or the result does not count */
+    uint8_t broken; /* the limit that the result breaks, where HOLD keeps it; LIMITS: none */
     char record[LIMITS_RECORD_BYTES_MAX];
 };
 
@@ -24,7 +25,7 @@ struct limited {
 static inline bool limiting_applies(const struct writing *writing) {
     const struct board_options *options =
         writing->whole == NULL ? writing->options : registry_options(writing->whole);
-    return __builtin_expect(options->has_limits, 0) &&
+    return __builtin_expect(options->has_limits, 0) && !writing->is_approval &&
            (options->limits.is_for_all || writing->call->session->player != NULL);
 }
 /* May this result be, as far as LIMITS say? before, after: keys of the member; had_result: is there a key before?
@@ -33,6 +34,8 @@ static inline bool limiting_applies(const struct writing *writing) {
 MUST_CHECK bool limiting_check(const struct writing *writing, struct bytes member, bool had_result,
                                uint64_t before, uint64_t after, bool is_put,
                                struct limited *limited);
+/* It comes too soon for this limit. Replies the error; false. */
+bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms);
 /* "member 'ann' is given twice ...". Replies the error; false. */
 bool limiting_refuse_again(const struct call *call, struct bytes member);
 /* The bytes that limiting_put may take for so many members. */

@@ -21,6 +21,7 @@
     ENTRY("hash", hrandfield) ENTRY("hash", hscan) ENTRY("hash", hset) ENTRY("hash", hsetnx)       \
     ENTRY("hash", hstrlen) ENTRY("hash", hvals) TABLE_LEADERBOARD(ENTRY)                           \
     ENTRY("leaderboard", lb_revoke) ENTRY("leaderboard", lb_revoked)                               \
+    ENTRY("leaderboard", lb_ticket)                                                                \
     ENTRY("pubsub", psubscribe) ENTRY("pubsub", publish) ENTRY("pubsub", pubsub)                   \
     ENTRY("pubsub", punsubscribe) ENTRY("pubsub", spublish) ENTRY("pubsub", ssubscribe)            \
     ENTRY("pubsub", subscribe) ENTRY("pubsub", sunsubscribe) ENTRY("pubsub", unsubscribe)          \

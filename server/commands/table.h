@@ -15,15 +15,16 @@ extern const struct command_row command_table[];
 /* clang-format off */
 #define TABLE_LEADERBOARD(ENTRY)                                                                   \
     ENTRY("leaderboard", lb_above) ENTRY("leaderboard", lb_add) ENTRY("leaderboard", lb_alter)     \
+    ENTRY("leaderboard", lb_approve)                                                               \
     ENTRY("leaderboard", lb_around) ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans)     \
     ENTRY("leaderboard", lb_count) ENTRY("leaderboard", lb_create)                                 \
     ENTRY("leaderboard", lb_cuts) ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get)     \
-    ENTRY("leaderboard", lb_hist) ENTRY("leaderboard", lb_info)                                    \
+    ENTRY("leaderboard", lb_held) ENTRY("leaderboard", lb_hist) ENTRY("leaderboard", lb_info)      \
     ENTRY("leaderboard", lb_league) ENTRY("leaderboard", lb_list)                                  \
     ENTRY("leaderboard", lb_match) ENTRY("leaderboard", lb_move)                                   \
     ENTRY("leaderboard", lb_predict) ENTRY("leaderboard", lb_quantile)                             \
     ENTRY("leaderboard", lb_range) ENTRY("leaderboard", lb_rate) ENTRY("leaderboard", lb_rating)   \
-    ENTRY("leaderboard", lb_refund) ENTRY("leaderboard", lb_roll)                                  \
+    ENTRY("leaderboard", lb_refund) ENTRY("leaderboard", lb_reject) ENTRY("leaderboard", lb_roll)  \
     ENTRY("leaderboard", lb_settle) ENTRY("leaderboard", lb_submit)                                \
     ENTRY("leaderboard", lb_tag) ENTRY("leaderboard", lb_tags) ENTRY("leaderboard", lb_unban)      \
     ENTRY("leaderboard", lb_unmatch) ENTRY("leaderboard", lb_where)

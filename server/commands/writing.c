@@ -3,6 +3,7 @@
 
 #include "codec/timestamp.h"
 #include "server/acl/acl_check.h"
+#include "server/commands/shadow.h"
 #include "server/commands/window.h"
 #include "skiplist/lookup.h"
 
@@ -120,6 +121,17 @@ __attribute__((always_inline)) static inline bool writing_begin_found(struct wri
            (writing->options->window.count == 0 || writing_begin_share(writing));
 }
 
+void writing_begin_approval(const struct call *call, struct registry_key *key,
+                            struct writing *writing) {
+    *writing = (struct writing){.call = call,
+                                .key = key,
+                                .board = &key->board,
+                                .options = registry_options(key),
+                                .is_approval = true,
+                                .is_only = true,
+                                .has_bans = ban_exists(call->registry)};
+}
+
 bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
     *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
     if (!call_check_key(call, name)) {
@@ -163,8 +175,12 @@ bool writing_choose_for(struct writing *writing, registry_judge *judge, const vo
 
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     const struct call *call = writing->call;
-    if (!ban_holds(call->registry, call->session->database,
-                   registry_name(writing_shown_key(writing)), member, call->now_ms)) {
+    const struct registry_key *key = writing_shown_key(writing);
+    int64_t until_ms;
+    enum ban_kind kind = ban_find(call->registry, call->session->database, registry_name(key),
+                                  member, call->now_ms, &until_ms);
+    if (kind == BAN_NONE ||
+        (kind == BAN_SHADOW && !shadow_ask(call, key, writing->is_new, member))) {
         return false;
     }
     reply_error(call->reply, "BANNED member is banned from this board: LB.UNBAN ends that");
@@ -367,6 +383,9 @@ void writing_notify(const struct writing *writing, const char *event) {
 void writing_cut(struct writing *writing) {
     uint32_t cap = writing->options->cap;
     uint32_t count = board_count(writing->board);
+    if (count > cap && writing->call->server->shadows.are_shown) {
+        cap += shadow_count_shown(writing->call, writing->key);
+    }
     if (count > cap) {
         registry_board_cut(writing->call->registry, writing->key, cap, count - cap);
         writing->has_lost = true;

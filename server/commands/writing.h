@@ -34,6 +34,8 @@ struct writing {
     bool
         is_given; /* its options are the caller's (writing_begin_in): there is no choice of layouts */
     bool is_whole_new;     /* so was `whole` */
+    bool is_approval;      /* what is written was held: HOLD and LIMITS take it */
+    bool has_held;         /* HOLD: a result was kept, and not put */
     bool is_reserved;      /* writing_reserve has reserved memory */
     bool is_newcomer;      /* the member put last was not on the board before; WINDOW: on `whole` */
     bool is_as_before;     /* WINDOW: it left `whole` as it was */
@@ -61,6 +63,10 @@ MUST_CHECK static inline bool writing_refuses(const struct call *call,
     return (options->guards != 0 || options->window.count > 0) &&
            writing_explain(call, options, write);
 }
+
+/* Write what LB.APPROVE approves: on a board that is there, whatever its guards say. */
+void writing_begin_approval(const struct call *call, struct registry_key *key,
+                            struct writing *writing);
 
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
@@ -163,6 +169,8 @@ static inline void writing_end(struct writing *writing, const char *event) {
                 writing_notify(writing, event);
             }
         }
+    } else if (writing->has_held) {
+        registry_tell_members(writing->call->registry, writing->key);
     } else if (writing->is_new || writing->is_whole_new) {
         writing_take_back(writing);
     }

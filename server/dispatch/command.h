@@ -46,7 +46,8 @@ enum command_flag {
         1 << 22, /* told to clients of clusters, which find its channels as they find keys */
     COMMAND_OWN_MEMBER =
         1
-        << 23, /* a player may run it: it writes of the members that it names alone (call_check_own) */
+        << 23, /* what it writes is of members that it names alone (call_check_own), so that a player may run it; if it
+                  * reads, a player sees its shadow (server/commands/shadow.h) */
     COMMAND_NAMES = 1 << 21, /* of the boards its reply shows nothing but which keys there are */
     COMMAND_STALE = 1 << 20, /* allowed where reads are refused with MASTERDOWN, as are those
                                     * allowed while boards are loaded */

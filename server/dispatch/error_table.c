@@ -42,11 +42,15 @@ const struct error_row error_table[] = {
      "Raise `maxmemory`, or remove boards: `LB.LIST`, `MEMORY USAGE key`."},
     {"READONLY", 503, "This server is a replica.",
      "Write to the master: `INFO replication` names it."},
+    {"TICKET", 403,
+     "A player's result on a board with `TICKETS` has no ticket, or one that does not count.",
+     "`LB.TICKET` at the start of each run, and `TICKET t` with its result: "
+     "[tickets.md](tickets.md)."},
     {"TOOLONG", 0, "The command would hold up everybody for longer than `busy-command-limit`.",
      "Use what the text names instead, or raise the setting."},
     {"TOOSOON", 429,
      "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, "
-     "`GAIN`).",
+     "`GAIN`), or the run was too short (`MINTIME`).",
      "Send the next result after the seconds that the text says."},
     {"TRYAGAIN", 503,
      "Something else must end first: another long command, a copy, or younger ids of `ONCE`.",

@@ -18,7 +18,8 @@
 #define OPTIONS                                                                                    \
     BOARD_INFO_FIRST(FIRST, NEXT)                                                                  \
     " " PERIOD BOARD_INFO_THEN(                                                                    \
-        FIRST, NEXT) " " WINDOW LEAGUE "archives:[s] tags:[(name:s bits:i values:i values-max:i)]"
+        FIRST, NEXT) " held:i?'null: not for this user, or no HOLD' " WINDOW LEAGUE                \
+                     "archives:[s] tags:[(name:s bits:i values:i values-max:i)]"
 
 static const struct {
     const char *name, *text;
@@ -36,7 +37,9 @@ static const struct {
     {"Played", "[member:s before:n after:n deviation:n? games:i rank-before:i? rank-after:i?]"},
     {"Count", "[values:s?... count:i]"},
     {"Cut", "[rank:i key:s]"},
-    {"Ban", "[member:s pattern:s until:d?]"},
+    {"Held",
+     "[id:i member:s values:[#]'that the member would have' reason:s at:d user:s address:s]"},
+    {"Ban", "[member:s pattern:s until:d? shadow:b]"},
     {"Board", "(layout:s bits:i count:i memory:i "
               "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# "
               "half-life?:i'milliseconds')] "

@@ -399,6 +399,28 @@ static bool effect_bytes_code_limits(struct coder *coder, struct board_options *
     return is_good;
 }
 
+static bool effect_bytes_code_hold(struct coder *coder, struct board_options *options) {
+    struct hold_rule *rule = &options->hold;
+    uint8_t for_all = rule->is_for_all;
+    uint8_t which = (uint8_t)(rule->has_over | rule->takes_limits << 1);
+    int64_t top = rule->top;
+    if (coder->from != NULL) {
+        *rule = (struct hold_rule){.top = 0};
+        options->has_hold = true;
+    }
+    bool is_good = effect_bytes_code_byte(coder, &for_all, 1) &&
+                   effect_bytes_code_byte(coder, &which, 3) &&
+                   effect_bytes_code_i64(coder, &rule->over) &&
+                   effect_bytes_code_byte(coder, &rule->scale, DECIMAL_SCALE_MAX) &&
+                   effect_bytes_code_i64(coder, &top) &&
+                   effect_bytes_code_i64(coder, &rule->auto_ms) && top >= 0 && top <= HOLD_TOP_MAX;
+    rule->is_for_all = for_all != 0;
+    rule->has_over = (which & 1) != 0;
+    rule->takes_limits = (which & 2) != 0;
+    rule->top = is_good ? (uint32_t)top : 0;
+    return is_good;
+}
+
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
                                     struct board_options *options, struct board_state *state) {
     if (option->form == BOARD_FORM_RATING) {
@@ -406,6 +428,9 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     }
     if (option->form == BOARD_FORM_LIMITS) {
         return effect_bytes_code_limits(coder, options);
+    }
+    if (option->form == BOARD_FORM_HOLD) {
+        return effect_bytes_code_hold(coder, options);
     }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {

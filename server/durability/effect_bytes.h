@@ -60,9 +60,10 @@
 enum {
     EFFECT_RULES_SLOTS = 16,
     /* Codes and values of options and state, layout, tags. */
-    EFFECT_RULES_SIZE_MAX =
-        BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
-        TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11 + LIMITS * 21 + 2,
+    EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
+                            LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
+                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11 +
+                            LIMITS * 21 + 2 + 3 * 11 + 3 /* of HOLD */,
 };
 
 /* ---- writing ---- */

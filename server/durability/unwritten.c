@@ -67,7 +67,7 @@ static void unwritten_add_key(struct unwritten *unwritten, uint32_t database, st
 void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effect) {
     bool is_staged = effect->database == REGISTRY_STAGING;
     if (effect->database == REGISTRY_HISTORY || effect->database == REGISTRY_ONCE ||
-        (is_staged && effect->kind != EFFECT_RENAME)) {
+        effect->database == REGISTRY_TICKETS || (is_staged && effect->kind != EFFECT_RENAME)) {
         return; /* no command that only reads shows it */
     }
     switch (effect->kind) {

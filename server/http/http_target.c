@@ -1,22 +1,14 @@
 /* See http.h. */
 #include "server/http/http.h"
 
-static int http_target_hex_digit(char digit) {
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    char lower = bytes_lower(digit);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Decode in place. false: a percent sign without two digits. */
 static bool http_target_decode(struct bytes *text, char *at, bool is_query) {
     size_t size = 0;
     for (size_t i = 0; i < text->size; i++) {
         char byte = at[i];
         if (byte == '%') {
-            int high = text->size - i > 2 ? http_target_hex_digit(at[i + 1]) : -1;
-            int low = text->size - i > 2 ? http_target_hex_digit(at[i + 2]) : -1;
+            int high = text->size - i > 2 ? bytes_hex_value(at[i + 1]) : -1;
+            int low = text->size - i > 2 ? bytes_hex_value(at[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return false;
             }

@@ -123,14 +123,36 @@ static bool connection_has_password(const struct queue_entry *entry, struct byte
     return true;
 }
 
+/* The next ticket of a result whose signature takes long. */
+static bool connection_begin_ticket(struct connection *connection,
+                                    const struct queue_entry *entry) {
+    const struct request *request = &entry->request;
+    const unsigned wanted = COMMAND_WRITE | COMMAND_OWN_MEMBER;
+    unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
+    enum { FIRST = 2, END = 256 /* behind 64 keys and all options */ };
+    uint32_t at = connection->ticket_at > 0 ? connection->ticket_at + 1 : FIRST;
+    connection->ticket_at = 0;
+    for (; (flags & wanted) == wanted && at + 1 < request->count && at < END; at++) {
+        if (bytes_is(request->args[at], "TICKET") &&
+            verifier_begin_ticket(&connection->tick->verifier, connection, request->args[at + 1])) {
+            connection->ticket_at = at;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool connection_begin_auth_wait(struct connection *connection, const struct queue_entry *entry) {
     enum { STEP_MS = 50 }; /* many whose waits end together are resumed in one walk */
     struct tick *tick = connection->tick;
     struct server *server = tick->server;
     struct bytes name;
     struct bytes token;
-    if (!connection_has_password(entry, &name, &token) || tick->is_draining) {
+    if (tick->is_draining) {
         return false;
+    }
+    if (!connection_has_password(entry, &name, &token)) {
+        return server->settings.player_key_count > 0 && connection_begin_ticket(connection, entry);
     }
     bool is_player =
         player_has_token(server, entry->request.count > 2 ? name : BYTES("player"), token);

@@ -63,8 +63,9 @@ struct connection {
     struct transaction held; /* requests that were held back, in order */
     struct connection_wait wait;
     struct verifier_item *verifying; /* its token, which a thread looks at; NULL: none */
-    int64_t auth_due_ms;         /* when its password may be looked at; 0: it waits for nothing */
-    int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
+    uint32_t ticket_at;  /* of its next request the last ticket that was looked at; 0: none */
+    int64_t auth_due_ms; /* when its password may be looked at; 0: it waits for nothing */
+    int64_t known_at_ms; /* when it connected or was last seen authenticated; monotonic */
     char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */
     struct transport transport;
 };

@@ -21,9 +21,9 @@
 
 #include "server/clients/server.h"
 #include "server/loop/lookahead.h"
-#include "server/loop/tls_settings.h"
 #include "server/loop/verifier.h"
 #include "server/network/network.h"
+#include "server/network/tls.h"
 #include "server/system/fault.h"
 
 struct connection;

@@ -12,7 +12,8 @@ struct verifier_item {
     struct connection *connection; /* NULL: it is gone */
     struct jwt_key key;
     int64_t now_s;
-    struct session_verified *found; /* becomes the session's */
+    struct session_verified *found; /* becomes the session's; NULL: it is a ticket */
+    struct player_keys *keys;       /* of a ticket: what is right is put there */
     size_t token_size;
     char token[JWT_SIZE_MAX];
 };
@@ -21,6 +22,10 @@ static void verifier_run(void *context) {
     const struct verifier *verifier = context;
     for (struct verifier_item *item = verifier->running; item != NULL; item = item->next) {
         const struct bytes token = {.at = item->token, .size = item->token_size};
+        if (item->found == NULL) {
+            player_keys_sign(item->keys, &item->key, token);
+            continue;
+        }
         digest_make(token, item->found->digest);
         item->found->key_mark = item->key.mark;
         item->found->status = jwt_verify(&item->key, token, item->now_s, &item->found->claims);
@@ -55,11 +60,13 @@ static void verifier_on_done(void *context) {
         struct connection *connection = item->connection;
         next = item->next;
         if (connection != NULL) {
-            memory_free(connection->session.verified);
-            connection->session.verified = item->found;
-            item->found = NULL;
+            if (item->found != NULL) {
+                memory_free(connection->session.verified);
+                connection->session.verified = item->found;
+                item->found = NULL;
+                connection->is_verified = true;
+            }
             connection->verifying = NULL;
-            connection->is_verified = true;
             connection_resume(connection);
             tick_wake(connection->tick);
         }
@@ -69,20 +76,24 @@ static void verifier_on_done(void *context) {
     verifier_start(verifier);
 }
 
-bool verifier_begin(struct verifier *verifier, struct connection *connection, struct bytes token) {
+static bool verifier_add(struct verifier *verifier, struct connection *connection,
+                         struct bytes token, bool is_ticket) {
     const struct tick *tick = connection->tick;
     const struct settings *settings = &tick->server->settings;
+    struct player_keys *keys = &tick->server->acl.player_keys;
     const struct jwt_key *key =
         jwt_choose_key(settings->player_keys, settings->player_key_count, token);
-    if (key == NULL || key->algorithm == JWT_HS256) {
+    if (key == NULL || key->algorithm == JWT_HS256 ||
+        (is_ticket && player_keys_know(keys, key, token))) {
         return false;
     }
     bool has_thread =
         verifier->worker.is_started ||
         worker_init(&verifier->worker, tick->loop, WORKER_BEHIND, verifier_on_done, verifier);
     struct verifier_item *item = has_thread ? memory_allocate(sizeof *item) : NULL;
-    struct session_verified *found = item != NULL ? memory_allocate_zeroed(sizeof *found) : NULL;
-    if (found == NULL) {
+    struct session_verified *found =
+        item != NULL && !is_ticket ? memory_allocate_zeroed(sizeof *found) : NULL;
+    if (item == NULL || (found == NULL && !is_ticket)) {
         memory_free(item);
         return false;
     }
@@ -90,12 +101,22 @@ bool verifier_begin(struct verifier *verifier, struct connection *connection, st
                                    .key = *key,
                                    .now_s = tick->server->clock.now_ms / 1000,
                                    .found = found,
+                                   .keys = keys,
                                    .token_size = token.size};
     memcpy(item->token, token.at, token.size);
     LIST_APPEND(verifier->first, verifier->last, item);
     connection->verifying = item;
     verifier_start(verifier);
     return true;
+}
+
+bool verifier_begin(struct verifier *verifier, struct connection *connection, struct bytes token) {
+    return verifier_add(verifier, connection, token, false);
+}
+
+bool verifier_begin_ticket(struct verifier *verifier, struct connection *connection,
+                           struct bytes ticket) {
+    return verifier_add(verifier, connection, ticket, true);
 }
 
 void verifier_leave(struct connection *connection) {

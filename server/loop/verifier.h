@@ -4,6 +4,7 @@
  *     thread      jwt_verify, of some at a time
  *     tick        what it found is session.verified; the connection resumes, and its AUTH or HELLO runs
  *
+ * Likewise with tickets: what it finds is in player_keys then, and a command with several is held for one after another.
  * The thread begins with the first such token. */
 #ifndef SERVER_VERIFIER_H
 #define SERVER_VERIFIER_H
@@ -25,6 +26,9 @@ struct verifier {
  * resumed. Without memory or threads: no; it is looked at where it is asked for. */
 MUST_CHECK bool verifier_begin(struct verifier *verifier, struct connection *connection,
                                struct bytes token);
+/* The same for a ticket. */
+MUST_CHECK bool verifier_begin_ticket(struct verifier *verifier, struct connection *connection,
+                                      struct bytes ticket);
 /* The client is gone. */
 void verifier_leave(struct connection *connection);
 /* Before the loop ends. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/clients/tracking.h"
+#include "server/dispatch/command.h"
 #include "server/replication/replication.h"
 #include "server/system/process.h"
 #include "skiplist/keyspace/league.h"
@@ -348,6 +349,8 @@ void figures_take(const struct server *server, struct figures *figures) {
 #define OF_DATABASE(field)  OF(figures_database, FIGURE_OF_DATABASE, field)
 #define OF_REPLICA(field)   OF(figures_replica, FIGURE_OF_REPLICA, field)
 #define OF_LIMITED(limit)   OF(stats_limited, FIGURE_OF_LIMITED, refused[limit])
+#define OF_TICKETS(reason)  OF(stats_limited, FIGURE_OF_LIMITED, tickets[reason])
+#define OF_HELD(why)        OF(stats_limited, FIGURE_OF_LIMITED, held[why])
 #define OF_THREAD(field)    OF(stats_network, FIGURE_OF_THREAD, field)
 #define CONSTANT(value)     .type = FIGURE_CONSTANT, .text = (value)
 
@@ -393,15 +396,72 @@ const char *figures_heading(unsigned place) {
     return headings[place / FIGURE_PLACES_OF_HEADING];
 }
 
+/* What each of them is called: the label of its samples, and how its line of INFO begins. */
+static const struct {
+    const char *label, *line;
+} figures_objects[] = {
+    [FIGURE_OF_COMMAND] = {"command", "cmdstat_"},
+    [FIGURE_OF_ERROR] = {"prefix", "errorstat_"},
+    [FIGURE_OF_DATABASE] = {"database", "db"},
+    [FIGURE_OF_REPLICA] = {"replica", NULL},
+    [FIGURE_OF_SYNC_STATE] = {"state", NULL},
+    [FIGURE_OF_THREAD] = {"thread", "io_thread_"},
+    [FIGURE_OF_ONCE_USER] = {"user", NULL},
+    [FIGURE_OF_LIMITED] = {"board", NULL},
+    [FIGURE_OF_LATENCY] = {NULL, NULL},
+};
+
 const char *figures_label(enum figure_of of) {
-    static const char *const labels[] = {
-        [FIGURE_OF_COMMAND] = "command",   [FIGURE_OF_ERROR] = "prefix",
-        [FIGURE_OF_DATABASE] = "database", [FIGURE_OF_REPLICA] = "replica",
-        [FIGURE_OF_SYNC_STATE] = "state",  [FIGURE_OF_THREAD] = "thread",
-        [FIGURE_OF_ONCE_USER] = "user",    [FIGURE_OF_LIMITED] = "board",
-        [FIGURE_OF_LATENCY] = NULL,
+    return figures_objects[of].label;
+}
+
+const char *figures_line(enum figure_of of) {
+    return figures_objects[of].line;
+}
+
+#define LIST(list, how_many, text_at)                                                              \
+    { .at = (list), .count = (how_many), .size = sizeof *(list), .name_at = (text_at) }
+
+const void *figures_object(const struct figures *figures, enum figure_of of, uint32_t index,
+                           char name[FIGURES_NAME_MAX]) {
+    enum { NUMBERED = UINT16_MAX };
+    static const uint64_t is_state[] = {0, 1};
+    const struct figures_replication *replication = &figures->replication;
+    const struct stats *stats = &figures->stats;
+    const struct {
+        const void *at;
+        uint32_t count;
+        size_t size, name_at;
+    } lists[] = {
+        [FIGURE_OF_FIGURES] = LIST(figures, 1, NUMBERED),
+        [FIGURE_OF_COMMAND] = LIST(stats->commands, stats->command_count, NUMBERED),
+        [FIGURE_OF_ERROR] =
+            LIST(stats->errors, stats->error_kind_count, offsetof(struct stats_error, prefix)),
+        [FIGURE_OF_DATABASE] = LIST(figures->databases, REGISTRY_DATABASES, NUMBERED),
+        [FIGURE_OF_REPLICA] = LIST(replication->shown_replicas, replication->shown,
+                                   offsetof(struct figures_replica, address)),
+        [FIGURE_OF_THREAD] = LIST(stats->networks, stats->network_count, NUMBERED),
+        [FIGURE_OF_ONCE_USER] = LIST(figures->once_users, figures->once_user_count,
+                                     offsetof(struct figures_once_user, user)),
+        [FIGURE_OF_LIMITED] =
+            LIST(stats->limited, stats->limited_count, offsetof(struct stats_limited, board)),
+        [FIGURE_OF_LATENCY] = {.at = NULL},
     };
-    return labels[of];
+    const char *text = NULL; /* NULL: its number */
+    const void *object = NULL;
+    if (of == FIGURE_OF_SYNC_STATE && index < SYNC_STATES) {
+        object = &is_state[replication->sync.state == (enum sync_state)index];
+        text = replication_sync_state_name((enum sync_state)index);
+    } else if (index < lists[of].count) {
+        object = (const char *)lists[of].at + index * lists[of].size;
+        text = of == FIGURE_OF_COMMAND         ? command_full_name(index)
+               : lists[of].name_at == NUMBERED ? NULL
+                                               : (const char *)object + lists[of].name_at;
+    }
+    int size = text != NULL ? snprintf(name, FIGURES_NAME_MAX, "%s", text)
+                            : snprintf(name, FIGURES_NAME_MAX, "%u", index);
+    CHECK(size >= 0 && size < FIGURES_NAME_MAX);
+    return object;
 }
 
 const struct figure figures_table[] = {
@@ -680,6 +740,21 @@ const struct figure figures_table[] = {
     {.place = BOARDS + 5, .label = "limit=\"EVERY\"", OF_LIMITED(LIMIT_EVERY)},
     {.place = BOARDS + 5, .label = "limit=\"RESULTS\"", OF_LIMITED(LIMIT_RESULTS)},
     {.place = BOARDS + 5, .label = "limit=\"GAIN\"", OF_LIMITED(LIMIT_GAIN)},
+    {.place = BOARDS + 5, .label = "limit=\"MINTIME\"", OF_LIMITED(LIMIT_MINTIME)},
+    {COUNTER(BOARDS + 5, "ticket_refusals",
+             "Results that TICKETS refused: without a ticket, with a wrong one, one of another "
+             "board or player, one that is over, or a used one"),
+     .label = "reason=\"missing\"", OF_TICKETS(TICKET_MISSING)},
+    {.place = BOARDS + 5, .label = "reason=\"wrong\"", OF_TICKETS(TICKET_WRONG)},
+    {.place = BOARDS + 5, .label = "reason=\"other\"", OF_TICKETS(TICKET_OTHER)},
+    {.place = BOARDS + 5, .label = "reason=\"over\"", OF_TICKETS(TICKET_OVER)},
+    {.place = BOARDS + 5, .label = "reason=\"used\"", OF_TICKETS(TICKET_USED)},
+    {COUNTER(BOARDS + 5, "held_results",
+             "Results that HOLD kept, likewise; FULL: refused, because there was no room for them"),
+     .label = "reason=\"OVER\"", OF_HELD(STATS_HELD_OVER)},
+    {.place = BOARDS + 5, .label = "reason=\"TOP\"", OF_HELD(STATS_HELD_TOP)},
+    {.place = BOARDS + 5, .label = "reason=\"LIMITS\"", OF_HELD(STATS_HELD_LIMITS)},
+    {.place = BOARDS + 5, .label = "reason=\"FULL\"", OF_HELD(STATS_HELD_FULL)},
     LINE("evicted_keys:0"),
     {INFO("evicted_clients"),
      COUNTER(CLIENTS + 4, "evicted_clients", "Clients closed by maxmemory-clients"),

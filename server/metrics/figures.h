@@ -225,6 +225,12 @@ enum { FIGURE_PLACES = 200, FIGURE_PLACES_OF_HEADING = 20 };
 const char *figures_heading(unsigned place);
 /* The label of the metrics that tells these apart: "command"; NULL: there is only one. */
 const char *figures_label(enum figure_of of);
+/* What a line of INFO with one of them begins with, before its name; NULL: INFO shows them in another way, or not. */
+const char *figures_line(enum figure_of of);
+/* One of them, and its name; NULL: there are no more. */
+enum { FIGURES_NAME_MAX = FIGURES_USER_MAX };
+const void *figures_object(const struct figures *figures, enum figure_of of, uint32_t index,
+                           char name[FIGURES_NAME_MAX]);
 
 extern const struct figure figures_table[];
 extern const uint32_t figures_row_count;

@@ -114,82 +114,30 @@ static void metrics_put_sample(struct page *page, const void *object, const char
     }
 }
 
-/* ---- the objects that have samples ---- */
-
-static void metrics_put_numbered(struct page *page, const void *object, uint32_t number) {
-    char name[16];
-    snprintf(name, sizeof name, "%u", number);
-    metrics_put_sample(page, object, name);
-}
-
-/* Of databases those that have keys, and the first. */
+/* Of databases those that have keys, and the first; of commands those that were called. */
 static void metrics_put_samples(struct page *page) {
     const struct figures *figures = page->figures;
-    const struct figures_replication *replication = &figures->replication;
-    const struct stats *stats = &figures->stats;
     bool is_histogram = page->sample->type == FIGURE_DURATIONS;
-    switch (page->sample->of) {
-    case FIGURE_OF_FIGURES:
-        metrics_put_sample(page, figures, "");
-        break;
-    case FIGURE_OF_COMMAND:
-        for (uint32_t i = 0; i < stats->command_count; i++) {
-            const struct stats_command *command = &stats->commands[i];
-            if (command->calls.count > 0 || (!is_histogram && command->rejected_calls > 0)) {
-                metrics_put_sample(page, command, command_full_name(i));
-            }
+    char name[FIGURES_NAME_MAX];
+    const void *object;
+    for (uint32_t i = 0; (object = figures_object(figures, page->sample->of, i, name)) != NULL;
+         i++) {
+        const struct stats_command *command = object;
+        bool is_shown = true;
+        if (page->sample->of == FIGURE_OF_COMMAND) {
+            is_shown = command->calls.count > 0 || (!is_histogram && command->rejected_calls > 0);
+        } else if (page->sample->of == FIGURE_OF_DATABASE) {
+            is_shown = i == 0 || figures->databases[i].keys > 0;
         }
-        break;
-    case FIGURE_OF_ERROR:
-        /* A prefix is the first word of an error, which the server chose; what would end a label's value early is
+        /* The prefix of an error is its first word, which the server chose; what would end a label's value early is
          * shown as '_'. */
-        for (uint32_t i = 0; i < stats->error_kind_count; i++) {
-            char prefix[sizeof stats->errors[i].prefix];
-            memcpy(prefix, stats->errors[i].prefix, sizeof prefix);
-            for (char *at = prefix; (at = strpbrk(at, "\"\\\n")) != NULL;) {
-                *at = '_';
-            }
-            metrics_put_sample(page, &stats->errors[i], prefix);
+        for (char *at = name;
+             page->sample->of == FIGURE_OF_ERROR && (at = strpbrk(at, "\"\\\n")) != NULL;) {
+            *at = '_';
         }
-        break;
-    case FIGURE_OF_DATABASE:
-        for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-            if (i == 0 || figures->databases[i].keys > 0) {
-                metrics_put_numbered(page, &figures->databases[i], i);
-            }
+        if (is_shown) {
+            metrics_put_sample(page, object, name);
         }
-        break;
-    case FIGURE_OF_REPLICA:
-        for (uint32_t i = 0; i < replication->shown; i++) {
-            const struct figures_replica *replica = &replication->shown_replicas[i];
-            metrics_put_sample(page, replica, replica->address);
-        }
-        break;
-    case FIGURE_OF_SYNC_STATE:
-        for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
-            uint64_t is_state = replication->sync.state == state;
-            metrics_put_sample(page, &is_state, replication_sync_state_name(state));
-        }
-        break;
-    case FIGURE_OF_THREAD:
-        for (uint32_t i = 0; i < stats->network_count; i++) {
-            metrics_put_numbered(page, &stats->networks[i], i);
-        }
-        break;
-    case FIGURE_OF_ONCE_USER:
-        for (uint32_t i = 0; i < figures->once_user_count; i++) {
-            metrics_put_sample(page, &figures->once_users[i], figures->once_users[i].user);
-        }
-        break;
-    case FIGURE_OF_LIMITED:
-        for (uint32_t i = 0; i < stats->limited_count; i++) {
-            metrics_put_sample(page, &stats->limited[i], stats->limited[i].board);
-        }
-        break;
-    case FIGURE_OF_SERVER:
-    case FIGURE_OF_SOURCE:
-    case FIGURE_OF_LATENCY:
-        break;
     }
 }
 

@@ -183,8 +183,8 @@ static void redis_encode_change_key(struct redis_encode *encode, const struct ef
  * but this may have been reported before it came. */
 static bool redis_encode_effect(struct redis_encode *encode, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
-    if (effect->database >= RDB_STATE_FIRST) {
-        if (rdb_state_owns(effect->database)) {
+    if (effect->database >= REGISTRY_SYSTEM) {
+        if (registry_is_of_hosts(effect->database)) {
             if (encode->blob_kind != REDIS_ENCODE_STATE_BLOB || encode->blob.size >= BLOB_MAX) {
                 redis_encode_end_blob(encode);
                 redis_encode_begin_blob(encode);

@@ -1,4 +1,4 @@
-/* The host's keys, and the ids of results, in the place of server/commands/keyspace.c, lb/lb_data_keys.c and
+/* The host's keys, and the ids of results, in the place of server/commands/keyspace.c, ticketing.c, lb/lb_data_keys.c and
  * server/clients/once_ids.c. */
 #include "server/commands/keyspace.h"
 
@@ -7,6 +7,7 @@
 
 #include "server/clients/once_ids.h"
 #include "server/commands/lb/lb_data.h"
+#include "server/commands/ticketing.h"
 #include "server/module/host_run.h"
 #include "server/rdb/rdb_board.h"
 #include "server/system/log.h"
@@ -436,4 +437,33 @@ void lb_hset_end(const struct call *call, const struct lb_hset_place *place) {
         struct host_string *name = place->key;
         host_FreeString(module.context, name);
     }
+}
+
+/* ---- tickets: here are no players ---- */
+
+bool ticketing_explain(const struct writing *writing) {
+    (void)writing;
+    return false; /* not called */
+}
+
+bool ticketing_check(const struct call *call, const struct bytes *tickets, uint32_t ticket_count,
+                     const struct ticketing_board *boards, uint32_t count, struct bytes member,
+                     struct ticketing *ticketing, uint32_t *failed) {
+    (void)tickets, (void)ticket_count, (void)boards, (void)member;
+    ticketing->key = NULL;
+    *failed = count;
+    return call_refuse(call, "ERR tickets are not in the module: there are no players");
+}
+
+size_t ticketing_growth_size(const struct ticketing *ticketing) {
+    (void)ticketing;
+    return 0;
+}
+
+void ticketing_put(const struct call *call, struct ticketing *ticketing) {
+    (void)call, (void)ticketing;
+}
+
+void ticketing_end(const struct call *call, struct ticketing *ticketing) {
+    (void)call, (void)ticketing;
 }

@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/settings/settings.h"
+
 enum {
     READS_MAX = 64,   /* records that one call reads; others have their turn as well */
     SILENT_MAX = 100, /* steps of OpenSSL's between two records with data: new keys take three */
@@ -345,7 +347,9 @@ enum { PROTOCOL_COUNT = sizeof protocols / sizeof protocols[0] };
 
 /* One context that is being made, and what is wrong with it. */
 struct making {
-    const struct tls_context_options *options;
+    const struct settings *settings;
+    const char *host; /* NULL: any */
+    bool is_client;
     SSL_CTX *context;
     const char **setting;
     char *error;
@@ -381,62 +385,64 @@ static int tls_context_tell_password(char *at, int room, int is_writing, void *p
 }
 
 static bool tls_context_load_certificate(const struct making *making) {
-    const struct tls_context_options *options = making->options;
-    if (options->certificate_file == NULL) {
+    const struct settings *settings = making->settings;
+    if (settings->tls_cert_file == NULL) {
         return tls_context_fail(making, "tls-cert-file",
                                 "it is not set, and tls-port needs a certificate");
     }
-    if (options->key_file == NULL) {
+    if (settings->tls_key_file == NULL) {
         return tls_context_fail(making, "tls-key-file", "it is not set, and tls-port needs a key");
     }
     SSL_CTX_set_default_passwd_cb(making->context, tls_context_tell_password);
-    SSL_CTX_set_default_passwd_cb_userdata(making->context, options->key_password);
+    SSL_CTX_set_default_passwd_cb_userdata(making->context, settings->tls_key_file_pass);
     bool is_certificate_fine =
-        SSL_CTX_use_certificate_chain_file(making->context, options->certificate_file) == 1;
+        SSL_CTX_use_certificate_chain_file(making->context, settings->tls_cert_file) == 1;
     bool is_fine =
         is_certificate_fine &&
-        SSL_CTX_use_PrivateKey_file(making->context, options->key_file, SSL_FILETYPE_PEM) == 1;
+        SSL_CTX_use_PrivateKey_file(making->context, settings->tls_key_file, SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(making->context, NULL);
     if (!is_fine) {
         return is_certificate_fine
-                   ? tls_context_fail_with(making, "tls-key-file", options->key_file)
-                   : tls_context_fail_with(making, "tls-cert-file", options->certificate_file);
+                   ? tls_context_fail_with(making, "tls-key-file", settings->tls_key_file)
+                   : tls_context_fail_with(making, "tls-cert-file", settings->tls_cert_file);
     }
     return SSL_CTX_check_private_key(making->context) == 1 ||
-           tls_context_fail_with(making, "tls-key-file", options->key_file);
+           tls_context_fail_with(making, "tls-key-file", settings->tls_key_file);
 }
 
 static bool tls_context_load_authorities(const struct making *making) {
-    const struct tls_context_options *options = making->options;
+    const struct settings *settings = making->settings;
     static const int modes[] = {
-        [TLS_CLIENTS_UNKNOWN] = SSL_VERIFY_NONE,
-        [TLS_CLIENTS_KNOWN] = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
-        [TLS_CLIENTS_OPTIONAL] = SSL_VERIFY_PEER,
+        [SETTING_TLS_CLIENTS_NO] = SSL_VERIFY_NONE,
+        [SETTING_TLS_CLIENTS_YES] = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+        [SETTING_TLS_CLIENTS_OPTIONAL] = SSL_VERIFY_PEER,
     };
-    SSL_CTX_set_verify(making->context, modes[options->clients], NULL);
+    /* One that connects itself asks for the other end's certificate in any case. */
+    int clients = making->is_client ? SETTING_TLS_CLIENTS_YES : settings->tls_auth_clients;
+    SSL_CTX_set_verify(making->context, modes[clients], NULL);
     SSL_CTX_set_max_cert_list(making->context, CLIENT_CHAIN_MAX);
-    if (options->ca_file == NULL && options->ca_directory == NULL) {
-        return options->clients == TLS_CLIENTS_UNKNOWN ||
+    if (settings->tls_ca_cert_file == NULL && settings->tls_ca_cert_dir == NULL) {
+        return clients == SETTING_TLS_CLIENTS_NO ||
                tls_context_fail(
                    making, "tls-ca-cert-file",
                    "tls-ca-cert-file or tls-ca-cert-dir must be set: certificates are asked for "
                    "(of clients: tls-auth-clients no asks for none)");
     }
-    if (options->ca_file != NULL &&
-        SSL_CTX_load_verify_file(making->context, options->ca_file) != 1) {
-        return tls_context_fail_with(making, "tls-ca-cert-file", options->ca_file);
+    if (settings->tls_ca_cert_file != NULL &&
+        SSL_CTX_load_verify_file(making->context, settings->tls_ca_cert_file) != 1) {
+        return tls_context_fail_with(making, "tls-ca-cert-file", settings->tls_ca_cert_file);
     }
-    if (options->ca_directory != NULL &&
-        (access(options->ca_directory, R_OK | X_OK) != 0 ||
-         SSL_CTX_load_verify_dir(making->context, options->ca_directory) != 1)) {
+    if (settings->tls_ca_cert_dir != NULL &&
+        (access(settings->tls_ca_cert_dir, R_OK | X_OK) != 0 ||
+         SSL_CTX_load_verify_dir(making->context, settings->tls_ca_cert_dir) != 1)) {
         return tls_context_fail(making, "tls-ca-cert-dir", "the directory cannot be read");
     }
     return true;
 }
 
 static bool tls_context_set_protocols(const struct making *making) {
-    const char *at =
-        making->options->protocols != NULL ? making->options->protocols : "TLSv1.2 TLSv1.3";
+    const char *at = making->settings->tls_protocols != NULL ? making->settings->tls_protocols
+                                                             : "TLSv1.2 TLSv1.3";
     uint64_t without = 0;
     for (size_t i = 0; i < PROTOCOL_COUNT; i++) {
         without |= protocols[i].without;
@@ -462,16 +468,16 @@ static bool tls_context_set_protocols(const struct making *making) {
 }
 
 static bool tls_context_set_ciphers(const struct making *making) {
-    const struct tls_context_options *options = making->options;
-    if (options->ciphers != NULL &&
-        SSL_CTX_set_cipher_list(making->context, options->ciphers) != 1) {
-        return tls_context_fail_with(making, "tls-ciphers", options->ciphers);
+    const struct settings *settings = making->settings;
+    if (settings->tls_ciphers != NULL &&
+        SSL_CTX_set_cipher_list(making->context, settings->tls_ciphers) != 1) {
+        return tls_context_fail_with(making, "tls-ciphers", settings->tls_ciphers);
     }
-    if (options->ciphersuites != NULL &&
-        SSL_CTX_set_ciphersuites(making->context, options->ciphersuites) != 1) {
-        return tls_context_fail_with(making, "tls-ciphersuites", options->ciphersuites);
+    if (settings->tls_ciphersuites != NULL &&
+        SSL_CTX_set_ciphersuites(making->context, settings->tls_ciphersuites) != 1) {
+        return tls_context_fail_with(making, "tls-ciphersuites", settings->tls_ciphersuites);
     }
-    if (options->prefers_own_ciphers) {
+    if (settings->tls_prefer_server_ciphers) {
         SSL_CTX_set_options(making->context, SSL_OP_CIPHER_SERVER_PREFERENCE);
     }
     return true;
@@ -480,17 +486,17 @@ static bool tls_context_set_ciphers(const struct making *making) {
 /* One ticket is enough: a client that comes back gets the next. */
 static void tls_context_set_sessions(const struct making *making) {
     static const unsigned char name[] = "leaderboard";
-    const struct tls_context_options *options = making->options;
+    const struct settings *settings = making->settings;
     SSL_CTX *context = making->context;
-    if (!options->has_session_caching) {
+    if (!settings->tls_session_caching) {
         SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
         SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
         SSL_CTX_set_num_tickets(context, 0);
         return;
     }
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER);
-    SSL_CTX_sess_set_cache_size(context, (long)options->session_cache_size);
-    SSL_CTX_set_timeout(context, (long)options->session_cache_timeout_s);
+    SSL_CTX_sess_set_cache_size(context, (long)settings->tls_session_cache_size);
+    SSL_CTX_set_timeout(context, (long)settings->tls_session_cache_timeout_s);
     SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
     SSL_CTX_set_num_tickets(context, 1);
 }
@@ -498,7 +504,7 @@ static void tls_context_set_sessions(const struct making *making) {
 /* As an address where it is one. Common names are of users (tls-auth-clients-user), and of
  * no host. */
 static bool tls_context_expect_host(const struct making *making) {
-    const char *host = making->options->host;
+    const char *host = making->host;
     X509_VERIFY_PARAM *wanted = SSL_CTX_get0_param(making->context);
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                                 X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
@@ -507,8 +513,9 @@ static bool tls_context_expect_host(const struct making *making) {
            tls_context_fail(making, "tls-replication", "out of memory");
 }
 
-static bool tls_context_fill(const struct making *making, bool is_client) {
-    bool has_certificate = making->options->certificate_file != NULL;
+static bool tls_context_fill(const struct making *making) {
+    bool is_client = making->is_client;
+    bool has_certificate = making->settings->tls_cert_file != NULL;
     /* A client that leaves without a word has left: what it asked for ends where RESP says. Without AUTO_RETRY a
      * read returns where nothing is left but records that hold no data. */
     SSL_CTX *context = making->context;
@@ -528,14 +535,15 @@ static bool tls_context_fill(const struct making *making, bool is_client) {
            tls_context_set_ciphers(making);
 }
 
-static struct ssl_ctx_st *tls_context_make(struct making *making, bool is_client) {
+static struct ssl_ctx_st *tls_context_make(struct making *making) {
     ERR_clear_error();
-    making->context = SSL_CTX_new(is_client ? TLS_client_method() : TLS_server_method());
+    making->context = SSL_CTX_new(making->is_client ? TLS_client_method() : TLS_server_method());
     if (making->context == NULL) {
-        (void)tls_context_fail(making, is_client ? "tls-replication" : "tls-port", "out of memory");
+        (void)tls_context_fail(making, making->is_client ? "tls-replication" : "tls-port",
+                               "out of memory");
         return NULL;
     }
-    if (!tls_context_fill(making, is_client)) {
+    if (!tls_context_fill(making)) {
         SSL_CTX_free(making->context);
         making->context = NULL;
     }
@@ -543,18 +551,17 @@ static struct ssl_ctx_st *tls_context_make(struct making *making, bool is_client
     return making->context;
 }
 
-struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
-                                      const char **setting, char *error) {
-    struct making making = {.options = options, .setting = setting, .error = error};
-    return tls_context_make(&making, false);
+struct ssl_ctx_st *tls_context_create(const struct settings *settings, const char **setting,
+                                      char *error) {
+    struct making making = {.settings = settings, .setting = setting, .error = error};
+    return tls_context_make(&making);
 }
 
-struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
+struct ssl_ctx_st *tls_context_create_client(const struct settings *settings, const char *host,
                                              const char **setting, char *error) {
-    struct tls_context_options wanted = *options;
-    wanted.clients = TLS_CLIENTS_KNOWN; /* so is the other end's certificate, too */
-    struct making making = {.options = &wanted, .setting = setting, .error = error};
-    return tls_context_make(&making, true);
+    struct making making = {
+        .settings = settings, .host = host, .is_client = true, .setting = setting, .error = error};
+    return tls_context_make(&making);
 }
 
 struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context) {
@@ -566,4 +573,61 @@ struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context) {
 
 void tls_context_release(struct ssl_ctx_st *context) {
     SSL_CTX_free(context);
+}
+
+/* ---- what the settings describe ---- */
+
+/* Make the context, if there is a tls-port, and see whether that of the link to a master (tls-replication), which makes
+ * one of its own when it is made, could be. false: one of them cannot. */
+static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_st **context,
+                                const char **failed, char *reason) {
+    if (settings->tls_replication) {
+        struct ssl_ctx_st *link = tls_context_create_client(settings, NULL, failed, reason);
+        tls_context_release(link);
+        if (link == NULL) {
+            return false;
+        }
+    }
+    if (settings->tls_port != 0) {
+        *context = tls_context_create(settings, failed, reason);
+    }
+    return settings->tls_port == 0 || *context != NULL;
+}
+
+bool tls_settings_open(struct tls_settings *tls, const struct settings *settings, char *error) {
+    char reason[TLS_CONTEXT_ERROR_MAX];
+    const char *failed;
+    bool is_fine = tls_settings_create(settings, &tls->context, &failed, reason);
+    if (!is_fine) {
+        snprintf(error, SETTING_ERROR_MAX, "%s: %s", failed, reason);
+    }
+    return is_fine;
+}
+
+void tls_settings_close(struct tls_settings *tls) {
+    tls_context_release(tls->context);
+    tls_context_release(tls->prepared);
+    *tls = (struct tls_settings){.context = NULL};
+}
+
+const char *tls_settings_prepare(void *tls, const struct settings *wanted, char *reason) {
+    struct tls_settings *settings = tls;
+    char error[TLS_CONTEXT_ERROR_MAX];
+    const char *failed;
+    if (tls_settings_create(wanted, &settings->prepared, &failed, error)) {
+        return NULL;
+    }
+    snprintf(reason, SETTING_ERROR_MAX, "Unable to update TLS configuration. %s", error);
+    return failed;
+}
+
+void tls_settings_end(void *tls, bool is_set) {
+    struct tls_settings *settings = tls;
+    if (is_set && settings->prepared != NULL) {
+        tls_context_release(settings->context);
+        settings->context = settings->prepared;
+    } else {
+        tls_context_release(settings->prepared);
+    }
+    settings->prepared = NULL;
 }

@@ -21,6 +21,7 @@
  * buffers released. */
 enum { TLS_MEMORY_SIZE = 14 * 1024 };
 
+struct settings;
 struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct tls;
 
@@ -60,36 +61,33 @@ const char *tls_peer_name(const struct tls *tls);
 
 enum { TLS_CONTEXT_ERROR_MAX = 256 };
 
-enum tls_clients { /* must clients show a certificate? Numbered as the setting tls-auth-clients */
-                   TLS_CLIENTS_UNKNOWN,
-                   TLS_CLIENTS_KNOWN,
-                   TLS_CLIENTS_OPTIONAL, /* one that is shown must be right */
-};
-
-/* Texts: NULL: not set. All is borrowed for the call. */
-struct tls_context_options {
-    const char *certificate_file; /* PEM, with the chain behind it */
-    const char *key_file;
-    char *key_password;
-    const char *ca_file, *ca_directory;
-    const char *protocols, *ciphers, *ciphersuites;
-    const char *host; /* of tls_context_create_client: a name or an address */
-    enum tls_clients clients;
-    bool prefers_own_ciphers;
-    bool has_session_caching;
-    int64_t session_cache_size, session_cache_timeout_s;
-};
-
-/* Made of these files. NULL: *setting is the name of the setting that is wrong, and error
- * (TLS_CONTEXT_ERROR_MAX) says why. */
-MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
+/* As the settings describe it. NULL: *setting is the name of the one that is wrong, and error (TLS_CONTEXT_ERROR_MAX) says
+ * why. */
+MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct settings *settings,
                                                  const char **setting, char *error);
-/* For connections to another server, whose certificate must be of a trusted authority, and name
- * options->host; NULL: whatever it names. The own certificate is shown if one is set. */
-MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
-                                                        const char **setting, char *error);
+/* For connections to another server, whose certificate must be of a trusted authority, and name this host (a name or an
+ * address); NULL: whatever it names. The own certificate is shown if one is set. */
+MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct settings *settings,
+                                                        const char *host, const char **setting,
+                                                        char *error);
 /* One more share of it. NULL is nobody's. */
 struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context);
 void tls_context_release(struct ssl_ctx_st *context);
+
+/* The context of clients: made at start, and by CONFIG SET of a tls- setting, also of one that names the same file again,
+ * which may have new contents. Clients that are connected keep the context that they began with. Zero-initialised: no TLS. */
+struct tls_settings {
+    struct ssl_ctx_st *context;  /* NULL: tls-port is 0 */
+    struct ssl_ctx_st *prepared; /* by tls_settings_prepare */
+};
+
+/* Before clients come. false: error (SETTING_ERROR_MAX) names the setting. */
+MUST_CHECK bool tls_settings_open(struct tls_settings *tls, const struct settings *settings,
+                                  char *error);
+void tls_settings_close(struct tls_settings *tls);
+/* As settings_check: make the context of what is wanted. tls is a struct tls_settings. */
+const char *tls_settings_prepare(void *tls, const struct settings *wanted, char *reason);
+/* It becomes the context of new clients, or is dropped. */
+void tls_settings_end(void *tls, bool is_set);
 
 #endif

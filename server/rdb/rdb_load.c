@@ -327,7 +327,7 @@ enum rdb_load_status rdb_load_step(struct rdb_load *load) {
         if (!reader->is_single && !load->keeps_expired) {
             (void)registry_expiry_remove_due(load->registry, load->now_us / 1000, UINT32_MAX);
         }
-        load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
+        load->ban_count = registry_count(load->registry, REGISTRY_BANS);
         return RDB_LOAD_DONE;
     case RDB_STATE:
         is_fine = rdb_load_take_state(load);

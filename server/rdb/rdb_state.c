@@ -57,7 +57,7 @@ static void rdb_state_write_key(void *context, const struct registry_key *key) {
 
 bool rdb_state_is_empty(const struct registry *registry) {
     uint32_t count = 0;
-    for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
+    for (uint32_t database = REGISTRY_SYSTEM; registry_is_of_hosts(database); database++) {
         count += registry_count(registry, database);
     }
     return count == 0;
@@ -74,7 +74,7 @@ bool rdb_state_write(struct registry *registry, int64_t time_us,
     buffer_init(&writing.blob, 0);
     rdb_state_begin_blob(&writing);
     size_t empty_size = writing.blob.size;
-    for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
+    for (uint32_t database = REGISTRY_SYSTEM; registry_is_of_hosts(database); database++) {
         registry_walk_each(registry, database, INT64_MIN, rdb_state_write_key, &writing);
     }
     if (writing.blob.size > empty_size || writing.blob.is_broken) {
@@ -154,9 +154,9 @@ static bool rdb_state_is_allowed(void *context, const struct effect *effect) {
     bool has_kind =
         effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
     bool is_known = has_kind || effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_EXPIRE;
-    return is_known && rdb_state_owns(effect->database) &&
+    return is_known && registry_is_of_hosts(effect->database) &&
            (!has_kind || effect->key_kind == &key_kind_hash) &&
-           (effect->database != RDB_STATE_BANS || rdb_state_is_ban(checking, effect)) &&
+           (effect->database != REGISTRY_BANS || rdb_state_is_ban(checking, effect)) &&
            (checking->form != RDB_STATE_WHOLE || rdb_state_follows(checking, effect));
 }
 
@@ -190,8 +190,8 @@ enum effect_status rdb_state_apply(struct registry *registry, struct effect_deco
 }
 
 bool rdb_state_clear(struct registry *registry, uint32_t keys_max) {
-    uint32_t database = RDB_STATE_FIRST;
-    while (database < RDB_STATE_END && keys_max > 0) {
+    uint32_t database = REGISTRY_SYSTEM;
+    while (registry_is_of_hosts(database) && keys_max > 0) {
         struct registry_key *key = registry_embedded_first_of(registry, database);
         if (key == NULL) {
             database++;

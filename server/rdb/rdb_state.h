@@ -11,17 +11,10 @@
 #include "skiplist/keyspace/registry.h"
 
 enum {
-    RDB_STATE_FIRST = REGISTRY_SYSTEM, /* the databases that hold it, and the one after the last */
-    RDB_STATE_END = REGISTRY_HISTORY,
-    RDB_STATE_ORDERS = REGISTRY_SYSTEM,   /* server/commands/lb/board_task.h */
-    RDB_STATE_BANS = REGISTRY_SYSTEM + 1, /* server/commands/ban.h */
-    RDB_STATE_VERSION = 1,                /* of the auxiliary data */
+    RDB_STATE_VERSION = 1, /* of the auxiliary data */
     RDB_STATE_ERROR_MAX = 96,
 };
 
-static inline bool rdb_state_owns(uint32_t database) {
-    return database >= RDB_STATE_FIRST && database < RDB_STATE_END;
-}
 /* Is there none? */
 bool rdb_state_is_empty(const struct registry *registry);
 /* All of it in blobs of about 8 KiB, which replace what there is. One at a time in a process. false: no memory, and

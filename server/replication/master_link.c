@@ -819,18 +819,9 @@ static bool master_link_connect_make_tls(struct master_link *link) {
     char error[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
     const struct settings *settings = &link->server->settings;
-    const struct tls_context_options options = {
-        .certificate_file = settings->tls_cert_file,
-        .key_file = settings->tls_key_file,
-        .key_password = settings->tls_key_file_pass,
-        .ca_file = settings->tls_ca_cert_file,
-        .ca_directory = settings->tls_ca_cert_dir,
-        .protocols = settings->tls_protocols,
-        .ciphers = settings->tls_ciphers,
-        .ciphersuites = settings->tls_ciphersuites,
-        .host = settings->tls_replication_verify_name ? master_link_host(link) : NULL,
-    };
-    link->tls_context = tls_context_create_client(&options, &failed, error);
+    link->tls_context = tls_context_create_client(
+        settings, settings->tls_replication_verify_name ? master_link_host(link) : NULL, &failed,
+        error);
     if (link->tls_context == NULL) {
         master_link_fail(link, "TLS: %s: %s", failed, error);
         return false;

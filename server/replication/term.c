@@ -18,7 +18,7 @@ int term_position_compare(const struct term_position *a, const struct term_posit
 static uint64_t term_read_digits(const char *at, int count) {
     uint64_t value = 0;
     for (int i = 0; i < count; i++) {
-        value = value << 4 | (uint64_t)(at[i] <= '9' ? at[i] - '0' : at[i] - 'a' + 10);
+        value = value << 4 | (uint64_t)bytes_hex_value(at[i]);
     }
     return value;
 }

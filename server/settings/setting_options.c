@@ -24,6 +24,7 @@ static const struct {
     [BOARD_FORM_DATE] = {"a ", "not a"},         [BOARD_FORM_ZONE] = {"an ", "not a valid"},
     [BOARD_FORM_WINDOW] = {"a ", "not a valid"}, [BOARD_FORM_FRACTION] = {"a ", "not a"},
     [BOARD_FORM_RATING] = {"", "unknown: use"},  [BOARD_FORM_LIMITS] = {"", "unknown: use"},
+    [BOARD_FORM_HOLD] = {"", "unknown: use"},
 };
 
 static const struct {
@@ -104,6 +105,7 @@ static bool setting_options_parse_value(const struct board_option *option, struc
     case BOARD_FORM_POINTER:
     case BOARD_FORM_RATING:
     case BOARD_FORM_LIMITS:
+    case BOARD_FORM_HOLD:
         break;
     case BOARD_FORM_FRACTION:
         is_fine = timestamp_parse(word, &time_us);
@@ -523,7 +525,7 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
     return options->limits.has != 0 ||
            setting_words_fail(parsing->reason,
                               "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
-                              "EVERY, RESULTS or GAIN",
+                              "EVERY, RESULTS, GAIN or MINTIME",
                               is_for_all ? "ALL" : "PLAYERS");
 }
 
@@ -560,6 +562,104 @@ static size_t setting_options_print_limits(const struct limits_rule *rule, char 
     return size;
 }
 
+/* ---- HOLD PLAYERS|ALL result ... ---- */
+
+/* One of OVER v, TOP n, LIMITS, AUTO n H|D: *size words; 0: it is none of these. false: it is not right. */
+static bool setting_options_parse_held(struct hold_rule *rule, const struct bytes *words,
+                                       size_t word_count, size_t *size) {
+    bool is_auto = bytes_is(words[0], "AUTO");
+    *size = bytes_is(words[0], "OVER") || bytes_is(words[0], "TOP") ? 2 : is_auto ? 3 : 0;
+    if (bytes_is(words[0], "LIMITS") &&
+        (word_count < 2 || (!bytes_is(words[1], "PLAYERS") && !bytes_is(words[1], "ALL") &&
+                            !bytes_is(words[1], "NONE")))) { /* not the option */
+        *size = 1;
+        rule->takes_limits = true;
+        return true;
+    }
+    struct decimal value = {.magnitude = 0};
+    unsigned scale = 0;
+    if (*size == 0) {
+        return true;
+    }
+    if (word_count < *size || decimal_parse_exact(words[1], &value, &scale) != DECIMAL_OK ||
+        value.magnitude > INT64_MAX) {
+        return false;
+    }
+    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    if (bytes_is(words[0], "OVER")) {
+        rule->has_over = true;
+        rule->over = number;
+        rule->scale = (uint8_t)scale;
+        return true;
+    }
+    if (scale != 0 || number < 1) {
+        return false;
+    }
+    if (!is_auto) {
+        rule->top = number <= HOLD_TOP_MAX ? (uint32_t)number : 0;
+        return rule->top > 0;
+    }
+    int64_t unit_ms = bytes_is(words[2], "H") ? 3600000 : bytes_is(words[2], "D") ? 86400000 : 0;
+    rule->auto_ms = unit_ms > 0 && number <= HOLD_AUTO_MS_MAX / unit_ms ? number * unit_ms : 0;
+    return rule->auto_ms > 0;
+}
+
+static bool setting_options_parse_hold(const struct parsing *parsing,
+                                       const struct board_option *option, const struct bytes *words,
+                                       size_t word_count, size_t *size) {
+    struct board_options *options = parsing->options;
+    struct hold_rule *rule = &options->hold;
+    bool is_for_all = word_count > 1 && bytes_is(words[1], "ALL");
+    size_t more = 1;
+    if (word_count < 2 || (!is_for_all && !bytes_is(words[1], "PLAYERS"))) {
+        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
+                                          parsing->reason);
+    }
+    options->has_hold = true;
+    *rule = (struct hold_rule){.is_for_all = is_for_all};
+    for (*size = 2; *size < word_count && more > 0; *size += more) {
+        const struct hold_rule before = *rule;
+        const char *word = bytes_show(words[*size]).text;
+        if (!setting_options_parse_held(rule, words + *size, word_count - *size, &more)) {
+            return setting_words_fail(parsing->reason, "HOLD %s needs %s behind it", word,
+                                      bytes_is(words[*size], "OVER") ? "a value"
+                                      : bytes_is(words[*size], "TOP")
+                                          ? "a number of places, 1 to 1000000"
+                                          : "a time: n H|D");
+        }
+        if (more > 0 && ((before.has_over && bytes_is(words[*size], "OVER")) ||
+                         (before.top > 0 && bytes_is(words[*size], "TOP")) ||
+                         (before.takes_limits && bytes_is(words[*size], "LIMITS")) ||
+                         (before.auto_ms > 0 && bytes_is(words[*size], "AUTO")))) {
+            return setting_words_fail(parsing->reason, "HOLD %s may be given only once",
+                                      bytes_show(words[*size]).text);
+        }
+    }
+    return holds_validate(rule) ||
+           setting_words_fail(parsing->reason, "HOLD %s needs OVER, TOP or LIMITS behind it",
+                              is_for_all ? "ALL" : "PLAYERS");
+}
+
+static size_t setting_options_print_hold(const struct hold_rule *rule, char *out) {
+    char *at = out + sprintf(out, "%s", rule->is_for_all ? "ALL" : "PLAYERS");
+    if (rule->has_over) {
+        at += sprintf(at, " OVER ");
+        at += decimal_print(at, decimal_from_i64(rule->over), rule->scale);
+    }
+    if (rule->top > 0) {
+        at += sprintf(at, " TOP %" PRIu32, rule->top);
+    }
+    if (rule->takes_limits) {
+        at += sprintf(at, " LIMITS");
+    }
+    if (rule->auto_ms > 0) {
+        bool is_days = rule->auto_ms % 86400000 == 0;
+        at += sprintf(at, " AUTO %" PRId64 " %c", rule->auto_ms / (is_days ? 86400000 : 3600000),
+                      is_days ? 'D' : 'H');
+    }
+    return (size_t)(at - out);
+}
+
 /* How an option is parsed whose value has several words; NULL: it has one. */
 typedef bool setting_options_parse_words(const struct parsing *parsing,
                                          const struct board_option *option,
@@ -570,6 +670,7 @@ static setting_options_parse_words *setting_options_find_words(const struct boar
            : option->form == BOARD_FORM_WINDOW             ? setting_options_parse_window
            : option->form == BOARD_FORM_RATING             ? setting_options_parse_rating
            : option->form == BOARD_FORM_LIMITS             ? setting_options_parse_limits
+           : option->form == BOARD_FORM_HOLD               ? setting_options_parse_hold
            : option == &board_options[BOARD_OPTION_LEAGUE] ? setting_options_parse_league
                                                            : NULL;
 }
@@ -675,11 +776,6 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         return setting_words_fail(reason, "FROM requires EVERY 2 or more");
     }
     options->period.from_day = options->period.every == 1 ? 0 : options->period.from_day;
-    if (has_period && options->settles && options->archives_max == 0) {
-        return setting_words_fail(reason,
-                                  "SETTLE YES requires ARCHIVE 1 or more: without an archive "
-                                  "there is nothing to settle");
-    }
     /* What else would change the members of a board with a WINDOW? */
     const struct board_option *other =
         options->window.count > 0 ? board_options_find_alone(options) : NULL;
@@ -717,16 +813,13 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
         parsed.cap = has[BOARD_OPTION_CAP] ? parsed.cap : 0;
         parsed.limit = has[BOARD_OPTION_LIMIT] ? parsed.limit : 0;
     }
-    if (parsed.opens_ms > 0 && parsed.closes_ms > 0 && parsed.opens_ms >= parsed.closes_ms) {
-        return setting_words_fail(reason, "OPENS must be before CLOSES");
-    }
     parsed.guards = board_options_guards(&parsed);
     if (!setting_options_finish_period(has, options->period.unit, &parsed, reason)) {
         return false;
     }
     /* Its records stay when nobody is ranked. */
-    parsed.is_created |= board_options_have_notes(&parsed) && takes != SETTING_TAKES_STATE &&
-                         takes != SETTING_TAKES_LEAGUE;
+    parsed.is_created |= (parsed.has_rating || parsed.has_limits || parsed.has_hold) &&
+                         takes != SETTING_TAKES_STATE && takes != SETTING_TAKES_LEAGUE;
     board_options_copy(&parsed, options);
     return true;
 }
@@ -767,6 +860,8 @@ size_t setting_options_print_one(const struct board_option *option,
         return setting_options_print_rating(&options->rating, out);
     case BOARD_FORM_LIMITS:
         return setting_options_print_limits(&options->limits, out);
+    case BOARD_FORM_HOLD:
+        return setting_options_print_hold(&options->hold, out);
     case BOARD_FORM_NUMBER:
     case BOARD_FORM_HOUR:
     case BOARD_FORM_TIME:
@@ -814,29 +909,9 @@ size_t setting_options_print(const struct board_options *options, const struct b
 
 bool setting_options_check(const struct board_options *options, char *reason) {
     const struct layout_time *time = &options->layout.time;
-    const char *doubles = board_options_refuse_doubles(options);
-    if (doubles != NULL) {
-        return setting_words_fail(reason, "%s", doubles);
-    }
-    const char *rating = board_options_refuse_rating(options);
-    if (rating != NULL) {
-        return setting_words_fail(reason, "%s", rating);
-    }
-    const char *limits = board_options_refuse_limits(options);
-    if (limits != NULL) {
-        return setting_words_fail(reason, "%s", limits);
-    }
-    if (options->stale_ms > 0 && time->bits == 0) {
-        return setting_words_fail(reason, "STALE requires a layout with a TIME");
-    }
-    if (options->league.room > 0 && (options->cap > 0 || options->period.unit != PERIOD_NONE)) {
-        return setting_words_fail(reason,
-                                  "a league takes no CAP and no PERIOD: its rooms have them");
-    }
-    if (options->window.count > 0 && layout_field_decays(&options->layout.fields[0])) {
-        return setting_words_fail(reason,
-                                  "WINDOW and DECAY exclude each other: what members got either "
-                                  "leaves with its period, or fades");
+    const char *conflict = board_options_find_conflict(options);
+    if (conflict != NULL) {
+        return setting_words_fail(reason, "%s", conflict);
     }
     /* The times of a board with a WINDOW do not begin anew with each period. */
     if (options->period.unit == PERIOD_NONE || time->bits == 0 || options->window.count > 0) {

@@ -92,11 +92,9 @@ static size_t setting_words_put_escaped(char *out, char byte) {
         out[0] = byte;
         return 1;
     }
-    static const char digits[] = "0123456789abcdef";
     out[0] = '\\';
     out[1] = 'x';
-    out[2] = digits[(unsigned char)byte >> 4];
-    out[3] = digits[(unsigned char)byte & 15];
+    bytes_print_hex((unsigned char)byte, out + 2);
     return 4;
 }
 

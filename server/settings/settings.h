@@ -336,8 +336,10 @@ enum {
     /* Of RATING: names and values of all parameters. */
     SETTING_RATING_TEXT_MAX = 32 + (RATING_PARAMETERS + 2) * (16 + DECIMAL_TEXT_MAX),
     SETTING_LIMITS_TEXT_MAX = 16 + LIMITS * (48 + DECIMAL_TEXT_MAX),
+    SETTING_HOLD_TEXT_MAX = 96 + DECIMAL_TEXT_MAX, /* less than those */
     SETTING_RULES_TEXT_MAX = BOARD_OPTION_COUNT * SETTING_OPTION_TEXT_MAX +
-                             SETTING_RATING_TEXT_MAX + SETTING_LIMITS_TEXT_MAX,
+                             SETTING_RATING_TEXT_MAX + SETTING_LIMITS_TEXT_MAX +
+                             SETTING_HOLD_TEXT_MAX,
 };
 /* Write an option's value, as it is given, to out (SETTING_OPTION_TEXT_MAX, of RATING SETTING_RATING_TEXT_MAX, of LIMITS
  * SETTING_LIMITS_TEXT_MAX, which is less); returns the size. */

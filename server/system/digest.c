@@ -8,10 +8,8 @@
 #include <sys/random.h>
 
 static void digest_print_hex(const unsigned char *bytes, size_t size, char *out) {
-    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < size; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
+        bytes_print_hex(bytes[i], out + 2 * i);
     }
 }
 

@@ -17,6 +17,7 @@ enum {
     ED25519_KEY_SIZE = 32,
     ED25519_SIGNATURE_SIZE = 64,
     DEPTH_MAX = 8, /* of values that nobody reads */
+    MS_PER_S = 1000,
 };
 
 static bool jwt_equals(struct bytes text, const char *other) {
@@ -333,10 +334,13 @@ enum jwt_member {
     MEMBER_IAT,
     MEMBER_ISS,
     MEMBER_AUD,
+    MEMBER_BOARDS, /* this and what follows is of tickets */
+    MEMBER_JTI,
+    MEMBER_DB,
     MEMBERS
 };
-static const char *const member_names[MEMBERS] = {"alg", "kid", "typ", "crit", "sub",
-                                                  "exp", "nbf", "iat", "iss",  "aud"};
+static const char *const member_names[MEMBERS] = {
+    "alg", "kid", "typ", "crit", "sub", "exp", "nbf", "iat", "iss", "aud", "boards", "jti", "db"};
 
 /* Read the object of a part; take is called for each member that is read, in front of its value. */
 typedef bool jwt_take_member(void *context, struct jwt_object *object, enum jwt_member member);
@@ -375,7 +379,9 @@ static bool jwt_read_object(struct bytes part, jwt_take_member *take, void *cont
 struct jwt_header {
     char algorithm[16], kid[JWT_KID_MAX + 1];
     size_t kid_size;
+    bool is_of_ticket;
 };
+#define TICKET_TYPE "ticket+jwt"
 
 static bool jwt_take_of_header(void *context, struct jwt_object *object, enum jwt_member member) {
     struct jwt_header *header = context;
@@ -389,7 +395,8 @@ static bool jwt_take_of_header(void *context, struct jwt_object *object, enum jw
         return false;
     }
     if (member == MEMBER_TYP) {
-        return bytes_equal_ignoring_case(jwt_value(object), BYTES("JWT"));
+        header->is_of_ticket = bytes_equal_ignoring_case(jwt_value(object), BYTES(TICKET_TYPE));
+        return header->is_of_ticket || bytes_equal_ignoring_case(jwt_value(object), BYTES("JWT"));
     }
     if (member == MEMBER_KID) {
         header->kid_size = object->value_size;
@@ -428,8 +435,8 @@ const struct jwt_key *jwt_choose_key(const struct jwt_key *keys, uint32_t count,
     return header.kid_size > 0
                ? jwt_find_key(keys, count,
                               (struct bytes){.at = header.kid, .size = header.kid_size})
-           : count == 1 ? &keys[0]
-                        : NULL;
+           : count == 1 && !header.is_of_ticket ? &keys[0]
+                                                : NULL;
 }
 
 /* ---- signatures ---- */
@@ -472,12 +479,14 @@ static bool jwt_check_signature(const struct jwt_key *key, const struct jwt_part
 struct jwt_reading {
     const struct jwt_key *key;
     struct jwt_claims *claims;
+    struct jwt_ticket *ticket; /* NULL: it is a login */
     int64_t begins_s;
-    bool has_end, has_issuer, is_issuer, has_audience, is_audience, is_player;
+    bool has_end, has_start, has_issuer, is_issuer, has_audience, is_audience, is_player;
+    bool has_boards;
 };
 
-/* Seconds since 1970, of which a fraction counts for nothing. */
-static bool jwt_take_time(struct json_reader *reader, int64_t *seconds) {
+/* Seconds since 1970; of a fraction the milliseconds. */
+static bool jwt_take_time(struct json_reader *reader, int64_t *seconds, unsigned *ms) {
     enum { DIGITS_MAX = 12 };
     struct bytes text;
     if (!json_take_number(reader, &text)) {
@@ -486,10 +495,12 @@ static bool jwt_take_time(struct json_reader *reader, int64_t *seconds) {
     const char *point = memchr(text.at, '.', text.size);
     struct bytes whole = {.at = text.at,
                           .size = point != NULL ? (size_t)(point - text.at) : text.size};
-    for (size_t i = whole.size + 1; i < text.size; i++) {
+    *ms = 0;
+    for (size_t i = whole.size + 1, unit = 100; i < text.size; i++, unit /= 10) {
         if (text.at[i] < '0' || text.at[i] > '9') {
             return false;
         }
+        *ms += (unsigned)(text.at[i] - '0') * (unsigned)unit;
     }
     return whole.size <= DIGITS_MAX && bytes_parse_i64(whole, seconds) && *seconds >= 0;
 }
@@ -511,9 +522,50 @@ static bool jwt_take_audience(struct jwt_object *object, struct jwt_reading *rea
     return !is_list || json_take(reader, ']');
 }
 
+/* One name, or a list of them. */
+static bool jwt_take_boards(struct jwt_object *object, struct jwt_reading *reading) {
+    struct jwt_ticket *ticket = reading->ticket;
+    struct json_reader *reader = &object->reader;
+    bool is_list = json_take(reader, '[');
+    reading->has_boards = true;
+    do {
+        if (!jwt_take_value(object)) {
+            return false;
+        }
+        if (object->value_size == 0 ||
+            object->value_size + 2 > sizeof ticket->boards - ticket->boards_size) {
+            reading->has_boards = false;
+            continue;
+        }
+        char *at = ticket->boards + ticket->boards_size;
+        at[0] = (char)(object->value_size >> 8);
+        at[1] = (char)object->value_size;
+        memcpy(at + 2, object->value, object->value_size);
+        ticket->boards_size += 2 + object->value_size;
+    } while (is_list && json_take(reader, ','));
+    return !is_list || json_take(reader, ']');
+}
+
+/* jti: a text, which is the id if it is a number. */
+static bool jwt_take_id(struct jwt_object *object, struct jwt_reading *reading) {
+    int64_t id;
+    if (!jwt_take_value(object)) {
+        return false;
+    }
+    bool is_own = reading->key->kid[0] == '\0' && bytes_parse_i64(jwt_value(object), &id) && id > 0;
+    reading->ticket->id = is_own ? (uint64_t)id : 0;
+    return true;
+}
+
 static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jwt_member member) {
     struct jwt_reading *reading = context;
     struct jwt_claims *claims = reading->claims;
+    struct bytes number;
+    int64_t database;
+    unsigned ms;
+    if (member >= MEMBER_BOARDS && reading->ticket == NULL) {
+        return jwt_skip_value(object, 0);
+    }
     switch (member) {
     case MEMBER_SUB:
         if (!jwt_take_value(object)) {
@@ -528,11 +580,29 @@ static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jw
         return true;
     case MEMBER_EXP:
         reading->has_end = true;
-        return jwt_take_time(&object->reader, &claims->expires_s);
+        return jwt_take_time(&object->reader, &claims->expires_s, &ms);
     case MEMBER_NBF:
-        return jwt_take_time(&object->reader, &reading->begins_s);
+        return jwt_take_time(&object->reader, &reading->begins_s, &ms);
     case MEMBER_IAT:
-        return jwt_take_time(&object->reader, &claims->issued_s);
+        if (!jwt_take_time(&object->reader, &claims->issued_s, &ms)) {
+            return false;
+        }
+        reading->has_start = true;
+        if (reading->ticket != NULL) {
+            reading->ticket->start_ms = claims->issued_s * MS_PER_S + ms;
+        }
+        return true;
+    case MEMBER_BOARDS:
+        return jwt_take_boards(object, reading);
+    case MEMBER_JTI:
+        return jwt_take_id(object, reading);
+    case MEMBER_DB:
+        if (!json_take_number(&object->reader, &number) || !bytes_parse_i64(number, &database) ||
+            database < 0) {
+            return false;
+        }
+        reading->ticket->database = (uint64_t)database;
+        return true;
     case MEMBER_ISS:
         if (!jwt_take_value(object)) {
             return false;
@@ -552,47 +622,120 @@ static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jw
     return jwt_skip_value(object, 0);
 }
 
-enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_t now_s,
-                           struct jwt_claims *claims) {
+/* Its header is for this key, and signed by it. */
+static enum jwt_status jwt_check_header(const struct jwt_key *key, struct bytes token,
+                                        bool is_of_ticket, bool is_signed,
+                                        struct jwt_parts *parts) {
     static const char *const names[] = {[JWT_HS256] = "HS256", [JWT_ED25519] = "EdDSA"};
-    struct jwt_parts parts;
     struct jwt_header header;
-    struct jwt_claims read = {.player_size = 0};
-    struct jwt_reading reading = {.key = key, .claims = &read};
-    if (!jwt_read_header(token, &parts, &header)) {
+    if (!jwt_read_header(token, parts, &header)) {
         return JWT_MALFORMED;
     }
     if (strcmp(header.algorithm, names[key->algorithm]) != 0) {
         return JWT_ALGORITHM;
     }
-    if (!jwt_check_signature(key, &parts)) {
-        return JWT_SIGNATURE;
+    if (header.is_of_ticket != is_of_ticket) {
+        return JWT_TYPE;
+    }
+    if (is_of_ticket && (header.kid_size > 0) != (key->kid[0] != '\0')) {
+        return JWT_NO_KEY;
+    }
+    return is_signed || jwt_check_signature(key, parts) ? JWT_RIGHT : JWT_SIGNATURE;
+}
+
+/* What logins and tickets have. */
+static enum jwt_status jwt_check_claims(const struct jwt_reading *reading, int64_t now_s) {
+    const struct jwt_key *key = reading->key;
+    const struct jwt_claims *claims = reading->claims;
+    int64_t skew_s = key->kid[0] != '\0' ? JWT_SKEW_S : 0;
+    if (!reading->is_player) {
+        return JWT_NO_PLAYER;
+    }
+    if (!reading->has_end) {
+        return JWT_NO_END;
+    }
+    if (now_s >= claims->expires_s + skew_s) {
+        return JWT_EXPIRED;
+    }
+    if (reading->begins_s > now_s + JWT_SKEW_S || claims->issued_s > now_s + JWT_SKEW_S) {
+        return JWT_NOT_YET;
+    }
+    if (key->issuer[0] != '\0' && !reading->is_issuer) {
+        return JWT_ISSUER;
+    }
+    bool names_audience = key->audience[0] != '\0';
+    return names_audience != reading->has_audience || (names_audience && !reading->is_audience)
+               ? JWT_AUDIENCE
+               : JWT_RIGHT;
+}
+
+enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes token, int64_t now_s,
+                           struct jwt_claims *claims) {
+    struct jwt_parts parts;
+    struct jwt_claims read = {.player_size = 0};
+    struct jwt_reading reading = {.key = key, .claims = &read};
+    enum jwt_status status = jwt_check_header(key, token, false, false, &parts);
+    if (status != JWT_RIGHT) {
+        return status;
     }
     if (!jwt_read_object(parts.claims, jwt_take_of_claims, &reading)) {
         return JWT_MALFORMED;
     }
-    if (!reading.is_player) {
-        return JWT_NO_PLAYER;
+    status = jwt_check_claims(&reading, now_s);
+    if (status == JWT_RIGHT) {
+        read.key_mark = key->mark;
+        *claims = read;
     }
-    if (!reading.has_end) {
-        return JWT_NO_END;
+    return status;
+}
+
+enum jwt_status jwt_verify_ticket(const struct jwt_key *key, struct bytes token, int64_t now_ms,
+                                  bool is_signed, struct jwt_ticket *ticket) {
+    struct jwt_parts parts;
+    struct jwt_reading reading = {.key = key, .claims = &ticket->claims, .ticket = ticket};
+    ticket->claims = (struct jwt_claims){.player_size = 0};
+    ticket->boards_size = 0;
+    ticket->id = ticket->database = 0;
+    enum jwt_status status = jwt_check_header(key, token, true, is_signed, &parts);
+    if (status != JWT_RIGHT) {
+        return status;
     }
-    if (now_s >= read.expires_s + JWT_SKEW_S) {
-        return JWT_EXPIRED;
+    if (!jwt_read_object(parts.claims, jwt_take_of_claims, &reading)) {
+        return JWT_MALFORMED;
     }
-    if (reading.begins_s > now_s + JWT_SKEW_S || read.issued_s > now_s + JWT_SKEW_S) {
-        return JWT_NOT_YET;
+    status = jwt_check_claims(&reading, now_ms / MS_PER_S);
+    if (status != JWT_RIGHT) {
+        return status;
     }
-    if (key->issuer[0] != '\0' && !reading.is_issuer) {
-        return JWT_ISSUER;
+    if (!reading.has_start || ticket->start_ms <= 0) {
+        return JWT_NO_START;
     }
-    bool names_audience = key->audience[0] != '\0';
-    if (names_audience != reading.has_audience || (names_audience && !reading.is_audience)) {
-        return JWT_AUDIENCE;
+    if (!reading.has_boards) {
+        return JWT_NO_BOARD;
     }
-    read.key_mark = key->mark;
-    *claims = read;
+    if (ticket->claims.expires_s - ticket->claims.issued_s > JWT_TICKET_MAX_S) {
+        return JWT_TOO_LONG;
+    }
+    ticket->claims.key_mark = key->mark;
+    ticket->id = ticket->id > 0 ? ticket->id : (uint64_t)ticket->start_ms;
     return JWT_RIGHT;
+}
+
+bool jwt_is_signed_by(const struct jwt_key *key, struct bytes token) {
+    struct jwt_parts parts;
+    return jwt_split(token, &parts) && jwt_check_signature(key, &parts);
+}
+
+bool jwt_ticket_names(const struct jwt_ticket *ticket, struct bytes board) {
+    const unsigned char *at = (const unsigned char *)ticket->boards;
+    for (size_t i = 0; i < ticket->boards_size;) {
+        size_t size = (size_t)at[i] << 8 | at[i + 1];
+        if (size == board.size && memcmp(at + i + 2, board.at, size) == 0) {
+            return true;
+        }
+        i += 2 + size;
+    }
+    return false;
 }
 
 const char *jwt_status_text(enum jwt_status status) {
@@ -601,6 +744,7 @@ const char *jwt_status_text(enum jwt_status status) {
         [JWT_MALFORMED] = "it is no token that is understood",
         [JWT_NO_KEY] = "no player-key has its kid",
         [JWT_ALGORITHM] = "its algorithm is not the key's",
+        [JWT_TYPE] = "its typ is that of another kind of token: tickets have ticket+jwt",
         [JWT_SIGNATURE] = "its signature is wrong",
         [JWT_NO_PLAYER] = "it names no player (sub, 1 to 255 bytes)",
         [JWT_NO_END] = "it has no end (exp)",
@@ -608,6 +752,9 @@ const char *jwt_status_text(enum jwt_status status) {
         [JWT_NOT_YET] = "it does not hold yet",
         [JWT_ISSUER] = "its issuer is not the key's",
         [JWT_AUDIENCE] = "its audience is not the key's",
+        [JWT_NO_START] = "it does not say when the run began (iat)",
+        [JWT_NO_BOARD] = "it names no board (boards, 1 to 1,000 bytes in all)",
+        [JWT_TOO_LONG] = "it is for more than a day (iat to exp)",
     };
     return texts[status];
 }
@@ -630,26 +777,45 @@ static size_t jwt_encode_text(const struct jwt_text *text, char *out) {
     return jwt_encode((struct bytes){.at = text->at, .size = text->size}, out);
 }
 
+/* A name that is the same in JSON that is made here: others have a '?' in the place of what cannot be there. */
+static bool jwt_may_name(struct bytes name) {
+    bool is_fine = name.size > 0 && json_utf8_is_valid(name);
+    for (size_t i = 0; i < name.size && is_fine; i++) {
+        is_fine = (unsigned char)name.at[i] >= ' ';
+    }
+    return is_fine;
+}
+
+/* The three parts, of claims that are not closed yet. */
+static size_t jwt_finish(const struct jwt_key *key, const char *type, struct json *json,
+                         const struct jwt_text *claims, char *out) {
+    struct jwt_text header = {.size = 0};
+    unsigned char hash[SHA256_SIZE];
+    json_close(json, '}');
+    struct json head = {.append = jwt_append, .out = &header};
+    json_open(&head, NULL, '{');
+    json_text(&head, "alg", BYTES("HS256"));
+    json_text(&head, "typ", bytes_from_text(type));
+    if (key->kid[0] != '\0') {
+        json_text(&head, "kid", bytes_from_text(key->kid));
+    }
+    json_close(&head, '}');
+    size_t size = jwt_encode_text(&header, out);
+    out[size++] = '.';
+    size += jwt_encode_text(claims, out + size);
+    jwt_hash(key, (struct bytes){.at = out, .size = size}, hash);
+    out[size++] = '.';
+    return size +
+           jwt_encode((struct bytes){.at = (const char *)hash, .size = sizeof hash}, out + size);
+}
+
 size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, int64_t expires_s,
                 char *out) {
-    struct jwt_text header = {.size = 0}, claims = {.size = 0};
-    struct json json = {.append = jwt_append, .out = &header};
-    unsigned char hash[SHA256_SIZE];
-    if (key->algorithm != JWT_HS256 || player.size == 0 || player.size > JWT_CLAIM_MAX ||
-        !json_utf8_is_valid(player)) {
+    struct jwt_text claims = {.size = 0};
+    struct json json = {.append = jwt_append, .out = &claims};
+    if (key->algorithm != JWT_HS256 || player.size > JWT_CLAIM_MAX || !jwt_may_name(player)) {
         return 0;
     }
-    for (size_t i = 0; i < player.size; i++) {
-        if ((unsigned char)player.at[i] < ' ') {
-            return 0; /* '?' in JSON that is made here: another player */
-        }
-    }
-    json_open(&json, NULL, '{');
-    json_text(&json, "alg", BYTES("HS256"));
-    json_text(&json, "typ", BYTES("JWT"));
-    json_text(&json, "kid", bytes_from_text(key->kid));
-    json_close(&json, '}');
-    json = (struct json){.append = jwt_append, .out = &claims};
     json_open(&json, NULL, '{');
     json_text(&json, "sub", player);
     if (key->issuer[0] != '\0') {
@@ -660,12 +826,30 @@ size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, i
     }
     json_integer(&json, "iat", now_s);
     json_integer(&json, "exp", expires_s);
-    json_close(&json, '}');
-    size_t size = jwt_encode_text(&header, out);
-    out[size++] = '.';
-    size += jwt_encode_text(&claims, out + size);
-    jwt_hash(key, (struct bytes){.at = out, .size = size}, hash);
-    out[size++] = '.';
-    return size +
-           jwt_encode((struct bytes){.at = (const char *)hash, .size = sizeof hash}, out + size);
+    return jwt_finish(key, "JWT", &json, &claims, out);
+}
+
+size_t jwt_sign_ticket(const struct jwt_key *key, const struct jwt_ticket *ticket,
+                       struct bytes board, char *out) {
+    struct jwt_text claims = {.size = 0};
+    struct json json = {.append = jwt_append, .out = &claims};
+    struct bytes player = {.at = ticket->claims.player, .size = ticket->claims.player_size};
+    char id[BYTES_INTEGER_TEXT_MAX], start[BYTES_INTEGER_TEXT_MAX + 4];
+    if (key->algorithm != JWT_HS256 || !jwt_may_name(player) || !jwt_may_name(board) ||
+        board.size + 2 > JWT_TICKET_BOARDS_MAX) {
+        return 0;
+    }
+    struct bytes text = {.at = id, .size = bytes_print_u64(id, ticket->id)};
+    json_open(&json, NULL, '{');
+    json_text(&json, "sub", player);
+    json_text(&json, "boards", board);
+    if (ticket->database > 0) {
+        json_integer(&json, "db", (int64_t)ticket->database);
+    }
+    snprintf(start, sizeof start, "%lld.%03u", (long long)(ticket->start_ms / MS_PER_S),
+             (unsigned)(ticket->start_ms % MS_PER_S));
+    json_verbatim(&json, "iat", bytes_from_text(start));
+    json_integer(&json, "exp", ticket->claims.expires_s);
+    json_text(&json, "jti", text);
+    return jwt_finish(key, TICKET_TYPE, &json, &claims, out);
 }

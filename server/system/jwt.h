@@ -5,6 +5,11 @@
  *     header    alg, and kid: which of our keys; it is needed if there are several
  *     claims    sub: the player; exp: until when; may have nbf, iat, iss, aud
  *
+ * Tickets (server/commands/ticketing.h) are such tokens of another type, so that neither passes for the other:
+ *
+ *     header    typ: ticket+jwt; kid, but not in those that the server makes
+ *     claims    sub, iat: when the run began, exp, boards: a name or a list of names; may have nbf, iss, aud, jti, db
+ *
  * What RFC 8725 asks for: a key has one algorithm, whatever the header says, and the signature is looked at before any
  * claim is; no key or certificate is taken from a token; nothing is compressed or encrypted; `crit` is refused; no
  * member of header or claims may come twice; base64 has one form, without padding and without loose bits. */
@@ -22,7 +27,9 @@ enum {
     JWT_BOARDS_MAX = 512, /* bytes of all patterns, one blank between each two */
     JWT_SIZE_MAX = 4096,  /* bytes of a token */
     JWT_ERROR_MAX = 512,
-    JWT_SKEW_S = 60, /* how far the clock of who signs may be from ours */
+    JWT_SKEW_S = 60,              /* how far the clock of who signs may be from ours */
+    JWT_TICKET_BOARDS_MAX = 1024, /* bytes of all names of a ticket's boards, each with two more */
+    JWT_TICKET_MAX_S = 86400,     /* from iat to exp */
 };
 
 enum jwt_algorithm { JWT_HS256, JWT_ED25519 };
@@ -54,6 +61,7 @@ enum jwt_status {
     JWT_MALFORMED,
     JWT_NO_KEY,    /* no key of this kid, or there are several and it names none */
     JWT_ALGORITHM, /* another one than the key's */
+    JWT_TYPE,      /* a ticket where a login is asked for, or the other way round */
     JWT_SIGNATURE,
     JWT_NO_PLAYER, /* sub is missing, empty or too long */
     JWT_NO_END,    /* exp is missing */
@@ -61,6 +69,9 @@ enum jwt_status {
     JWT_NOT_YET,
     JWT_ISSUER,
     JWT_AUDIENCE, /* also if the token names one and the key does not */
+    JWT_NO_START, /* of a ticket: iat is missing */
+    JWT_NO_BOARD, /* of a ticket: boards is missing, empty or too long */
+    JWT_TOO_LONG, /* of a ticket: more than JWT_TICKET_MAX_S from iat to exp */
     JWT_STATUSES,
 };
 /* Is the signature right, whatever the claims are? Who has such a token guesses nothing. */
@@ -86,7 +97,8 @@ struct jwt_player {
 /* Has the text the form of one: three parts of base64url, of which the first can be an object? Tokens that are made here
  * (acl.h) and nearly all passwords have not. */
 MUST_CHECK bool jwt_is_like(struct bytes text);
-/* With which of the keys is it signed, as it says? Not verified: only to copy that key. NULL: none. */
+/* With which of the keys is it signed, as it says? Not verified: only to copy that key. NULL: none; a ticket has to name
+ * one. */
 const struct jwt_key *jwt_choose_key(const struct jwt_key *keys, uint32_t count,
                                      struct bytes token);
 /* Is it right, by this key and this time? claims: set if it is. 3 us with hs256, 60 with ed25519. */
@@ -96,5 +108,27 @@ MUST_CHECK enum jwt_status jwt_verify(const struct jwt_key *key, struct bytes to
  * Returns its size; 0: not with this key, or not for this name. */
 size_t jwt_sign(const struct jwt_key *key, struct bytes player, int64_t now_s, int64_t expires_s,
                 char *out);
+
+/* ---- tickets ---- */
+
+struct jwt_ticket {
+    struct jwt_claims claims;
+    int64_t start_ms; /* iat, to the millisecond */
+    uint64_t id;      /* jti, if it is a number; of other tickets start_ms */
+    uint64_t database;
+    char boards[JWT_TICKET_BOARDS_MAX]; /* of each name its size, in two bytes, and the name */
+    size_t boards_size;
+};
+/* Is it right? A key without kid, of the server's own, is for tickets without one, and its clock is ours. signature: has
+ * the signature been looked at before, and found right? 3 us with hs256, 60 with ed25519, 2 without. */
+MUST_CHECK enum jwt_status jwt_verify_ticket(const struct jwt_key *key, struct bytes token,
+                                             int64_t now_ms, bool is_signed,
+                                             struct jwt_ticket *ticket);
+/* Is its signature right, whatever else it is? */
+MUST_CHECK bool jwt_is_signed_by(const struct jwt_key *key, struct bytes token);
+MUST_CHECK bool jwt_ticket_names(const struct jwt_ticket *ticket, struct bytes board);
+/* Make one, with an hs256 key; as jwt_sign. Of ticket: claims.player, claims.expires_s, start_ms, id, database. */
+size_t jwt_sign_ticket(const struct jwt_key *key, const struct jwt_ticket *ticket,
+                       struct bytes board, char *out);
 
 #endif

@@ -81,7 +81,6 @@ static struct bytes export_print_integer(char *out, int64_t value) {
 
 /* A value as a word. */
 static void export_put_word(struct buffer *out, struct bytes value) {
-    static const char digits[] = "0123456789abcdef";
     bool is_plain = true;
     for (size_t i = 0; i < value.size && is_plain; i++) {
         unsigned char byte = (unsigned char)value.at[i];
@@ -94,7 +93,8 @@ static void export_put_word(struct buffer *out, struct bytes value) {
     buffer_append(out, "\"", 1);
     for (size_t i = 0; i < value.size; i++) {
         unsigned char byte = (unsigned char)value.at[i];
-        const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        char escape[4] = "\\x";
+        bytes_print_hex(byte, escape + 2);
         bool is_shown = byte >= ' ' && byte != 0x7f && byte != '"' && byte != '\\';
         buffer_append(out, is_shown ? &value.at[i] : escape, is_shown ? 1 : sizeof escape);
     }
@@ -277,8 +277,8 @@ static void export_members(struct exporting *exporting, const struct registry_ke
 static void export_key(void *context, const struct registry_key *key) {
     struct exporting *exporting = context;
     int64_t expire_at_ms = registry_expiry(exporting->registry, key);
-    if (key->database == REGISTRY_HISTORY || key->database == REGISTRY_STAGING) {
-        return; /* it is true of one server's files alone */
+    if (registry_is_of_one_server(key->database)) {
+        return;
     }
     if (exporting->is_redis && key->database >= REGISTRY_SYSTEM) {
         exporting->system_count += key->database != REGISTRY_ONCE; /* which ends by itself */

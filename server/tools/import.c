@@ -52,12 +52,11 @@ static const char *import_begin_key(struct importing *importing, bool is_hash) {
     uint64_t database;
     importing->is_hash = is_hash;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
-        database >= REGISTRY_ALL_DATABASES || database == REGISTRY_STAGING ||
-        database == REGISTRY_HISTORY) {
+        database >= REGISTRY_ALL_DATABASES || registry_is_of_one_server((uint32_t)database)) {
         return "the database is no number from 0 to 15";
     }
     importing->database = (uint32_t)database;
-    if (!is_hash && database >= REGISTRY_SYSTEM && database != REGISTRY_ONCE) {
+    if (!is_hash && !registry_holds_boards((uint32_t)database)) {
         return "this database has hashes only";
     }
     if (!is_hash && !record_parse_options(importing->record.at[RECORD_RULES], &importing->options,

@@ -13,7 +13,6 @@ static const char *const names[RECORD_FIELDS] = {"database", "key",   "kind",  "
 
 /* The bytes as text; CSV doubles quotes. */
 static void record_escape(struct buffer *out, struct bytes from, bool is_csv) {
-    static const char digits[] = "0123456789abcdef";
     char *to = buffer_reserve(out, 4 * from.size + 1); /* "\xff" */
     char *begin = to;
     while (to != NULL && from.size > 0) {
@@ -22,9 +21,10 @@ static void record_escape(struct buffer *out, struct bytes from, bool is_csv) {
         bool is_control = byte < 0x20 || byte == 0x7f ||
                           (byte == 0xc2 && size == 2 && (unsigned char)from.at[1] < 0xa0);
         if (size == 0 || is_control) {
-            const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-            memcpy(to, escape, sizeof escape);
-            to += sizeof escape;
+            *to++ = '\\';
+            *to++ = 'x';
+            bytes_print_hex(byte, to);
+            to += 2;
             size = 1;
         } else {
             if (byte == '\\' || (byte == '"' && is_csv)) {

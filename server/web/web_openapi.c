@@ -41,6 +41,9 @@ const struct web_operation web_operations[] = {
      "Member", &web_route_member, false},
     {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
      "db hash rank create Idempotency-Key", "Result...", "Written", &web_route_results, false},
+    {HTTP_POST, "boards/{NAME}/tickets", "makeTicket",
+     "A ticket for a run that begins now, which its result comes with: LB.TICKET", "db",
+     "TicketAsked", "Ticket", &web_route_ticket, false},
     {HTTP_POST, "boards/{NAME}/matches", "writeMatches",
      "Rate a match, or several one after the other: LB.MATCH", "db Idempotency-Key", "Match...",
      "Played", &web_route_matches, false},
@@ -141,6 +144,7 @@ unsigned web_openapi_find_methods(const struct http_target *target) {
     "at?:i'milliseconds since 1970: when it was reached' "                                         \
     "tags?:{s?}'null: none of this tag' data?:{s?}'fields of the hash that web-data or hash "      \
     "name' "                                                                                       \
+    "ticket?:s'of the run, on a board with TICKETS; of several boards an array of them' "          \
     "id?:s'1 to 64 bytes: a result that comes again with its id changes nothing (ONCE)'"
 
 static const struct web_schema {
@@ -215,6 +219,10 @@ static const struct web_schema {
     {"Document", NULL, ""},
     {"Result", NULL, RESULT},
     {"Submission", NULL, RESULT " boards:[s]"},
+    {"TicketAsked", NULL,
+     "member?:s'left out: the player whose token the header Authorization has' "
+     "seconds?:i'1 to 86400; left out: 3600'"},
+    {"Ticket", NULL, NAMED_BOARD "member~ ticket:s"},
     {"Tags", NULL, "*:s?"},
     {"Written", "@Placed",
      NAMED_BOARD "results:i changed?:i'members' "

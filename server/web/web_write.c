@@ -13,12 +13,14 @@
 #include "codec/layout.h"
 #include "codec/rating.h"
 #include "codec/tag.h"
+#include "server/acl/player.h"
 #include "server/web/web_query.h"
 
 enum {
     VALUE_SIZE_MAX = 64, /* bytes of a number */
     DATA_MAX = 16,       /* fields of a member's hash */
     BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
+    TICKETS_MAX = 8,     /* likewise */
     WORDS_SIZE_MAX = 4 << 20,
     RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
@@ -50,6 +52,8 @@ enum web_given {
     GIVEN_RANKS = 2048,
     GIVEN_SCORES = 4096,
     GIVEN_WEIGHTS = 8192,
+    GIVEN_TICKET = 16384,
+    GIVEN_SECONDS = 32768,
 };
 
 struct web_result {
@@ -60,7 +64,8 @@ struct web_result {
     struct bytes operation, only; /* words of the command; at NULL: none */
     struct web_pairs tags, data;
     struct bytes boards[BOARDS_MAX];
-    unsigned board_count;
+    struct bytes tickets[TICKETS_MAX];
+    unsigned board_count, ticket_count;
 };
 
 /* Numbers as their texts. */
@@ -236,6 +241,25 @@ static bool web_write_take_board(struct web_results_reader *reader, struct web_r
            web_write_is_not(reader, field, "a text");
 }
 
+/* A signature that takes long is looked at here, and not by the engine. */
+static bool web_write_take_ticket(struct web_results_reader *reader, struct web_result *result,
+                                  struct bytes field) {
+    struct player_keys *keys = &reader->query->web->engine.server->acl.player_keys;
+    struct bytes *ticket = &result->tickets[result->ticket_count];
+    struct jwt_key key;
+    if (result->ticket_count == TICKETS_MAX) {
+        return web_write_refuse(reader, field, "at most 8 tickets");
+    }
+    if (!web_write_take_text(reader, ticket)) {
+        return web_write_is_not(reader, field, "a ticket, or an array of them,");
+    }
+    result->ticket_count++;
+    if (player_keys_choose(keys, *ticket, &key)) {
+        player_keys_sign(keys, &key, *ticket);
+    }
+    return true;
+}
+
 /* {"name": value, ...}: texts, and numbers as their text; null: nothing. */
 static bool web_write_take_pairs(struct web_results_reader *reader, const char *field,
                                  unsigned count_max, struct web_pairs *pairs) {
@@ -327,6 +351,10 @@ static bool web_write_take_field(struct web_results_reader *reader, struct web_r
         }
         return reader->query->write.id.at == NULL ||
                web_write_refuse(reader, name, "there is an Idempotency-Key besides");
+    case GIVEN_TICKET:
+        return web_write_peek(reader) == '['
+                   ? web_write_take_list(reader, result, name, web_write_take_ticket)
+                   : web_write_take_ticket(reader, result, name);
     default:
         return web_write_take_list(reader, result, name, web_write_take_board);
     }
@@ -360,12 +388,12 @@ static unsigned web_write_take_name(struct web_results_reader *reader,
 
 static bool web_write_take_result(struct web_results_reader *reader, struct web_result *result) {
     static const struct web_field fields[] = {
-        {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE}, {"values", GIVEN_VALUES},
-        {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},   {"at", GIVEN_AT},
-        {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},   {"id", GIVEN_ID},
-        {"boards", GIVEN_BOARDS},
+        {"member", GIVEN_MEMBER},     {"value", GIVEN_VALUE},   {"values", GIVEN_VALUES},
+        {"operator", GIVEN_OPERATOR}, {"only", GIVEN_ONLY},     {"at", GIVEN_AT},
+        {"tags", GIVEN_TAGS},         {"data", GIVEN_DATA},     {"id", GIVEN_ID},
+        {"boards", GIVEN_BOARDS},     {"ticket", GIVEN_TICKET},
     };
-    result->given = result->value_count = result->board_count = 0;
+    result->given = result->value_count = result->board_count = result->ticket_count = 0;
     result->tags.count = result->data.count = 0;
     result->operation = result->only = result->at = result->id = (struct bytes){.at = NULL};
     if (!json_take(&reader->json, '{')) {
@@ -448,6 +476,10 @@ static void web_write_put_options(struct web_results_reader *reader,
         web_write_add_word(reader, BYTES("TAG"));
         web_write_put_pair(reader, &result->tags.at[i]);
     }
+    for (unsigned i = 0; i < result->ticket_count; i++) {
+        web_write_add_word(reader, BYTES("TICKET"));
+        web_write_add_word(reader, result->tickets[i]);
+    }
     if (id.at != NULL) {
         web_write_add_word(reader, BYTES("ONCE"));
         web_write_add_word(reader, id);
@@ -522,7 +554,8 @@ static bool web_write_add(struct web_results_reader *reader, const struct web_re
     /* May it follow the one before in its command? */
     bool is_next = before != NULL && reader->kind == WEB_RESULTS_OF_BOARD &&
                    before->value_count == result->value_count && before->id.at == NULL &&
-                   result->id.at == NULL && bytes_equal(before->operation, result->operation) &&
+                   result->id.at == NULL && before->ticket_count == 0 &&
+                   result->ticket_count == 0 && bytes_equal(before->operation, result->operation) &&
                    bytes_equal(before->only, result->only) && bytes_equal(before->at, result->at) &&
                    web_write_are_same_pairs(&before->tags, &result->tags) &&
                    web_write_are_same_pairs(&before->data, &result->data);
@@ -873,6 +906,54 @@ bool web_write_read_tags(struct web_query *query) {
     return web_write_keep(&reader);
 }
 
+/* {"member": "ann", "seconds": 600}: a player's own member needs no name. */
+static bool web_write_read_ticket(struct web_query *query) {
+    static const struct web_field fields[] = {{"member", GIVEN_MEMBER}, {"seconds", GIVEN_SECONDS}};
+    struct web_results_reader reader = web_write_begin(query);
+    const struct jwt_claims *claims = &query->identity.player.claims;
+    struct bytes seconds = {.at = NULL};
+    unsigned given = 0;
+    if (query->identity.is_player) {
+        query->member = (struct bytes){.at = claims->player, .size = claims->player_size};
+    }
+    if (!web_write_is_text(&reader)) {
+        return false;
+    }
+    if (!json_take(&reader.json, '{')) {
+        return web_write_is_malformed(&reader);
+    }
+    while (!json_take(&reader.json, '}')) {
+        struct bytes name;
+        if (given != 0 && !json_take(&reader.json, ',')) {
+            return web_write_is_malformed(&reader);
+        }
+        switch (web_write_take_name(&reader, fields, 2, &given, &name)) {
+        case 0:
+            return false;
+        case GIVEN_MEMBER:
+            if (!web_write_take_text(&reader, &query->member)) {
+                return web_write_is_not(&reader, name, "a text");
+            }
+            break;
+        default:
+            if (!web_write_take_number(&reader, &seconds)) {
+                return web_write_is_not(&reader, name, "a number");
+            }
+        }
+    }
+    if (!json_is_over(&reader.json)) {
+        return web_write_is_malformed(&reader);
+    }
+    if (query->member.at == NULL) {
+        return web_write_refuse(&reader, BYTES("member"), "is missing");
+    }
+    if (seconds.at != NULL) {
+        web_write_add_word(&reader, BYTES("FOR"));
+        web_write_add_word(&reader, seconds);
+    }
+    return web_write_keep(&reader);
+}
+
 void web_write_put_failure(struct web_query *query) {
     const struct web_write *write = &query->write;
     if (write->result_count == 0 || query->verdict != WEB_ALLOWED) {
@@ -1093,6 +1174,26 @@ static bool web_write_print_flag(struct web_query *query) {
     return web_reply_end(query);
 }
 
+/* ---- tickets ---- */
+
+static bool web_write_ask_ticket(struct web_query *query) {
+    unsigned count;
+    const struct bytes *words = web_write_words(query, &count);
+    web_query_command(query, "LB.TICKET $board $member");
+    for (unsigned i = 0; i < count; i++) {
+        web_query_word(query, words[i]);
+    }
+    return true;
+}
+
+static bool web_write_print_ticket(struct web_query *query) {
+    struct value_reader reader = web_query_reply(query, 0);
+    web_reply_begin(query, NULL);
+    json_bytes(&query->json, "member", query->member);
+    json_text(&query->json, "ticket", value_next(&reader).text);
+    return web_reply_end(query);
+}
+
 /* ---- tags ---- */
 
 /* LB.TAG with what was given; and with nothing for the board's other tags, which were kept. */
@@ -1183,6 +1284,10 @@ const struct web_route web_route_leave_league = {.command = "LB.LEAGUE|REMOVE $b
                                                  .print = web_write_print_flag,
                                                  .flag = "removed",
                                                  .writes = true};
+const struct web_route web_route_ticket = {.read = web_write_read_ticket,
+                                           .ask = web_write_ask_ticket,
+                                           .print = web_write_print_ticket,
+                                           .writes = true};
 const struct web_route web_route_remove = {.command = "ZREM $board $member",
                                            .print = web_write_print_flag,
                                            .flag = "removed",

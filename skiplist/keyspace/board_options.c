@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 108,
+                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 112,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */
@@ -124,6 +124,7 @@ bool board_options_may_be(const struct board_option *option, int64_t value) {
     case BOARD_FORM_POINTER:
     case BOARD_FORM_RATING:
     case BOARD_FORM_LIMITS:
+    case BOARD_FORM_HOLD:
         break;
     }
     return true;
@@ -137,7 +138,8 @@ size_t board_options_find(uint8_t code) {
     return i;
 }
 
-const char *board_options_refuse_doubles(const struct board_options *options) {
+/* What the layout cannot do of PACKED or SCORE+FRACTION. */
+static const char *board_options_refuse_doubles(const struct board_options *options) {
     const struct layout *layout = &options->layout;
     const struct layout_field *lead = &layout->fields[0];
     bool has_doubles = false;
@@ -160,7 +162,8 @@ const char *board_options_refuse_doubles(const struct board_options *options) {
                : NULL;
 }
 
-const char *board_options_refuse_rating(const struct board_options *options) {
+/* What the layout and the other options have against RATING. */
+static const char *board_options_refuse_rating(const struct board_options *options) {
     const struct layout *layout = &options->layout;
     const struct layout_field *lead = &layout->fields[0];
     const struct rating_rule *rule = &options->rating.rule;
@@ -191,13 +194,49 @@ const char *board_options_refuse_rating(const struct board_options *options) {
                : NULL;
 }
 
-const char *board_options_refuse_limits(const struct board_options *options) {
-    if (!options->has_limits) {
-        return NULL;
+const char *board_options_find_conflict(const struct board_options *options) {
+    const struct layout *layout = &options->layout;
+    const char *found = NULL;
+    if (options->opens_ms > 0 && options->closes_ms > 0 &&
+        options->opens_ms >= options->closes_ms) {
+        return "OPENS must be before CLOSES";
     }
-    return options->has_rating
-               ? "LIMITS and RATING exclude each other: matches rate players, who send no results"
-               : limits_refuse(&options->limits, &options->layout.fields[0]);
+    if (options->period.unit != PERIOD_NONE && options->settles && options->archives_max == 0) {
+        return "SETTLE YES requires ARCHIVE 1 or more: without an archive there is nothing to "
+               "settle";
+    }
+    if ((found = board_options_refuse_doubles(options)) != NULL ||
+        (found = board_options_refuse_rating(options)) != NULL) {
+        return found;
+    }
+    if (options->has_limits && options->has_rating) {
+        return "LIMITS and RATING exclude each other: matches rate players, who send no results";
+    }
+    if (options->has_limits && limits_has(&options->limits, LIMIT_MINTIME) &&
+        (options->guards & BOARD_TICKETS) == 0) {
+        return "LIMITS ... MINTIME needs TICKETS YES: a ticket says when the run began";
+    }
+    if (options->has_limits &&
+        (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
+        return found;
+    }
+    if (options->has_hold && (options->has_rating || options->league.room > 0)) {
+        return "HOLD excludes RATING and leagues: results are held that members send to a board";
+    }
+    if (options->has_hold &&
+        (found = holds_refuse(&options->hold, options->has_limits, &layout->fields[0])) != NULL) {
+        return found;
+    }
+    if (options->stale_ms > 0 && layout->time.bits == 0) {
+        return "STALE requires a layout with a TIME";
+    }
+    if (options->league.room > 0 && (options->cap > 0 || options->period.unit != PERIOD_NONE)) {
+        return "a league takes no CAP and no PERIOD: its rooms have them";
+    }
+    return options->window.count > 0 && layout_field_decays(&layout->fields[0])
+               ? "WINDOW and DECAY exclude each other: what members got either leaves with its "
+                 "period, or fades"
+               : NULL;
 }
 
 const struct board_option *board_options_find_alone(const struct board_options *options) {
@@ -211,7 +250,8 @@ const struct board_option *board_options_find_alone(const struct board_options *
 }
 
 uint8_t board_options_guards(const struct board_options *options) {
-    return (uint8_t)((options->guards & BOARD_FROZEN) | (options->opens_ms != 0 ? BOARD_OPENS : 0) |
+    return (uint8_t)((options->guards & (BOARD_FROZEN | BOARD_TICKETS)) |
+                     (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
                      (options->league.room > 0 ? BOARD_LEAGUE : 0) |
                      (options->has_rating ? BOARD_RATED : 0));
@@ -238,6 +278,7 @@ bool board_options_equal(const struct board_options *a, const struct board_optio
              rating->games_min == other->games_min &&
              memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
            (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
+           (!a->has_hold || holds_equal(&a->hold, &b->hold)) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -310,7 +351,7 @@ void board_options_without_window(const struct board_options *options, struct bo
 void board_options_begin_share(const struct board_options *options, struct board_options *share) {
     board_options_end_period(options, share);
     share->is_archive = false;
-    share->guards = BOARD_FROZEN;
+    share->guards = (uint8_t)(BOARD_FROZEN | (share->guards & BOARD_TICKETS));
     share->keeps_best = options->keeps_best || options->window.is_best;
     share->window = (struct board_window){.is_share = true};
 }
@@ -354,7 +395,7 @@ void board_options_end_period(const struct board_options *options, struct board_
             board_options_set(&board_options[i], archive, NULL, 0);
         }
     }
-    archive->guards = is_frozen ? BOARD_FROZEN : 0;
+    archive->guards = (uint8_t)((archive->guards & BOARD_TICKETS) | (is_frozen ? BOARD_FROZEN : 0));
     archive->guards = board_options_guards(archive);
     archive->is_archive = true;
 }
@@ -433,6 +474,14 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
                                     hash + limits->is_for_all);
         hash = XXH3_64bits_withSeed(limits->scale, sizeof limits->scale, hash);
     }
+    if (options->has_hold) {
+        const struct hold_rule *hold = &options->hold;
+        const uint64_t words[] = {(uint64_t)hold->over, (uint64_t)hold->auto_ms, hold->top,
+                                  (uint64_t)hold->scale << 3 | (uint64_t)hold->has_over << 2 |
+                                      (uint64_t)hold->takes_limits << 1 |
+                                      (uint64_t)hold->is_for_all};
+        hash = XXH3_64bits_withSeed(words, sizeof words, hash);
+    }
     const uint64_t words[] = {
         hash,
         (uint64_t)time->start_us,
@@ -505,6 +554,7 @@ static struct board_options *board_options_add(struct board_options_set *set,
     options->use_count = 0;
     options->index = set->count++;
     set->stale_count += options->stale_ms > 0;
+    set->shadow_count += options->has_shadows;
     *board_options_list_at(set, options->index) = options;
     map_put(&set->map, hash, options->index);
     return options;
@@ -559,6 +609,7 @@ void board_options_release(struct board_options_set *set, const struct board_opt
         map_remove(&set->map, own->hash, own->index);
         uint32_t last_index = --set->count;
         set->stale_count -= own->stale_ms > 0;
+        set->shadow_count -= own->has_shadows;
         struct board_options *last = *board_options_list_at(set, last_index);
         if (last != own) {
             map_replace(&set->map, last->hash, last_index, own->index);
@@ -615,34 +666,30 @@ static bool board_options_are_right(const struct board_options *options) {
     /* The board of a league has its layout, and nothing that removes members. */
     if (options->league.room > 0 &&
         (options->league.tiers == 0 || layout->bits_total != 64 || layout->field_count != 3 ||
-         layout->fields[0].bits != 8 || layout->fields[1].bits != 24 ||
-         options->period.unit != PERIOD_NONE || options->cap != 0)) {
+         layout->fields[0].bits != 8 || layout->fields[1].bits != 24)) {
         return false;
     }
     /* One with a window has what it needs and nothing that would change its members otherwise. */
     if (window->count > 0 &&
         (window->count < 2 || window->count > BOARD_WINDOW_MAX || window->is_share ||
          options->archives_max < window->count || board_options_find_alone(options) != NULL ||
-         layout_field_decays(&layout->fields[0]) || options->league.room > 0 ||
-         options->is_archive)) {
+         options->league.room > 0 || options->is_archive)) {
         return false;
     }
     enum rating_parameter wrong;
     if (options->has_rating &&
         (!rating_rule_check(&options->rating.rule, &wrong) || options->rating.dev_max < 0 ||
-         options->rating.dev_max > RATING_LIMIT || board_options_refuse_rating(options) != NULL)) {
+         options->rating.dev_max > RATING_LIMIT)) {
         return false;
     }
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&
            options->guards == board_options_guards(options) &&
-           board_options_refuse_doubles(options) == NULL &&
            (!options->has_limits ||
-            (options->limits.has != 0 && limits_validate(&options->limits) &&
-             board_options_refuse_limits(options) == NULL)) &&
+            (options->limits.has != 0 && limits_validate(&options->limits))) &&
+           (!options->has_hold || (holds_validate(&options->hold) && window->count == 0)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
-           options->stale_ms <= BOARD_STALE_MAX_MS &&
-           (options->stale_ms == 0 || layout->time.bits > 0);
+           options->stale_ms <= BOARD_STALE_MAX_MS && board_options_find_conflict(options) == NULL;
 }
 
 bool board_options_validate(const struct board_options *options, const char **reason) {
@@ -663,6 +710,7 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     uint64_t use_count = 0;
     uint64_t league_count = 0;
     uint32_t stale_count = 0;
+    uint32_t shadow_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
         if (options->index != i || options->use_count == 0) {
@@ -676,10 +724,11 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
         }
         league_count += options->league.room > 0 ? options->use_count : 0;
         stale_count += options->stale_ms > 0;
+        shadow_count += options->has_shadows;
         use_count += options->use_count;
     }
     if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
-                          stale_count != set->stale_count)) {
+                          stale_count != set->stale_count || shadow_count != set->shadow_count)) {
         wrong = "options: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

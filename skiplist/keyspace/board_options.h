@@ -23,6 +23,7 @@
 #include "codec/layout.h"
 #include "codec/period.h"
 #include "codec/rating.h"
+#include "skiplist/keyspace/holds.h"
 #include "skiplist/keyspace/limits.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
@@ -33,10 +34,11 @@
 
 enum {
     BOARD_FROZEN = 1,
-    BOARD_OPENS = 2,  /* opens_ms is given */
-    BOARD_CLOSES = 4, /* closes_ms is */
-    BOARD_RATED = 16, /* matches alone write it */
-    BOARD_LEAGUE = 8, /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_OPENS = 2,    /* opens_ms is given */
+    BOARD_CLOSES = 4,   /* closes_ms is */
+    BOARD_RATED = 16,   /* matches alone write it */
+    BOARD_LEAGUE = 8,   /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_TICKETS = 32, /* players' results need a ticket: server/commands/ticketing.h */
 };
 
 /* Of fraction_ms; times are from 2000 on, so that seconds are not taken for milliseconds. */
@@ -100,14 +102,16 @@ struct board_options {
     bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
     bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
     bool settles;               /* SETTLE YES: an archive has no expiry until it is settled */
-    bool copies;     /* COPY: archives are copies, and the board goes on; needs a PERIOD */
-    bool is_archive; /* of a period that has ended: it is to be settled */
-    uint8_t guards;  /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
-    bool is_packed;  /* PACKED: a Redis's double is a key of the layout, not a score */
-    bool is_dense;   /* DENSE: the board counts different scores (skiplist/dense.c) */
-    bool has_rating; /* RATING: then `rating` counts, too */
-    bool has_limits; /* LIMITS: then `limits` counts, too */
-    uint8_t unused;
+    bool copies;      /* COPY: archives are copies, and the board goes on; needs a PERIOD */
+    bool is_archive;  /* of a period that has ended: it is to be settled */
+    uint8_t guards;   /* BOARD_FROZEN etc.: what can refuse a write; 0: nothing */
+    bool is_packed;   /* PACKED: a Redis's double is a key of the layout, not a score */
+    bool is_dense;    /* DENSE: the board counts different scores (skiplist/dense.c) */
+    bool has_rating;  /* RATING: then `rating` counts, too */
+    bool has_limits;  /* LIMITS: then `limits` counts, too */
+    bool has_hold;    /* HOLD: then `hold` counts, too */
+    bool has_shadows; /* some members see entries of theirs alone: server/commands/shadow.h */
+    uint8_t unused[3];
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {
         uint64_t use_count;
@@ -116,6 +120,7 @@ struct board_options {
     uint64_t hash;
     struct board_rating rating;
     struct limits_rule limits;
+    struct hold_rule hold;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
 };
 
@@ -142,7 +147,7 @@ static inline bool board_options_have_state(const struct board_options *options)
 }
 /* May members have notes, on the board or not? */
 static inline bool board_options_have_notes(const struct board_options *options) {
-    return options->has_rating || options->has_limits;
+    return options->has_rating || options->has_limits || options->has_hold || options->has_shadows;
 }
 static inline bool board_options_are_unsettled(const struct board_options *options,
                                                const struct board_state *state) {
@@ -249,6 +254,7 @@ struct board_options_set {
     struct pages list;     /* struct board_options * */
     uint32_t count;        /* of the options */
     uint32_t stale_count;  /* with a STALE */
+    uint32_t shadow_count; /* with has_shadows */
     uint64_t league_count; /* users of those of leagues */
     uint64_t use_count;    /* of all */
     uint64_t hash_seed;
@@ -298,6 +304,7 @@ enum board_option_form {
     BOARD_FORM_POINTER,  /* a zone with a name */
     BOARD_FORM_RATING,   /* a system, and names and values of what is not as usual in it */
     BOARD_FORM_LIMITS,   /* for whom, and limits */
+    BOARD_FORM_HOLD,     /* for whom, and which results */
 };
 
 /* What else must be there; without it the value is 0. */
@@ -344,8 +351,13 @@ struct board_option {
     "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] "                                         \
     "cooldown=[EVERY count:integer unit=<S | M | H | D>] "                                         \
     "[RESULTS results:integer PER unit=<MINUTE | HOUR | DAY>] "                                    \
-    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>]"
+    "[GAIN gain PER unit=<MINUTE | HOUR | DAY>] "                                                  \
+    "[MINTIME run:integer unit=<S | M | H | D>]"
 #define BOARD_LIMITS_SYNTAX(of) " [LIMITS " of "]"
+#define BOARD_HOLD                                                                                 \
+    "for=<PLAYERS | ALL> [OVER over] [TOP top:integer] broken=[LIMITS] "                           \
+    "auto=[AUTO count:integer unit=<H | D>]"
+#define BOARD_HOLD_SYNTAX(of) " [HOLD " of "]"
 
 /* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
 #define BOARD_OPTIONS_FIRST(ROW)                                                                   \
@@ -432,6 +444,13 @@ struct board_option {
         BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
         .none = "NONE")                                                                            \
+    ROW(TICKETS, guards, " [TICKETS YES|NO]", " [TICKETS <YES | NO>]", " [TICKETS <YES | NO>]",    \
+        .code = 42, .word = "TICKETS", .is_kept = true, .form = BOARD_FORM_YES_NO,                 \
+        .words = {"NO", "YES"}, .wanted = "YES or NO", .bit = BOARD_TICKETS)                       \
+    ROW(HOLD, has_hold, " [HOLD PLAYERS|ALL result ...]", BOARD_HOLD_SYNTAX(BOARD_HOLD),           \
+        BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), .code = 43, .word = "HOLD",      \
+        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL", .none = "NONE",      \
+        .alone = "HOLD")                                                                           \
     /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
     ROW(PACKED, is_packed, " [PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,   \
         .form = BOARD_FORM_FLAG, .value = 1)                                                       \
@@ -455,6 +474,8 @@ struct board_option {
     /* What the board is. */                                                                       \
     ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
     ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
+    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,    \
+        .value = 1)                                                                                \
     ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true)                                                              \
     ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
@@ -507,7 +528,9 @@ struct board_option {
     ROW(SETTLE, "settle", "b")                                                                     \
     ROW(SETTLED, "settled", "b?'null: no archive'")                                                \
     ROW(ENDED, "ended", "d?")                                                                      \
-    ROW(DENSE, "dense", "b") ROW(RATING, "rating", "s?") ROW(LIMITS, "limits", "s?")
+    ROW(DENSE, "dense", "b")                                                                       \
+    ROW(RATING, "rating", "s?")                                                                    \
+    ROW(LIMITS, "limits", "s?") ROW(TICKETS, "tickets", "b") ROW(HOLD, "hold", "s?")
 #define BOARD_INFO_WINDOW(FIRST, ROW)                                                              \
     FIRST(WINDOW, "periods", "i") ROW(WINDOW_OF, "of", "<sum|best>") ROW(COUNTS, "from", "d")
 #define BOARD_INFO_LEAGUE(FIRST, ROW)                                                              \
@@ -551,15 +574,11 @@ bool board_options_may_be(const struct board_option *option, int64_t value);
 size_t board_options_find(uint8_t code);
 /* Is there what it needs? */
 bool board_options_applies(const struct board_option *option, const struct board_options *options);
-/* What the layout cannot do of PACKED or SCORE+FRACTION, as an error text; NULL: nothing. */
-const char *board_options_refuse_doubles(const struct board_options *options);
+/* What of them contradicts the layout or another one, however they came: the error's text. NULL: nothing. */
+const char *board_options_find_conflict(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
-/* What the layout and the other options have against RATING, as an error text; NULL: nothing. */
-const char *board_options_refuse_rating(const struct board_options *options);
-/* What the layout and RATING have against LIMITS, as an error text; NULL: nothing. */
-const char *board_options_refuse_limits(const struct board_options *options);
-/* What the guards are by what there is: BOARD_FROZEN stays. */
+/* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
 
 #endif

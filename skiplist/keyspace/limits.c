@@ -17,6 +17,7 @@ const struct limit_row limit_rows[LIMITS] = {
     [LIMIT_EVERY] = {"EVERY", LIMIT_HAS_TIME},
     [LIMIT_RESULTS] = {"RESULTS", LIMIT_HAS_COUNT | LIMIT_HAS_TIME},
     [LIMIT_GAIN] = {"GAIN", LIMIT_HAS_VALUE | LIMIT_HAS_TIME},
+    [LIMIT_MINTIME] = {"MINTIME", LIMIT_HAS_TIME},
 };
 
 /* ---- rules ---- */

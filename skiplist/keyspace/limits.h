@@ -20,6 +20,7 @@ enum limit {
     LIMIT_EVERY,   /* so long after the member's result before */
     LIMIT_RESULTS, /* at most so many in a window */
     LIMIT_GAIN,    /* at most so much better in a window; who is not on the board begins at 0 */
+    LIMIT_MINTIME, /* so long after the run began, as its ticket says: server/commands/ticketing.h looks at it */
     LIMITS,
 };
 

@@ -335,6 +335,10 @@ void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is
     registry->outside.is_elsewhere = is_elsewhere;
 }
 
+bool registry_has_shadows(const struct registry *registry) {
+    return registry->options.shadow_count > 0;
+}
+
 bool registry_is_embedded(const struct registry *registry) {
     return registry->outside.is_elsewhere != NULL;
 }
@@ -945,9 +949,7 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
     size_t size_max = options != NULL && options->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX
                                                                              : REGISTRY_NAME_MAX;
     bool has_kind =
-        database < REGISTRY_DATABASES ||
-        (database < REGISTRY_ALL_DATABASES &&
-         (database == REGISTRY_ONCE || database == REGISTRY_STAGING) == (options != NULL));
+        options != NULL ? registry_holds_boards(database) : registry_holds_hashes(database);
     return has_kind && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }

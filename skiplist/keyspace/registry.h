@@ -27,19 +27,40 @@
 enum {
     REGISTRY_DATABASES = 16,
     /* Databases of the server's own, which no client can select or flush: from
-     * REGISTRY_SYSTEM on. They have hashes only, those of ids and of staging boards only. */
+     * REGISTRY_SYSTEM on. Files have them by these numbers. What each holds, and where it goes: below. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
+    REGISTRY_JOBS = REGISTRY_SYSTEM,        /* server/commands/lb/board_task.h */
+    REGISTRY_BANS = REGISTRY_SYSTEM + 1,    /* server/commands/ban.h */
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
     REGISTRY_STAGING =
         REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */
     REGISTRY_REVOKED = REGISTRY_SYSTEM + 5, /* server/acl/player.h */
-    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 6,
+    REGISTRY_TICKETS = REGISTRY_SYSTEM + 6, /* server/commands/ticketing.h */
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 7,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
     REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
     REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + REGISTRY_SUFFIX_MAX,
 };
+
+/* Users' databases hold boards and hashes, each of the server's own one of them. */
+static inline bool registry_holds_boards(uint32_t database) {
+    return database < REGISTRY_DATABASES || database == REGISTRY_ONCE ||
+           database == REGISTRY_STAGING;
+}
+static inline bool registry_holds_hashes(uint32_t database) {
+    return database < REGISTRY_DATABASES ||
+           (database < REGISTRY_ALL_DATABASES && !registry_holds_boards(database));
+}
+/* Is it true of one server's files alone? It is in no export, and comes with no import. */
+static inline bool registry_is_of_one_server(uint32_t database) {
+    return database == REGISTRY_HISTORY || database == REGISTRY_STAGING;
+}
+/* Does a Redis with the module have it, too, beside its keys (server/rdb/rdb_state.h)? */
+static inline bool registry_is_of_hosts(uint32_t database) {
+    return database == REGISTRY_JOBS || database == REGISTRY_BANS;
+}
 
 /* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
 enum {
@@ -142,10 +163,14 @@ MUST_CHECK bool registry_note_find(const struct registry_key *key, struct bytes 
 MUST_CHECK bool registry_note_put(struct registry *registry, struct registry_key *key,
                                   struct bytes member, struct bytes note);
 bool registry_note_remove(struct registry *registry, struct registry_key *key, struct bytes member);
+/* Is there a board with has_shadows? */
+bool registry_has_shadows(const struct registry *registry);
 /* Has the board neither members nor notes? */
 static inline bool registry_board_is_empty(const struct registry_key *key) {
     return board_count(&key->board) == 0 &&
-           (registry_note_count(key) == 0 || !registry_options(key)->has_rating);
+           (registry_note_count(key) == 0 ||
+            !(registry_options(key)->has_rating || registry_options(key)->has_hold ||
+              registry_options(key)->has_shadows));
 }
 /* Is it empty, and not one that stays so? Who has taken the last from it removes it then. */
 static inline bool registry_board_is_over(const struct registry_key *key) {

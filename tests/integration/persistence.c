@@ -166,7 +166,7 @@ static void check_story(void) {
                "on nil at :7 from 1970-01-01 archived frozen copy :0] limit nil frozen :0 opens "
                "nil closes "
                ":978307200000 stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
-               "nil window "
+               "nil tickets :0 hold nil held nil window "
                "nil archives [] "
                "tags []]]]");
     wire_check(&wire, "ZRANGE hot 0 -1 WITHSCORES", "[bob 7 ann 7.5]");

@@ -413,7 +413,7 @@ static void sim_load_step_read(struct client *client) {
 
 /* Half of the schedules draw three of these, and do them on boards that all clients share; what the boards are
  * then, nobody knows, but it is the same everywhere. $n: a number below n. */
-enum { LOTS = 3, LOT_LINES = 4 };
+enum { LOTS = 3, LOT_LINES = 6 };
 static const char *const lots[][LOT_LINES] = {
     {"LB.ALTER x$4 CAP $9", "LB.CREATE x$4 FIELD a 20 TIME 40 MS CAP 4", "LB.ALTER x$4 CAP NONE"},
     {"LB.ALTER x$4 TAG clan 3", "LB.TAG x$4 m$9 clan v$6", "LB.ADD x$4 TAG clan v$9 $50 m$9",
@@ -429,6 +429,7 @@ static const char *const lots[][LOT_LINES] = {
      "LB.ADD x$4 HSET xh:* 2 f $9 g 1 BEST $50 m$9"},
     {"LB.FORGET m$9 MATCH x* DATA xh:*", "LB.FORGET m$9"},
     {"LB.BAN m$9 EX $9 MATCH x*", "LB.BAN m$9 EX 1", "LB.UNBAN m$9"},
+    {"LB.BAN m$9 SHADOW EX $9 MATCH x*", "LB.BAN m$9 SHADOW EX 1", "LB.UNBAN m$9", "ZREM x$4 m$9"},
     {"LB.MOVE m$9 m$9 MATCH x* SUM", "LB.MOVE m$9 m$9 MATCH x* BEST"},
     {"COPY x$4 x$4 REPLACE", "RENAME x$4 x$4", "DEL x$4", "RENAMENX x$4 xo$2"},
     {"PEXPIRE x$4 $3000", "PERSIST x$4"},
@@ -442,6 +443,9 @@ static const char *const lots[][LOT_LINES] = {
      "LB.MATCH xr$2 ONCE g$30 TEAM 1 m$9 TEAM 1 n$9",
      "LB.MATCH xr$2 RANKS 1 1 TEAM 1 n$9 TEAM 2 m$9 o$9",
      "MULTI|LB.UNMATCH xr$2 g$30|ZREM xr$2 m$9|EXEC"},
+    {"LB.CREATE xr$2 FIELD a 20 TIME 40 MS HOLD ALL OVER 30 TOP 2 AUTO 1 H",
+     "LB.ADD xr$2 INCR $9 m$9 $50 n$9", "ZADD xr$2 $50 m$9", "LB.APPROVE xr$2 m$9",
+     "LB.REJECT xr$2 n$9", "MULTI|LB.APPROVE xr$2 m$9|LB.ADD xr$2 60 m$9|EXEC"},
     {"MULTI|ZADD x$4 $50 m$9|RENAME x$4 x$4|LB.ADD x$4 INCR 1 m$9|EXEC",
      "MULTI|DEL x$4|ZADD x$4 $50 m$9 $50 m$9|EXEC"},
 };

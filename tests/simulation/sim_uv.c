@@ -348,6 +348,12 @@ int uv_timer_stop(uv_timer_t *timer) {
     return 0;
 }
 
+uint64_t uv_timer_get_due_in(const uv_timer_t *timer) {
+    const struct sim_handle *own = sim_uv_handle(timer);
+    int64_t left_ms = (int64_t)(own->due_ms - sim_uv_loop(timer->loop)->now_ms);
+    return own->is_active && left_ms > 0 ? (uint64_t)left_ms : 0;
+}
+
 int uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd) {
     (void)sim_uv_add(loop, poll, UV_POLL);
     sim_uv_handle(poll)->fd = fd;

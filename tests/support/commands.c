@@ -108,6 +108,14 @@ void commands_write(struct wire *wire, int count) {
                          (int)below(20));
             asked += 4;
         }
+        if (below(8) == 0) {
+            text_command(&text, "LB.CREATE held FIELD a 20 TIME 44 MS HOLD ALL OVER 500 TOP 3");
+            text_command(&text, "LB.ADD held %s %d m%d", below(2) == 0 ? "INCR" : "BEST",
+                         (int)below(999), (int)below(20));
+            text_command(&text, below(3) == 0 ? "LB.REJECT held m%d" : "LB.APPROVE held m%d",
+                         (int)below(20));
+            asked += 3;
+        }
         const struct grammar *drawn = &requests.grammar;
         text_command_words(&text, drawn->words, drawn->sizes, drawn->count);
         if (is_multi) {
@@ -140,6 +148,10 @@ void commands_make_kinds(struct wire *wire) {
     wire_check(wire, "LB.CREATE periods RATING GLICKO2 EVERY-HOURS 876000 KEEP-MATCHES 9", "OK");
     for (int i = 0; i < 30; i++) {
         (void)wire_ask(wire, "LB.MATCH periods TEAM 1 p7 TEAM 2 q8 r9");
+    }
+    wire_check(wire, "LB.CREATE held FIELD a 20 TIME 44 MS HOLD ALL OVER 500 TOP 3", "OK");
+    for (int i = 0; i < 60; i++) {
+        (void)wire_ask(wire, i % 4 == 3 ? "LB.APPROVE held b" : "LB.ADD held 7 a 800 b 9 c");
     }
     wire_check(wire, "PEXPIRE late 10000000", ":1");
     wire_check_prefix(wire, "LB.BAN cheater EX 1000", ":");

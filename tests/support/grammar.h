@@ -39,7 +39,7 @@ struct grammar_feature {
     const char *name;
     const char *const *words;
 };
-enum { GRAMMAR_FEATURES = 32 };
+enum { GRAMMAR_FEATURES = 34 };
 extern const struct grammar_feature grammar_features[GRAMMAR_FEATURES];
 
 struct grammar {

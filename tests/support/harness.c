@@ -3,6 +3,7 @@
 #include "server/acl/acl_file.h"
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
+#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/dispatch/error_table.h"
 #include "server/dispatch/waiting.h"
@@ -91,6 +92,7 @@ struct harness *harness_create(const char *settings) {
     execute_init(command_table);
     load_settings(harness, settings);
     CHECK(server_init(&harness->server, command_count()));
+    harness->server.shadows.run = shadow_run_call;
     harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
     harness->shadow = shadow_create(settings);

@@ -491,8 +491,18 @@ static void pick_options(struct workload *workload, struct board_options *option
             {[LIMIT_EVERY] = 1000 * (1 + (int64_t)below(workload, 100)), [LIMIT_RESULTS] = 3600000},
         .is_for_all = below(workload, 2) == 0,
     };
-    options->has_limits = below(workload, 3) == 0;
-    options->has_limits = board_options_refuse_limits(options) == NULL && options->has_limits;
+    options->has_limits = below(workload, 3) == 0 && !options->has_rating &&
+                          limits_refuse(&options->limits, &options->layout.fields[0]) == NULL;
+    options->hold = (struct hold_rule){.over = (int64_t)below(workload, 1000),
+                                       .has_over = true,
+                                       .top = (uint32_t)below(workload, 10),
+                                       .takes_limits = below(workload, 2) == 0,
+                                       .auto_ms = (int64_t)below(workload, 3) * 3600000,
+                                       .is_for_all = below(workload, 2) == 0};
+    options->has_hold = below(workload, 3) == 0 && options->window.count == 0;
+    options->has_hold =
+        options->has_hold && !options->has_rating && options->league.room == 0 &&
+        holds_refuse(&options->hold, options->has_limits, &options->layout.fields[0]) == NULL;
 }
 
 static void pick_contests(struct workload *workload, struct board_options *options) {
@@ -775,6 +785,14 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
     digest_number(hash, options->has_rating);
     digest_number(hash, options->has_rating ? options->rating.games_min : 0);
     digest_number(hash, options->has_limits);
+    digest_number(hash, options->has_hold);
+    if (options->has_hold) {
+        digest_number(hash, options->hold.over);
+        digest_number(hash, options->hold.auto_ms);
+        digest_number(hash, options->hold.top);
+        digest_number(hash, options->hold.takes_limits);
+        digest_number(hash, options->hold.is_for_all);
+    }
     for (unsigned limit = 0; limit < LIMITS && options->has_limits; limit++) {
         digest_number(hash, options->limits.of[limit]);
         digest_number(hash, options->limits.time_ms[limit]);

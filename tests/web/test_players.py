@@ -4,6 +4,8 @@ import functools
 import hashlib
 import hmac
 import json
+import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -365,6 +367,139 @@ class Players(unittest.TestCase):
         self.server.run("ZADD", "stored", "7", "new")
         self.assertIn("TOOSOON EVERY 1 D", self.refused(self.client(), "ZADD", "stored", "8", "new"))
         self.server.run("ZADD", "game", "5000", "ann")
+
+    def ticket(self, text, board="game", **asked):
+        status, reply, _ = self.api.post(f"/boards/{board}/tickets", asked, creates=False, **bearer(text))
+        self.assertEqual(status, 200, reply)
+        return reply["ticket"]
+
+    def result(self, text, member, ticket, score=7):
+        return self.api.post("/boards/game/results", {"member": member, "value": score, "ticket": ticket}, creates=False,
+                             **bearer(text))[:2]
+
+    def restart(self, server=None):
+        """Killed, and with the users of before."""
+        users = self.server.run("ACL", "LIST")
+        server = server or self.server
+        if server is self.server:
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+            server.start()
+        for line in users:
+            if line.startswith(b"user player:"):
+                server.run("ACL", "SETUSER", *line.split()[1:])
+
+    def test_tickets_count_once_also_over_a_crash_and_a_failover(self):
+        self.begin("--appendonly", "yes", "--appendfsync", "always")
+        for kid in ("back", "web"):
+            self.server.run("ACL", "SETUSER", f"player:{kid}", "+lb.ticket", "+multi", "+exec")
+        self.server.run("LB.ALTER", "game", "TICKETS", "YES", "LIMITS", "PLAYERS", "MINTIME", "1", "H")
+        ann, kim = token("ann"), token("kim", "web")
+        status, problem, _ = self.write(ann, "ann")
+        self.assertEqual((status, problem["redis"]), (403, "TICKET"))
+        status, problem, headers = self.api.post("/boards/game/results", {
+            "member": "ann", "value": 7, "ticket": self.ticket(ann)}, creates=False, **bearer(ann))
+        self.assertEqual((status, problem["redis"]), (429, "TOOSOON"))
+        self.assertTrue(3590 < int(headers["Retry-After"]) <= 3600, headers)
+        self.server.run("LB.ALTER", "game", "LIMITS", "NONE")
+        used = self.ticket(ann)
+        self.assertEqual(self.result(ann, "ann", used)[0], 200)
+        self.assertEqual(self.result(ann, "ann", used)[0], 403)
+        self.assertEqual(self.result(kim, "kim", used)[0], 403)
+        self.assertEqual(self.api.post("/boards/game/tickets", {"member": "bob"}, creates=False, **bearer(ann))[0], 403)
+        self.assertEqual(self.api.post("/boards/hall/tickets", {}, creates=False, **bearer(ann))[0], 422)
+        for wrong in ({"seconds": 0}, {"seconds": "60"}, {"member": 5}, {"name": "ann"}, [], {"seconds": 1.5}):
+            self.assertIn(self.api.post("/boards/game/tickets", wrong, creates=False, **bearer(ann))[0], (400, 422), wrong)
+        open_one = self.ticket(ann, seconds=86400)
+        racing = [self.client(ann) for _ in range(8)]
+        first = self.ticket(ann)
+        for i, client in enumerate(racing):
+            client.send([("LB.ADD", "game", "TICKET", first, str(100 + i), "ann")])
+        answers = [client.receive() for client in racing]
+        self.assertEqual(sum(answer == 1 for answer in answers), 1, answers)
+        self.assertIn("TICKET", self.refused(self.client(ann), "LB.ADD", "game", "TICKET", open_one, "5", "ann"))
+        open_one = self.ticket(ann, seconds=86400)
+        self.restart()
+        for each in (used, first):
+            self.assertEqual(self.result(ann, "ann", each)[0], 403)
+        copy = WebServer("--replicaof", "127.0.0.1", self.server.port, "--player-key", "back", "hs256", SECRET.decode())
+        self.addCleanup(copy.kill)
+        wait_until(lambda: copy.run("ZCARD", "game") == 2, "the copy")
+        late = self.ticket(ann)
+        self.assertEqual(self.result(ann, "ann", late, 300)[0], 200)
+        open_one = self.ticket(ann)
+        wait_until(lambda: copy.run("ZSCORE", "game", "ann") == b"300", "the result on the replica")
+        self.restart(copy)
+        self.server.kill()
+        copy.run("REPLICAOF", "NO", "ONE")
+        client = copy.connect()
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask("AUTH", ann), b"OK")
+        for each in (used, first, late):
+            self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", each, "5", "ann"))
+        self.assertEqual(client.ask("LB.ADD", "game", "TICKET", open_one, "5", "ann"), 1)
+        self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", open_one, "5", "ann"))
+
+    def signed(self, player, start, boards="game", kid="web", typ="ticket+jwt"):
+        text = ".".join((coded({"alg": "EdDSA" if kid == "web" else "HS256", "typ": typ, "kid": kid}),
+                         coded({"sub": player, "boards": boards, "iat": start, "exp": start + 600})))
+        signature = hmac.new(SECRET, text.encode(), hashlib.sha256).digest() if kid == "back" else signed_by(
+            key_pair(0)[0], text)
+        return f"{text}.{coded(signature)}"
+
+    def test_a_studio_signs_tickets_which_other_threads_look_at(self):
+        for threads in ("1", "2"):
+            self.begin("--io-threads", threads)
+            self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+            self.server.run("LB.CREATE", "game2", "FIELD", "score", "32", "TICKETS", "YES")
+            self.server.run("ACL", "SETUSER", "player:web", "+multi", "+exec", "+lb.submit")
+            now = int(time.time()) - 50
+            ann = token("ann", "web")
+            made = [self.signed("ann", now + i) for i in range(8)]
+            forged = made[6][:-4] + ("AAAA" if made[6][-4:] != "AAAA" else "BBBB")
+            self.assertEqual(self.result(ann, "ann", forged)[0], 403)
+            self.assertEqual(self.result(ann, "ann", made[0])[0], 200)
+            self.assertEqual(self.result(ann, "ann", made[0])[0], 403)
+            client = self.client(ann)
+            self.assertIn("signature", self.refused(client, "LB.ADD", "game", "TICKET", forged, "5", "ann"))
+            self.assertEqual(client.ask("LB.ADD", "game", "TICKET", made[1], "5", "ann"), 1)
+            self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", made[1], "6", "ann"))
+            others = [self.signed("ann", now + i, ["game2", "x"]) for i in range(3)]
+            answer = client.ask("LB.SUBMIT", "2", "game", "game2", "TICKET", made[2], "TICKET", others[0], "9", "ann")
+            self.assertEqual(len(answer), 2)
+            client.send([("MULTI",), ("LB.ADD", "game", "TICKET", made[3], "11", "ann"),
+                         ("LB.ADD", "game2", "TICKET", others[1], "12", "ann"),
+                         ("LB.ADD", "game", "TICKET", made[3], "13", "ann"), ("EXEC",)])
+            answers = [client.receive() for _ in range(5)][-1]
+            self.assertEqual(answers[:2], [1, 1])
+            self.assertIsInstance(answers[2], resp.Error)
+            body = {"member": "ann", "value": 20, "ticket": [made[4], others[2]], "boards": ["game", "game2"]}
+            self.assertEqual(self.api.post("/results", body, creates=False, **bearer(ann))[0], 200)
+            self.assertIn("WRONGPASS", self.refused(self.client(), "AUTH", self.signed("ann", now + 9)))
+            self.assertIn("WRONGPASS", self.refused(self.client(), "AUTH", self.signed("ann", now + 9, kid="back")))
+            self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", ann, "5", "ann"))
+            self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
+            self.server.stop()
+
+    def test_what_the_page_signs_is_a_ticket(self):
+        page = (Path(__file__).resolve().parents[2] / "docs/reference/tickets.md").read_text()
+        secret = re.search(r"hs256 (\w+) BOARDS", page)[1]
+        self.begin(keys=[f"web hs256 {secret}"])
+        self.server.run("ACL", "SETUSER", "player:web", "~runner")
+        self.server.run("LB.CREATE", "runner", "FIELD", "score", "32", "TICKETS", "YES")
+        text = ".".join((coded({"alg": "HS256"}), coded({"sub": "ann", "exp": int(time.time()) + 3000})))
+        client = self.client(f"{text}.{coded(hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest())}")
+        programs = {"python": ["/usr/bin/python3", "-"], "js": ["node", "-"], "php": ["php"]}
+        count = 0
+        for language, command in programs.items():
+            program = re.search(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+            if not shutil.which(command[0]):
+                continue
+            made = subprocess.run(command, input=program, check=True, capture_output=True, text=True).stdout.strip()
+            self.assertEqual(client.ask("LB.ADD", "runner", "INCR", "TICKET", made, "7", "ann"), 1, language)
+            self.assertIn("it was used", self.refused(client, "LB.ADD", "runner", "INCR", "TICKET", made, "7", "ann"))
+            count += 1
+        self.assertEqual(self.server.run("ZSCORE", "runner", "ann"), str(7 * count).encode())
 
     def test_two_thousand_come_at_once(self):
         for threads in ("1", "2"):

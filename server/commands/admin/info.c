@@ -86,15 +86,11 @@ static void info_put_words(struct info *info, const struct figure *first, const 
     info_put(info, "\r\n");
 }
 
-static void info_put_commands(struct info *info, const struct figure *row) {
+static void info_put_latencies(struct info *info) {
     const struct stats *stats = &info->figures.stats;
     for (uint32_t i = 0; i < stats->command_count; i++) {
         const struct stats_command *command = &stats->commands[i];
-        if (row->of == FIGURE_OF_COMMAND &&
-            (command->calls.count > 0 || command->rejected_calls > 0)) {
-            info_put(info, "cmdstat_%s", command_full_name(i));
-            info_put_words(info, row, command);
-        } else if (row->of == FIGURE_OF_LATENCY && stats_percentile_us(command, 1) > 0) {
+        if (stats_percentile_us(command, 1) > 0) {
             info_put(info, "latency_percentiles_usec_%s:p50=%llu,p99=%llu,p99.9=%llu\r\n",
                      command_full_name(i), (unsigned long long)stats_percentile_us(command, 0.5),
                      (unsigned long long)stats_percentile_us(command, 0.99),
@@ -103,60 +99,46 @@ static void info_put_commands(struct info *info, const struct figure *row) {
     }
 }
 
+/* All of them, as they are; the figures have the first. */
+static void info_put_replicas(struct info *info) {
+    uint32_t number = 0;
+    for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
+         replica = replica->next) {
+        char address[REPLICATION_HOST_MAX + 1];
+        int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
+        replication_print_address(replica, address);
+        info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++, address,
+                 replica->port, replication_replica_state_name(replica->state),
+                 (unsigned long long)replica->ack_group,
+                 (long long)(past_ms > 0 ? past_ms / 1000 : 0));
+    }
+}
+
 /* The lines that begin with this row. */
 static void info_put_row(struct info *info, const struct figure *row) {
-    const struct figures *figures = &info->figures;
-    const struct stats *stats = &figures->stats;
-    uint32_t number = 0;
-    switch (row->of) {
-    case FIGURE_OF_FIGURES:
-    case FIGURE_OF_SERVER:
+    const char *begin = figures_line(row->of);
+    char name[FIGURES_NAME_MAX];
+    const void *object;
+    if (row->of <= FIGURE_OF_SERVER) {
         info_put_line(info, row);
-        break;
-    case FIGURE_OF_COMMAND:
-    case FIGURE_OF_LATENCY:
-        info_put_commands(info, row);
-        break;
-    case FIGURE_OF_ERROR:
-        for (uint32_t i = 0; i < stats->error_kind_count; i++) {
-            info_put(info, "errorstat_%s", stats->errors[i].prefix);
-            info_put_words(info, row, &stats->errors[i]);
-        }
-        break;
-    case FIGURE_OF_DATABASE:
-        for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-            if (figures->databases[i].keys > 0) {
-                info_put(info, "db%u", i);
-                info_put_words(info, row, &figures->databases[i]);
-            }
-        }
-        break;
-    case FIGURE_OF_THREAD:
-        for (uint32_t i = 0; i < stats->network_count; i++) {
-            info_put(info, "io_thread_%u", i);
-            info_put_words(info, row, &stats->networks[i]);
-        }
-        break;
-    case FIGURE_OF_REPLICA:
-        /* All of them, as they are; the figures have the first. */
-        for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
-             replica = replica->next) {
-            char address[REPLICATION_HOST_MAX + 1];
-            int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
-            replication_print_address(replica, address);
-            info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++,
-                     address, replica->port, replication_replica_state_name(replica->state),
-                     (unsigned long long)replica->ack_group,
-                     (long long)(past_ms > 0 ? past_ms / 1000 : 0));
-        }
-        break;
-    case FIGURE_OF_SOURCE:
+    } else if (row->of == FIGURE_OF_LATENCY) {
+        info_put_latencies(info);
+    } else if (row->of == FIGURE_OF_REPLICA) {
+        info_put_replicas(info);
+    } else if (row->of == FIGURE_OF_SOURCE) {
         replicator_print_source(info->server->replication.replicator, info->out);
-        break;
-    case FIGURE_OF_SYNC_STATE:
-    case FIGURE_OF_ONCE_USER:
-    case FIGURE_OF_LIMITED:
-        break;
+    }
+    for (uint32_t i = 0;
+         begin != NULL && (object = figures_object(&info->figures, row->of, i, name)) != NULL;
+         i++) {
+        const struct stats_command *command = object;
+        bool is_idle = row->of == FIGURE_OF_COMMAND
+                           ? command->calls.count == 0 && command->rejected_calls == 0
+                           : row->of == FIGURE_OF_DATABASE && info->figures.databases[i].keys == 0;
+        if (!is_idle) {
+            info_put(info, "%s%s", begin, name);
+            info_put_words(info, row, object);
+        }
     }
 }
 

@@ -11,6 +11,7 @@
  * ours, replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
+#include "server/commands/holding.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
@@ -59,6 +60,11 @@ static void dump_run(struct call *call) {
     }
     if (call->server->is_embedded && key->kind != REGISTRY_BOARD) {
         (void)call_refuse_kind(call);
+        return;
+    }
+    if (call->session->player != NULL && key->kind == REGISTRY_BOARD &&
+        registry_options(key)->has_hold && holding_count(key) > 0) {
+        (void)call_refuse(call, "NOPERM a player's token shows nothing that a board holds");
         return;
     }
     struct buffer out;

@@ -8,12 +8,9 @@
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "server/dispatch/syntax.h"
-#include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
-
-_Static_assert((int)DURABLE_JOBS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
 enum {
     ARGS_MAX = 64, /* of a request */
@@ -346,6 +343,10 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         if (member.is_there) {
             registry_board_take(server->registry, key, &member);
         }
+        if (task->action->takes_shadows) {
+            (void)shadow_remove(server->registry, key, task->member);
+        }
+        (void)holding_forget(server->registry, key, task->member);
         if (task->action->takes_notes) {
             (void)lb_rating_remove(server->registry, key, task->member);
         }

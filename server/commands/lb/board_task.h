@@ -20,19 +20,22 @@
 #include "codec/glob.h"
 #include "server/clients/job.h"
 #include "server/clients/transaction.h"
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/shadow.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 
 /* Hashes: by a durable job's name, its database and the arguments of its request. */
-enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };
+enum { DURABLE_JOBS = REGISTRY_JOBS, DURABLE_JOB_NAME_SIZE = 16 };
 
 struct board_task;
 
 /* The part of a command. Its entry's variant. */
 struct board_task_kind {
     bool writes;
-    bool takes_notes; /* a board counts where the member has a note and is not on it, too */
+    bool takes_shadows; /* or a shadow (server/commands/shadow.h) */
+    bool takes_notes;   /* a board counts where the member has a note and is not on it, too */
     /* What happens at once, before the first step, when a client asks; false: the error was
      * replied. Or NULL. */
     bool (*begin)(const struct call *call, struct board_task *task);
@@ -56,6 +59,7 @@ struct board_task {
     struct buffer data;    /* DATA: names of the member's hashes, each a size and so many bytes */
     bool is_best, is_sum;  /* BEST, SUM */
     int64_t until_ms;      /* LB.BAN */
+    bool is_shadow;        /* SHADOW */
     struct buffer records; /* LB.WHERE */
     uint8_t protocol;
     uint8_t numbers;   /* of records: as in struct reply */
@@ -78,9 +82,12 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     uint64_t packed_key;
     struct bytes note;
     return board_find(&key->board, task->member, &packed_key) ||
+           (task->action->takes_shadows && shadow_is_there(key, task->member)) ||
            (task->action->takes_notes &&
-            !(registry_options(key)->has_rating && registry_note_is_own(task->member)) &&
-            registry_note_find(key, task->member, &note));
+            !((registry_options(key)->has_rating || registry_options(key)->has_hold) &&
+              registry_note_is_own(task->member)) &&
+            registry_note_find(key, task->member, &note)) ||
+           (task->action->writes && holding_has(key, task->member));
 }
 
 /* The handler of these commands. */

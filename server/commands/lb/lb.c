@@ -6,6 +6,7 @@
 
 #include "codec/timestamp.h"
 #include "server/clients/notify.h"
+#include "server/commands/holding.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
@@ -172,9 +173,17 @@ bool lb_span_of_scores(const struct call *call, const struct board *board, uint3
 
 enum { FIRST_WORD = 2 };
 
+/* In Redis and Valkey nothing runs between commands. */
+static bool lb_create_check_auto(const struct call *call, const struct board_options *options) {
+    return !call->server->is_embedded || !options->has_hold || options->hold.auto_ms == 0 ||
+           call_refuse(call, "ERR HOLD ... AUTO is not possible here: in Redis and Valkey nothing "
+                             "runs between commands; it needs leaderboard-server");
+}
+
 static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
     char reason[SETTING_ERROR_MAX];
-    return setting_options_check(options, reason) || call_refuse_format(call, "ERR %s", reason);
+    return setting_options_check(options, reason) ? lb_create_check_auto(call, options)
+                                                  : call_refuse_format(call, "ERR %s", reason);
 }
 
 /* The options, from an argument on. false: the error was replied. */
@@ -345,6 +354,14 @@ static bool lb_create_check_rating(const struct call *call, const struct board_o
     return true;
 }
 
+/* Results that are held, whose notes would be nobody's. */
+static bool lb_create_check_hold(const struct call *call, const struct registry_key *key,
+                                 const struct board_options *options) {
+    return !registry_options(key)->has_hold || options->has_hold || holding_count(key) == 0 ||
+           call_refuse(call, "ERR HOLD cannot end while results are held: LB.APPROVE or LB.REJECT "
+                             "them first");
+}
+
 /* false: the error was replied. */
 static bool lb_create_alter_read_options(const struct call *call, const struct registry_key *key,
                                          struct board_options *options) {
@@ -352,6 +369,7 @@ static bool lb_create_alter_read_options(const struct call *call, const struct r
     board_options_copy(before, options);
     if (!lb_create_read_options(call, FIRST_WORD, options) ||
         !lb_create_check_rating(call, before, options) ||
+        !lb_create_check_hold(call, key, options) ||
         (options->window.count > 0 && !lb_create_alter_window(call, key, options))) {
         return false;
     }

@@ -58,6 +58,9 @@ MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int6
 MUST_CHECK bool lb_check_count(const struct call *call, uint32_t count, uint32_t max,
                                const char *called);
 
+/* May the user ask for what a board holds (LB.HELD)? A player sees of it no more than what it has sent. */
+bool lb_held_may_list(const struct call *call, struct bytes board);
+
 /* Parse a field's value: one that the field can hold, or (for increments and limits) any decimal of
  * its SCALE. false: the error was replied; it names the field. */
 MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_field *field,

@@ -45,10 +45,12 @@ const struct binding lb_add_bindings[] = {
     {BIND("time", struct lb_add, time)},
     {"AT", .read = lb_add_read_at},
     {BIND("TAG", struct lb_add, tags)},
+    {BIND("TICKET", struct lb_add, tickets)},
     {BIND("ONCE", struct lb_add, once_id), .repeat = BINDING_ONCE, .read = lb_add_check_once},
     {BIND("WITHREPEAT", struct lb_add, with_repeat)},
     {"HSET", .repeat = BINDING_ONCE, .read = lb_add_read_hset},
     {BIND("WITHRANK", struct lb_add, with_rank)},
+    {BIND("WITHHELD", struct lb_add, with_held)},
     {BIND("STRINGS", struct lb_add, with_strings)},
     {0},
 };
@@ -72,6 +74,13 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
     }
     if (add->with_repeat && add->once_id.at == NULL) {
         return call_refuse_reason(call, "WITHREPEAT needs ONCE");
+    }
+    if (add->tickets.count > TICKETING_MAX) {
+        return call_refuse_reason(call, "TICKET may be given %d times at the most",
+                                  (int)TICKETING_MAX);
+    }
+    if (add->with_rank && add->with_held) {
+        return call_refuse_reason(call, "WITHRANK and WITHHELD exclude each other");
     }
     return !add->is_new_only || !add->is_existing_only || call_syntax_error(call);
 }
@@ -268,14 +277,25 @@ static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
         ((add->operation != LB_ADD_INCREMENT && !board_options_take(options, before->key, key)) ||
          (add->operation == LB_ADD_BEST &&
           layout_without_time(layout, key) <= layout_without_time(layout, before->key)));
+    int64_t before_us;
+    bool is_late = writing->is_approval && before->is_there &&
+                   layout_time_us(layout, before->key, &before_us) && before_us > call->now_us;
+    stays |= is_late && add->operation != LB_ADD_INCREMENT && add->operation != LB_ADD_BEST &&
+             !options->keeps_best;
     /* With STALE, TOUCH says that the member is there, whatever its results are. */
     bool may_touch = !options->keeps_best || options->stale_ms > 0;
-    if (is_skipped || (stays && (!may_touch || add->time != LB_ADD_TIME_NOW))) {
+    if (is_skipped || (stays && (!may_touch || is_late || add->time != LB_ADD_TIME_NOW))) {
         return true;
     }
     step->key = stays ? before->key : key;
-    return lb_add_stamp(call, layout, add, before, step) &&
-           (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
+    if (!lb_add_stamp(call, layout, add, before, step)) {
+        return false;
+    }
+    if (is_late && add->operation == LB_ADD_INCREMENT) { /* the sum was reached by the later one */
+        step->key = layout_without_time(layout, step->key) |
+                    layout_later_time(layout, step->key, before->key);
+    }
+    return (!step->is_written || writing_check_put(writing, values[add->value_count], step->key));
 }
 
 /* ---- putting ---- */
@@ -357,21 +377,97 @@ static void lb_add_look_up(const struct lb_results *results, const struct result
 
 /* ---- planning ---- */
 
-/* is_again: the member was named before. */
-static bool lb_add_check_limits(const struct lb_results *results, struct lb_result *result,
-                                struct bytes member, const struct lb_add_step *before,
-                                bool is_again) {
+/* LIMITS and HOLD: slow paths of boards that have them. */
+static bool lb_add_is_watched(const struct writing *writing) {
+    return limiting_applies(writing) || holding_applies(writing);
+}
+
+/* The words of a result that is held, as they will be read again when it is approved. */
+static void lb_add_put_words(const struct lb_results *results, const struct lb_result *result,
+                             struct holding_words *words) {
+    const struct call *call = results->call;
     const struct lb_add *add = results->add;
-    const struct layout *layout = board_layout(result->writing->board);
-    bool has_new_value = !before->is_there || layout_ordinal(layout, before->key, 0) !=
-                                                  layout_ordinal(layout, result->step.key, 0);
+    const struct bytes *values = lb_add_values(call->request, add, result->index);
+    static const char *const operations[] = {
+        [LB_ADD_UNSAID] = NULL, [LB_ADD_SET] = "SET",       [LB_ADD_INCREMENT] = "INCR",
+        [LB_ADD_BEST] = "BEST", [LB_ADD_PACKED] = "PACKED",
+    };
+    static const char *const times[] = {
+        [ADD_TIME_OF_CHANGE] = NULL,
+        [LB_ADD_TIME_GIVEN] = "AT",
+        [LB_ADD_TIME_NOW] = "TOUCH",
+        [LB_ADD_TIME_KEPT] = "KEEPTIME",
+    };
+    const char *const options[] = {add->is_new_only        ? "NX"
+                                   : add->is_existing_only ? "XX"
+                                                           : NULL,
+                                   operations[add->operation], times[add->time]};
+    char number[BYTES_INTEGER_TEXT_MAX];
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i] != NULL) {
+            holding_add_word(words, bytes_from_text(options[i]));
+        }
+    }
+    if (add->time == LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
+        holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->at_us / 1000)});
+    }
+    struct option_uses left = add->tags;
+    uint32_t at;
+    while (syntax_take_use(call, &left, &at) != NULL) {
+        for (uint32_t i = 0; i < 3; i++) {
+            holding_add_word(words, call_arg(call, at + i));
+        }
+    }
+    if (lb_hset_is_asked(&add->hset)) {
+        holding_add_word(words, BYTES("HSET"));
+        holding_add_word(words, add->hset.pattern);
+        holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->hset.count)});
+        for (uint32_t i = 0; i < 2 * add->hset.count; i++) {
+            holding_add_word(words, add->hset.args[i]);
+        }
+    }
+    for (uint32_t i = 0; i < add->value_count; i++) {
+        holding_add_word(words, values[i]);
+    }
+}
+
+/* Results of other members that the same board holds already. */
+static uint32_t lb_add_count_held(const struct lb_results *results,
+                                  const struct lb_result *before) {
+    uint32_t count = 0;
+    for (const struct lb_result *result = results->list; result < before; result++) {
+        count += result->writing == before->writing && result->held != 0;
+    }
+    return count;
+}
+
+/* LIMITS and HOLD. is_again: the member was named before. */
+static bool lb_add_watch(const struct lb_results *results, struct lb_result *result,
+                         struct bytes member, const struct lb_add_step *before, bool is_again) {
+    const struct lb_add *add = results->add;
     result->limited.size = 0;
+    result->held = 0;
     if (is_again) {
         return limiting_refuse_again(results->call, member);
     }
-    return (before->is_there ? add->is_new_only : add->is_existing_only) ||
-           limiting_check(result->writing, member, before->is_there, before->key, result->step.key,
-                          result->step.is_written && has_new_value, &result->limited);
+    if (before->is_there ? add->is_new_only : add->is_existing_only) {
+        return true;
+    }
+    if (!holding_plan(result->writing, member, before->is_there, before->key, result->step.key,
+                      result->step.is_written, &result->limited, &result->held)) {
+        return false;
+    }
+    if (result->held != 0) {
+        struct holding_words words = {.size = 0};
+        lb_add_put_words(results, result, &words);
+        if (!holding_check(result->writing, member, &words, lb_add_count_held(results, result))) {
+            return false;
+        }
+        result->held_key = result->step.key;
+        result->step = *before;
+        result->step.is_written = false;
+    }
+    return true;
 }
 
 static bool lb_add_plan_one(const struct lb_results *results, uint32_t at,
@@ -395,8 +491,8 @@ static bool lb_add_plan_one(const struct lb_results *results, uint32_t at,
                      &result->step)) {
         return false;
     }
-    if (limiting_applies(result->writing) &&
-        !lb_add_check_limits(results, result, member->name, &before, slot != NULL && *slot != 0)) {
+    if (lb_add_is_watched(result->writing) &&
+        !lb_add_watch(results, result, member->name, &before, slot != NULL && *slot != 0)) {
         return false;
     }
     /* HSET needs the right to the hash, whatever becomes of the result. */
@@ -479,14 +575,52 @@ static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
     return true;
 }
 
+/* TICKETS: a result of one member, on one board or on many. */
+static bool lb_add_check_tickets(struct lb_results *results) {
+    const struct call *call = results->call;
+    struct option_uses left = results->add->tickets;
+    struct bytes tickets[TICKETING_MAX];
+    struct ticketing_board boards[TICKETING_MAX + 1];
+    uint32_t places[TICKETING_MAX + 1];
+    uint32_t count = 0;
+    uint32_t ticket_count = 0;
+    uint32_t failed;
+    uint32_t at;
+    for (uint32_t i = 0; i < results->count && count <= TICKETING_MAX; i++) {
+        const struct writing *writing = results->list[i].writing;
+        if (!ticketing_applies(writing, left.count > 0)) {
+            continue;
+        }
+        if (count > 0 && !lb_add_begins_board(results, i)) {
+            return call_refuse(call, "ERR a board with TICKETS takes one result at a time");
+        }
+        places[count] = i;
+        boards[count++] = (struct ticketing_board){
+            .writing = writing,
+            .name = results->league.at != NULL ? results->league
+                                               : registry_name(writing_shown_key(writing))};
+    }
+    if (count == 0) {
+        return true;
+    }
+    while (syntax_take_use(call, &left, &at) != NULL) {
+        tickets[ticket_count++] = call_arg(call, at + 1);
+    }
+    bool is_right = ticketing_check(call, tickets, ticket_count, boards, count,
+                                    lb_add_result_name(results, 0), &results->ticketing, &failed);
+    results->failed = failed < count ? places[failed] : results->count;
+    return is_right;
+}
+
 bool lb_results_prepare(struct lb_results *results) {
     struct once *once = results->add->once;
-    size_t size = results->more;
     size_t names_size = 0;
     uint32_t count = 0;
-    if (!lb_add_plan_all(results)) {
+    uint32_t held_count = 0;
+    if (!lb_add_check_tickets(results) || !lb_add_plan_all(results)) {
         return false;
     }
+    size_t size = results->more + ticketing_growth_size(&results->ticketing);
     /* LIMIT: are there more new members than places? */
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
@@ -511,11 +645,14 @@ bool lb_results_prepare(struct lb_results *results) {
         size_t name_size = lb_add_result_name(results, i).size;
         size += name_size * (writing->whole != NULL ? 2 : 1);
         names_size += name_size;
+        held_count += holding_applies(writing) && results->list[i].held != 0;
         count++;
         if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
             size += writing_growth_size(writing, count, results->add->tags.count > 0);
             size +=
                 limiting_applies(writing) ? limiting_growth_size(writing, count, names_size) : 0;
+            size += holding_applies(writing) ? holding_growth_size(writing, held_count) : 0;
+            held_count = 0;
             names_size = 0;
             count = 0;
         }
@@ -561,6 +698,12 @@ static void lb_add_put_members(struct lb_results *results) {
         if (limiting_applies(writing)) {
             limiting_put(writing, lb_add_result_name(results, i), &results->list[i].limited);
         }
+        if (holding_applies(writing) && results->list[i].held != 0) {
+            struct holding_words words = {.size = 0};
+            lb_add_put_words(results, &results->list[i], &words);
+            holding_put(writing, lb_add_result_name(results, i), results->list[i].held_key,
+                        results->list[i].held, &words);
+        }
         if (lb_add_begins_board(results, i)) {
             writing_settle(writing);
         }
@@ -581,7 +724,9 @@ static void lb_add_put_tags(struct lb_results *results) {
             const struct lb_result *result = &results->list[begin + i];
             struct board_member member;
             lb_add_look_up(results, &group, i, &member);
-            if (member.is_there && !(results->add->is_new_only && result->step.was_there)) {
+            bool is_held = holding_applies(result->writing) && result->held != 0;
+            if (member.is_there && !is_held &&
+                !(results->add->is_new_only && result->step.was_there)) {
                 writing_tag(result->writing, &member, &tags);
             }
         }
@@ -590,6 +735,7 @@ static void lb_add_put_tags(struct lb_results *results) {
 
 void lb_results_put(struct lb_results *results) {
     lb_add_put_members(results);
+    ticketing_put(results->call, &results->ticketing);
     if (results->add->tags.count > 0) {
         lb_add_put_tags(results);
     }
@@ -618,6 +764,7 @@ void lb_results_end(struct lb_results *results) {
     if (results->is_reserved) {
         memory_reserve_end();
     }
+    ticketing_end(results->call, &results->ticketing);
     for (uint32_t i = 0; i < results->count && lb_hset_is_asked(&results->add->hset); i++) {
         lb_hset_end(results->call, &results->list[i].place);
     }
@@ -726,6 +873,16 @@ static void lb_add_answer(const struct call *call, const struct board *board,
     uint32_t written_count = 0;
     for (uint32_t i = 0; i < add->member_count; i++) {
         written_count += list[i].step.is_written;
+    }
+    if (add->with_held) {
+        uint32_t held_count = 0;
+        for (uint32_t i = 0; i < add->member_count; i++) {
+            held_count += list[i].held != 0;
+        }
+        reply_array(call->reply, 2);
+        reply_integer(call->reply, written_count);
+        reply_integer(call->reply, held_count);
+        return;
     }
     reply_integer(call->reply, written_count);
 }
@@ -916,7 +1073,13 @@ static void lb_add_run(struct call *call) {
             struct repeated repeated = {.call = call, .add = &add};
             lb_add_answer_repeated(call, call_arg(call, 1), &repeated, lb_add_answer_repeat);
         } else if (state == ONCE_REPEATED) {
+            if (add.with_held) {
+                reply_array(call->reply, 2);
+            }
             reply_integer(call->reply, add.with_repeat ? -1 : 0);
+            if (add.with_held) {
+                reply_integer(call->reply, 0);
+            }
         }
         if (state != ONCE_NEW) {
             return;
@@ -934,13 +1097,38 @@ static void lb_add_run(struct call *call) {
             lb_add_refuse_count(call, layout, &add);
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_hset_check(call, &add.hset, add.member_count)) {
-            bool is_simple =
-                add.tags.count == 0 && !lb_hset_is_asked(&add.hset) && !limiting_applies(&writing);
+            bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset) &&
+                             !add.with_held && !lb_add_is_watched(&writing) &&
+                             !ticketing_has(&writing);
             writing.is_only = add.member_count == 1;
             (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
         }
         writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     }
+}
+
+bool lb_add_approve(const struct call *call, struct registry_key *key, size_t more,
+                    void (*then)(void *context, struct registry_key *key), void *context) {
+    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct writing writing;
+    struct lb_result result = {.writing = &writing};
+    if (!lb_add_read(call, &add)) {
+        return false;
+    }
+    writing_begin_approval(call, key, &writing);
+    struct lb_results results = {
+        .call = call, .add = &add, .list = &result, .count = 1, .more = more};
+    const struct layout *layout = board_layout(writing.board);
+    bool is_put = lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
+                  lb_hset_check(call, &add.hset, 1) && lb_results_prepare(&results);
+    if (is_put) {
+        lb_results_put(&results);
+        then(context, writing.key);
+    }
+    lb_results_end(&results);
+    writing.has_held = is_put; /* and no more: the board has changed, be it in its notes alone */
+    writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
+    return is_put;
 }
 
 /* Of words that do not fit the layout, all but the options' are counted. */
@@ -959,12 +1147,13 @@ static uint64_t lb_add_count(const struct cost_view *view) {
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
-              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [WITHRANK] [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... "
+              "[TICKET ticket]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
+              " [WITHRANK] [WITHHELD] [STRINGS] "
               "members=<results=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .bindings = lb_add_bindings,
-    .reply = "i|WITHRANK=[@Placed]",
+    .reply = "i|WITHRANK=[@Placed]|WITHHELD=[changed:i held:i]",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "
                "or changed",
     .complexity = "O(log n) for each member named, n being the members of the board",

@@ -10,11 +10,13 @@
 #ifndef SERVER_COMMAND_LB_ADD_H
 #define SERVER_COMMAND_LB_ADD_H
 
+#include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_tag.h"
 #include "server/commands/limiting.h"
 #include "server/commands/once.h"
+#include "server/commands/ticketing.h"
 
 enum lb_add_operation {
     LB_ADD_UNSAID, /* same as LB_ADD_SET */
@@ -38,16 +40,18 @@ struct lb_add {
     bool is_old_board;     /* NOCREATE: not on a board that is made for it */
     bool with_rank;        /* WITHRANK */
     bool with_strings;     /* STRINGS */
+    bool with_held;        /* WITHHELD: reply how many results were held, too */
     bool with_repeat;      /* WITHREPEAT: say whether the id of ONCE came before */
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
-    struct option_uses tags; /* TAG */
-    struct bytes once_id;    /* ONCE; at NULL: none */
-    struct once *once;       /* of it, once that is known to be new; NULL: none */
-    struct lb_hset hset;     /* HSET */
-    uint32_t first;          /* index of the first member's first value */
-    uint32_t value_count;    /* number of values before each member */
+    struct option_uses tags;    /* TAG */
+    struct option_uses tickets; /* TICKET */
+    struct bytes once_id;       /* ONCE; at NULL: none */
+    struct once *once;          /* of it, once that is known to be new; NULL: none */
+    struct lb_hset hset;        /* HSET */
+    uint32_t first;             /* index of the first member's first value */
+    uint32_t value_count;       /* number of values before each member */
     uint32_t member_count;
 };
 
@@ -105,6 +109,8 @@ struct lb_result {
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
     struct limited limited;     /* of LIMITS */
+    uint8_t held;               /* HOLD: why it is held; 0: it is not */
+    uint64_t held_key;          /* then: what the member would have */
 };
 
 struct lb_results {
@@ -116,7 +122,9 @@ struct lb_results {
     /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
     uint32_t *slots;
     uint32_t slot_mask;
-    size_t more;     /* bytes that the caller will need, besides */
+    size_t more;         /* bytes that the caller will need, besides */
+    struct bytes league; /* whose room it is; at NULL: none */
+    struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
 };
@@ -127,6 +135,12 @@ MUST_CHECK bool lb_results_prepare(struct lb_results *results);
 void lb_results_put(struct lb_results *results);
 /* Only the writings are still to be ended. */
 void lb_results_end(struct lb_results *results);
+
+/* Write a result that was held, call's request, on a board that is there, as it came at call->now_us. then: called behind the
+ * change, while there is memory for more bytes. false: the error was replied, and nothing has changed. */
+MUST_CHECK bool lb_add_approve(const struct call *call, struct registry_key *key, size_t more,
+                               void (*then)(void *context, struct registry_key *key),
+                               void *context);
 
 /* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
  * the step was written. step: NULL, if the result came before (ONCE). WITHREPEAT: whether it did, behind that. */

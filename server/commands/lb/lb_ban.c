@@ -12,8 +12,17 @@
 static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     struct bytes all = {.at = "*", .size = 1};
     int64_t until_ms = task->until_ms != 0 ? task->until_ms : BAN_FOREVER;
+    if (task->is_shadow && call->server->shadows.run == NULL) {
+        return call_refuse(call,
+                           "ERR SHADOW is for players with tokens, which there are none of in "
+                           "the module");
+    }
+    if (task->is_shadow && !shadow_fits(task->member)) {
+        return call_refuse(call, "ERR the member's name is too long for SHADOW");
+    }
     switch (ban_put(call->registry, call->session->database, task->member,
-                    task->glob != NULL ? task->pattern : all, until_ms, call->now_ms)) {
+                    task->glob != NULL ? task->pattern : all, until_ms, task->is_shadow,
+                    call->now_ms)) {
     case BAN_OK:
         return true;
     case BAN_NO_DATABASE:
@@ -39,7 +48,31 @@ static bool lb_ban_read_match(const struct call *call, uint32_t index, void *tar
            board_task_read_match(call, index, target);
 }
 
+/* The member is off the board for all others, or for all where the board can have no shadows. */
+static void lb_ban_act(struct server *server, struct board_task *task, struct registry_key *key) {
+    if (!task->is_shadow || !shadow_may_be(key)) {
+        board_task_take(server, task, key);
+        return;
+    }
+    switch (shadow_hide(server->registry, &key, task->member)) {
+    case SHADOW_KEPT:
+        notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
+        registry_tell_members(server->registry, key);
+        break;
+    case SHADOW_NONE:
+        if (!shadow_is_there(key, task->member)) {
+            return; /* results of it are held */
+        }
+        break;
+    case SHADOW_OUT_OF_MEMORY:
+        task->has_missed = true;
+        return;
+    }
+    task->done_count++;
+}
+
 static const struct binding lb_ban_bindings[] = {
+    {BIND("SHADOW", struct board_task, is_shadow)},
     {"EX", .read = lb_ban_read_expiry},
     {BIND("MATCH", struct board_task, pattern), .repeat = BINDING_ONCE_NAMED,
      .read = lb_ban_read_match},
@@ -48,17 +81,20 @@ static const struct binding lb_ban_bindings[] = {
 
 const struct command command_lb_ban = {
     .name = "LB.BAN",
-    .syntax = "member [EX seconds:integer] [MATCH pattern]",
+    .syntax = "member [SHADOW] [EX seconds:integer] [MATCH pattern]",
     .bindings = lb_ban_bindings,
     .reply = "i",
-    .summary = "Take a member off the boards, and refuse it until the ban ends; count the boards",
+    .summary =
+        "Take a member off the boards, and refuse it until the ban ends, or (SHADOW) let it go "
+        "on where it alone sees it; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
     .run = board_task_run,
     .variant = &(const struct board_task_kind){.writes = true,
+                                               .takes_shadows = true,
                                                .begin = lb_ban_begin,
-                                               .act = board_task_take,
+                                               .act = lb_ban_act,
                                                .answer = board_task_answer_count},
 };
 
@@ -98,7 +134,7 @@ static const struct binding lb_bans_bindings[] = {
     {0},
 };
 
-/* [member, pattern, until | nil] of each pattern. */
+/* [member, pattern, until | nil, 1 if SHADOW] of each pattern. */
 static void lb_ban_visit(void *context, const struct registry_key *key) {
     struct bans *bans = context;
     struct reply *reply = &bans->scanning.found;
@@ -115,7 +151,7 @@ static void lb_ban_visit(void *context, const struct registry_key *key) {
         if (until_ms <= bans->call->now_ms) {
             continue;
         }
-        reply_array(reply, 3);
+        reply_array(reply, 4);
         reply_bulk(reply, member);
         reply_bulk(reply, pair.field);
         if (until_ms == BAN_FOREVER) {
@@ -123,6 +159,7 @@ static void lb_ban_visit(void *context, const struct registry_key *key) {
         } else {
             reply_integer(reply, until_ms);
         }
+        reply_integer(reply, ban_is_shadow(pair.value));
         bans->scanning.found_count++;
     }
 }

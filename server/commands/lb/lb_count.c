@@ -300,7 +300,7 @@ const struct command command_lb_count = {
         "values of one tag or two (BY), the most frequent first",
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 800, 0, "value, or pair of values",
                  "one tag at a time, or `WHERE` of one value"),
     .run = lb_count_run,

@@ -94,7 +94,7 @@ const struct command command_lb_above = {
         "(=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of "
         "members with the same tags",
     .complexity = "O(log n) for each packed key, n being the members of the board",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_cuts_count_keys, 350, 0, "packed key",
                  "several commands of a thousand each"),
     .run = lb_above_run,
@@ -200,7 +200,7 @@ const struct command command_lb_cuts = {
         "10,000, of a board or a range of ranks; WHERE: inside a group of members with the "
         "same tags",
     .complexity = "O(log n) for each of them, n being the members of the board",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_MEMORY, lb_cuts_count_cuts, 350, 0, "cut", "a thousand at a time"),
     .run = lb_cuts_run,
 };

@@ -322,7 +322,7 @@ const struct command command_lb_get = {
                "the rank on another board",
     .complexity =
         "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .member_arg = FIRST_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_get_count_members, 450, 0, "requested member",
                  "several commands of a thousand each"),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/acl/acl_check.h"
+#include "server/commands/holding.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
@@ -73,7 +74,7 @@ static const struct info info_league[] = {BOARD_INFO_LEAGUE(INFO, INFO)};
 #define COUNT(infos) (sizeof(infos) / sizeof(infos)[0])
 
 /* Entries of a map that lb_info_put_options writes: those, the period and the window; of a league one more. */
-enum { LB_OPTIONS = COUNT(info_first) + COUNT(info_then) + 2 };
+enum { LB_OPTIONS = COUNT(info_first) + COUNT(info_then) + 3 };
 
 static uint64_t lb_info_count_options(const struct board_options *options) {
     return LB_OPTIONS + (options->league.room > 0);
@@ -106,6 +107,12 @@ static void lb_info_put_options(const struct call *call, const struct registry_k
     lb_info_put_rows(call, key, info_first, COUNT(info_first));
     (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
     lb_info_put_rows(call, key, info_then, COUNT(info_then));
+    reply_bulk_text(call->reply, "held");
+    if (registry_options(key)->has_hold && lb_held_may_list(call, registry_name(key))) {
+        reply_integer(call->reply, holding_count(key));
+    } else {
+        reply_null(call->reply);
+    }
     if (lb_info_put_map(call, key, "window", info_window, COUNT(info_window), 2)) {
         reply_named_integer(
             call->reply, "behind",
@@ -207,7 +214,7 @@ const struct command command_lb_info = {
     .reply = "@Board",
     .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
                "memory, its archives and its tags",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .run = lb_info_run,
 };
 

@@ -185,10 +185,11 @@ static int64_t lb_kept_reset_ms(const struct board_options *options) {
 bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
     struct lb_rated rated;
     char room[NAME_BYTES];
-    if (registry_options(key)->has_rating) { /* notes of LIMITS have any names */
-        if (registry_note_is_own(member)) {
-            return false;
-        }
+    const struct board_options *options = registry_options(key);
+    if ((options->has_rating || options->has_hold) && registry_note_is_own(member)) {
+        return false; /* notes of LIMITS have any names */
+    }
+    if (options->has_rating) {
         if (lb_rating_find(key, member, 0, &rated) && rated.token != 0) {
             registry_note_remove(registry, key, lb_kept_name('p', rated.token, room));
         }

@@ -77,6 +77,9 @@ static const char *lb_league_refusal(const struct call *call, const struct board
                "is "
                "for those who do not come";
     }
+    if (rooms->has_hold) {
+        return "HOLD is not possible: who goes up and down follows from the results in rooms";
+    }
     return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
                                               : NULL;
 }
@@ -719,8 +722,11 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    struct lb_results results = {
-        .call = adding->league.call, .add = &adding->add, .list = &adding->result, .count = 1};
+    struct lb_results results = {.call = adding->league.call,
+                                 .add = &adding->add,
+                                 .list = &adding->result,
+                                 .count = 1,
+                                 .league = call_arg(adding->league.call, LB_LEAGUE_KEY)};
     adding->result = (struct lb_result){.writing = &adding->writing};
     const struct layout *layout = board_layout(adding->writing.board);
     bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
@@ -798,8 +804,8 @@ static void lb_league_add_run(struct call *call) {
 static const struct command lb_league_add = {
     .name = "ADD",
     .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-              "| KEEPTIME] [TAG tag value]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
-              " [STRINGS] field... member",
+              "| KEEPTIME] [TAG tag value]... [TICKET ticket]... [ONCE id] "
+              "[WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] field... member",
     .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
     .bindings = lb_add_bindings,
     .reply = "@LeaguePlaced",

@@ -240,6 +240,14 @@ static void lb_move_rated(struct server *server, struct board_task *task,
     memory_reserve_end();
 }
 
+/* Of LIMITS. */
+static void lb_move_drop_note(struct registry *registry, struct registry_key *key,
+                              struct bytes member) {
+    if (!registry_options(key)->has_hold || !registry_note_is_own(member)) {
+        registry_note_remove(registry, key, member);
+    }
+}
+
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct registry_key *board =
         window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
@@ -255,19 +263,31 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         struct board_member from;
         uint64_t packed_key;
         board_look_up(&key->board, task->member, NULL, &from);
-        if (!from.is_there) { /* LIMITS have counted one who has left */
-            registry_note_remove(server->registry, key, task->member);
+        bool has_held = holding_has(key, task->member);
+        size_t held_room = holding_rename_size(key, task->member, task->to);
+        /* LIMITS have counted one who has left. */
+        if (!from.is_there && !has_held) {
+            lb_move_drop_note(server->registry, key, task->member);
             return;
         }
-        if (!lb_move_may(server, task, key, from.key, &packed_key) ||
-            !memory_reserve_begin(lb_move_room(task, &key->board))) {
+        if ((from.is_there && !lb_move_may(server, task, key, from.key, &packed_key)) ||
+            !memory_reserve_begin(held_room +
+                                  (from.is_there ? lb_move_room(task, &key->board) : 0))) {
             task->left_count++;
+            return;
+        }
+        holding_rename(server->registry, key, task->member, task->to);
+        if (!from.is_there) {
+            registry_tell_members(server->registry, key);
+            lb_move_drop_note(server->registry, key, task->member);
+            task->done_count++;
+            memory_reserve_end();
             return;
         }
         lb_move_change(server, task, key, &from, packed_key);
         memory_reserve_end();
         /* LIMITS count on for the other name with what it has. */
-        registry_note_remove(server->registry, key, task->member);
+        lb_move_drop_note(server->registry, key, task->member);
     }
 }
 

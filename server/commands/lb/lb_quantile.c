@@ -149,7 +149,7 @@ const struct command command_lb_quantile = {
         "The members at given quantiles, from the worst (0) to the best (1); WHERE: inside a "
         "group of members with the same tags",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_quantile_count_records, 700, 0, "quantile",
                  "several commands of a thousand each"),
     .run = lb_quantile_run,
@@ -322,7 +322,7 @@ const struct command command_lb_hist = {
     .summary = "How many members have a score below, between and above the given edges, of which "
                "there are 10,000 at most; WHERE: inside a group of members with the same tags",
     .complexity = "O(log n) for each edge, n being the members of the board",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_quantile_count_edges, 650, 0, "edge",
                  "several commands of a thousand each"),
     .run = lb_hist_run,

@@ -149,7 +149,7 @@ const struct command command_lb_range = {
         "of members with the same tags; SINCE: with the rank on another board",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_MEMORY, lb_range_count_span, 80, 0, "member returned",
                  "pages of a few hundred, one after another"),
     .run = lb_range_run,
@@ -322,7 +322,7 @@ const struct command command_lb_around = {
                "the rank on "
                "another board",
     .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .member_arg = ARG_WHERE,
     .cost =
         COST(COMMAND_BY_MEMORY, lb_range_count_window, 80, 0, "member returned", "fewer of them"),

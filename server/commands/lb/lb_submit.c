@@ -237,8 +237,8 @@ const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
     .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] "
               "time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... [ONCE "
-              "id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... "
+              "[TICKET ticket]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
               "field... member",
     .hidden_syntax = "[WITHRANK]", /* which it replies in any case */
     .bindings = lb_add_bindings,

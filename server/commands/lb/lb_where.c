@@ -142,6 +142,7 @@ const struct command command_lb_forget = {
     .audit = AUDIT_PLAYERS,
     .run = board_task_run,
     .variant = &(const struct board_task_kind){.writes = true,
+                                               .takes_shadows = true,
                                                .takes_notes = true,
                                                .act = board_task_take,
                                                .finish = lb_where_finish,

@@ -139,7 +139,7 @@ const struct command command_zscore = {
     .syntax = "key member",
     .reply = "n?",
     .summary = "A member's score, exactly as it was given",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .member_arg = 2,
     .run = zscore_run,
 };
@@ -173,7 +173,7 @@ const struct command command_zmscore = {
     .reply = "[n?]",
     .summary = "The scores of several members, in the order they are asked for",
     .complexity = "O(m) in the members asked for",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .member_arg = 2,
     .member_step = 1,
     .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested member",
@@ -194,7 +194,7 @@ const struct command command_zcard = {
     .syntax = "key",
     .reply = "i",
     .summary = "How many members a board has",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RO",
     .run = zcard_run,
 };
@@ -214,7 +214,7 @@ const struct command command_zcount = {
     .reply = "i",
     .summary = "How many members have a score between two limits",
     .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .run = zcount_run,
 };
 
@@ -257,7 +257,7 @@ static void rank_run(struct call *call) {
         .name = word, .syntax = "key member [WITHSCORE]",                                          \
         .reply = "i?|WITHSCORE=[rank:i score:n]?", .summary = what,                                \
         .complexity = "O(log n) in the members of the board",                                      \
-        .flags = COMMAND_READ | COMMAND_FAST, .member_arg = 2,                                     \
+        .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER, .member_arg = 2,                \
         .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \
     }
 
@@ -361,7 +361,7 @@ const struct command command_zscan = {
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
                "a board of up to 128 comes at once",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .run = zscan_run,
 };
 

@@ -9,7 +9,9 @@
  * The command is all or nothing: scores are parsed and range-checked first; a time outside the
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
+#include "server/commands/holding.h"
 #include "server/commands/limiting.h"
+#include "server/commands/ticketing.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
 
@@ -36,7 +38,8 @@ struct zadd {
     struct decimal delta;
     uint32_t added_count;
     uint32_t updated_count;
-    bool is_skipped; /* the last pair was skipped by an option or removed by CAP */
+    const struct zadd_limited *limited; /* LIMITS and HOLD; NULL: neither */
+    bool is_skipped; /* the last pair was skipped by an option or removed by CAP, or is held */
     uint64_t result; /* otherwise the last pair's ordinal */
 };
 
@@ -167,6 +170,16 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
     return status != WRITING_FAILED;
 }
 
+/* Of a board with LIMITS or HOLD. */
+struct zadd_limited {
+    struct limited *list; /* of each pair */
+    uint8_t *held;        /* of each pair: why it is held; 0: it is not */
+    uint64_t *held_keys;
+    uint32_t *slots; /* by the hashes of members, so that none is named twice: pair + 1 */
+    uint32_t slot_mask, held_count;
+    size_t names_size;
+};
+
 /* What a pair does to its member. */
 struct zadd_step {
     struct board_member member;
@@ -210,6 +223,11 @@ static bool zset_add_apply_pair(const struct call *call, struct writing *writing
     }
     zadd->ordinals[pair] = false;
     zadd->is_skipped = step.is_skipped;
+    if (zadd->limited != NULL && zadd->limited->held[pair] != 0) {
+        zadd->is_skipped = !zadd->is_sum_wanted;
+        zadd->result = step.before;
+        return true;
+    }
     if (step.is_skipped) {
         return true;
     }
@@ -288,14 +306,25 @@ static bool zset_add_check_sums(const struct call *call, const struct writing *w
     return true;
 }
 
-/* ---- LIMITS ---- */
+/* ---- LIMITS and HOLD ---- */
 
-struct zadd_limited {
-    struct limited *list; /* of each pair */
-    uint32_t *slots;      /* by the hashes of members, so that none is named twice: pair + 1 */
-    uint32_t slot_mask;
-    size_t names_size;
-};
+/* The words of the LB.ADD that writes the same: of the other fields none is named. */
+static void zset_add_put_words(const struct call *call, const struct writing *writing,
+                               const struct zadd *zadd, uint32_t pair,
+                               struct holding_words *words) {
+    const struct layout *layout = board_layout(writing->board);
+    bool is_best = layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
+    if (zadd->is_new_only || zadd->is_existing_only) {
+        holding_add_word(words, bytes_from_text(zadd->is_new_only ? "NX" : "XX"));
+    }
+    if (zadd->is_increment || is_best) {
+        holding_add_word(words, bytes_from_text(zadd->is_increment ? "INCR" : "BEST"));
+    }
+    holding_add_word(words, zset_add_pair_score(call, zadd, pair));
+    for (unsigned i = 1; i < layout->field_count; i++) {
+        holding_add_word(words, BYTES("*"));
+    }
+}
 
 /* false: the error was replied. */
 __attribute__((noinline)) static bool zset_add_check_limits(const struct call *call,
@@ -317,12 +346,28 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
         }
         limited->slots[slot] = pair + 1;
         limited->names_size += name.size;
-        bool is_put = (!step.member.is_there || step.after != step.before) && !step.is_skipped &&
+        if (step.is_skipped) {
+            continue;
+        }
+        bool is_put = (!step.member.is_there || step.after != step.before) &&
                       writing_takes(writing, &step.member, step.key, zadd->is_increment);
-        if (!step.is_skipped &&
-            !limiting_check(writing, name, step.member.is_there, step.member.key, step.key, is_put,
-                            &limited->list[pair])) {
+        if (!holding_plan(writing, name, step.member.is_there, step.member.key, step.key, is_put,
+                          &limited->list[pair], &limited->held[pair])) {
             return false;
+        }
+        if (limited->held[pair] != 0) {
+            struct holding_words words = {.size = 0};
+            uint64_t stamped;
+            if (layout_stamp(board_layout(writing->board), step.key, call->now_us, &stamped) !=
+                LAYOUT_OK) {
+                return call_refuse_time(call, board_layout(writing->board), call->now_us);
+            }
+            zset_add_put_words(call, writing, zadd, pair, &words);
+            if (!holding_check(writing, name, &words, limited->held_count)) {
+                return false;
+            }
+            limited->held_keys[pair] = step.key;
+            limited->held_count++;
         }
     }
     return true;
@@ -332,7 +377,12 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
 static bool zset_add_apply_all(const struct call *call, struct writing *writing, struct zadd *zadd,
                                const struct zadd_limited *limited) {
     size_t limited_size =
-        limited != NULL ? limiting_growth_size(writing, zadd->pair_count, limited->names_size) : 0;
+        (limited != NULL && limiting_applies(writing)
+             ? limiting_growth_size(writing, zadd->pair_count, limited->names_size)
+             : 0) +
+        (limited != NULL && limited->held_count > 0
+             ? holding_growth_size(writing, limited->held_count)
+             : 0);
     /* Does the board have room for every pair's member? Only counted when the board is nearly full; a newcomer that is
      * named twice then counts twice. */
     uint32_t room = writing_room(writing);
@@ -360,7 +410,15 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
                                 : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
     for (uint32_t pair = 0; limited != NULL && pair < zadd->pair_count && is_applied; pair++) {
-        limiting_put(writing, zset_add_pair_member(call, zadd, pair), &limited->list[pair]);
+        struct bytes name = zset_add_pair_member(call, zadd, pair);
+        if (limiting_applies(writing)) {
+            limiting_put(writing, name, &limited->list[pair]);
+        }
+        if (limited->held[pair] != 0) {
+            struct holding_words words = {.size = 0};
+            zset_add_put_words(call, writing, zadd, pair, &words);
+            holding_put(writing, name, limited->held_keys[pair], limited->held[pair], &words);
+        }
     }
     writing_settle(writing);
     /* Members that were added and then removed by CAP in the same command do not count as added. */
@@ -382,20 +440,28 @@ zset_add_apply_limited(const struct call *call, struct writing *writing, struct 
     }
     struct zadd_limited limited = {
         .list = memory_allocate_zeroed(zadd->pair_count * sizeof *limited.list),
+        .held = memory_allocate_zeroed(zadd->pair_count),
+        .held_keys = memory_allocate(zadd->pair_count * sizeof *limited.held_keys),
         .slots = memory_allocate_zeroed(slot_count * sizeof *limited.slots),
         .slot_mask = slot_count - 1,
     };
-    bool is_done = ((limited.list != NULL && limited.slots != NULL) || call_out_of_memory(call)) &&
+    zadd->limited = &limited;
+    bool is_done = ((limited.list != NULL && limited.held != NULL && limited.held_keys != NULL &&
+                     limited.slots != NULL) ||
+                    call_out_of_memory(call)) &&
                    zset_add_check_limits(call, writing, zadd, &limited) &&
                    zset_add_apply_all(call, writing, zadd, &limited);
     memory_free(limited.list);
+    memory_free(limited.held);
+    memory_free(limited.held_keys);
     memory_free(limited.slots);
+    zadd->limited = NULL;
     return is_done;
 }
 
 static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
                                  struct zadd *zadd) {
-    if (limiting_applies(writing)) {
+    if (limiting_applies(writing) || holding_applies(writing)) {
         return zset_add_apply_limited(call, writing, zadd);
     }
     return zadd->pair_count == 1 ? zset_add_apply_pair(call, writing, zadd, 0, call->ahead)
@@ -439,7 +505,9 @@ static void zset_add_run(const struct call *call, struct zadd *zadd) {
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         writing.is_only = zadd->pair_count == 1;
-        zset_add_run_on_board(call, &writing, zadd);
+        if (!ticketing_refuses(&writing)) {
+            zset_add_run_on_board(call, &writing, zadd);
+        }
         writing_end(&writing, zadd->is_increment ? "zincr" : "zadd");
     }
 }

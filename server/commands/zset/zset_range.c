@@ -155,8 +155,9 @@ static const struct command_cost paging_cost =
     {                                                                                              \
         .name = word, .syntax = arguments, .hidden_syntax = hidden, .bindings = range_bindings,    \
         .reply = "[s]|WITHSCORES=[[member:s score:n]...]", .summary = what,                        \
-        .complexity = "O(log n + m) for m of the board's n members" also, .flags = COMMAND_READ,   \
-        .cost = &paging_cost, .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run \
+        .complexity = "O(log n + m) for m of the board's n members" also,                          \
+        .flags = COMMAND_READ | COMMAND_OWN_MEMBER, .cost = &paging_cost,                          \
+        .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run                       \
     }
 
 const struct command command_zrange = RANGE_ENTRY(
@@ -209,8 +210,8 @@ static void lex_run(struct call *call) {
         .run = lex_run, __VA_ARGS__                                                                \
     }
 
-const struct command command_zlexcount =
-    LEX_ENTRY("ZLEXCOUNT", "key min max", .flags = COMMAND_READ | COMMAND_FAST);
+const struct command command_zlexcount = LEX_ENTRY(
+    "ZLEXCOUNT", "key min max", .flags = COMMAND_READ | COMMAND_FAST | COMMAND_OWN_MEMBER);
 const struct command command_zrangebylex =
     LEX_ENTRY("ZRANGEBYLEX", "key min max " RANGE_LIMIT, .flags = COMMAND_READ);
 const struct command command_zrevrangebylex =

@@ -168,3 +168,71 @@ HARNESS_TEST(what_was_counted_goes_with_a_member_who_is_forgotten_or_moved_on_a_
     harness_expect(h, s, "ZADD b 8 ann", ":1\r\n");
     harness_expect(h, s, "ZADD b 9 ann", "-TOOSOON RESULTS 1 PER DAY: wait 86400 s\r\n");
 }
+
+/* ---- HOLD ---- */
+
+#define WATCHING                                                                                   \
+    "player-key back hs256 " JWT_MAKER_SECRET "\n"                                                 \
+    "user player:back on ~* &* -@all +lb.add +zadd +zincrby +lb.get +lb.held +lb.range "           \
+    "+lb.around "                                                                                  \
+    "+lb.info +lb.list +dump +lb.count +zscan +zrange +lb.approve +lb.reject +object|encoding "    \
+    "+psubscribe\nnotify-board-events yes\nnotify-keyspace-events KEA\n"
+
+/* No reply to bob has her name, or the value. */
+static void sees_nothing(struct harness *h, struct session *bob, const char *line) {
+    const char *reply = harness_run(h, bob, line);
+    if (strstr(reply, "ann") != NULL || strstr(reply, "99999") != NULL) {
+        fail_msg("%s: %s", line, reply);
+    }
+}
+
+HARNESS_TEST(what_is_held_is_seen_by_its_player_and_by_nobody_else, WATCHING) {
+    static const char *const lines[] = {
+        "LB.HELD b",
+        "LB.RANGE b 0 -1",
+        "LB.AROUND b MEMBER bob 5",
+        "LB.GET b 1 bob",
+        "LB.INFO b",
+        "LB.LIST",
+        "DUMP b",
+        "LB.COUNT b",
+        "ZSCAN b 0",
+        "ZRANGE b 0 -1 WITHSCORES",
+        "LB.HELD b MEMBER bob",
+    };
+    struct session *ann = player(h, "ann");
+    struct session *bob = player(h, "bob");
+    struct session *ear = player(h, "ear");
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 HOLD PLAYERS OVER 100", "+OK\r\n");
+    harness_expect(h, s, "LB.ADD b 500 server", ":1\r\n");
+    harness_expect(h, bob, "LB.ADD b 7 bob", ":1\r\n");
+    harness_run(h, ear, "PSUBSCRIBE *");
+    size_t heard = ear->output.size;
+    harness_expect(h, ann, "LB.ADD b WITHHELD 99999 ann", "*2\r\n:0\r\n:1\r\n");
+    if (ear->output.size > heard) {
+        const char *text = formatted("%.*s", (int)ear->output.size, ear->output.at);
+        assert_null(strstr(text, "ann"));
+        assert_null(strstr(text, "99999"));
+    }
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        sees_nothing(h, bob, lines[i]);
+    }
+    harness_expect(h, bob, "LB.HELD b", "*2\r\n$1\r\n0\r\n*0\r\n");
+    harness_expect(h, bob, "LB.HELD b MEMBER ann",
+                   "-NOPERM a player's token shows what is held of its own member alone\r\n");
+    harness_expect(h, bob, "DUMP b",
+                   "-NOPERM a player's token shows nothing that a board holds\r\n");
+    harness_expect_prefix(h, ann, "LB.APPROVE b ann", "-NOPERM ");
+    harness_expect_prefix(h, ann, "LB.REJECT b ann", "-NOPERM ");
+    assert_non_null(strstr(harness_run(h, ann, "LB.HELD b"), "99999"));
+    assert_non_null(strstr(harness_run(h, s, "LB.HELD b"), "player:back"));
+    harness_expect(h, s, "LB.APPROVE b ann 1", ":1\r\n");
+    harness_expect(h, s, "LB.APPROVE b ann 1", ":0\r\n");
+    harness_expect(h, s, "ZSCORE b ann", "$5\r\n99999\r\n");
+    harness_expect(h, ann, "LB.ADD b 200000 ann", ":0\r\n");
+    harness_expect(h, s, "ACL SETUSER eve on nopass ~* +lb.info", "+OK\r\n");
+    struct session *eve = harness_connect(h);
+    harness_expect(h, eve, "AUTH eve x", "+OK\r\n");
+    assert_non_null(strstr(harness_run(h, eve, "LB.INFO b"), "held\r\n$-1"));
+    assert_non_null(strstr(harness_run(h, s, "LB.INFO b"), "held\r\n:1"));
+}

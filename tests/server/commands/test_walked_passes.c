@@ -1,6 +1,7 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
 #include "server/clients/job.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/registry_stale.h"
@@ -143,6 +144,7 @@ TEST(what_is_over_leaves_every_window) {
         struct harness *h = at;
         window_job_begin(&h->server);
         rating_job_begin(&h->server);
+        hold_job_begin(&h->server);
         for (int i = 0; i < NAMES; i++) {
             zset_run(h, "LB.CREATE w:%d FIELD a 33 TIME 31 S PERIOD HOUR WINDOW 2 %s", i,
                      i % 2 == 0 ? "SUM" : "BEST");

@@ -150,6 +150,8 @@ static const struct {
     {ON_KEY, "LB.MATCH KEY TEAM 1 ann TEAM 1 bob"},
     {ON_KEY, "LB.RATE KEY ann 1500"},
     {ON_KEY, "LB.UNMATCH KEY m"},
+    {ON_KEY, "LB.APPROVE KEY m"},
+    {ON_KEY, "LB.REJECT KEY m"},
     {ON_KEY, "LB.REFUND KEY ann SINCE 0"},
     {ON_KEY, "LB.LEAGUE CREATE KEY " SPACE " PERIOD WEEK ROOM 9 TIERS 3 UP 1 DOWN 1 ARCHIVE ALL"},
     {ON_KEY, "LB.LEAGUE ADD KEY INCR 1 ann"},
@@ -160,8 +162,8 @@ static const struct {
 };
 
 /* Over all boards at once, and outside of transactions only; they erase what is frozen, too. Or over none. */
-static const char *const of_all_boards[] = {"LB.FORGET", "LB.MOVE", "LB.BAN", "LB.UNBAN",
-                                            "LB.REVOKE"};
+static const char *const of_all_boards[] = {"LB.FORGET", "LB.MOVE",   "LB.BAN",
+                                            "LB.UNBAN",  "LB.REVOKE", "LB.TICKET"};
 
 static void run_with_key(struct harness *h, const char *line, const char *key, char *out,
                          size_t out_size) {

@@ -310,14 +310,16 @@ static void pick_guards(struct random *random, struct board_options *options) {
         options->opens_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
     if ((options->guards & BOARD_CLOSES) != 0) {
-        options->closes_ms = 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
+        options->closes_ms =
+            options->opens_ms + 1 + (int64_t)random_below(random, UINT64_C(1) << 50);
     }
 }
 
 static void pick_contests(struct random *random, struct board_options *options,
                           struct board_state *state) {
     uint64_t parts = random_below(random, 64);
-    options->settles = (parts & 1) != 0;
+    options->settles =
+        (parts & 1) != 0 && (options->period.unit == PERIOD_NONE || options->archives_max > 0);
     options->copies = (parts & 2) != 0 && options->period.unit != PERIOD_NONE;
     if ((parts & 4) != 0 && options->layout.time.bits > 0) {
         options->stale_ms = 1 + (int64_t)random_below(random, BOARD_STALE_MAX_MS);
@@ -815,7 +817,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x27\x00", 2},                                       /* PIECE of none */
         {"\x1f\x80\x80\x80\x80\x10\x00", 7},                   /* CUT from 2^32 on */
         {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
-        {"\x06\x16x", 3},                                      /* BOARD in database 22 */
+        {"\x06\x17x", 3},                                      /* BOARD in database 23 */
         {"\x02\x00", 2},                                       /* BOARD without a name */
         {"\x03\x00", 2},                                       /* options of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */

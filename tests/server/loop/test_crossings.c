@@ -18,6 +18,7 @@
 
 #include "codec/memory.h"
 #include "server/clients/job.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
@@ -472,6 +473,7 @@ static void begin_server(bool is_first) {
     }
     window_job_begin(x.f.server);
     rating_job_begin(x.f.server);
+    hold_job_begin(x.f.server);
     connect_clients();
 }
 

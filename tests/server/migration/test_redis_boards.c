@@ -353,7 +353,7 @@ MOVING_TEST(what_is_gone_already_may_be_removed) {
     feed_whole_copy(m);
     change(m, "LB.BAN ann EX 100");
     struct registry_key *key =
-        registry_find(m->ours->server.registry, RDB_STATE_BANS, BYTES("\0ann"), INT64_MIN);
+        registry_find(m->ours->server.registry, REGISTRY_BANS, BYTES("\0ann"), INT64_MIN);
     assert_non_null(key);
     registry_remove(m->ours->server.registry, key);
     change(m, "LB.UNBAN ann");
@@ -373,7 +373,7 @@ MOVING_TEST(bans_come_whatever_database_is_selected) {
 MOVING_TEST(damaged_bans_in_a_copy_change_nothing) {
     const struct effect one = {.kind = EFFECT_CREATE,
                                .key_kind = &key_kind_hash,
-                               .database = RDB_STATE_BANS,
+                               .database = REGISTRY_BANS,
                                .name = BYTES("\0ann")};
     struct buffer file;
     registry_set_passive(m->ours->server.registry, false);
@@ -390,7 +390,7 @@ MOVING_TEST(damaged_bans_in_a_copy_change_nothing) {
     assert_int_equal(m->stream.state, REDIS_STREAM_STOPPED);
     assert_non_null(strstr(m->stream.error, "the bans before offset"));
     harness_expect(m->ours, m->s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
-    assert_int_equal(registry_count(m->ours->server.registry, RDB_STATE_BANS), 1);
+    assert_int_equal(registry_count(m->ours->server.registry, REGISTRY_BANS), 1);
     effect_listener_add(m->source->server.registry, &m->listener);
 }
 
@@ -453,13 +453,13 @@ TEST(what_is_no_change_of_bans_stops_it) {
         {{.kind = EFFECT_REMOVE, .name = BYTES("k0")}, damaged},
         {{.kind = EFFECT_REMOVE, .database = REGISTRY_HISTORY, .name = BYTES("id")}, damaged},
         {{.kind = EFFECT_REMOVE,
-          .database = RDB_STATE_BANS,
+          .database = REGISTRY_BANS,
           .name = BYTES("\x11"
                         "a")},
          "they are of database 17: there are 16 databases here"},
-        {{.kind = EFFECT_EXPIRE, .database = RDB_STATE_BANS, .name = BYTES("\0kim")}, no_fit},
+        {{.kind = EFFECT_EXPIRE, .database = REGISTRY_BANS, .name = BYTES("\0kim")}, no_fit},
         {{.kind = EFFECT_TAKE,
-          .database = RDB_STATE_BANS,
+          .database = REGISTRY_BANS,
           .key_kind = &key_kind_hash,
           .name = BYTES("\0eve"),
           .member = BYTES("other")},
@@ -475,7 +475,7 @@ TEST(what_is_no_change_of_bans_stops_it) {
         effect_bytes_encode(&m.state_encoder, &cases[i].effect);
         feed_state(&m, (struct bytes){.at = m.state_blob.at, .size = m.state_blob.size});
         expect_stopped(&m, cases[i].told);
-        assert_int_equal(registry_count(m.ours->server.registry, RDB_STATE_BANS), 1);
+        assert_int_equal(registry_count(m.ours->server.registry, REGISTRY_BANS), 1);
         end(&m);
     }
 }

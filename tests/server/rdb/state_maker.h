@@ -31,7 +31,7 @@ static inline void compare_state_key(void *context, const struct registry_key *k
 /* The same bans and orders, to the last byte. */
 static inline void expect_same_state(const struct registry *a, const struct registry *b) {
     struct state_comparison comparison = {.a = a, .b = b};
-    for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
+    for (uint32_t database = REGISTRY_SYSTEM; registry_is_of_hosts(database); database++) {
         assert_int_equal(registry_count(a, database), registry_count(b, database));
         registry_walk_each(a, database, INT64_MIN, compare_state_key, &comparison);
     }
@@ -44,7 +44,7 @@ static inline void put_order(struct registry *registry, const char *name, const 
     uint32_t added_count;
     bool is_new;
     struct registry_key *key = registry_hash_find_or_create(
-        registry, RDB_STATE_ORDERS, bytes_from_text(name), INT64_MIN, &is_new);
+        registry, REGISTRY_JOBS, bytes_from_text(name), INT64_MIN, &is_new);
     assert_true(key != NULL && is_new);
     assert_int_equal(registry_hash_put(registry, &key, args, 3, &added_count), HASH_OK);
     registry_tell_members(registry, key);

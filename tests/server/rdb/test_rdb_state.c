@@ -50,7 +50,7 @@ RDB_TEST(bans_whose_time_is_over_are_left_out, "") {
     assert_int_equal(rdb_load_feed(load, (struct bytes){.at = file->at, .size = file->size}),
                      RDB_LOAD_DONE);
     assert_int_equal(load->ban_count, 2); /* bob's is over */
-    assert_int_equal(registry_count(registry, RDB_STATE_BANS), 2);
+    assert_int_equal(registry_count(registry, REGISTRY_BANS), 2);
     registry_destroy(registry);
 }
 
@@ -71,7 +71,7 @@ RDB_TEST(every_allocation_may_fail, "") {
 /* ---- what is refused ---- */
 
 #define OF_BAN                                                                                     \
-    .key_kind = &key_kind_hash, .database = RDB_STATE_BANS,                                        \
+    .key_kind = &key_kind_hash, .database = REGISTRY_BANS,                                         \
     .name = BYTES("\x0f"                                                                           \
                   "ann")
 #define UNTIL .value = BYTES("\x01\x02\x03\x04\x05\x06\x07\x08")
@@ -101,7 +101,7 @@ RDB_TEST(blobs_that_are_not_of_whole_keys_are_refused, "") {
           CREATE,
           {.kind = EFFECT_PUT,
            .key_kind = &key_kind_hash,
-           .database = RDB_STATE_BANS,
+           .database = REGISTRY_BANS,
            .name = BYTES("\x0f"
                          "bob"),
            .member = BYTES("*"),
@@ -115,13 +115,13 @@ RDB_TEST(blobs_that_are_not_of_whole_keys_are_refused, "") {
          damaged},
         {{{.kind = EFFECT_REMOVE,
            .key_kind = &key_kind_hash,
-           .database = RDB_STATE_BANS,
+           .database = REGISTRY_BANS,
            .name = BYTES("\x01")}},
          1,
          damaged},
         {{{.kind = EFFECT_REMOVE,
            .key_kind = &key_kind_hash,
-           .database = RDB_STATE_BANS,
+           .database = REGISTRY_BANS,
            .name = BYTES("\x10"
                          "ann")}},
          1,
@@ -154,7 +154,7 @@ RDB_TEST(a_whole_key_is_taken_and_the_last_one_stays, "") {
     make_end(file);
     assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
     assert_int_equal(load->ban_count, 1);
-    const struct registry_key *key = registry_peek(h->server.registry, RDB_STATE_BANS,
+    const struct registry_key *key = registry_peek(h->server.registry, REGISTRY_BANS,
                                                    BYTES("\x0f"
                                                          "ann"),
                                                    INT64_MIN);

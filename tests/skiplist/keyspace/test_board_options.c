@@ -28,7 +28,10 @@ TEST(each_byte_that_rules_and_states_are_compared_by_is_of_a_row) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         uint8_t *bytes = board_options[i].is_of_state ? of_state : rows;
         for (size_t k = 0; board_options[i].code != 0 && k < board_options[i].size; k++) {
-            bytes[board_options[i].at + k]++;
+            uint8_t *byte = &bytes[board_options[i].at + k];
+            *byte = (uint8_t)(board_options[i].bit != 0
+                                  ? 1
+                                  : *byte + 1); /* a byte of bits has several rows */
         }
     }
     for (size_t k = 0; k < sizeof rows; k++) {

@@ -282,6 +282,26 @@ rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
     assert_false(board_options_validate(&options, &reason));
 }
 
+/* Nobody can say these in words, so no payload, no file and no replica brings them. */
+rules_test(what_its_words_would_refuse_is_not_valid) {
+    const char *reason;
+    struct board_options options = rules_from("FIELD a 30");
+    options.opens_ms = 1000;
+    options.closes_ms = 1001;
+    options.guards = BOARD_OPENS | BOARD_CLOSES;
+    assert_true(board_options_validate(&options, &reason));
+    options.closes_ms = 1000;
+    assert_false(board_options_validate(&options, &reason));
+    options = rules_from("FIELD a 30");
+    options.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
+    board_options_begin_period(&options, 0);
+    options.archives_max = 1;
+    options.settles = true;
+    assert_true(board_options_validate(&options, &reason));
+    options.archives_max = 0;
+    assert_false(board_options_validate(&options, &reason));
+}
+
 rules_test(no_memory_leaves_the_set_as_it_was) {
     struct board_options options = rules_from("FIELD a 30");
     const struct board_options *held = NULL;

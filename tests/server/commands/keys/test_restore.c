@@ -178,14 +178,14 @@ static struct bytes make_scores(double score) {
 
 RESTORE_TEST(a_board_gets_the_first_default_layout_that_takes_all_its_scores) {
     expect_restore(h, s, "whole", "0", make_scores(4), "", "+OK\r\n");
-    harness_expect_prefix(h, s, "LB.INFO whole", "*48\r\n$6\r\nlayout\r\n$31\r\nFIELD score 33");
+    harness_expect_prefix(h, s, "LB.INFO whole", "*54\r\n$6\r\nlayout\r\n$31\r\nFIELD score 33");
     expect_restore(h, s, "halves", "0", make_scores(1.5), "", "+OK\r\n");
     harness_expect(h, s, "ZRANGE halves 0 -1 WITHSCORES",
                    "*4\r\n$3\r\nbob\r\n$3\r\n1.5\r\n$3\r\nann\r\n$1\r\n3\r\n");
     expect_restore(h, s, "ms", "0", make_scores(1767225600123), "", "+OK\r\n");
     harness_expect(h, s, "ZSCORE ms bob", "$13\r\n1767225600123\r\n");
     harness_expect_prefix(h, s, "LB.INFO ms",
-                          "*48\r\n$6\r\nlayout\r\n$21\r\nFIELD score 64 SIGNED");
+                          "*54\r\n$6\r\nlayout\r\n$21\r\nFIELD score 64 SIGNED");
     expect_restore(h, s, "none", "0", make_scores(0.1 + 0.2), "",
                    "-ERR member 'bob': value 0.30000000000000004 has too many decimals: field "
                    "'score' keeps 7");

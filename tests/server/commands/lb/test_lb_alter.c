@@ -64,7 +64,7 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
     expect_refused(h, frozen);
     zset_expect_part(h, "LB.INFO k",
                      " frozen :1 opens nil closes nil stale nil settle :0 settled nil ended nil "
-                     "dense :0 rating nil limits nil window nil "
+                     "dense :0 rating nil limits nil tickets :0 hold nil held nil window nil "
                      "archives [] tags []]");
     zset_expect(h, "LB.ALTER k THAW", "+OK");
     zset_expect(h, "ZREM k a", ":1");
@@ -78,7 +78,8 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect_part(
         h, "LB.INFO k",
         " frozen :0 opens :1794870000000 closes :1795000000000 stale nil settle :0 "
-        "settled nil ended nil dense :0 rating nil limits nil window nil archives [] tags []]");
+        "settled nil ended nil dense :0 rating nil limits nil tickets :0 hold nil held nil "
+        "window nil archives [] tags []]");
     expect_refused(h, "-CLOSED board opens at 2026-11-16T23:00:00Z");
     h->wall_us = zset_us("2026-11-16T23:00:00Z") - 1;
     zset_expect(h, "ZREM k a", "-CLOSED board opens at 2026-11-16T23:00:00Z");
@@ -94,7 +95,7 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
     zset_expect(h, "LB.ALTER k OPENS NONE", "+OK");
     zset_expect_part(h, "LB.INFO k",
                      " frozen :0 opens nil closes nil stale nil settle :0 settled nil ended nil "
-                     "dense :0 rating nil limits nil window nil "
+                     "dense :0 rating nil limits nil tickets :0 hold nil held nil window nil "
                      "archives [] tags []]");
 }
 

@@ -84,13 +84,13 @@ ZSET_TEST(match_and_the_database_say_where) {
 ZSET_TEST(a_ban_ends_with_its_time) {
     zset_expect(h, "LB.BAN ann EX 10", ":0");
     zset_expect(h, "LB.BAN ann EX 20 MATCH a*", ":0");
-    zset_expect(h, "LB.BANS", "[0 [[ann * :1767225610000] [ann a* :1767225620000]]]");
+    zset_expect(h, "LB.BANS", "[0 [[ann * :1767225610000 :0] [ann a* :1767225620000 :0]]]");
     h->wall_us += 9999000;
     zset_expect(h, "ZADD b 1 ann", banned);
     h->wall_us += 1000;
     zset_expect(h, "ZADD b 1 ann", ":1");
     zset_expect(h, "ZADD a 1 ann", banned);
-    zset_expect(h, "LB.BANS", "[0 [[ann a* :1767225620000]]]");
+    zset_expect(h, "LB.BANS", "[0 [[ann a* :1767225620000 :0]]]");
     h->wall_us += 10000000;
     zset_expect(h, "ZADD a 1 ann", ":1");
     assert_false(ban_exists(h->server.registry));
@@ -98,7 +98,7 @@ ZSET_TEST(a_ban_ends_with_its_time) {
     /* One for ever has no end. */
     zset_expect(h, "LB.BAN ann EX 10", ":2");
     zset_expect(h, "LB.BAN ann", ":0");
-    zset_expect(h, "LB.BANS", "[0 [[ann * nil]]]");
+    zset_expect(h, "LB.BANS", "[0 [[ann * nil :0]]]");
     h->wall_us += INT64_C(1000000000000);
     zset_expect(h, "ZADD b 1 ann", banned);
 }
@@ -123,7 +123,7 @@ ZSET_TEST(the_bans_are_listed_in_steps) {
         }
     } while (strcmp(cursor, "0") != 0);
     assert_int_equal(count, 100);
-    zset_expect(h, "LB.BANS MATCH *t77 COUNT 1000", "[0 [[cheat77 * nil]]]");
+    zset_expect(h, "LB.BANS MATCH *t77 COUNT 1000", "[0 [[cheat77 * nil :0]]]");
 }
 
 ZSET_TEST(errors_leave_no_ban) {

@@ -197,6 +197,7 @@ static void expect_options(struct harness *h, const char *key, const char *optio
     assert_non_null(strstr(info, " cap "));
     const char *end = strstr(info, " period nil limit nil frozen :0 opens nil closes nil stale nil "
                                    "settle :0 settled nil ended nil dense :0 rating nil limits nil "
+                                   "tickets :0 hold nil held nil "
                                    "window nil archives [] tags []]");
     assert_non_null(end);
     size_t size = (size_t)(end - strstr(info, " cap ")) - 1;

@@ -11,12 +11,14 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
             ? "cap _ keep last created #f period _ limit _ frozen #f opens _ "
-              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ "
+              "closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ tickets #f "
+              "hold _ held "
+              "_ window _ "
               "archives [] "
               "tags []}"
             : "cap nil keep last created :0 period nil limit nil frozen :0 opens "
               "nil closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits "
-              "nil window "
+              "nil tickets :0 hold nil held nil window "
               "nil "
               "archives [] tags []]");
     zset_expect(h, line, expected);
@@ -88,11 +90,11 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_expect(h, "LB.CREATE k FIELD a 8 CAP 4294967295 KEEP BEST", "+OK");
     zset_use_resp3(h);
     zset_expect_part(h, "LB.INFO k", " count :0 ");
-    zset_expect_part(
-        h, "LB.INFO k",
-        " cap :4294967295 keep best created #t period _ limit _ frozen #f "
-        "opens _ closes _ stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ "
-        "archives [] tags []}");
+    zset_expect_part(h, "LB.INFO k",
+                     " cap :4294967295 keep best created #t period _ limit _ frozen #f "
+                     "opens _ closes _ stale _ settle #f settled _ ended _ dense #f rating _ "
+                     "limits _ tickets #f hold _ held _ window _ "
+                     "archives [] tags []}");
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {

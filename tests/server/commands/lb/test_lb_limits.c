@@ -85,8 +85,10 @@ ZSET_TEST(what_limits_cannot_be_is_said_and_changes_nothing) {
     static const char *const wrong[][2] = {
         {"", "LIMITS needs PLAYERS or ALL"},
         {"SOME MAX 1", "LIMITS 'SOME' is unknown: use PLAYERS or ALL"},
-        {"ALL", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS or GAIN"},
-        {"ALL CAP 5", "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS or GAIN"},
+        {"ALL",
+         "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
+        {"ALL CAP 5",
+         "LIMITS ALL needs limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME"},
         {"ALL MAX", "LIMITS MAX is none: use MAX value"},
         {"ALL MAX x", "LIMITS MAX x is none: use MAX value"},
         {"ALL MAX 1.5", "LIMITS has a value with more decimals than the board's first field keeps"},
@@ -121,8 +123,8 @@ ZSET_TEST(every_without_a_unit_is_that_of_the_period) {
     zset_expect(h, "LB.CREATE c FIELD score 32 LIMITS ALL EVERY 2 S PERIOD DAY EVERY 3", "+OK");
     zset_expect_part(h, "LB.INFO a", "every :2");
     zset_expect_part(h, "LB.INFO b", "every :2");
-    zset_expect_part(h, "LB.INFO b", "limits ALL MAX 5 window");
-    zset_expect_part(h, "LB.INFO c", "limits ALL EVERY 2 S window");
+    zset_expect_part(h, "LB.INFO b", "limits ALL MAX 5 tickets :0 hold nil held nil window");
+    zset_expect_part(h, "LB.INFO c", "limits ALL EVERY 2 S tickets :0 hold nil held nil window");
 }
 
 ZSET_TEST(limits_come_go_and_change_on_a_board_with_members) {

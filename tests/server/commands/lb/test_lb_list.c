@@ -22,14 +22,17 @@ ZSET_TEST(a_board_is_listed_with_its_options_and_archives) {
                 "[0 [[name k layout FIELD a 20 count :1 cap nil keep last created :1 period [unit "
                 "DAY tz +00:00 start :1795219200000 end :1795305600000 archive :3 every :1 on nil "
                 "at :0 from nil archived frozen copy :0] limit :5 frozen :0 opens nil closes nil "
-                "stale nil settle :0 settled nil ended nil dense :0 rating nil limits nil window "
+                "stale nil settle :0 settled nil ended nil dense :0 rating nil limits nil tickets "
+                ":0 hold nil "
+                "held nil window "
                 "nil archives "
                 "[k@2026-11-20 k@2026-11-18] tags []]]]");
-    zset_expect(
-        h, "LB.LIST MATCH k@*-20",
-        "[0 [[name k@2026-11-20 layout FIELD a 20 count :1 cap nil keep last created :0 "
-        "period nil limit :5 frozen :1 opens nil closes nil stale nil settle :0 settled :0 "
-        "ended :1795219200000 dense :0 rating nil limits nil window nil archives [] tags []]]]");
+    zset_expect(h, "LB.LIST MATCH k@*-20",
+                "[0 [[name k@2026-11-20 layout FIELD a 20 count :1 cap nil keep last created :0 "
+                "period nil limit :5 frozen :1 opens nil closes nil stale nil settle :0 settled :0 "
+                "ended :1795219200000 dense :0 rating nil limits nil tickets :0 hold nil held nil "
+                "window nil "
+                "archives [] tags []]]]");
     zset_use_resp3(h);
     zset_expect_part(h, "LB.LIST match k count 100 cursor 0", "{name k layout FIELD a 20 ");
 }

@@ -188,6 +188,8 @@ PERIOD_TEST(info_tells_the_period_and_the_times_move_with_it) {
         "period [unit WEEK tz +08:00 start :1794758400000 end :1795363200000 archive :2 "
         "every :1 on MON at :0 from nil archived frozen copy :0] limit nil frozen :0 opens nil "
         "closes nil stale nil settle :0 settled nil ended nil dense :0 rating nil limits nil "
+        "tickets :0 hold "
+        "nil held nil "
         "window nil "
         "archives [] tags "
         "[]]");
@@ -202,21 +204,26 @@ PERIOD_TEST(info_tells_the_period_and_the_times_move_with_it) {
         h, "LB.INFO week:a",
         "start :1795363200000 end :1795968000000 archive :2 every :1 on MON at :0 from nil "
         "archived frozen copy :0] limit nil frozen :0 opens nil closes nil stale nil settle :0 "
-        "settled nil ended nil dense :0 rating nil limits nil window nil archives "
+        "settled nil ended nil dense :0 rating nil limits nil tickets :0 hold nil held nil window "
+        "nil "
+        "archives "
         "[week:a@2026-11-16] tags []]");
     zset_expect_part(h, "LB.INFO week:a@2026-11-16", "START 2026-11-15T16:00:00Z bits");
     zset_expect_part(
         h, "LB.INFO week:a@2026-11-16",
         "cap nil keep last created :0 period nil "
         "limit nil frozen :1 opens nil closes nil stale nil settle :0 settled :0 "
-        "ended :1795363200000 dense :0 rating nil limits nil window nil archives [] tags []]");
+        "ended :1795363200000 dense :0 rating nil limits nil tickets :0 hold nil held nil window "
+        "nil archives [] tags []]");
     zset_use_resp3(h);
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     zset_expect_part(
         h, "LB.INFO day:a",
         "period {unit DAY tz +00:00 start :1795392000000 end :1795478400000 archive _ "
         "every :1 on _ at :0 from _ archived frozen copy #f} limit _ frozen #f opens _ closes _ "
-        "stale _ settle #f settled _ ended _ dense #f rating _ limits _ window _ archives [] tags "
+        "stale _ settle #f settled _ ended _ dense #f rating _ limits _ tickets #f hold _ held _ "
+        "window _ "
+        "archives [] tags "
         "[]}");
 }
 

@@ -1,0 +1,306 @@
+/* LB.HELD LB.APPROVE LB.REJECT: what a board with HOLD keeps without ranking it (server/commands/holding.h).
+ *
+ *     LB.APPROVE board ann 17
+ *       the words that were held -> LB.ADD board BEST 99999 ann, as at the time when it came -> the note goes, in one step */
+#include "server/commands/lb/lb_held.h"
+
+#include "server/acl/acl_check.h"
+#include "server/commands/lb/lb_add.h"
+#include "server/commands/lb/lb_record.h"
+
+enum {
+    COUNT_USUAL = 10,
+    COUNT_MAX = 500,
+    LOOKED_AT_MAX = 1000, /* ids, of which some are free */
+};
+
+bool lb_held_may_list(const struct call *call, struct bytes board) {
+    const struct bytes args[] = {BYTES("LB.HELD"), board};
+    const struct request request = {.args = args, .count = 2};
+    return call->session->player == NULL &&
+           acl_check_also(call, command_find_original(args[0]), &request);
+}
+
+/* ---- LB.HELD ---- */
+
+struct holding {
+    struct bytes member;
+    int64_t cursor, count;
+};
+
+static bool lb_held_check_count(const struct call *call, uint32_t index, void *target) {
+    struct holding *holding = target;
+    return call_parse_integer(call, call_arg(call, index), &holding->count) &&
+           ((holding->count >= 1 && holding->count <= COUNT_MAX) ||
+            call_refuse_reason(call, "COUNT is 1 to 500"));
+}
+
+static const struct binding lb_held_bindings[] = {
+    {BIND("MEMBER", struct holding, member)},
+    {BIND("CURSOR", struct holding, cursor)},
+    {"COUNT", .read = lb_held_check_count},
+    {0},
+};
+
+static void lb_held_put(const struct call *call, const struct registry_key *key,
+                        const struct held *held) {
+    const struct layout *layout = board_layout(&key->board);
+    reply_array(call->reply, 7);
+    reply_integer(call->reply, (int64_t)held->id);
+    reply_bulk(call->reply, held->member);
+    reply_array(call->reply, layout->field_count);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        lb_reply_decimal(
+            call, &layout->fields[i],
+            layout_field_decimal(&layout->fields[i], layout_ordinal(layout, held->key, i)));
+    }
+    reply_bulk_text(call->reply, holding_reason_name(held->reason));
+    reply_integer(call->reply, held->at_us / 1000);
+    reply_bulk(call->reply, held->user);
+    reply_bulk(call->reply, held->address);
+}
+
+static void lb_held_run(struct call *call) {
+    struct holding holding = {.count = COUNT_USUAL};
+    const struct jwt_player *player = call->session->player;
+    struct registry_key *key;
+    struct held held;
+    if (!syntax_read(call, &holding) || !call_need_board(call, call_arg(call, 1), &key)) {
+        return;
+    }
+    struct bytes own = {.at = player != NULL ? player->claims.player : NULL,
+                        .size = player != NULL ? player->claims.player_size : 0};
+    if (player != NULL && holding.member.at != NULL && !bytes_equal(holding.member, own)) {
+        (void)call_refuse(call,
+                          "NOPERM a player's token shows what is held of its own member alone");
+        return;
+    }
+    if (player != NULL) {
+        holding.member = own;
+    }
+    uint64_t first = 1;
+    uint64_t next = 1;
+    uint64_t ids[HOLDING_MEMBER_MAX];
+    bool has_hold = registry_options(key)->has_hold;
+    uint32_t id_count = has_hold ? holding_find_member(key, holding.member, ids) : 0;
+    if (has_hold) {
+        holding_range(key, &first, &next);
+    }
+    uint64_t at =
+        holding.cursor > 0 && (uint64_t)holding.cursor > first ? (uint64_t)holding.cursor : first;
+    char cursor[BYTES_INTEGER_TEXT_MAX];
+    uint64_t end = at;
+    uint32_t count = 0;
+    /* What follows the cursor is known only behind it. */
+    for (uint32_t looked_at = 0; holding.member.at == NULL && end < next &&
+                                 looked_at < LOOKED_AT_MAX && count < holding.count;
+         looked_at++, end++) {
+        count += holding_find(key, end, &held);
+    }
+    reply_array(call->reply, 2);
+    reply_bulk(
+        call->reply,
+        (struct bytes){
+            cursor,
+            bytes_print_i64(cursor, holding.member.at == NULL && end < next ? (int64_t)end : 0)});
+    for (uint32_t i = 0; i < id_count; i++) {
+        count += holding_find(key, ids[i], &held);
+    }
+    reply_array(call->reply, count);
+    for (; holding.member.at == NULL && at < end; at++) {
+        if (holding_find(key, at, &held)) {
+            lb_held_put(call, key, &held);
+        }
+    }
+    for (uint32_t i = 0; i < id_count; i++) {
+        if (holding_find(key, ids[i], &held)) {
+            lb_held_put(call, key, &held);
+        }
+    }
+}
+
+const struct command command_lb_held = {
+    .name = "LB.HELD",
+    .syntax = "key [MEMBER member] [CURSOR cursor:integer] [COUNT count:integer]",
+    .bindings = lb_held_bindings,
+    .reply = "[cursor:s held:[@Held]]",
+    .summary = "The results that a board with HOLD keeps until somebody has looked at them, the "
+               "oldest first, in steps; a player sees its own",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most",
+    .flags = COMMAND_READ,
+    .run = lb_held_run,
+};
+
+/* ---- LB.APPROVE ---- */
+
+const char *lb_held_find_refusal(const struct registry_key *key) {
+    const struct board_options *options = registry_options(key);
+    return options->is_archive && registry_state(key)->is_settled
+               ? "ERR the archive was settled: LB.REJECT takes off what it holds"
+           : !options->is_archive && (options->guards & BOARD_FROZEN) != 0
+               ? "FROZEN board takes no writes: LB.ALTER with THAW ends that"
+               : NULL;
+}
+
+struct approved {
+    struct registry *registry;
+    struct bytes member;
+    uint64_t id;
+};
+
+static void lb_held_drop(void *context, struct registry_key *key) {
+    const struct approved *approved = context;
+    holding_remove(approved->registry, key, approved->member, approved->id);
+}
+
+bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
+                     struct reply *reply) {
+    struct bytes args[3 + HOLDING_WORD_COUNT_MAX];
+    struct request request = {.args = args};
+    struct session session = {
+        .protocol = 2, .is_unlimited = true, .database = (uint8_t)key->database};
+    const struct bytes add = BYTES("LB.ADD");
+    const struct command *command = command_by_index(command_find_original(add));
+    struct call call = call_begin(server, &session, command, &request, reply);
+    struct held held;
+    bool is_there = holding_find(key, id, &held);
+    CHECK(is_there);
+    /* A copy: what expires meanwhile may move notes. */
+    size_t texts = held.words.size + held.member.size + key->name_size;
+    char *copy = memory_allocate(texts);
+    if (copy == NULL) {
+        return call_out_of_memory(&call);
+    }
+    struct bytes words = {copy, held.words.size};
+    struct bytes member = {copy + held.words.size, held.member.size};
+    struct bytes name = {member.at + member.size, key->name_size};
+    memcpy(copy, held.words.at, held.words.size);
+    memcpy(copy + held.words.size, held.member.at, member.size);
+    memcpy(copy + held.words.size + member.size, key->name_at, key->name_size);
+    args[request.count++] = add;
+    args[request.count++] = name;
+    while (request.count < 2 + HOLDING_WORD_COUNT_MAX &&
+           holding_next_word(&words, &args[request.count])) {
+        request.count++;
+    }
+    args[request.count++] = member;
+    call.now_us = held.at_us < call.now_us ? held.at_us : call.now_us;
+    struct approved approved = {.registry = server->registry, .member = member, .id = id};
+    bool is_done = lb_add_approve(&call, key, holding_removal_size(key), lb_held_drop, &approved);
+    memory_free(copy);
+    return is_done;
+}
+
+/* The ids that the request means: one, if the member's, or all of the member's. false: the error was replied. */
+static bool lb_held_read_ids(const struct call *call, const struct registry_key *key,
+                             uint64_t ids[HOLDING_MEMBER_MAX], uint32_t *count) {
+    int64_t id = 0;
+    uint32_t kept = 0;
+    struct held held;
+    if (!zset_check_member(call, call_arg(call, 2)) ||
+        (call->request->count > 3 && !call_parse_integer(call, call_arg(call, 3), &id))) {
+        return false;
+    }
+    *count = key != NULL && registry_options(key)->has_hold
+                 ? holding_find_member(key, call_arg(call, 2), ids)
+                 : 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        if ((call->request->count == 3 || ids[i] == (uint64_t)id) &&
+            holding_find(key, ids[i], &held) && bytes_equal(held.member, call_arg(call, 2))) {
+            ids[kept++] = ids[i];
+        }
+    }
+    *count = kept;
+    return true;
+}
+
+static void lb_approve_run(struct call *call) {
+    struct registry_key *key;
+    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint32_t count;
+    uint32_t done = 0;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
+        !lb_held_read_ids(call, key, ids, &count)) {
+        return;
+    }
+    const char *refusal = count > 0 ? lb_held_find_refusal(key) : NULL;
+    if (refusal != NULL) {
+        reply_error(call->reply, refusal);
+        return;
+    }
+    struct buffer nowhere;
+    struct reply silent;
+    buffer_init(&nowhere, 0);
+    reply_init(&silent, &nowhere, 2);
+    silent.is_silent = true;
+    for (; done < count; done++) {
+        /* Of the first one that cannot be written the error is told; then nothing has changed. Others wait on. */
+        if (!lb_held_approve(call->server, key, ids[done], done == 0 ? call->reply : &silent)) {
+            break;
+        }
+        /* Hashes may have been made, and something may have expired. */
+        key = call_find_key(call, call_arg(call, 1));
+        if (key == NULL || key->kind != REGISTRY_BOARD) {
+            done++;
+            break;
+        }
+    }
+    buffer_deinit(&nowhere);
+    if (done > 0 || count == 0) {
+        reply_integer(call->reply, done);
+    }
+}
+
+const struct command command_lb_approve = {
+    .name = "LB.APPROVE",
+    .syntax = "key member [id:integer]",
+    .reply = "i",
+    .summary = "Rank what is held of a member, or one result of it, by the time when it came; how "
+               "many results",
+    .complexity = "O(log n) in the members of the board",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW update",
+    .audit = AUDIT_PLAYERS,
+    .run = lb_approve_run,
+};
+
+/* ---- LB.REJECT ---- */
+
+static void lb_reject_run(struct call *call) {
+    struct registry_key *key;
+    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint32_t count;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
+        !lb_held_read_ids(call, key, ids, &count)) {
+        return;
+    }
+    if (count > 0 && !memory_reserve_begin(count * holding_removal_size(key))) {
+        call_out_of_memory(call);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        holding_remove(call->registry, key, call_arg(call, 2), ids[i]);
+    }
+    reply_integer(call->reply, count);
+    if (count == 0) {
+        return;
+    }
+    memory_reserve_end();
+    if (registry_board_is_over(key)) {
+        call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
+        registry_remove(call->registry, key);
+    } else {
+        registry_tell_members(call->registry, key);
+    }
+}
+
+const struct command command_lb_reject = {
+    .name = "LB.REJECT",
+    .syntax = "key member [id:integer]",
+    .reply = "i",
+    .summary = "Drop what is held of a member, or one result of it; how many results",
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW delete",
+    .audit = AUDIT_PLAYERS,
+    .run = lb_reject_run,
+};

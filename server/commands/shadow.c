@@ -1,0 +1,489 @@
+/* Shadow entries, and the commands that see them. See shadow.h. */
+#include "server/commands/shadow.h"
+
+#include "server/clients/notify.h"
+#include "server/dispatch/key_spec.h"
+#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/league.h"
+
+enum {
+    KEPT = 'S',
+    PLACE = 'P', /* of an entry that the running command may make: room for it */
+    KEY_AT = 1,
+    TAGS_AT = KEY_AT + sizeof(uint64_t),
+    NOTE_MAX = TAGS_AT + TAGS_MAX * (2 + TAG_NAME_MAX + TAG_VALUE_MAX),
+    PREFIX_SIZE = 2,
+};
+
+struct shadow_name {
+    char at[BOARD_MEMBER_MAX];
+};
+
+static struct bytes shadow_name_of(struct bytes member, struct shadow_name *name) {
+    CHECK(shadow_fits(member));
+    name->at[0] = '\0';
+    name->at[1] = KEPT;
+    memcpy(name->at + PREFIX_SIZE, member.at, member.size);
+    return (struct bytes){name->at, PREFIX_SIZE + member.size};
+}
+
+bool shadow_find_member(struct bytes note_name, struct bytes *member) {
+    if (note_name.size <= PREFIX_SIZE || note_name.at[0] != '\0' || note_name.at[1] != KEPT) {
+        return false;
+    }
+    *member = (struct bytes){note_name.at + PREFIX_SIZE, note_name.size - PREFIX_SIZE};
+    return true;
+}
+
+/* ---- notes ---- */
+
+static bool shadow_find_note(const struct registry_key *key, struct bytes member,
+                             struct bytes *note) {
+    struct shadow_name name;
+    return key->kind == REGISTRY_BOARD && key->has_notes && registry_options(key)->has_shadows &&
+           shadow_fits(member) && registry_note_find(key, shadow_name_of(member, &name), note);
+}
+
+static bool shadow_has_entry(struct bytes note) {
+    return note.size >= TAGS_AT && note.at[0] == KEPT;
+}
+
+bool shadow_is_there(const struct registry_key *key, struct bytes member) {
+    struct bytes note;
+    return shadow_find_note(key, member, &note);
+}
+
+bool shadow_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
+    struct shadow_name name;
+    return shadow_is_there(key, member) &&
+           registry_note_remove(registry, key, shadow_name_of(member, &name));
+}
+
+static size_t shadow_put_text(char *out, struct bytes text) {
+    out[0] = (char)text.size;
+    memcpy(out + 1, text.at, text.size);
+    return 1 + text.size;
+}
+
+static size_t shadow_pack(const struct board *board, const struct board_member *member, char *out) {
+    const struct tag_set *tags = &board_layout(board)->tags;
+    struct tag_values values;
+    size_t size = TAGS_AT;
+    out[0] = KEPT;
+    memcpy(out + KEY_AT, &member->key, sizeof member->key);
+    tags_of(board, member, &values);
+    for (unsigned i = 0; i < tags->count; i++) {
+        if ((values.mask >> i & 1) != 0) {
+            size += shadow_put_text(out + size, bytes_from_text(tags->tags[i].name));
+            size += shadow_put_text(out + size, values.at[i]);
+        }
+    }
+    return size;
+}
+
+static bool shadow_take_text(struct bytes *left, struct bytes *text) {
+    size_t size = left->size > 0 ? (uint8_t)left->at[0] : 0;
+    if (left->size < 1 + size) {
+        return false;
+    }
+    *text = (struct bytes){left->at + 1, size};
+    *left = (struct bytes){left->at + 1 + size, left->size - 1 - size};
+    return true;
+}
+
+/* The values of the tags that the board has now. */
+static void shadow_read_tags(struct bytes note, const struct tag_set *tags,
+                             struct tag_values *values) {
+    struct bytes left = {note.at + TAGS_AT, note.size - TAGS_AT};
+    struct bytes name;
+    struct bytes value;
+    values->mask = 0;
+    while (left.size > 0 && shadow_take_text(&left, &name) && shadow_take_text(&left, &value)) {
+        int index = tag_set_find(tags, name);
+        if (index >= 0 && value.size > 0 && value.size <= TAG_VALUE_MAX) {
+            values->mask |= 1U << (unsigned)index;
+            values->at[index] = value;
+        }
+    }
+}
+
+static uint64_t shadow_key(struct bytes note) {
+    uint64_t key;
+    memcpy(&key, note.at + KEY_AT, sizeof key);
+    return key;
+}
+
+/* ---- off the board and back ---- */
+
+bool shadow_may_be(const struct registry_key *key) {
+    const struct board_options *options = registry_options(key);
+    struct bytes room = registry_name(key);
+    struct bytes prefix;
+    struct bytes inner;
+    struct league_entry entry;
+    if (options->has_rating || options->window.count > 0 || options->window.is_share ||
+        options->league.room > 0) {
+        return false;
+    }
+    (void)!archive_name_find_board(registry_name(key), &room);
+    return !league_parse_room(room, &prefix, &inner, &entry);
+}
+
+/* Let the board have shadows. false: no memory. */
+static bool shadow_open(struct registry *registry, struct registry_key **key) {
+    struct board_options options;
+    if (registry_options(*key)->has_shadows) {
+        return true;
+    }
+    board_options_copy(registry_options(*key), &options);
+    options.has_shadows = true;
+    struct registry_key *altered = registry_board_alter(registry, *key, &options, NULL);
+    *key = altered != NULL ? altered : *key;
+    return altered != NULL;
+}
+
+enum shadow_status shadow_hide(struct registry *registry, struct registry_key **key,
+                               struct bytes member) {
+    struct board_member found;
+    struct shadow_name name;
+    char note[NOTE_MAX];
+    board_look_up(&(*key)->board, member, NULL, &found);
+    if (!found.is_there) {
+        return SHADOW_NONE;
+    }
+    if (!shadow_open(registry, key)) {
+        return SHADOW_OUT_OF_MEMORY;
+    }
+    struct board *board = &(*key)->board;
+    board_look_up(board, member, NULL, &found);
+    size_t size = shadow_pack(board, &found, note);
+    if (!registry_note_put(registry, *key, shadow_name_of(member, &name),
+                           (struct bytes){note, size})) {
+        return SHADOW_OUT_OF_MEMORY;
+    }
+    registry_board_take(registry, *key, &found);
+    return SHADOW_KEPT;
+}
+
+/* Put it on the board, and leave the note. Values for which there is no room are left out. */
+static bool shadow_put(struct registry *registry, struct registry_key *key, struct bytes member,
+                       struct bytes note) {
+    struct board *board = &key->board;
+    struct board_member found;
+    struct tag_values values;
+    unsigned full;
+    board_look_up(board, member, NULL, &found);
+    if (found.is_there) {
+        return true;
+    }
+    shadow_read_tags(note, &board_layout(board)->tags, &values);
+    size_t size = board_growth_size(board, 1) + member.size +
+                  (values.mask != 0 ? tags_growth_size(board, 1) : 0);
+    if (!memory_reserve_begin(size)) {
+        return false;
+    }
+    bool is_put = registry_board_put(registry, key, &found, shadow_key(note)) == BOARD_OK;
+    if (is_put && values.mask != 0) {
+        board_look_up(board, member, NULL, &found);
+        (void)!registry_board_tag(registry, key, &found, &values, &full);
+    }
+    memory_reserve_end();
+    return is_put;
+}
+
+bool shadow_return(struct registry *registry, struct registry_key *key, struct bytes member) {
+    struct bytes note;
+    if (!shadow_find_note(key, member, &note)) {
+        return true;
+    }
+    /* It may have got a WINDOW since. */
+    if (shadow_has_entry(note) && shadow_may_be(key) && !shadow_put(registry, key, member, note)) {
+        return false;
+    }
+    shadow_remove(registry, key, member);
+    uint32_t cap = registry_options(key)->cap;
+    uint32_t count = board_count(&key->board);
+    if (cap > 0 && count > cap) {
+        registry_board_cut(registry, key, cap, count - cap);
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+/* Where in the request a board and a member are named. */
+struct shadow_pair {
+    uint32_t key_at;
+    uint32_t member_at; /* 0: the player's own */
+    bool was_kept;      /* there was an entry before the command */
+};
+
+static bool shadow_add_pair(const struct call *call, struct shadow_pair pair) {
+    struct buffer *pairs = &call->server->shadows.pairs;
+    buffer_append(pairs, &pair, sizeof pair);
+    return !pairs->is_broken;
+}
+
+static void shadow_drop_pair(const struct call *call) {
+    struct buffer *pairs = &call->server->shadows.pairs;
+    buffer_cut(pairs, pairs->size - sizeof(struct shadow_pair));
+}
+
+static uint32_t shadow_pair_count(const struct call *call) {
+    return (uint32_t)(call->server->shadows.pairs.size / sizeof(struct shadow_pair));
+}
+
+static struct shadow_pair shadow_pair_at(const struct call *call, uint32_t index) {
+    struct shadow_pair pair;
+    memcpy(&pair, call->server->shadows.pairs.at + index * sizeof pair, sizeof pair);
+    return pair;
+}
+
+static struct registry_key *shadow_find_board(const struct call *call, uint32_t key_at) {
+    struct registry_key *key = registry_find(call->registry, call->session->database,
+                                             call_arg(call, key_at), call->now_ms);
+    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+}
+
+static struct bytes shadow_own(const struct call *call) {
+    const struct jwt_claims *claims = &call->session->player->claims;
+    return (struct bytes){.at = claims->player, .size = claims->player_size};
+}
+
+uint32_t shadow_count_shown(const struct call *call, const struct registry_key *key) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+        struct shadow_pair pair = shadow_pair_at(call, i);
+        uint64_t packed_key;
+        count += bytes_equal(call_arg(call, pair.key_at), registry_name(key)) &&
+                 board_find(&key->board, call_arg(call, pair.member_at), &packed_key);
+    }
+    return count;
+}
+
+bool shadow_ask(const struct call *call, const struct registry_key *key, bool is_new,
+                struct bytes member) {
+    struct server_shadows *shadows = &call->server->shadows;
+    if (shadows->run == NULL || !shadow_may_be(key) || !shadow_fits(member)) {
+        return true;
+    }
+    if (shadows->are_shown && (is_new ? shadows->are_new_shown : shadow_is_there(key, member))) {
+        return false;
+    }
+    if (!shadows->is_asked) {
+        shadows->is_asked = true;
+        shadows->reply = *call->reply;
+        shadows->reply_size = call->reply->out->size;
+    }
+    return true;
+}
+
+/* Entries that there are of members whom the request names, on boards that it names: put them back. false: no memory. */
+static bool shadow_show_kept(const struct call *call, uint32_t command) {
+    struct request_keys keys = request_keys_begin(command, call->request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        struct registry_key *key = shadow_find_board(call, at);
+        for (uint32_t i = 1; key != NULL && registry_options(key)->has_shadows &&
+                             shadow_may_be(key) && i < call->request->count;
+             i++) {
+            struct bytes member = call_arg(call, i);
+            struct bytes note;
+            int64_t until_ms;
+            uint64_t packed_key;
+            if (i == at || !shadow_find_note(key, member, &note) ||
+                board_find(&key->board, member, &packed_key)) {
+                continue;
+            }
+            enum ban_kind kind = ban_find(call->registry, call->session->database,
+                                          registry_name(key), member, call->now_ms, &until_ms);
+            if (kind == BAN_FULL) {
+                continue;
+            }
+            if (kind == BAN_NONE ? !shadow_return(call->registry, key, member)
+                                 : !shadow_add_pair(call, (struct shadow_pair){at, i, true})) {
+                return false;
+            }
+            if (kind == BAN_SHADOW && !shadow_put(call->registry, key, member, note)) {
+                shadow_drop_pair(call);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Members who are banned with SHADOW, and have no entry yet. false: no memory. */
+static bool shadow_show_new(const struct call *call, uint32_t command) {
+    static const char place[NOTE_MAX] = {PLACE};
+    struct request_keys keys = request_keys_begin(command, call->request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        struct registry_key *key = shadow_find_board(call, at);
+        for (uint32_t i = 1; (key == NULL || shadow_may_be(key)) && i < call->request->count; i++) {
+            struct bytes member = call_arg(call, i);
+            struct shadow_name name;
+            int64_t until_ms;
+            if (i == at || !shadow_fits(member) ||
+                ban_find(call->registry, call->session->database, call_arg(call, at), member,
+                         call->now_ms, &until_ms) != BAN_SHADOW ||
+                (key != NULL && shadow_is_there(key, member))) {
+                continue;
+            }
+            if (!shadow_add_pair(call, (struct shadow_pair){at, i, false}) ||
+                (key != NULL &&
+                 (!shadow_open(call->registry, &key) ||
+                  !registry_note_put(call->registry, key, shadow_name_of(member, &name),
+                                     (struct bytes){place, sizeof place})))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Keep what the command has made of them. false: no memory for one, which is as it was before. */
+static bool shadow_hide_shown(const struct call *call) {
+    struct registry *registry = call->registry;
+    bool is_kept = true;
+    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+        struct shadow_pair pair = shadow_pair_at(call, i);
+        struct registry_key *key = shadow_find_board(call, pair.key_at);
+        struct bytes member = call_arg(call, pair.member_at);
+        struct board_member found;
+        struct bytes note;
+        if (key == NULL) {
+            continue;
+        }
+        board_look_up(&key->board, member, NULL, &found);
+        /* What CAP would drop were it one of all. */
+        uint32_t cap = registry_options(key)->cap;
+        bool is_below = found.is_there && cap > 0 && board_rank_of(&key->board, &found) >= cap;
+        if (is_below) {
+            registry_board_take(registry, key, &found);
+        }
+        switch (is_below ? SHADOW_NONE : shadow_hide(registry, &key, member)) {
+        case SHADOW_KEPT:
+            break;
+        case SHADOW_OUT_OF_MEMORY:
+            is_kept = false;
+            board_look_up(&key->board, member, NULL, &found);
+            registry_board_take(registry, key, &found);
+            break;
+        case SHADOW_NONE:
+            /* Named twice, it is kept already. */
+            if (shadow_find_note(key, member, &note) &&
+                (is_below || pair.was_kept || !shadow_has_entry(note))) {
+                shadow_remove(registry, key, member);
+            }
+        }
+        if (shadow_find_note(key, member, &note) && !shadow_has_entry(note)) {
+            shadow_remove(registry, key, member);
+        }
+        if (registry_board_is_over(key)) {
+            call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
+            registry_remove(registry, key);
+        } else {
+            registry_tell_members(registry, key);
+        }
+    }
+    return is_kept;
+}
+
+/* Without an effect. false: no memory. */
+static bool shadow_show_own(const struct call *call, uint32_t command) {
+    struct bytes member = shadow_own(call);
+    struct request_keys keys = request_keys_begin(command, call->request);
+    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        struct registry_key *key = shadow_find_board(call, at);
+        struct board_member found;
+        struct tag_values values;
+        struct bytes note;
+        unsigned full;
+        if (key == NULL || !shadow_find_note(key, member, &note) || !shadow_has_entry(note) ||
+            !shadow_may_be(key)) {
+            continue;
+        }
+        board_look_up(&key->board, member, NULL, &found);
+        if (found.is_there) {
+            continue;
+        }
+        if (!shadow_add_pair(call, (struct shadow_pair){at, 0, true}) ||
+            board_put_member(&key->board, &found, shadow_key(note)) != BOARD_OK) {
+            return false;
+        }
+        board_look_up(&key->board, member, NULL, &found);
+        shadow_read_tags(note, &board_layout(&key->board)->tags, &values);
+        if (values.mask != 0) {
+            (void)!tags_set(&key->board, &found, &values, &full);
+        }
+        uint32_t cap = registry_options(key)->cap;
+        board_look_up(&key->board, member, NULL, &found);
+        if (cap > 0 && board_rank_of(&key->board, &found) >= cap) {
+            board_remove_member(&key->board, &found);
+        }
+    }
+    return true;
+}
+
+static void shadow_hide_own(const struct call *call) {
+    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+        struct registry_key *key = shadow_find_board(call, shadow_pair_at(call, i).key_at);
+        struct board_member found;
+        struct bytes note;
+        if (key != NULL && shadow_find_note(key, shadow_own(call), &note)) {
+            board_look_up(&key->board, shadow_own(call), NULL, &found);
+            if (found.is_there) {
+                board_remove_member(&key->board, &found);
+            }
+        }
+    }
+}
+
+static void shadow_run_writing(struct call *call, uint32_t command) {
+    struct server_shadows *shadows = &call->server->shadows;
+    struct reply before = *call->reply;
+    size_t size_before = call->reply->out->size;
+    if (shadows->is_asked) {
+        before = shadows->reply;
+        size_before = shadows->reply_size;
+    }
+    bool is_shown = shadow_show_kept(call, command);
+    shadows->are_shown = true;
+    if (is_shown && !shadows->is_asked) {
+        call->command->run(call);
+    }
+    if (is_shown && shadows->is_asked) {
+        *call->reply = before;
+        buffer_cut(call->reply->out, size_before);
+        is_shown = shadow_show_new(call, command);
+        shadows->are_new_shown = true;
+        if (is_shown) {
+            call->command->run(call);
+        }
+    }
+    shadows->are_shown = false;
+    shadows->are_new_shown = false;
+    shadows->is_asked = false;
+    if (!shadow_hide_shown(call) || !is_shown) {
+        *call->reply = before;
+        buffer_cut(call->reply->out, size_before);
+        call_out_of_memory(call);
+    }
+}
+
+void shadow_run_call(struct call *call) {
+    struct server_shadows *shadows = &call->server->shadows;
+    uint32_t command = command_index(call->command);
+    buffer_clear(&shadows->pairs);
+    call->ahead = NULL; /* of boards as they were */
+    if ((call->command->flags & COMMAND_WRITE) != 0) {
+        shadow_run_writing(call, command);
+    } else {
+        if (shadow_show_own(call, command)) {
+            call->command->run(call);
+        } else {
+            call_out_of_memory(call);
+        }
+        shadow_hide_own(call);
+    }
+    buffer_clear(&shadows->pairs);
+}

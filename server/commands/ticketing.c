@@ -1,0 +1,335 @@
+/* See ticketing.h. */
+#include "server/commands/ticketing.h"
+
+#include <inttypes.h>
+
+#include "server/acl/player.h"
+#include "server/commands/limiting.h"
+#include "server/system/digest.h"
+
+enum {
+    SECRET_SIZE = 64,
+    MS_PER_S = 1000,
+    NAMES_MAX = 64, /* bytes of a name in an error */
+};
+/* As long as a ticket holds, and some more for clocks. */
+#define STRETCH_MS ((JWT_TICKET_MAX_S + 3600) * (int64_t)MS_PER_S)
+
+/* ---- what is kept ---- */
+
+static struct registry_key *ticketing_find_hash(const struct call *call, struct bytes name) {
+    struct registry_key *key =
+        registry_count(call->registry, REGISTRY_TICKETS) > 0
+            ? registry_find(call->registry, REGISTRY_TICKETS, name, call->now_ms)
+            : NULL;
+    return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
+}
+
+/* kid: of the key by which the ticket is signed. */
+static void ticketing_mark(const struct call *call, const char *kid, struct bytes board,
+                           struct bytes member, char mark[TICKETING_MARK_SIZE]) {
+    char text[1 + 3 * 2 + JWT_KID_MAX + JWT_TICKET_BOARDS_MAX + JWT_CLAIM_MAX];
+    unsigned char digest[DIGEST_SIZE];
+    const struct bytes parts[] = {bytes_from_text(kid), board, member};
+    size_t size = 0;
+    text[size++] = (char)call->session->database;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        CHECK(parts[i].size + 2 <= sizeof text - size);
+        text[size++] = (char)(parts[i].size >> 8); /* so every list has a text of its own */
+        text[size++] = (char)parts[i].size;
+        memcpy(text + size, parts[i].at, parts[i].size);
+        size += parts[i].size;
+    }
+    digest_make((struct bytes){.at = text, .size = size}, digest);
+    memcpy(mark, digest, TICKETING_MARK_SIZE);
+}
+
+static struct bytes ticketing_stretch(const struct call *call, int64_t more,
+                                      char name[BYTES_INTEGER_TEXT_MAX]) {
+    return (struct bytes){.at = name,
+                          .size = bytes_print_i64(name, call->now_ms / STRETCH_MS + more)};
+}
+
+/* The highest id that counts no more; 0: all count. A stretch ahead of now is there if the clock was set back. */
+static uint64_t ticketing_used(const struct call *call, const char mark[TICKETING_MARK_SIZE]) {
+    char name[BYTES_INTEGER_TEXT_MAX];
+    uint64_t used = 0;
+    for (int more = -1; more <= 1; more++) {
+        const struct registry_key *key =
+            ticketing_find_hash(call, ticketing_stretch(call, more, name));
+        struct bytes value;
+        int64_t id;
+        if (key != NULL &&
+            hash_find(registry_hash(key), (struct bytes){mark, TICKETING_MARK_SIZE}, &value) &&
+            bytes_parse_i64(value, &id) && (uint64_t)id > used) {
+            used = (uint64_t)id;
+        }
+    }
+    return used;
+}
+
+/* The key of this server's tickets. may_make: with the first ticket. false: there is none, or no memory for it. */
+static bool ticketing_find_key(const struct call *call, bool may_make, struct jwt_key *own) {
+    const struct registry_key *key = ticketing_find_hash(call, BYTES("key"));
+    struct bytes secret;
+    char made[SECRET_SIZE];
+    *own = (struct jwt_key){.algorithm = JWT_HS256, .secret_size = SECRET_SIZE};
+    if (key != NULL && hash_find(registry_hash(key), BYTES("secret"), &secret) &&
+        secret.size == SECRET_SIZE) {
+        memcpy(own->secret, secret.at, SECRET_SIZE);
+        return true;
+    }
+    if (!may_make) {
+        return false;
+    }
+    digest_random(made, sizeof made);
+    const struct bytes args[] = {BYTES("secret"), {.at = made, .size = sizeof made}};
+    memcpy(own->secret, made, SECRET_SIZE);
+    return registry_hash_put_own(call->registry, REGISTRY_TICKETS, BYTES("key"), args, 1,
+                                 call->now_ms) != NULL ||
+           call_out_of_memory(call);
+}
+
+/* ---- refusals ---- */
+
+static void ticketing_count(const struct writing *writing, enum ticket_refusal refusal) {
+    stats_count_ticket(&writing->call->server->stats, registry_name(writing_shown_key(writing)),
+                       refusal);
+}
+
+bool ticketing_explain(const struct writing *writing) {
+    struct bytes name = registry_name(writing_shown_key(writing));
+    ticketing_count(writing, TICKET_MISSING);
+    reply_error_format(writing->call->reply,
+                       "TICKET board '%.*s' takes players' results with a ticket, by LB.ADD, "
+                       "LB.SUBMIT and LB.LEAGUE ADD: not by '%s'",
+                       bytes_shown_size(name, NAMES_MAX), name.at,
+                       command_full_name(command_index(writing->call->command)));
+    return true;
+}
+
+static bool ticketing_refuse_missing(const struct ticketing_board *board) {
+    ticketing_count(board->writing, TICKET_MISSING);
+    reply_error_format(board->writing->call->reply,
+                       "TICKET board '%.*s' takes a player's result with a ticket: LB.TICKET when "
+                       "the run begins, and TICKET t with its result",
+                       bytes_shown_size(board->name, NAMES_MAX), board->name.at);
+    return false;
+}
+
+static bool ticketing_refuse(const struct ticketing_board *board, enum ticket_refusal refusal,
+                             const char *wrong) {
+    ticketing_count(board->writing, refusal);
+    reply_error_format(board->writing->call->reply, "TICKET the ticket was refused: %s", wrong);
+    return false;
+}
+
+static bool ticketing_refuse_status(const struct ticketing_board *board, enum jwt_status status) {
+    return ticketing_refuse(
+        board, status == JWT_EXPIRED || status == JWT_NOT_YET ? TICKET_OVER : TICKET_WRONG,
+        status == JWT_NO_KEY ? "no player-key has its kid, and this server has not made it"
+                             : jwt_status_text(status));
+}
+
+/* ---- checking ---- */
+
+struct ticketing_read {
+    struct jwt_ticket ticket;
+    struct jwt_key key;
+    enum jwt_status status;
+};
+
+static void ticketing_read(const struct call *call, struct bytes token,
+                           struct ticketing_read *read) {
+    struct server *server = call->server;
+    const struct settings *settings = &server->settings;
+    const struct jwt_key *named =
+        jwt_choose_key(settings->player_keys, settings->player_key_count, token);
+    read->status = JWT_NO_KEY;
+    if (named != NULL) {
+        read->key = *named;
+    } else if (!ticketing_find_key(call, false, &read->key)) {
+        return;
+    }
+    /* Signatures that take long were looked at by another thread. */
+    bool is_aside = read->key.algorithm == JWT_ED25519 && server->acl.has_verifier;
+    if (is_aside && !player_keys_know(&server->acl.player_keys, &read->key, token)) {
+        read->status = JWT_SIGNATURE;
+        return;
+    }
+    read->status = jwt_verify_ticket(&read->key, token, call->now_ms, is_aside, &read->ticket);
+}
+
+/* May this one be used? name: the board's, as the ticket has it. */
+static bool ticketing_check_one(const struct call *call, const struct ticketing_read *read,
+                                const struct ticketing_board *board, struct bytes member,
+                                struct ticketing_mark *mark) {
+    const struct jwt_ticket *ticket = &read->ticket;
+    const struct jwt_claims *claims = &ticket->claims;
+    const struct bytes player = {.at = claims->player, .size = claims->player_size};
+    char text[256];
+    if (!bytes_equal(player, member)) {
+        snprintf(text, sizeof text, "it is of '%.*s', not of '%.*s'",
+                 bytes_shown_size(player, NAMES_MAX), player.at,
+                 bytes_shown_size(member, NAMES_MAX), member.at);
+        return ticketing_refuse(board, TICKET_OTHER, text);
+    }
+    if (ticket->database != call->session->database) {
+        return ticketing_refuse(board, TICKET_OTHER, "it is of another database (db)");
+    }
+    if (!jwt_takes_board(&read->key, board->name)) {
+        return ticketing_refuse(board, TICKET_OTHER,
+                                "its player-key is not for this board (BOARDS)");
+    }
+    if (player_revoked_ms(call->registry, player, call->now_ms) > ticket->start_ms) {
+        return ticketing_refuse(board, TICKET_OVER, "it was revoked");
+    }
+    ticketing_mark(call, read->key.kid, board->name, member, mark->name);
+    if (ticket->id <= ticketing_used(call, mark->name)) {
+        return ticketing_refuse(board, TICKET_USED,
+                                "it was used, or was made before a result that counted: each run "
+                                "needs a ticket of its own");
+    }
+    const struct writing *writing = board->writing;
+    const struct limits_rule *rule = &registry_options(writing_shown_key(writing))->limits;
+    if (limiting_applies(writing) && limits_has(rule, LIMIT_MINTIME)) {
+        int64_t left_ms = ticket->start_ms + rule->time_ms[LIMIT_MINTIME] - call->now_ms;
+        if (left_ms > 0) {
+            return limiting_refuse_wait(writing, LIMIT_MINTIME, left_ms);
+        }
+    }
+    bool is_own = read->key.kid[0] == '\0';
+    mark->id = is_own && (uint64_t)call->now_ms > ticket->id ? (uint64_t)call->now_ms : ticket->id;
+    return true;
+}
+
+/* Of several tickets the one that names the board; of a single one what is wrong with it. */
+static bool ticketing_check_board(const struct call *call, const struct ticketing_read *reads,
+                                  uint32_t count, const struct ticketing_board *board,
+                                  struct bytes member, struct ticketing_mark *mark) {
+    const struct ticketing_read *wrong = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (reads[i].status == JWT_RIGHT && jwt_ticket_names(&reads[i].ticket, board->name)) {
+            return ticketing_check_one(call, &reads[i], board, member, mark);
+        }
+        wrong = reads[i].status != JWT_RIGHT ? &reads[i] : wrong;
+    }
+    if (count == 0) {
+        return ticketing_refuse_missing(board);
+    }
+    char text[128];
+    snprintf(text, sizeof text, "it is not for board '%.*s'",
+             bytes_shown_size(board->name, NAMES_MAX), board->name.at);
+    return wrong != NULL ? ticketing_refuse_status(board, wrong->status)
+                         : ticketing_refuse(board, TICKET_OTHER, text);
+}
+
+bool ticketing_check(const struct call *call, const struct bytes *tickets, uint32_t ticket_count,
+                     const struct ticketing_board *boards, uint32_t count, struct bytes member,
+                     struct ticketing *ticketing, uint32_t *failed) {
+    char name[BYTES_INTEGER_TEXT_MAX];
+    struct ticketing_read *reads = NULL;
+    bool is_right = true;
+    ticketing->key = NULL;
+    ticketing->count = 0;
+    *failed = count;
+    if (ticket_count > 0) {
+        reads = memory_allocate(ticket_count * sizeof *reads);
+        if (reads == NULL) {
+            return call_out_of_memory(call);
+        }
+    }
+    for (uint32_t i = 0; i < ticket_count; i++) {
+        ticketing_read(call, tickets[i], &reads[i]);
+    }
+    for (uint32_t i = 0; i < count && is_right; i++) {
+        *failed = i;
+        is_right = ticketing->count < TICKETING_MAX
+                       ? ticketing_check_board(call, reads, ticket_count, &boards[i], member,
+                                               &ticketing->marks[ticketing->count++])
+                       : call_refuse_format(call,
+                                            "ERR a result goes to %d boards with TICKETS at "
+                                            "the most",
+                                            (int)TICKETING_MAX);
+    }
+    memory_free(reads);
+    if (!is_right) {
+        return false;
+    }
+    *failed = count;
+    struct registry_key *key = registry_hash_find_or_create(call->registry, REGISTRY_TICKETS,
+                                                            ticketing_stretch(call, 0, name),
+                                                            call->now_ms, &ticketing->is_new);
+    if (key == NULL || key->kind != REGISTRY_HASH) {
+        return call_out_of_memory(call);
+    }
+    ticketing->key = key;
+    return true;
+}
+
+size_t ticketing_growth_size(const struct ticketing *ticketing) {
+    const struct registry_key *key = ticketing->key;
+    size_t texts = TICKETING_MARK_SIZE + BYTES_INTEGER_TEXT_MAX;
+    return key == NULL ? 0
+                       : sizeof *key + key->name_size + 2 * HASH_SHORT_SIZE_MAX +
+                             hash_growth_size_for(registry_hash(key), ticketing->count,
+                                                  ticketing->count * texts);
+}
+
+void ticketing_put(const struct call *call, struct ticketing *ticketing) {
+    struct registry_key *key = ticketing->key;
+    for (uint32_t i = 0; key != NULL && i < ticketing->count; i++) {
+        const struct ticketing_mark *mark = &ticketing->marks[i];
+        char text[BYTES_INTEGER_TEXT_MAX];
+        uint32_t added_count;
+        const struct bytes args[] = {{.at = mark->name, .size = sizeof mark->name},
+                                     {.at = text, .size = bytes_print_u64(text, mark->id)}};
+        enum hash_status status = registry_hash_put(call->registry, &key, args, 1, &added_count);
+        CHECK(status == HASH_OK);
+    }
+    if (key != NULL && registry_expiry(call->registry, key) == REGISTRY_NO_EXPIRY) {
+        /* Without memory for that the next one does it. */
+        (void)!registry_expiry_set(call->registry, key,
+                                   (call->now_ms / STRETCH_MS + 2) * STRETCH_MS, false);
+    }
+    ticketing->key = key;
+}
+
+void ticketing_end(const struct call *call, struct ticketing *ticketing) {
+    if (ticketing->key != NULL && ticketing->is_new &&
+        hash_count(registry_hash(ticketing->key)) == 0) {
+        registry_take_back(call->registry, ticketing->key);
+    }
+    ticketing->key = NULL;
+}
+
+/* ---- making ---- */
+
+size_t ticketing_make(const struct call *call, struct bytes board, struct bytes member,
+                      int64_t seconds, char *out) {
+    struct jwt_key own;
+    struct jwt_ticket ticket = {.start_ms = call->now_ms, .database = call->session->database};
+    char mark[TICKETING_MARK_SIZE];
+    if (member.size > JWT_CLAIM_MAX || board.size + 2 > JWT_TICKET_BOARDS_MAX) {
+        (void)call_refuse_format(call,
+                                 "ERR a ticket is for members of at most %d bytes and boards of at "
+                                 "most %d",
+                                 (int)JWT_CLAIM_MAX, (int)JWT_TICKET_BOARDS_MAX - 2);
+        return 0;
+    }
+    if (!ticketing_find_key(call, true, &own)) {
+        return 0;
+    }
+    ticketing_mark(call, "", board, member, mark);
+    uint64_t used = ticketing_used(call, mark);
+    ticket.id = used < (uint64_t)call->now_ms ? (uint64_t)call->now_ms : used + 1;
+    memcpy(ticket.claims.player, member.at, member.size);
+    ticket.claims.player_size = member.size;
+    ticket.claims.expires_s = call->now_ms / MS_PER_S + seconds;
+    size_t size = jwt_sign_ticket(&own, &ticket, board, out);
+    if (size == 0) {
+        (void)call_refuse(call, "ERR a ticket is for a member and a board whose names are UTF-8 "
+                                "without control characters");
+    }
+    return size;
+}
