@@ -123,6 +123,18 @@ export interface Ban {
     pattern: string;
     until: Date | null;
 }
+/** A result that a board with HOLD keeps without ranking it. */
+export interface Held {
+    id: bigint;
+    member: string;
+    /** That the member would have: exact numbers, as texts. */
+    values: string[];
+    /** OVER, TOP, or the limit that it breaks. */
+    reason: string;
+    at: Date;
+    user: string;
+    address: string;
+}
 /** A part of a walk; the next one begins at cursor, and 0n is the end. */
 export interface Step<T> {
     cursor: bigint;

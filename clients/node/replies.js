@@ -163,6 +163,7 @@ const replies = {
     integer,
     flag: boolean,
     integers: (reply) => reply.map(integer),
+    text: String,
     board: (reply) => described(reply, shapes.Board),
     league: (reply) => described(reply, shapes.League),
     records,
@@ -187,6 +188,8 @@ const replies = {
     time: date,
     tagsEach: (reply) => reply.map(object),
     boards: (reply) => step(reply, (each) => described(each, shapes.ListedBoard)),
+    held: (reply) => step(reply, ([id, member, values, reason, at, user, address]) =>
+        ({ id: BigInt(id), member, values: values.map(String), reason, at: date(at), user, address })),
     bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
 };
 

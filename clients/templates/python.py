@@ -9,7 +9,7 @@ HOME = Path(__file__).resolve().parents[1] / "python" / "leaderboard_client"
 
 # What a reply becomes.
 PYTHON_REPLIES = {
-    "<OK>": "None", "i": "int", "b": "bool", "{s}": "Dict[str, str]", "@Board": "Dict[str, Any]",
+    "<OK>": "None", "i": "int", "b": "bool", "s": "str", "{s}": "Dict[str, str]", "@Board": "Dict[str, Any]",
     "@League": "Dict[str, Any]", "@ListedBoard": "Dict[str, Any]", "@LeaguePlaced": "Optional[LeaguePlace]",
     "@Count": "ValueCount", "d": "int", "[chances:[n] quality:n]": "Prediction",
     "?": "Optional[{}]", "[": "List[{}]", "cursor": "Page[{}]",
@@ -27,6 +27,7 @@ from .records import (
     Ban,
     BoardRecord,
     Cut,
+    Held,
     LeaguePlace,
     Page,
     Placed,
@@ -58,7 +59,7 @@ from .words import (
 
 def python_name(parameter):
     """Python's own words get a '_'."""
-    return parameter.name + ("_" if parameter.name in ("if", "from", "in", "is", "or", "and", "not") else "")
+    return parameter.name + ("_" if parameter.name in ("if", "from", "for", "in", "is", "or", "and", "not") else "")
 
 
 def python_part_type(part, is_token_repeated):

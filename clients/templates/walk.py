@@ -116,14 +116,14 @@ def is_count(arguments, at):
 
 
 class Method:
-    def __init__(self, command, reply, option, other, without=()):
-        """option: the reply is that with this one; other: an option with a method of its own."""
+    def __init__(self, command, reply, option, others, without=()):
+        """option: the reply is that with this one; others: options with methods of their own."""
         self.command, self.reply, self.option, self.without = command, reply, option, without
         words = [full_name(command)[len("LB."):]] + [option] * bool(option)
         self.name = re.sub(r"[^a-z0-9]", "_", "_".join(words).lower())
         self.group_count, self.parameters = 0, []
         self.add_list(command["arguments"], False, False, 0, False)
-        self.parameters = [each for each in self.parameters if other is None or each.token != other]
+        self.parameters = [each for each in self.parameters if each.token not in others]
         self.signature = [parameter for place in ("positional", "named") for is_first in (True, False)
                           for parameter in self.placed(place, is_first)]
         self.creates = self.name in ("create", "league_create")
@@ -159,6 +159,8 @@ class Method:
         is_always = is_strings or argument["token"] == self.option
         parameter = Parameter(argument["token"], argument["token"], "always" if is_always else "flag",
                               None if is_always else "named")
+        if any(each.name == parameter.name for each in self.parameters):  # LIMITS of HOLD
+            parameter.name = argument["name"]
         parameter.group, parameter.is_group_required = group, is_group_required
         self.parameters.append(parameter)
 
@@ -281,9 +283,10 @@ def alternatives(shape):
         yield (option, rest) if equals and re.fullmatch("[A-Z]+", option) else (None, part)
 
 
-# Commands of boards with RATING, the word RATING in records, and LB.REVOKED, which replies a time alone, have no types in Go,
-# Java and PHP: applications send them as any other command.
-UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REFUND", "LB.UNMATCH", "LB.REVOKED", "RATING"}
+# Commands of boards with RATING or HOLD, the words RATING and WITHHELD, LB.REVOKED and LB.TICKET, which reply a time or a text
+# alone, have no types in Go, Java and PHP: applications send them as any other command.
+UNTYPED = {"LB.MATCH", "LB.PREDICT", "LB.RATE", "LB.RATING", "LB.REFUND", "LB.UNMATCH", "LB.REVOKED", "LB.TICKET",
+           "RATING", "LB.HELD", "LB.APPROVE", "LB.REJECT", "WITHHELD"}
 
 
 def methods(tables, without=()):
@@ -292,8 +295,9 @@ def methods(tables, without=()):
         if command["name"] in without:
             continue
         forms = list(alternatives(command["reply"]))
-        for at, (option, reply) in enumerate(forms):
-            yield Method(command, reply, option, forms[1][0] if at == 0 and len(forms) > 1 else None, without)
+        for option, reply in forms:
+            if option not in without:
+                yield Method(command, reply, option, {each for each, _ in forms} - {None, option}, without)
 
 
 # ---- shapes of replies (server/dispatch/shape.h) for clients, which convert values by them ----
@@ -324,14 +328,14 @@ def tree(shape):
 FORMS = {"Record": "records", "Placed": "placed", "Result": "results", "BoardRecord": "board_records",
          "LeaguePlace": "league_place", "LeaguePlaced": "league_place", "Count": "counts", "Cut": "cuts",
          "Board": "board", "League": "league", "ListedBoard": "boards", "Ban": "bans", "Played": "played",
-         "Rated": "rated"}
+         "Rated": "rated", "Held": "held"}
 
 
 def form_of(shape):
     found = re.search(r"@(\w+)", shape)
     if found:
         return FORMS[found[1]] + "_or_none" * (shape == "[@Record?]") + "_each" * (shape == "[@Rated?]")
-    return {"<OK>": "ok", "i": "integer", "b": "flag", "[{s}?]": "tags_each", "d?": "time",
+    return {"<OK>": "ok", "i": "integer", "b": "flag", "s": "text", "[{s}?]": "tags_each", "d?": "time",
             "[chances:[n] quality:n]": "prediction"}.get(shape, "integers")
 
 

@@ -652,7 +652,7 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
 /* Refuse a write that may not be. false: it may. Whoever writes names a user in this request. Without one it is the
  * default user, if that needs no password, as with RESP; but no browser writes as it, whatever page it shows: browsers
  * send these headers by themselves. */
-static bool web_refuse_write(struct web_request *request) {
+static bool web_refuse_write(struct web_request *request, const struct web_operation *operation) {
     static const char *const names[] = {"Origin", "Cookie", "Referer", "Sec-Fetch-Site"};
     struct http_exchange *exchange = request->exchange;
     bool is_by_browser = false;
@@ -665,7 +665,7 @@ static bool web_refuse_write(struct web_request *request) {
                    strncasecmp(type, "application/json", size) == 0;
     if (!request->web->settings->web_write) {
         http_exchange_refuse(exchange, 403, "this server takes no writes here: see web-write\n");
-    } else if (exchange->method != HTTP_DELETE && !is_json) {
+    } else if (!is_json && (exchange->method == HTTP_POST || operation->body != NULL)) {
         http_exchange_refuse(exchange, 415, "a body has the Content-Type application/json\n");
     } else if (is_by_browser && http_exchange_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
@@ -754,7 +754,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
                              "names\n");
         return;
     }
-    if (writes && !makes_key && web_refuse_write(request)) {
+    if (writes && !makes_key && web_refuse_write(request, operation)) {
         return;
     }
     request->wants_stream = operation != NULL && operation->is_stream;

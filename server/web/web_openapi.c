@@ -36,6 +36,17 @@ const struct web_operation web_operations[] = {
     {HTTP_GET, "boards/{NAME}/members/{MEMBER}/rating", "getRating",
      "A player's rating, also of one who is not ranked: LB.RATING", "db", NULL, "Rated",
      &web_route_rating, false},
+    {HTTP_GET, "boards/{NAME}/held", "listHeld",
+     "Results that are kept and not ranked yet, the oldest first: LB.HELD. With a player's token: "
+     "its "
+     "own",
+     "db cursor count:1-100=25", NULL, "HeldResults", &web_route_held, false},
+    {HTTP_PUT, "boards/{NAME}/held/{MEMBER}", "approveHeld",
+     "Rank what is held of a member: LB.APPROVE", "db id", NULL, "Decided", &web_route_approve,
+     false},
+    {HTTP_DELETE, "boards/{NAME}/held/{MEMBER}", "rejectHeld",
+     "Drop what is held of a member: LB.REJECT", "db id", NULL, "Decided", &web_route_reject,
+     false},
     {HTTP_GET, "boards/{NAME}/me", "getMyself",
      "The player whose token the header Authorization has, as a member", "db " GROUP " since", NULL,
      "Member", &web_route_member, false},
@@ -132,7 +143,7 @@ unsigned web_openapi_find_methods(const struct http_target *target) {
 #define STATE                                                                                      \
     "frozen opens_at(opens) closes_at(closes) starts_at(period.start) rolls_at(period.end) "
 #define PROPERTIES                                                                                 \
-    "name~ db:i count layout cap limit keep created stale settle settled rating " STATE            \
+    "name~ db:i count layout cap limit keep created stale settle settled rating hold held " STATE  \
     "period():(unit every on at tz from archive archived) archives():[(name(.)~)] "                \
     "window():(periods of) league():(room tiers up down idle)"
 #define RATING                                                                                     \
@@ -224,8 +235,14 @@ static const struct web_schema {
      "seconds?:i'1 to 86400; left out: 3600'"},
     {"Ticket", NULL, NAMED_BOARD "member~ ticket:s"},
     {"Tags", NULL, "*:s?"},
+    {"HeldResults", "@Held",
+     NAMED_BOARD "fields:[s] cursor:s'0: that was all' "
+                 "held:[(id member()~ values():[s]'that the member would have' "
+                 "reason'OVER, TOP or the limit' at user()~ address()~)]"},
+    {"Decided", NULL, NAMED_BOARD "member~ results:i'that were held, and are no more'"},
     {"Written", "@Placed",
      NAMED_BOARD "results:i changed?:i'members' "
+                 "held?:i'of players: results that are kept and not ranked yet, if some are' "
                  "repeated?:i'results whose id had come before' "
                  "rows?:[(row(record):@Row? before'the rank before' repeated?:b)]'by rank=1'"},
     {"Match", NULL,
@@ -301,6 +318,8 @@ static const struct web_parameter {
      "1: the reply has each member's row, and its rank before"},
     {"create", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
      "1: a board that is not there is made; otherwise it is not found (NOCREATE)"},
+    {"id", "query", "{\"type\":\"integer\",\"minimum\":1}",
+     "of one held result; without, all of the member"},
     {"key", "query", "{\"type\":\"string\"}",
      "of POST /stream-key, in the place of the header Authorization; it works once"},
     {"Idempotency-Key", "header", "{\"type\":\"string\",\"maxLength\":66}",

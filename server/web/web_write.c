@@ -455,7 +455,8 @@ static void web_write_put_pair(struct web_results_reader *reader, const struct w
 }
 
 /* Words that change no result, but only its answer, or where it may be: a repeat may have others of these. */
-static const char web_results_no_create[] = "NOCREATE", web_results_with_rank[] = "WITHRANK";
+static const char web_results_no_create[] = "NOCREATE", web_results_with_rank[] = "WITHRANK",
+                  web_results_with_held[] = "WITHHELD";
 
 static void web_write_put_options(struct web_results_reader *reader,
                                   const struct web_result *result, struct bytes id) {
@@ -528,6 +529,8 @@ static void web_write_begin_command(struct web_results_reader *reader,
     web_write_put_options(reader, result, id);
     if (reader->has_rank) {
         web_write_add_word(reader, bytes_from_text(web_results_with_rank));
+    } else if (reader->kind == WEB_RESULTS_OF_BOARD && query->identity.is_player) {
+        web_write_add_word(reader, bytes_from_text(web_results_with_held));
     }
 }
 
@@ -786,7 +789,8 @@ static bool web_write_make_marks(struct web_results_reader *reader) {
         }
         buffer_clear(&text);
         for (; at < commands[i].end; at++) {
-            if (words[at].at != web_results_no_create && words[at].at != web_results_with_rank) {
+            if (words[at].at != web_results_no_create && words[at].at != web_results_with_rank &&
+                words[at].at != web_results_with_held) {
                 web_write_put_part(&text, words[at]);
             }
         }
@@ -1001,7 +1005,7 @@ static void web_write_put_is_repeated(struct web_query *query, unsigned command)
 /* Of LB.ADD: how many have changed, or by WITHRANK [record, rank before] for each. */
 static bool web_write_print_board(struct web_query *query) {
     struct json *json = &query->json;
-    int64_t changed = 0, has_rank = 0;
+    int64_t changed = 0, held = 0, has_rank = 0;
     if (!web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
@@ -1015,6 +1019,11 @@ static bool web_write_print_board(struct web_query *query) {
         struct value_reader reader = web_query_reply(query, i);
         struct value value = value_next(&reader);
         changed += value.kind == VALUE_INTEGER ? value.number : 0;
+        if (has_rank == 0 && value.kind == VALUE_LIST) {
+            changed += value_next(&reader).number;
+            held += value_next(&reader).number;
+            continue;
+        }
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
             json_open(json, NULL, '{');
             web_reply_put_members(query, "Written", "rows", reader);
@@ -1027,6 +1036,9 @@ static bool web_write_print_board(struct web_query *query) {
         json_close(json, ']');
     } else {
         json_integer(json, "changed", changed);
+        if (held > 0) {
+            json_integer(json, "held", held);
+        }
     }
     return web_reply_end(query);
 }
@@ -1106,6 +1118,75 @@ static bool web_write_print_rating(struct web_query *query) {
     web_reply_begin(query, NULL);
     json_bytes(&query->json, "member", query->member);
     web_reply_put_members(query, "Rated", NULL, reader);
+    return web_reply_end(query);
+}
+
+/* ---- what is held ---- */
+
+static bool web_write_ask_held(struct web_query *query) {
+    int64_t cursor;
+    struct bytes text = http_target_find(&query->target, "cursor");
+    if (!web_query_number(query, "count", 1, 100, 25, &query->count)) {
+        return false;
+    }
+    if (text.size == 0) {
+        cursor = 0;
+    } else if (!bytes_parse_i64(text, &cursor) || cursor < 0) {
+        web_query_error(query, 400, "cursor is one of an answer");
+        return false;
+    }
+    query->data = (struct web_data){.count = 0};
+    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.HELD $board CURSOR # COUNT #", cursor, query->count);
+    return true;
+}
+
+static bool web_write_print_held(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader reader = web_query_reply(query, 1);
+    (void)value_next(&reader);
+    struct bytes cursor = value_next(&reader).text;
+    web_reply_begin(query, NULL);
+    web_reply_put_field_names(json, web_query_reply(query, 0));
+    json_text(json, "cursor", cursor);
+    json_open(json, "held", '[');
+    for (uint64_t left = value_next(&reader).count; left > 0; left--) {
+        json_open(json, NULL, '{');
+        web_reply_put_members(query, "HeldResults", "held", reader);
+        value_skip(&reader);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    return web_reply_end(query);
+}
+
+static bool web_write_ask_decision(struct web_query *query, const char *words) {
+    struct bytes text = http_target_find(&query->target, "id");
+    int64_t id;
+    if (text.size > 0 && (!bytes_parse_i64(text, &id) || id < 1)) {
+        web_query_error(query, 400, "id is that of a held result");
+        return false;
+    }
+    web_query_command(query, words);
+    if (text.size > 0) {
+        web_query_word(query, text);
+    }
+    return true;
+}
+
+static bool web_write_ask_approve(struct web_query *query) {
+    return web_write_ask_decision(query, "LB.APPROVE $board $member");
+}
+
+static bool web_write_ask_reject(struct web_query *query) {
+    return web_write_ask_decision(query, "LB.REJECT $board $member");
+}
+
+static bool web_write_print_decision(struct web_query *query) {
+    struct value_reader reader = web_query_reply(query, 0);
+    web_reply_begin(query, NULL);
+    json_bytes(&query->json, "member", query->member);
+    json_integer(&query->json, "results", value_next(&reader).number);
     return web_reply_end(query);
 }
 
@@ -1271,6 +1352,11 @@ const struct web_route web_route_predictions = {.read = web_write_read,
                                                 .writes = true};
 const struct web_route web_route_rating = {.command = "LB.RATING $board $member",
                                            .print = web_write_print_rating};
+const struct web_route web_route_held = {.ask = web_write_ask_held, .print = web_write_print_held};
+const struct web_route web_route_approve = {
+    .ask = web_write_ask_approve, .print = web_write_print_decision, .writes = true};
+const struct web_route web_route_reject = {
+    .ask = web_write_ask_reject, .print = web_write_print_decision, .writes = true};
 const struct web_route web_route_league_results = {.read = web_write_read,
                                                    .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_write_ask_results,

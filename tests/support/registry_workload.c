@@ -779,13 +779,17 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
                            const struct board_state *state) {
     char layout[LAYOUT_TEXT_MAX];
     digest_text(hash, (struct bytes){layout, layout_print(&options->layout, layout)});
-    digest_number(hash, options->cap);
-    digest_number(hash, options->keeps_best);
-    digest_number(hash, options->is_dense);
-    digest_number(hash, options->has_rating);
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool is_pointer = option->form == BOARD_FORM_POINTER;
+        digest_number(hash, is_pointer ? 0 : board_options_get(option, options, state));
+    }
+    digest_number(hash, options->guards);
+    for (unsigned i = 0; i < RATING_PARAMETERS && options->has_rating; i++) {
+        digest_number(hash, options->rating.rule.of[i]);
+    }
+    digest_number(hash, options->has_rating ? options->rating.dev_max : 0);
     digest_number(hash, options->has_rating ? options->rating.games_min : 0);
-    digest_number(hash, options->has_limits);
-    digest_number(hash, options->has_hold);
     if (options->has_hold) {
         digest_number(hash, options->hold.over);
         digest_number(hash, options->hold.auto_ms);
@@ -798,37 +802,6 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
         digest_number(hash, options->limits.time_ms[limit]);
         digest_number(hash, options->limits.is_for_all);
     }
-    digest_number(hash, options->is_created);
-    digest_number(hash, options->limit);
-    digest_number(hash, options->guards);
-    digest_number(hash, options->opens_ms);
-    digest_number(hash, options->closes_ms);
-    digest_number(hash, options->archives_are_writable);
-    digest_number(hash, options->period.unit);
-    digest_number(hash, options->period.every);
-    digest_number(hash, options->period.hour);
-    digest_number(hash, options->period.zone_minutes);
-    digest_number(hash, options->archives_max);
-    digest_number(hash, options->period_start_ms);
-    digest_number(hash, options->period_end_ms);
-    digest_number(hash, options->stale_ms);
-    digest_number(hash, options->settles);
-    digest_number(hash, options->is_archive);
-    digest_number(hash, state->is_settled);
-    digest_number(hash, state->ended_ms);
-    digest_number(hash, state->settled_expire_ms);
-    digest_number(hash, options->copies);
-    digest_number(hash, options->league.room);
-    digest_number(hash, options->league.tiers);
-    digest_number(hash, options->league.up);
-    digest_number(hash, options->league.down);
-    digest_number(hash, options->league.idle_goes_down);
-    digest_number(hash, options->window.count);
-    digest_number(hash, options->window.is_best);
-    digest_number(hash, options->window.is_share);
-    digest_number(hash, state->is_anew);
-    digest_number(hash, state->left);
-    digest_number(hash, state->from_ms);
 }
 
 struct digest {

@@ -1037,7 +1037,7 @@ class Kept(unittest.TestCase):
         paths = self.api.get("/openapi.json")["paths"]
         self.assertEqual({path for path in paths if "MEMBER" in path and path.startswith("/boards")},
                          {"/boards/{NAME}/members/{MEMBER}", "/boards/{NAME}/members/{MEMBER}/tags",
-                          "/boards/{NAME}/members/{MEMBER}/rating"})
+                          "/boards/{NAME}/members/{MEMBER}/rating", "/boards/{NAME}/held/{MEMBER}"})
         self.assertEqual(set(paths["/boards/{NAME}/members/{MEMBER}"]), {"get", "delete"})
 
 

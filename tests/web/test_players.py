@@ -333,6 +333,29 @@ class Players(unittest.TestCase):
         self.assertEqual(self.server.run("ZRANGE", "game", "0", "-1", "WITHSCORES"), before)
         self.assertIn("revoked", self.refused(self.client(), "AUTH", token("cyd", iat=int(time.time()) - 100)))
 
+    def test_what_is_held_is_seen_by_its_player_and_decided_by_others(self):
+        self.begin("--appendonly", "yes", "--appendfsync", "always")
+        run = self.server.run
+        run("LB.ALTER", "game", "HOLD", "PLAYERS", "OVER", "1000")
+        ann, bob = token("ann"), token("bob")
+        status, reply, _ = self.write(ann, "ann", 5000)
+        self.assertEqual((status, reply["changed"], reply["held"]), (200, 0, 1))
+        status, reply, _ = self.write(ann, "ann", 7)
+        self.assertEqual((status, reply["changed"], "held" in reply), (200, 1, False))
+        self.assertEqual(self.problem(bob, "/boards/game/held/ann")[0], 405)
+        run("ACL", "SETUSER", "player:back", "+lb.held")
+        status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(bob))
+        self.assertEqual((status, reply["held"]), (200, []))
+        status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(ann))
+        self.assertEqual([(each["id"], each["member"], each["values"], each["reason"]) for each in reply["held"]],
+                         [(1, "ann", ["5000"], "OVER")])
+        self.server.process.send_signal(signal.SIGKILL)
+        self.server.process.wait()
+        self.server.start()
+        self.assertEqual(run("LB.APPROVE", "game", "ann", "1"), 1)
+        self.assertEqual(run("LB.APPROVE", "game", "ann", "1"), 0)
+        self.assertEqual(run("ZSCORE", "game", "ann"), b"5000")
+
     def test_limits_are_those_of_a_player_also_over_a_crash(self):
         self.begin("--appendonly", "yes", "--appendfsync", "always")
         self.server.run("LB.ALTER", "game", "LIMITS", "PLAYERS", "MAX", "1000", "RESULTS", "3", "PER", "DAY")

@@ -7,6 +7,7 @@ from .records import (
     Ban,
     BoardRecord,
     Cut,
+    Held,
     LeaguePlace,
     Page,
     Placed,
@@ -33,6 +34,10 @@ def integer(reply: Any) -> int:
 
 def flag(reply: Any) -> bool:
     return int(reply) != 0
+
+
+def text(reply: Any) -> str:
+    return decode(reply)
 
 
 def integers(reply: Any) -> List[int]:
@@ -238,4 +243,12 @@ def boards(reply: Any) -> Page[Dict[str, Any]]:
 
 def bans(reply: Any) -> Page[Ban]:
     found = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    return Page(int(reply[0]), found)
+
+
+def held(reply: Any) -> Page[Held]:
+    found = [
+        Held(int(number), decode(member), [score(value) for value in values], decode(reason), int(at), decode(user), decode(address))
+        for number, member, values, reason, at, user, address in reply[1]
+    ]
     return Page(int(reply[0]), found)

@@ -174,6 +174,22 @@ class Ban:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A result that a board with HOLD keeps without ranking it."""
+
+    id: int
+    member: str
+    #: That the member would have.
+    values: List[Score]
+    #: OVER, TOP, or the limit that it breaks.
+    reason: str
+    #: Unix milliseconds.
+    at: int
+    user: str
+    address: str
+
+
+@dataclass(frozen=True)
 class Page(Generic[T]):
     """A step of a walk. The walk is over when the cursor is 0."""
 

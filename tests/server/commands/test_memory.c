@@ -55,6 +55,13 @@ static const struct world
               {1, 1, "ZADD l 5 " LONG "2 6 " LONG "3"}, {10, 10, "ZADD few 1 member:1@"},
               {1, 1, "ZADD d 1 old 2 older"}, {1, 1, "ZADD laps:d 1 old 2 older"},
               {1, 1, "EXPIRE d 1000"}),
+    limited =
+        WORLD("a large board with LIMITS",
+              {1, 1, "LB.CREATE k FIELD score 32 LIMITS ALL EVERY 1 S GAIN 9999 PER DAY"}, MANY),
+    rated = WORLD("a board with RATING, and its matches",
+                  {1, 1, "LB.CREATE k RATING ELO KEEP-MATCHES 1000"},
+                  {300, 300, "LB.MATCH k ONCE m# TEAM 1 a# TEAM 1 b#"},
+                  {1, 1, "LB.MATCH k ONCE last TEAM 1 a0 TEAM 1 b0"}, {1, 1, "LB.BAN a0"}),
     to_move = WORLD("members to move", {300, 50, "ZADD k @ member-with-a-name-of-some-length:#"},
                     {1, 1, "ZADD d 1 old"});
 
@@ -127,6 +134,12 @@ static const struct {
     {&two, "RENAME a c", "+OK"},
     {&two, "RENAME a b", "+OK"},
     {&two, "RENAMENX a c", ":1"},
+    {&limited, "ZADD k 1 new 7 newer", ":2"},
+    {&limited, "ZADD k NX ", ":"},
+    {&limited, "LB.ADD k NX ", ":"},
+    {&rated, "LB.MATCH k ONCE x TEAM 2 a1 new TEAM 2 b1 other", "*"},
+    {&rated, "LB.UNMATCH k m1", "*"},
+    {&rated, "LB.REFUND k a0 SINCE 0", "*"},
     {&two, "EXPIRE a 100", ":1"},
     {&to_move, "ZMOVE k d MIN", "*"},
     {&to_move, "ZMOVE k new MAX COUNT 200", "*"},

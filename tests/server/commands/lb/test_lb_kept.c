@@ -311,40 +311,6 @@ ZSET_TEST(ratings_are_the_sum_of_what_was_not_undone) {
     assert_true(registry_validate(h->server.registry, &reason));
 }
 
-/* ---- memory ---- */
-
-static void expect_oom_changes_nothing(struct harness *h, const char *command, const char *names) {
-    char before[4096];
-    bool has_failed = true;
-    for (uint64_t nth = 1; has_failed; nth++) {
-        snprintf(before, sizeof before, "%s", rated(h, "k", names));
-        const char *reply = harness_run_failing(h, h->server.sessions.first, command, nth);
-        has_failed = strncmp(reply, "-OOM", 4) == 0;
-        if (has_failed) {
-            expect_rated(h, names, before);
-        } else if (reply[0] != '*') {
-            fail_msg("%s", reply);
-        }
-        if (nth > 200) {
-            fail_msg("it always fails");
-        }
-        const char *reason;
-        assert_true(registry_validate(h->server.registry, &reason));
-    }
-}
-
-ZSET_TEST(without_memory_nothing_changes) {
-    shadow_end(h->shadow);
-    create(h, "k", "ELO KEEP-MATCHES 1000");
-    for (int i = 0; i < 300; i++) {
-        zset_run(h, "LB.MATCH k ONCE m%d TEAM 1 a%d TEAM 1 b%d", i, i / 10, i / 20);
-    }
-    expect_oom_changes_nothing(h, "LB.MATCH k ONCE x TEAM 1 a0 TEAM 2 b0 new", "a0 b0 new");
-    expect_oom_changes_nothing(h, "LB.UNMATCH k x", "a0 b0 new");
-    zset_expect(h, "LB.BAN a0", ":1");
-    expect_oom_changes_nothing(h, "LB.REFUND k a0 SINCE 0", "a0 b0 new");
-}
-
 /* The largest match is kept, and goes with its bytes. */
 ZSET_TEST(the_largest_match_is_kept) {
     struct text_of_match {

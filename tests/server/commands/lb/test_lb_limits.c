@@ -9,20 +9,6 @@ static void later(struct harness *h, int64_t seconds) {
     h->wall_us += seconds * SECOND_US;
 }
 
-struct value {
-    char at[8192];
-    size_t size;
-};
-
-/* All of a board, its records with it. */
-static void value_of(struct harness *h, struct session *all, const char *board,
-                     struct value *value) {
-    harness_run_format(h, all, "DUMP %s", board);
-    value->size = h->reply.size;
-    assert_true(value->size <= sizeof value->at);
-    memcpy(value->at, h->reply.at, value->size);
-}
-
 ZSET_TEST(every_result_counts_once_also_one_that_is_not_the_best) {
     zset_expect(h, "LB.CREATE b FIELD score 32 KEEP BEST LIMITS ALL RESULTS 2 PER DAY", "+OK");
     zset_expect(h, "LB.ADD b NX 5 ann", ":1");
@@ -205,28 +191,6 @@ ZSET_TEST(records_whose_times_are_over_go_when_others_come) {
     struct registry_key *key = registry_find(h->server.registry, 0, BYTES("b"), 0);
     assert_non_null(key);
     assert_true(registry_note_count(key) < 200);
-}
-
-ZSET_TEST(without_memory_neither_the_result_nor_its_record_changes) {
-    struct value before;
-    struct value after;
-    zset_expect(h, "LB.CREATE b FIELD score 32 LIMITS ALL EVERY 1 S GAIN 1000000 PER DAY", "+OK");
-    for (int i = 0; i < 40; i++) {
-        bool is_failed = true;
-        for (uint64_t nth = 1; is_failed; nth++) {
-            char line[64];
-            value_of(h, s, "b", &before);
-            snprintf(line, sizeof line, i % 4 < 2 ? "%s b 1 m%d" : "%s b 1 m%d 7 x%d",
-                     i % 2 == 0 ? "ZADD" : "LB.ADD", i, i);
-            const char *reply = harness_run_failing(h, s, line, nth);
-            is_failed = strncmp(reply, "-OOM", 4) == 0;
-            assert_true(is_failed || reply[0] == ':');
-            value_of(h, s, "b", &after);
-            assert_true(!is_failed || (before.size == after.size &&
-                                       memcmp(before.at, after.at, after.size) == 0));
-        }
-        later(h, 1);
-    }
 }
 
 /* Only with RATING are there notes that are no member's. */

@@ -350,33 +350,6 @@ ZSET_TEST(ranked_are_those_with_games_and_certainty) {
 
 /* ---- memory ---- */
 
-ZSET_TEST(a_match_without_memory_changes_nothing) {
-    char before[4096];
-    bool has_failed = true;
-    shadow_end(h->shadow);
-    create(h, "k", "ELO");
-    for (int i = 0; i < 300; i++) { /* a board and notes of many */
-        zset_run(h, "LB.MATCH k TEAM 1 a%d TEAM 1 b%d", i, i);
-    }
-    snprintf(before, sizeof before, "%s", zset_run(h, "LB.RATING k a0 new b0 other"));
-    for (uint64_t nth = 1; has_failed; nth++) {
-        const char *reply = harness_run_failing(
-            h, h->server.sessions.first,
-            formatted("LB.MATCH k ONCE m%d TEAM 2 a0 new TEAM 2 b0 other", (int)nth), nth);
-        has_failed = strncmp(reply, "-OOM", 4) == 0;
-        if (has_failed) {
-            zset_expect(h, "LB.RATING k a0 new b0 other", before);
-            zset_expect(h, "ZCARD k", ":600");
-        }
-        const char *reason;
-        assert_true(registry_validate(h->server.registry, &reason));
-        if (nth > 200) {
-            fail_msg("it always fails");
-        }
-    }
-    zset_expect(h, "ZCARD k", ":602");
-}
-
 ZSET_TEST(many_teams_and_players_are_bounded) {
     struct text_of_match {
         char at[64 * 1024];
