@@ -518,6 +518,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     ask(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "PING\r\n", "+PONG\r\n");
+    while (jobs_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
     loop_end(&f);
 }
