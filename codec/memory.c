@@ -265,6 +265,12 @@ bool memory_is_ready(void) {
     return !memory.is_behind && (!is_owner || chunks_are_ready(&memory.pool.chunks));
 }
 
+void memory_expect(void) {
+    if (is_owner && memory.pool.chunks.range != NULL) {
+        chunks_expect(&memory.pool.chunks);
+    }
+}
+
 void memory_pretend_behind(bool is_behind) {
     memory.is_behind = is_behind;
 }

@@ -68,6 +68,8 @@ void memory_settle(void);
 /* Is memory at hand for a step of work that can wait, from the thread that called memory_init? A step that finds none
  * may take milliseconds, in which the system provides it; so ask again a moment later. */
 bool memory_is_ready(void);
+/* Such work is about to begin. */
+void memory_expect(void);
 /* Source of most allocations: "pool", "libc" or the host's name. */
 const char *memory_allocator(void);
 

@@ -21,6 +21,7 @@ enum {
     PIECE_SIZE = 4 * 1024 * 1024, /* of a write; twice as much is held at most */
 #endif
     FREE_WORK = 4096,
+    SLICE_NS = 50000, /* takes no more than the memory that is at hand */
 };
 
 /* ---- the thread's jobs ---- */
@@ -190,6 +191,7 @@ bool received_begin(struct received *received, struct store *store, const struct
     received->journal_number = 0;
     received->error[0] = '\0';
     received->state = RECEIVED_RECEIVING;
+    memory_expect();
     return true;
 }
 
@@ -241,14 +243,29 @@ static bool received_free_some(struct received *received, uint64_t budget_ns) {
     return false;
 }
 
+/* Load while memory is at hand: a first touch of fresh memory may take milliseconds. */
+static enum loading_status received_load(struct received *received, uint64_t budget_ns) {
+    uint64_t begin = clock_ticks();
+    enum loading_status status = LOADING_MORE;
+    do {
+        received->waits_for_memory = !memory_is_ready();
+        if (received->waits_for_memory) {
+            return LOADING_WAITS;
+        }
+        status = loading_step(received->loading, budget_ns < SLICE_NS ? budget_ns : SLICE_NS);
+    } while (status == LOADING_MORE && clock_ticks_to_ns(clock_ticks() - begin) < budget_ns);
+    return status;
+}
+
 bool received_step(struct received *received, uint64_t budget_ns) {
+    received->waits_for_memory = false;
     if (received->is_clearing) {
         return received_free_some(received, budget_ns);
     }
     if (received->state != RECEIVED_LOADING) {
         return false;
     }
-    switch (loading_step(received->loading, budget_ns)) {
+    switch (received_load(received, budget_ns)) {
     case LOADING_MORE:
         return true;
     case LOADING_WAITS:

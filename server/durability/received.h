@@ -46,6 +46,7 @@ struct received {
     struct registry *registry; /* what is loaded, or (ADOPTED) was replaced; NULL: none */
     bool is_clearing;          /* the registry is being freed; so is loading */
     bool is_given_up;
+    bool waits_for_memory; /* none was at hand (memory_is_ready): step again in a millisecond */
     /* adopting */
     uint64_t group, time_us; /* of the footer */
     bool has_journal;        /* a new journal follows the base */
