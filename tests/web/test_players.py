@@ -118,6 +118,30 @@ class Players(unittest.TestCase):
         self.server.run("ACL", "SETUSER", "player:next", "on", "~game", "+lb.add")
         self.assertEqual(self.client(token("ann", "next", algorithm="HS256")).ask("LB.ADD", "game", "3", "ann"), 1)
 
+    def test_who_is_hidden_sees_the_own_place_and_nobody_else_does(self):
+        self.begin()
+        ann, bob = token("ann"), token("bob")
+        self.assertEqual(self.write(ann, "ann")[0], 200)
+        self.assertEqual(self.server.run("LB.BAN", "ann", "SHADOW", "EX", "100000"), 1)
+        for score in (7, 3, 9):
+            self.assertEqual(self.write(ann, "ann", score)[0], 200)
+            rank = 1 if score < 5 else 0
+            me = self.api.get("/boards/game/me", **bearer(ann))
+            self.assertEqual((me["rank"], me["count"], me["row"]["score"]), (rank, 2, str(score)))
+            page = self.api.get("/boards/game/page", **bearer(ann))
+            self.assertEqual(sorted(row["member"] for row in page["rows"]), ["ann", "bob"])
+            for headers in (bearer(bob), {}):
+                page = self.api.get("/boards/game/page", **headers)
+                self.assertEqual([row["member"] for row in page["rows"]], ["bob"])
+                self.assertEqual(self.api.status("/boards/game/members/ann", **headers), 404)
+            self.assertEqual(self.api.get("/boards/game/me", **bearer(bob))["rank"], 0)
+        client = self.client(ann)
+        self.assertEqual(client.ask("ZREVRANGE", "game", "0", "-1"), [b"ann", b"bob"])
+        self.assertEqual(self.server.run("ZREVRANGE", "game", "0", "-1"), [b"bob"])
+        self.server.run("LB.UNBAN", "ann")
+        wait_until(lambda: self.server.run("ZSCORE", "game", "ann") == b"9", "the entry")
+        self.assertEqual(self.api.get("/boards/game/me", **bearer(bob))["rank"], 1)
+
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
         for kid in ("back", "web"):
