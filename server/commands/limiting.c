@@ -90,8 +90,8 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
 
 bool limiting_refuse_again(const struct call *call, struct bytes member) {
     return call_refuse_format(call,
-                              "ERR member '%s' is given twice: a board with LIMITS takes one "
-                              "result of a member at a time",
+                              "ERR member '%s' is given twice: a board with LIMITS or HOLD takes "
+                              "one result of a member at a time",
                               bytes_show(member).text);
 }
 

@@ -902,7 +902,7 @@ static bool lb_match_seed(const struct call *call, struct writing *writing,
 }
 
 static void lb_match_put_rated(const struct call *call, const struct registry_key *key,
-                               struct bytes name);
+                               struct bytes name, const struct lookup *ahead);
 
 static void lb_rate_run(struct call *call) {
     struct writing writing;
@@ -914,7 +914,7 @@ static void lb_rate_run(struct call *call) {
     bool has_room = lb_match_begin_players(&players, &name, 1);
     CHECK(has_room);
     if (lb_match_seed(call, &writing, &players)) {
-        lb_match_put_rated(call, writing.key, name);
+        lb_match_put_rated(call, writing.key, name, NULL);
     }
     writing_end(&writing, "zadd");
 }
@@ -932,16 +932,16 @@ const struct command command_lb_rate = {
 
 /* ---- LB.RATING ---- */
 
-/* [member, rank, rating, deviation, volatility, games, won, drawn, lost, last], or nil. */
+/* [member, rank, rating, deviation, volatility, games, won, drawn, lost, last], or nil. ahead: as for board_look_up. */
 static void lb_match_put_rated(const struct call *call, const struct registry_key *key,
-                               struct bytes name) {
+                               struct bytes name, const struct lookup *ahead) {
     struct lb_rated rated;
     struct board_member member;
     if (!zset_is_member(name) || !lb_rating_find(key, name, call->now_ms, &rated)) {
         reply_null_array(call->reply);
         return;
     }
-    board_look_up(&key->board, name, NULL, &member);
+    board_look_up(&key->board, name, ahead, &member);
     reply_array(call->reply, 2 + LB_RATING_ELEMENTS);
     reply_bulk(call->reply, name);
     lb_match_put_rank(call->reply, member.is_there,
@@ -954,14 +954,17 @@ static void lb_rating_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key) || !lb_rating_check(call, key)) {
         return;
     }
-    reply_array(call->reply, call->request->count - 2);
-    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
-        if ((i - 2) % HASH_PREFETCH_MAX == 0) {
-            uint32_t left = call->request->count - i;
-            hash_prefetch_fields(registry_note_hash(key), &call->request->args[i],
-                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+    struct lookup ahead[LOOKUP_GROUP];
+    const struct bytes *names = &call->request->args[2];
+    uint32_t count = call->request->count - 2;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        if (i % LOOKUP_GROUP == 0) {
+            unsigned some = lookup_group_size(count, i);
+            hash_prefetch_fields(registry_note_hash(key), names + i, some);
+            lookup_members(&key->board, names + i, 1, some, ahead);
         }
-        lb_match_put_rated(call, key, call_arg(call, i));
+        lb_match_put_rated(call, key, names[i], &ahead[i % LOOKUP_GROUP]);
     }
 }
 

@@ -327,6 +327,21 @@ HARNESS_TEST(a_result_that_comes_again_is_known_by_its_id, PLAYERS) {
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s ONCE 2 5 ann", ticket), USED);
 }
 
+HARNESS_TEST(a_board_with_a_window_asks_from_when_it_is_told_to, PLAYERS) {
+    char ticket[TICKET_SIZE];
+    struct session *ann = player(h, "ann");
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 PERIOD DAY ARCHIVE 5 WINDOW 3 SUM", "+OK\r\n");
+    harness_expect(h, ann, "LB.ADD b 5 ann", ":1\r\n");
+    harness_expect(h, s, "LB.ALTER b TICKETS YES", "+OK\r\n");
+    harness_expect_prefix(h, ann, "LB.ADD b 6 ann", "-TICKET");
+    harness_expect_prefix(h, ann, "ZADD b 6 ann", "-TICKET");
+    get(h, ann, "LB.TICKET b ann", ticket);
+    harness_expect(h, ann, formatted("LB.ADD b TICKET %s 6 ann", ticket), ":1\r\n");
+    harness_expect(h, ann, formatted("LB.ADD b TICKET %s 7 ann", ticket), USED);
+    harness_expect(h, s, "LB.ALTER b TICKETS NO", "+OK\r\n");
+    harness_expect(h, ann, "LB.ADD b 7 ann", ":1\r\n");
+}
+
 HARNESS_TEST(rooms_of_leagues_take_tickets_of_the_league, PLAYERS) {
     char ticket[TICKET_SIZE];
     struct session *ann = player(h, "ann");

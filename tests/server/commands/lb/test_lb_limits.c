@@ -50,10 +50,10 @@ ZSET_TEST(results_of_many_are_all_taken_or_none) {
     zset_expect(h, "LB.ADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
     zset_expect(h, "ZADD b 1 ann 101 bob", "-LIMIT MAX 100: 101 is above");
     zset_expect(h, "LB.ADD b 1 ann 2 bob 3 ann",
-                "-ERR member 'ann' is given twice: a board with LIMITS "
+                "-ERR member 'ann' is given twice: a board with LIMITS or HOLD "
                 "takes one result of a member at a time");
     zset_expect(h, "ZADD b 1 ann 2 bob 3 ann",
-                "-ERR member 'ann' is given twice: a board with LIMITS "
+                "-ERR member 'ann' is given twice: a board with LIMITS or HOLD "
                 "takes one result of a member at a time");
     zset_expect(h, "ZCARD b", ":0");
     zset_expect(h, "LB.ADD b 1 ann 2 bob", ":2");

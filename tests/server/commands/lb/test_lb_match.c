@@ -373,3 +373,23 @@ ZSET_TEST(many_teams_and_players_are_bounded) {
     zset_expect(h, text->at, "-ERR player 'q0' is in the match twice");
     free(text);
 }
+
+ZSET_TEST(ratings_of_many_are_those_of_each_one) {
+    enum { NAMED = 40 }; /* every third has none */
+    char names[NAMED * 8] = "";
+    char records[NAMED * 96] = "[";
+    zset_run(h, "LB.CREATE k RATING ELO");
+    for (int i = 0; i < NAMED; i++) {
+        if (i % 3 > 0) {
+            zset_run(h, "LB.MATCH k TEAM 1 p%d TEAM 1 other", i);
+        }
+    }
+    for (int i = 0; i < NAMED; i++) {
+        const char *one = zset_run(h, "LB.RATING k p%d", i);
+        snprintf(names + strlen(names), sizeof names - strlen(names), " p%d", i);
+        snprintf(records + strlen(records), sizeof records - strlen(records), "%s%.*s",
+                 i > 0 ? " " : "", (int)strlen(one) - 2, one + 1);
+    }
+    strcat(records, "]");
+    assert_string_equal(records, zset_run(h, "LB.RATING k%s", names));
+}
