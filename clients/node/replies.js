@@ -194,7 +194,8 @@ const replies = {
         records: records.map((each) => record(each, board, asked)),
         held: held.map(([id, values, at]) => ({ id: BigInt(id), values: values.map(String), at: date(at) })),
     }),
-    bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
+    bans: (reply) => step(reply, ([member, pattern, until, shadow]) =>
+        ({ member, pattern, until: date(until), shadow: Number(shadow) === 1 })),
 };
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
