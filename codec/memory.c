@@ -58,10 +58,11 @@ static struct {
     _Atomic size_t used_peak;
     _Atomic uint64_t fail_at; /* the request that fails, counted from 1; 0: none */
     void *_Atomic reserve;
+    _Atomic size_t left; /* of a reserve that a test's failure has released; SIZE_MAX: none was */
     const struct memory_host *host;
     struct pool pool;
     bool is_behind; /* a test says so */
-} memory = {.host = &libc};
+} memory = {.host = &libc, .left = SIZE_MAX};
 
 static _Thread_local bool is_owner;
 
@@ -89,13 +90,6 @@ static void memory_note_peak(void) {
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-/* Count a request; true if it is the one a test wants to fail. */
-static bool memory_is_request_to_fail(void) {
-    COUNT(requests, 1U);
-    uint64_t fail_at = atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
-    return fail_at != 0 && fail_at == TOTAL(requests);
-}
-
 /* Free the reserve; false if there was none, or if it is not this thread's to free. */
 static bool memory_release_reserve(void) {
     if (!is_owner && memory.pool.chunks.range != NULL) {
@@ -104,6 +98,28 @@ static bool memory_release_reserve(void) {
     void *reserve = atomic_exchange_explicit(&memory.reserve, NULL, memory_order_relaxed);
     memory_free(reserve);
     return reserve != NULL;
+}
+
+/* From the failure on there is what the reserve held, and no more: one that is too small is noticed here. */
+static __attribute__((cold, noinline)) bool memory_test_failure(size_t size, bool is_one_to_fail) {
+    if (is_one_to_fail) {
+        void *reserve = atomic_load_explicit(&memory.reserve, memory_order_relaxed);
+        size_t held = reserve != NULL ? memory_size(reserve) : SIZE_MAX;
+        atomic_store_explicit(&memory.left, held, memory_order_relaxed);
+    }
+    size_t left = atomic_load_explicit(&memory.left, memory_order_relaxed);
+    if (left != SIZE_MAX && (is_owner || memory.pool.chunks.range == NULL)) {
+        CHECK(size <= left);
+        atomic_store_explicit(&memory.left, left - size, memory_order_relaxed);
+    }
+    return is_one_to_fail;
+}
+
+/* Count a request; true if it is the one a test wants to fail. */
+static bool memory_is_request_to_fail(size_t size) {
+    COUNT(requests, 1U);
+    uint64_t fail_at = atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
+    return fail_at != 0 && memory_test_failure(size, fail_at == TOTAL(requests));
 }
 
 /* ---- both allocators behind one interface ---- */
@@ -178,7 +194,7 @@ void memory_use_host(const struct memory_host *host) {
 
 static inline void *memory_allocate_by(size_t size, void *(*get_one)(size_t)) {
     CHECK(size > 0);
-    void *at = memory_is_request_to_fail() ? NULL : get_one(size);
+    void *at = memory_is_request_to_fail(size) ? NULL : get_one(size);
     if (at == NULL && memory_release_reserve()) {
         at = get_one(size);
     }
@@ -223,7 +239,7 @@ void *memory_resize(void *at, size_t size) {
         return memory_allocate(size);
     }
     size_t size_before = memory_size(at);
-    void *moved = memory_is_request_to_fail() ? NULL : memory_resize_once(at, size);
+    void *moved = memory_is_request_to_fail(size) ? NULL : memory_resize_once(at, size);
     if (moved == NULL && memory_release_reserve()) {
         moved = memory_resize_once(at, size);
     }
@@ -287,6 +303,7 @@ bool memory_reserve_begin(size_t size) {
 }
 
 void memory_reserve_end(void) {
+    atomic_store_explicit(&memory.left, SIZE_MAX, memory_order_relaxed);
     (void)memory_release_reserve();
 }
 

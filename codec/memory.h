@@ -82,7 +82,7 @@ void memory_reserve_end(void);
 
 /* For tests: make the Nth allocation from now fail (1 is the next one); 0 disables this. Only that
  * one fails; later ones succeed. While a reserve is held, it is released and the allocation
- * retried, as in a real failure. */
+ * retried, as in a real failure; until its end there is then no more than it held (CHECK). */
 void memory_fail_at(uint64_t nth);
 /* For tests: memory_is_ready() says no, until this is ended. */
 void memory_pretend_behind(bool is_behind);

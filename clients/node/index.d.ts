@@ -122,6 +122,8 @@ export interface Ban {
     /** Of the boards' names. */
     pattern: string;
     until: Date | null;
+    /** The player goes on, and sees the own entry. */
+    shadow: boolean;
 }
 /** A result that a board with HOLD keeps without ranking it. */
 export interface Held {

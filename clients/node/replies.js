@@ -190,7 +190,8 @@ const replies = {
     boards: (reply) => step(reply, (each) => described(each, shapes.ListedBoard)),
     held: (reply) => step(reply, ([id, member, values, reason, at, user, address]) =>
         ({ id: BigInt(id), member, values: values.map(String), reason, at: date(at), user, address })),
-    bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
+    bans: (reply) => step(reply, ([member, pattern, until, shadow]) =>
+        ({ member, pattern, until: date(until), shadow: Number(shadow) === 1 })),
 };
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);

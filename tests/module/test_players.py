@@ -233,7 +233,7 @@ class Bans(Hosts):
     def check(self, host):
         client = host.client(decode_responses=True)
         self.assertEqual(len(self.bans(host)), 199 + 2)
-        self.assertEqual(self.bans(host, 3), [["bob", "*", None]])
+        self.assertEqual(self.bans(host, 3), [["bob", "*", None, 0]])
         if client.info("replication")["role"] == "master":
             self.expect_error(client, BANNED, "ZADD", "daily:1", 1, "cheat8")
             self.expect_error(client, BANNED, "ZADD", "other{b}", 1, "ann")
@@ -302,7 +302,7 @@ class Bans(Hosts):
         checked = 0
         for _ in range(20):
             changes.run(client, 200 if SHORT else 2500)
-            for member, pattern, _ in self.bans(host):
+            for member, pattern, *_ in self.bans(host):
                 if pattern == "*":
                     self.assertEqual(client.execute_command("LB.WHERE", member), [], member)
                     checked += 1

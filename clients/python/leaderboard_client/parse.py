@@ -242,7 +242,8 @@ def boards(reply: Any) -> Page[Dict[str, Any]]:
 
 
 def bans(reply: Any) -> Page[Ban]:
-    found = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    found = [Ban(decode(member), decode(pattern), optional_integer(until), int(shadow) == 1)
+             for member, pattern, until, shadow in reply[1]]
     return Page(int(reply[0]), found)
 
 

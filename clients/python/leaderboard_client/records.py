@@ -171,6 +171,8 @@ class Ban:
     pattern: str
     #: Unix milliseconds; None: it does not end by itself.
     until: Optional[int]
+    #: The player goes on, and sees the own entry.
+    shadow: bool = False
 
 
 @dataclass(frozen=True)
