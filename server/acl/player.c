@@ -193,8 +193,8 @@ static bool player_keys_find_signature(struct player_keys *keys, const struct jw
                                        struct player_signature *signature) {
     const struct player_signature *place = player_keys_place(keys, signature->digest);
     pthread_mutex_lock(&keys->mutex);
-    bool is_known = place->key_mark == key->mark &&
-                    memcmp(place->digest, signature->digest, DIGEST_SIZE) == 0;
+    bool is_known =
+        place->key_mark == key->mark && memcmp(place->digest, signature->digest, DIGEST_SIZE) == 0;
     signature->is_right = is_known && place->is_right;
     pthread_mutex_unlock(&keys->mutex);
     return is_known;

@@ -144,11 +144,11 @@ LOOP_SERVER_TEST(a_server_that_stops_meanwhile_answers_or_closes, SETTINGS) {
 
 static const char *ticket(int64_t start_s) {
     static char made[JWT_SIZE_MAX + 100];
-    size_t size = jwt_maker_make(
-        JWT_ED25519, "{\"alg\":\"EdDSA\",\"typ\":\"ticket+jwt\",\"kid\":\"web\"}",
-        formatted("{\"sub\":\"ann\",\"boards\":\"b\",\"iat\":%lld,\"exp\":%lld}",
-                  (long long)start_s, (long long)start_s + 600),
-        made);
+    size_t size =
+        jwt_maker_make(JWT_ED25519, "{\"alg\":\"EdDSA\",\"typ\":\"ticket+jwt\",\"kid\":\"web\"}",
+                       formatted("{\"sub\":\"ann\",\"boards\":\"b\",\"iat\":%lld,\"exp\":%lld}",
+                                 (long long)start_s, (long long)start_s + 600),
+                       made);
     made[size] = '\0';
     return made;
 }
