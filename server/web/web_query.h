@@ -201,6 +201,7 @@ struct web_query {
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
     bool has_tags, has_rating;  /* records have the members' tags, and ratings */
+    bool is_of_player;          /* the member is the player who asks: with what is held */
     struct session_names names; /* whose records are wanted; field at NULL: everybody's */
     struct bytes
         since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */

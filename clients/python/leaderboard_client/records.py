@@ -192,6 +192,25 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """A result that a board with HOLD keeps without ranking it, as its player sees it."""
+
+    id: int
+    #: That the player would have.
+    values: List[Score]
+    #: Unix milliseconds.
+    at: int
+
+
+@dataclass(frozen=True)
+class OwnRecords:
+    """Records, and what is held of the player who asks, the newest first."""
+
+    records: List[Optional[Record]]
+    held: List[Waiting]
+
+
+@dataclass(frozen=True)
 class Page(Generic[T]):
     """A step of a walk. The walk is over when the cursor is 0."""
 
