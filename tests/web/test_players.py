@@ -542,6 +542,19 @@ class Players(unittest.TestCase):
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
             self.server.stop()
 
+    def test_a_request_has_few_signatures_looked_at_and_a_stranger_none(self):
+        self.begin()
+        self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+        ann = token("ann", "web")
+        made = [self.signed("ann", int(time.time()) - 40 + i) for i in range(9)]
+        body = [{"member": "ann", "value": 7 + i, "ticket": made[i]} for i in range(9)]
+        for headers in ({}, bearer(ann)):
+            status, problem, _ = self.api.post("/boards/game/results", body, creates=False, **headers)
+            self.assertEqual(status, 413, problem)
+            self.assertIn("at most 8 tickets", problem["detail"])
+        self.assertEqual(self.api.post("/boards/game/results", body[:8], creates=False, **headers)[0], 200)
+        self.assertEqual(self.server.run("ZSCORE", "game", "ann"), b"14")
+
     def test_what_the_page_signs_is_a_ticket(self):
         page = (Path(__file__).resolve().parents[2] / "docs/reference/tickets.md").read_text()
         secret = re.search(r"hs256 (\w+) BOARDS", page)[1]
