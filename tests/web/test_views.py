@@ -641,7 +641,7 @@ class Held(PageTest):
         page.wait("document.querySelectorAll('.held tbody tr').length === 4")
         page.wait("document.querySelector('.tabs a:last-child').innerText === 'Held results (4)'")
         self.assertEqual(page.texts(".held td.values"), ["9", "5,000", "5,001", "5,002"])
-        self.assertEqual(page.texts(".held td:nth-child(3)"), ["among the first"] + ["above the bound"] * 3)
+        self.assertEqual(page.texts(".held td:nth-child(3)"), ["among the first"] + ["beyond the bound"] * 3)
         self.assertEqual(page.texts(".held td:nth-child(5)"), ["default"] * 4)
         lines = page.texts(".held code")
         self.assertEqual(lines, ['LB.APPROVE "b c" carl 1', 'LB.APPROVE "b c" bob 2',

@@ -206,7 +206,7 @@ const english = {
     heldNone: "Nothing is held.",
     heldMore: "Show more",
     heldWhy: "Why",
-    heldReasons: { OVER: "above the bound", TOP: "among the first" },
+    heldReasons: { OVER: "beyond the bound", TOP: "among the first" },
     heldAt: "Came",
     heldFrom: "Address",
     heldLine: "To approve",
