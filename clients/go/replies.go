@@ -89,10 +89,12 @@ type Cut struct {
 }
 
 // Ban is one of a member, on boards whose names match the pattern. The zero time: for ever.
+// With a shadow the player goes on, and sees the own entry.
 type Ban struct {
 	Member  string
 	Pattern string
 	Until   time.Time
+	Shadow  bool
 }
 
 // Step is a part of a walk. The next one begins at Cursor, and "0" is the end.
@@ -321,8 +323,8 @@ func readCut(reply any) Cut {
 }
 
 func readBan(reply any) Ban {
-	found := row(reply, 3)
-	return Ban{text(found[0]), text(found[1]), moment(found[2])}
+	found := row(reply, 4)
+	return Ban{text(found[0]), text(found[1]), moment(found[2]), integer(found[3]) == 1}
 }
 
 func readCount(reply any) ValueCount {

@@ -122,6 +122,8 @@ export interface Ban {
     /** Of the boards' names. */
     pattern: string;
     until: Date | null;
+    /** The player goes on, and sees the own entry. */
+    shadow: boolean;
 }
 /** A result that a board with HOLD keeps without ranking it. */
 export interface Held {
@@ -134,6 +136,18 @@ export interface Held {
     at: Date;
     user: string;
     address: string;
+}
+/** A result that a board with HOLD keeps without ranking it, as its player sees it. */
+export interface Waiting {
+    id: bigint;
+    /** That the player would have: exact numbers, as texts. */
+    values: string[];
+    at: Date;
+}
+/** Records, and what is held of the player who asks, the newest first. */
+export interface OwnRecords<V extends Value = number, F extends string = never> {
+    records: (BoardRecord<V, F> | null)[];
+    held: Waiting[];
 }
 /** A part of a walk; the next one begins at cursor, and 0n is the end. */
 export interface Step<T> {

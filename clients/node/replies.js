@@ -190,7 +190,12 @@ const replies = {
     boards: (reply) => step(reply, (each) => described(each, shapes.ListedBoard)),
     held: (reply) => step(reply, ([id, member, values, reason, at, user, address]) =>
         ({ id: BigInt(id), member, values: values.map(String), reason, at: date(at), user, address })),
-    bans: (reply) => step(reply, ([member, pattern, until]) => ({ member, pattern, until: date(until) })),
+    ownRecords: ([records, held], board, asked) => ({
+        records: records.map((each) => record(each, board, asked)),
+        held: held.map(([id, values, at]) => ({ id: BigInt(id), values: values.map(String), at: date(at) })),
+    }),
+    bans: (reply) => step(reply, ([member, pattern, until, shadow]) =>
+        ({ member, pattern, until: date(until), shadow: Number(shadow) === 1 })),
 };
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);

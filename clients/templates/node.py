@@ -6,7 +6,7 @@ from .walk import MAPS, constants, entries, form_of, full_name, maps, methods, r
 
 NODE_REPLIES = {
     "<OK>": "void", "i": "number", "b": "boolean", "s": "string", "{s}": "{ [name: string]: string }", "@Board": "BoardInfo",
-    "@League": "LeagueInfo", "@ListedBoard": "BoardSummary", "@Record": "BoardRecord<V, F>", "@Placed": "Placed<V, F>",
+    "@League": "LeagueInfo", "@ListedBoard": "BoardSummary", "@Record": "BoardRecord<V, F>", "@Placed": "Placed<V, F>", "@OwnRecords": "OwnRecords<V, F>",
     "@Result": "Result<V, F>", "@LeaguePlace": "LeaguePlace<V, F>", "@LeaguePlaced": "LeaguePlace<V, F> | null",
     "d": "Date", "@Rated": "Rated<V>", "@Played": "Played<V>", "[chances:[n] quality:n]": "Prediction",
     "@BoardRecord": "{ board: string; record: BoardRecord<V, F> }", "@Count": "ValueCount",
@@ -148,7 +148,7 @@ def node_types(tables):
                         f"export interface {MAPS[name]} {{\n{node_members(shape, '    ')}}}\n"
                         for name, shape in maps(tables).items())
     return (NODE_HEAD + "import type {\n    Ban, BoardRecord, Cut, Held, LeaguePlace, "
-            "Pairs, Placed, Played, Prediction, Rated, Result, Several,\n    Step, Time, ValueCount, Value, Word, Words,\n} from \"./index\";\n\n"
+            "Pairs, Placed, Played, Prediction, Rated, Result, Several,\n    OwnRecords, Step, Time, ValueCount, Value, Word, Words,\n} from \"./index\";\n\n"
             + described + "\nexport class Commands<V extends Value, F extends string> {"
             + "".join(map(node_declaration, methods(tables))) + "}\n")
 

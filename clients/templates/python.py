@@ -29,6 +29,7 @@ from .records import (
     Cut,
     Held,
     LeaguePlace,
+    OwnRecords,
     Page,
     Placed,
     Played,

@@ -328,7 +328,7 @@ def tree(shape):
 FORMS = {"Record": "records", "Placed": "placed", "Result": "results", "BoardRecord": "board_records",
          "LeaguePlace": "league_place", "LeaguePlaced": "league_place", "Count": "counts", "Cut": "cuts",
          "Board": "board", "League": "league", "ListedBoard": "boards", "Ban": "bans", "Played": "played",
-         "Rated": "rated", "Held": "held"}
+         "Rated": "rated", "Held": "held", "OwnRecords": "own_records"}
 
 
 def form_of(shape):

@@ -184,29 +184,36 @@ bool player_keys_choose(struct player_keys *keys, struct bytes token, struct jwt
     return is_there;
 }
 
-static struct player_signature *player_keys_place(struct player_keys *keys, struct bytes ticket,
-                                                  unsigned char digest[DIGEST_SIZE]) {
-    digest_make(ticket, digest);
+static struct player_signature *player_keys_place(struct player_keys *keys,
+                                                  const unsigned char digest[DIGEST_SIZE]) {
     return &keys->signatures[((unsigned)digest[0] << 8 | digest[1]) % PLAYER_SIGNATURES];
 }
 
-void player_keys_sign(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket) {
-    struct player_signature signature = {.key_mark = key->mark};
-    if (key->algorithm != JWT_ED25519 || !jwt_is_signed_by(key, ticket)) {
-        return;
-    }
-    struct player_signature *place = player_keys_place(keys, ticket, signature.digest);
+static bool player_keys_find_signature(struct player_keys *keys, const struct jwt_key *key,
+                                       struct player_signature *signature) {
+    const struct player_signature *place = player_keys_place(keys, signature->digest);
     pthread_mutex_lock(&keys->mutex);
-    *place = signature;
+    bool is_known =
+        place->key_mark == key->mark && memcmp(place->digest, signature->digest, DIGEST_SIZE) == 0;
+    signature->is_right = is_known && place->is_right;
     pthread_mutex_unlock(&keys->mutex);
+    return is_known;
 }
 
 bool player_keys_know(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket) {
-    unsigned char digest[DIGEST_SIZE];
-    const struct player_signature *place = player_keys_place(keys, ticket, digest);
-    pthread_mutex_lock(&keys->mutex);
-    bool is_known =
-        place->key_mark == key->mark && memcmp(place->digest, digest, sizeof digest) == 0;
-    pthread_mutex_unlock(&keys->mutex);
-    return is_known;
+    struct player_signature signature;
+    digest_make(ticket, signature.digest);
+    return player_keys_find_signature(keys, key, &signature);
+}
+
+bool player_keys_check(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket) {
+    struct player_signature signature = {.key_mark = key->mark};
+    digest_make(ticket, signature.digest);
+    if (!player_keys_find_signature(keys, key, &signature)) {
+        signature.is_right = jwt_is_signed_by(key, ticket);
+        pthread_mutex_lock(&keys->mutex);
+        *player_keys_place(keys, signature.digest) = signature;
+        pthread_mutex_unlock(&keys->mutex);
+    }
+    return signature.is_right;
 }

@@ -60,9 +60,11 @@ MUST_CHECK bool player_keys_find(struct player_keys *keys, const char *kid, stru
 /* Copy the key that a token names; from any thread. false: there is none. */
 MUST_CHECK bool player_keys_choose(struct player_keys *keys, struct bytes token,
                                    struct jwt_key *key);
-/* Where a signature takes long it is looked at by the thread that has read the ticket, and known where that is used: a few
- * thousand others later it may be known no more, as one that is wrong. */
-void player_keys_sign(struct player_keys *keys, const struct jwt_key *key, struct bytes ticket);
+/* Is a ticket's signature right? Where that takes long another thread asks first, and the engine finds the answer; a few
+ * thousand others later, or in place of that thread, it looks itself. */
+MUST_CHECK bool player_keys_check(struct player_keys *keys, const struct jwt_key *key,
+                                  struct bytes ticket);
+/* Was it asked that before? */
 MUST_CHECK bool player_keys_know(struct player_keys *keys, const struct jwt_key *key,
                                  struct bytes ticket);
 

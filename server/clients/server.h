@@ -140,10 +140,11 @@ struct player_keys {
     pthread_mutex_t mutex;
     struct jwt_key at[JWT_KEYS_MAX]; /* under the mutex, like the next */
     uint32_t count;
-    /* Tickets whose signature another thread has found to be right: by the first bytes of their SHA-256. */
+    /* Tickets whose signature was looked at: by the first bytes of their SHA-256, where the last one stays. */
     struct player_signature {
         unsigned char digest[DIGEST_SIZE];
         uint64_t key_mark; /* 0: none */
+        bool is_right;
     } signatures[PLAYER_SIGNATURES];
 };
 

@@ -39,6 +39,9 @@ static const struct {
     {"Cut", "[rank:i key:s]"},
     {"Held",
      "[id:i member:s values:[#]'that the member would have' reason:s at:d user:s address:s]"},
+    {"Waiting", "[id:i values:[#]'that the member would have' at:d]"},
+    {"OwnRecords",
+     "[records:[@Record?] held:[@Waiting]'of the player who asks, the newest first']"},
     {"Ban", "[member:s pattern:s until:d? shadow:b]"},
     {"Board", "(layout:s bits:i count:i memory:i "
               "fields:[(name:s bits:i order:<asc|desc> signed:b scale:i lowest:# highest:# "

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "codec/subnet.h"
+#include "server/acl/acl_check.h"
 #include "server/acl/player.h"
 #include "server/dispatch/command.h"
 #include "server/system/log.h"
@@ -123,6 +124,14 @@ static bool connection_has_password(const struct queue_entry *entry, struct byte
     return true;
 }
 
+/* Nobody has a thread work for what is refused in any case. */
+static bool connection_may_run(const struct session *session, const struct queue_entry *entry) {
+    uint32_t position;
+    return session->is_authenticated &&
+           (session->is_unlimited ||
+            acl_check(session->user, entry->command, &entry->request, &position) == ACL_ALLOWED);
+}
+
 /* The next ticket of a result whose signature takes long. */
 static bool connection_begin_ticket(struct connection *connection,
                                     const struct queue_entry *entry) {
@@ -134,6 +143,7 @@ static bool connection_begin_ticket(struct connection *connection,
     connection->ticket_at = 0;
     for (; (flags & wanted) == wanted && at + 1 < request->count && at < END; at++) {
         if (bytes_is(request->args[at], "TICKET") &&
+            connection_may_run(&connection->session, entry) &&
             verifier_begin_ticket(&connection->tick->verifier, connection, request->args[at + 1])) {
             connection->ticket_at = at;
             return true;

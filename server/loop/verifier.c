@@ -13,7 +13,7 @@ struct verifier_item {
     struct jwt_key key;
     int64_t now_s;
     struct session_verified *found; /* becomes the session's; NULL: it is a ticket */
-    struct player_keys *keys;       /* of a ticket: what is right is put there */
+    struct player_keys *keys;       /* of a ticket: whether it is right is put there */
     size_t token_size;
     char token[JWT_SIZE_MAX];
 };
@@ -23,7 +23,7 @@ static void verifier_run(void *context) {
     for (struct verifier_item *item = verifier->running; item != NULL; item = item->next) {
         const struct bytes token = {.at = item->token, .size = item->token_size};
         if (item->found == NULL) {
-            player_keys_sign(item->keys, &item->key, token);
+            (void)!player_keys_check(item->keys, &item->key, token);
             continue;
         }
         digest_make(token, item->found->digest);

@@ -546,8 +546,12 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
         web_query_error(query, 429,
                         "this address has written too many results: see web-write-rate");
         exchange->reply.retry_s = retry_s;
+        return false;
     }
-    return retry_s == 0;
+    if (query->identity.kind == WEB_USER) {
+        web_write_check_tickets(query);
+    }
+    return true;
 }
 
 void web_run_as(struct web_request *request, const struct web_identity *identity) {

@@ -346,7 +346,11 @@ enum {
 
 static bool web_boards_ask_member(struct web_query *query) {
     web_query_command(query, "LB.INFO $board");
-    web_query_command(query, "LB.GET $board 1 $member PCT $where $tags $data $since");
+    web_query_command(query, "LB.GET $board 1 $member PCT");
+    if (query->is_of_player) {
+        web_query_words(query, "WITHHELD");
+    }
+    web_query_words(query, "$where $tags $data $since");
     web_query_command(query, "LB.AROUND $board MEMBER $member # $where $tags $data $since",
                       (int64_t)AROUND);
     web_query_count(query);
@@ -358,23 +362,47 @@ static bool web_boards_print_member(struct web_query *query) {
     struct value percent = {.kind = VALUE_NULL};
     struct value_reader board = web_query_reply(query, 0);
     struct value_reader record = web_query_reply(query, 1);
+    struct value_reader held = record;
+    if (query->is_of_player) {
+        (void)value_next(&record);
+        held = record;
+        value_skip(&held);
+    }
     (void)value_next(&record);
     struct value_reader first = record;
-    if (value_next(&first).kind == VALUE_NULL) {
+    uint64_t held_count = query->is_of_player ? value_next(&held).count : 0;
+    bool is_ranked = value_next(&first).kind != VALUE_NULL;
+    if (!is_ranked && held_count == 0) {
         web_query_error(query, 404, "this member is not %s",
                         query->where_count > 0 ? "in this group of the board" : "on the board");
         return false;
     }
     web_reply_begin(query, &board);
     json_bytes(json, "member", query->member);
-    (void)value_next(&first); /* the member */
-    json_integer(json, "rank", value_next(&first).number);
     web_reply_put_field_names(json, board);
     web_reply_put_data_names(json, query);
-    web_reply_put_record(json, query, "row", web_reply_count_fields(board), &record, &percent);
-    web_reply_put_number(json, "percentile", percent);
+    if (is_ranked) {
+        (void)value_next(&first); /* the member */
+        json_integer(json, "rank", value_next(&first).number);
+        web_reply_put_record(json, query, "row", web_reply_count_fields(board), &record, &percent);
+        web_reply_put_number(json, "percentile", percent);
+    } else {
+        json_null(json, "rank");
+        json_null(json, "row");
+        json_null(json, "percentile");
+    }
     web_reply_put_rows(json, query, "around", web_reply_count_fields(board),
                        web_query_reply(query, 2));
+    if (query->is_of_player) {
+        json_open(json, "held", '[');
+        for (; held_count > 0; held_count--) {
+            json_open(json, NULL, '{');
+            web_reply_put_members(query, "Myself", "held", held);
+            value_skip(&held);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+    }
     return web_reply_end(query);
 }
 

@@ -48,8 +48,8 @@ const struct web_operation web_operations[] = {
      "Drop what is held of a member: LB.REJECT", "db id", NULL, "Decided", &web_route_reject,
      false},
     {HTTP_GET, "boards/{NAME}/me", "getMyself",
-     "The player whose token the header Authorization has, as a member", "db " GROUP " since", NULL,
-     "Member", &web_route_member, false},
+     "The player whose token the header Authorization has, as a member, and what is held of it",
+     "db " GROUP " since", NULL, "Myself", &web_route_member, false},
     {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
      "db hash rank create Idempotency-Key", "Result...", "Written", &web_route_results, false},
     {HTTP_POST, "boards/{NAME}/tickets", "makeTicket",
@@ -189,6 +189,12 @@ static const struct web_schema {
     {"Page", "@Board", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
     {"Member", NULL,
      COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
+    {"Myself", "@Waiting",
+     COUNTED
+     "member~ rank:i?'null, as row and percentile: a result of the player is held, and none "
+     "is ranked' fields:[s] data_fields:[s] row:@Row? percentile:s? around:[@Row] "
+     "held:[(id values():[s]'that the player would have' at)]'not ranked yet, the newest "
+     "first'"},
     {"Found", NULL, COUNTED "fields:[s] data_fields:[s] rows:[@Row] cursor:s"},
     {"Histogram", NULL,
      COUNTED "field:s order:s bins:[(from:s to:s count:i)] "

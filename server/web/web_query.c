@@ -685,6 +685,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
         query->member = query->target.segments[FIRST + 3];
     } else if (query->route == &web_route_member) {
         const struct jwt_claims *claims = &query->identity.player.claims;
+        query->is_of_player = true;
         query->member = (struct bytes){.at = claims->player, .size = claims->player_size};
         if (!query->identity.is_player) {
             web_query_error(query, 401, "only a player's token says who is asked for");

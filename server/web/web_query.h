@@ -45,6 +45,7 @@ enum {
     WEB_VIEW_SHARE = 50,
     WEB_BODY_MAX = 256 * 1024, /* bytes of JSON that a request may write */
     WEB_RESULTS_MAX = 1000,    /* of a request; one on several boards counts for each */
+    WEB_SLOW_TICKETS_MAX = 8,  /* of a request: whose signatures take long */
 };
 
 /* Whose rights a question has. */
@@ -166,7 +167,9 @@ struct web_write {
     struct buffer words, commands;    /* struct bytes, and struct web_command */
     struct buffer firsts;             /* unsigned: of each command the index of its first result */
     unsigned result_count, weight;    /* weight: one on several boards counts for each */
-    size_t room;                      /* bytes of all this that web_take_memory counts */
+    struct bytes slow_tickets[WEB_SLOW_TICKETS_MAX];
+    unsigned slow_ticket_count;
+    size_t room; /* bytes of all this that web_take_memory counts */
 };
 
 /* Who asks, as the engine knows it. */
@@ -198,6 +201,7 @@ struct web_query {
     struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
     unsigned where_count;
     bool has_tags, has_rating;  /* records have the members' tags, and ratings */
+    bool is_of_player;          /* the member is the player who asks: with what is held */
     struct session_names names; /* whose records are wanted; field at NULL: everybody's */
     struct bytes
         since; /* another board, on which the members' ranks are asked for, or LAST; NULL: none */
@@ -345,6 +349,8 @@ bool web_reply_end(struct web_query *query);
 MUST_CHECK bool web_write_read(struct web_query *query);
 /* {"country": "DE", "clan": null}: names and values go to query->write.words, two by two. */
 MUST_CHECK bool web_write_read_tags(struct web_query *query);
+/* Look at the signatures that take long, so that the engine need not. */
+void web_write_check_tickets(const struct web_query *query);
 /* "written", for a problem document. */
 void web_write_put_failure(struct web_query *query);
 /* Of the results that were run, those whose id had come before. */

@@ -241,7 +241,7 @@ static bool web_write_take_board(struct web_results_reader *reader, struct web_r
            web_write_is_not(reader, field, "a text");
 }
 
-/* A signature that takes long is looked at here, and not by the engine. */
+/* A signature that takes long is not for the engine: see web_write_check_tickets. */
 static bool web_write_take_ticket(struct web_results_reader *reader, struct web_result *result,
                                   struct bytes field) {
     struct player_keys *keys = &reader->query->web->engine.server->acl.player_keys;
@@ -254,8 +254,15 @@ static bool web_write_take_ticket(struct web_results_reader *reader, struct web_
         return web_write_is_not(reader, field, "a ticket, or an array of them,");
     }
     result->ticket_count++;
-    if (player_keys_choose(keys, *ticket, &key)) {
-        player_keys_sign(keys, &key, *ticket);
+    if (player_keys_choose(keys, *ticket, &key) && key.algorithm == JWT_ED25519) {
+        struct web_write *write = &reader->query->write;
+        if (write->slow_ticket_count == WEB_SLOW_TICKETS_MAX) {
+            web_query_error(reader->query, 413,
+                            "a request takes at most %d tickets that are signed with ed25519",
+                            WEB_SLOW_TICKETS_MAX);
+            return false;
+        }
+        write->slow_tickets[write->slow_ticket_count++] = *ticket;
     }
     return true;
 }
@@ -880,6 +887,17 @@ bool web_write_read(struct web_query *query) {
         return false;
     }
     return web_write_keep(&reader);
+}
+
+void web_write_check_tickets(const struct web_query *query) {
+    struct player_keys *keys = &query->web->engine.server->acl.player_keys;
+    const struct web_write *write = &query->write;
+    struct jwt_key key;
+    for (unsigned i = 0; i < write->slow_ticket_count; i++) {
+        if (player_keys_choose(keys, write->slow_tickets[i], &key)) {
+            (void)!player_keys_check(keys, &key, write->slow_tickets[i]);
+        }
+    }
 }
 
 unsigned web_write_count_repeated(const struct web_query *query) {

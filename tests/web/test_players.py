@@ -367,6 +367,20 @@ class Players(unittest.TestCase):
         status, reply, _ = self.write(ann, "ann", 7)
         self.assertEqual((status, reply["changed"], "held" in reply), (200, 1, False))
         self.assertEqual(self.problem(bob, "/boards/game/held/ann")[0], 405)
+        me = self.api.get("/boards/game/me", **bearer(ann))
+        self.assertEqual((me["rank"], me["row"]["score"]), (0, "7"))
+        self.assertEqual([(each["id"], each["values"]) for each in me["held"]], [(1, ["5000"])])
+        self.assertNotIn("held", self.api.get("/boards/game/members/ann", **bearer(bob)))
+        liz = token("liz")
+        self.assertEqual(self.problem(liz)[0], 404)
+        self.assertEqual(self.write(liz, "liz", 1001)[1]["held"], 1)
+        self.assertEqual(self.write(liz, "liz", 1002)[1]["held"], 1)
+        me = self.api.get("/boards/game/me", **bearer(liz))
+        self.assertEqual((me["member"], me["rank"], me["row"], me["percentile"], me["around"]),
+                         ("liz", None, None, None, []))
+        self.assertEqual([(each["id"], each["values"]) for each in me["held"]], [(3, ["1002"]), (2, ["1001"])])
+        self.assertEqual(run("LB.REJECT", "game", "liz"), 2)
+        self.assertEqual(self.problem(liz)[0], 404)
         run("ACL", "SETUSER", "player:back", "+lb.held")
         status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(bob))
         self.assertEqual((status, reply["held"]), (200, []))
@@ -527,6 +541,19 @@ class Players(unittest.TestCase):
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", ann, "5", "ann"))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
             self.server.stop()
+
+    def test_a_request_has_few_signatures_looked_at_and_a_stranger_none(self):
+        self.begin()
+        self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+        ann = token("ann", "web")
+        made = [self.signed("ann", int(time.time()) - 40 + i) for i in range(9)]
+        body = [{"member": "ann", "value": 7 + i, "ticket": made[i]} for i in range(9)]
+        for headers in ({}, bearer(ann)):
+            status, problem, _ = self.api.post("/boards/game/results", body, creates=False, **headers)
+            self.assertEqual(status, 413, problem)
+            self.assertIn("at most 8 tickets", problem["detail"])
+        self.assertEqual(self.api.post("/boards/game/results", body[:8], creates=False, **headers)[0], 200)
+        self.assertEqual(self.server.run("ZSCORE", "game", "ann"), b"14")
 
     def test_what_the_page_signs_is_a_ticket(self):
         page = (Path(__file__).resolve().parents[2] / "docs/reference/tickets.md").read_text()

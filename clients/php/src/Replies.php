@@ -161,8 +161,9 @@ final class Replies
     public static function bans(mixed $reply): array
     {
         return self::step($reply, function ($each) {
-            [$member, $pattern, $until] = self::row($each, 3);
-            return new Ban(self::text($member), self::text($pattern), $until === null ? null : self::moment($until));
+            [$member, $pattern, $until, $shadow] = self::row($each, 4);
+            $end = $until === null ? null : self::moment($until);
+            return new Ban(self::text($member), self::text($pattern), $end, self::integer($shadow) === 1);
         });
     }
 

@@ -10,6 +10,7 @@ from .records import (
     Cut,
     Held,
     LeaguePlace,
+    OwnRecords,
     Page,
     Placed,
     Played,
@@ -20,6 +21,7 @@ from .records import (
     Result,
     Score,
     ValueCount,
+    Waiting,
 )
 from .split import BoardChanged, SplitBoard
 
@@ -36,6 +38,7 @@ __all__ = [
     "Leaderboard",
     "Leaderboards",
     "LeaguePlace",
+    "OwnRecords",
     "Page",
     "Placed",
     "Played",
@@ -48,5 +51,6 @@ __all__ = [
     "SplitBoard",
     "Subscription",
     "ValueCount",
+    "Waiting",
     "__version__",
 ]

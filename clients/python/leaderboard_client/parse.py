@@ -9,6 +9,7 @@ from .records import (
     Cut,
     Held,
     LeaguePlace,
+    OwnRecords,
     Page,
     Placed,
     Played,
@@ -19,6 +20,7 @@ from .records import (
     Result,
     Score,
     ValueCount,
+    Waiting,
 )
 from .shapes import BOARD, LEAGUE, LISTED_BOARD
 from .words import Several, Word, decode, several
@@ -242,7 +244,8 @@ def boards(reply: Any) -> Page[Dict[str, Any]]:
 
 
 def bans(reply: Any) -> Page[Ban]:
-    found = [Ban(decode(member), decode(pattern), optional_integer(until)) for member, pattern, until in reply[1]]
+    found = [Ban(decode(member), decode(pattern), optional_integer(until), int(shadow) == 1)
+             for member, pattern, until, shadow in reply[1]]
     return Page(int(reply[0]), found)
 
 
@@ -252,3 +255,11 @@ def held(reply: Any) -> Page[Held]:
         for number, member, values, reason, at, user, address in reply[1]
     ]
     return Page(int(reply[0]), found)
+
+
+def own_records(**parts: Any) -> Callable[[Any], OwnRecords]:
+    parse = optional(record_parser(**parts))
+    return lambda reply: OwnRecords(
+        [parse(each) for each in reply[0]],
+        [Waiting(int(number), [score(value) for value in values], int(at)) for number, values, at in reply[1]],
+    )

@@ -171,6 +171,8 @@ class Ban:
     pattern: str
     #: Unix milliseconds; None: it does not end by itself.
     until: Optional[int]
+    #: The player goes on, and sees the own entry.
+    shadow: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,25 @@ class Held:
     at: int
     user: str
     address: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A result that a board with HOLD keeps without ranking it, as its player sees it."""
+
+    id: int
+    #: That the player would have.
+    values: List[Score]
+    #: Unix milliseconds.
+    at: int
+
+
+@dataclass(frozen=True)
+class OwnRecords:
+    """Records, and what is held of the player who asks, the newest first."""
+
+    records: List[Optional[Record]]
+    held: List[Waiting]
 
 
 @dataclass(frozen=True)

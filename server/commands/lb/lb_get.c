@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_record.h"
 #include "skiplist/lookup.h"
 
@@ -16,6 +17,7 @@ enum { FIRST_MEMBER = 3 };
 struct get {
     struct option_values members;
     bool is_sorted; /* SORT */
+    bool with_held; /* WITHHELD: with what is held of the player who asks */
     struct lb_shape shape;
     struct option_uses filter; /* WHERE, WHERENOT and WITHIN */
 };
@@ -40,11 +42,9 @@ static bool lb_get_check_count(const struct call *call, uint32_t index, void *ta
 }
 
 static const struct binding lb_get_bindings[] = {
-    {"n", .read = lb_get_check_count},
-    {BIND("member", struct get, members)},
-    {BIND("SORT", struct get, is_sorted)},
-    LB_RECORD_BINDINGS(struct get),
-    {0},
+    {"n", .read = lb_get_check_count},     {BIND("member", struct get, members)},
+    {BIND("SORT", struct get, is_sorted)}, {BIND("WITHHELD", struct get, with_held)},
+    LB_RECORD_BINDINGS(struct get),        {0},
 };
 
 /* ---- look-up ---- */
@@ -130,6 +130,13 @@ static void lb_get_find_group(const struct get *get, struct reading *reading, ui
 
 /* ---- writing ---- */
 
+/* Behind the records follows what is held. */
+static void lb_get_begin_reply(const struct call *call, const struct get *get) {
+    if (get->with_held) {
+        reply_array(call->reply, 2);
+    }
+}
+
 /* Missing members end a group, so that the order stays. */
 static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
                                 const struct place *places, uint32_t count) {
@@ -153,6 +160,7 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     struct reading reading;
+    lb_get_begin_reply(call, get);
     reply_array(call->reply, get->members.count);
     lb_get_begin_reading(call, get, board, &reading);
     /* Records of nothing but what a look-up finds are written as members are found. */
@@ -238,6 +246,7 @@ static void lb_get_reply_filtered(const struct call *call, const struct get *get
             qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
         }
         lb_begin_records(call, board, get->shape, &writer);
+        lb_get_begin_reply(call, get);
         reply_array(call->reply, get->members.count);
         /* The percentage is of a member's own group. */
         for (uint32_t begin = 0, count; begin < get->members.count; begin += count) {
@@ -286,6 +295,7 @@ static void lb_get_reply(const struct call *call, const struct get *get,
         return;
     }
     qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
+    lb_get_begin_reply(call, get);
     reply_array(call->reply, get->members.count);
     lb_get_write_places(call, &writer, places, get->members.count);
     memory_free(places);
@@ -297,29 +307,35 @@ static void lb_get_run(struct call *call) {
         return;
     }
     const struct board *board;
+    uint64_t errors = call->reply->error_count;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
         !lb_begin_ranks(call, board, &get.filter, &get.shape)) {
         return;
     }
     if (board == NULL) {
+        lb_get_begin_reply(call, &get);
         lb_reply_nils(call, get.members.count);
     } else {
         lb_get_reply(call, &get, board);
+    }
+    if (get.with_held && call->reply->error_count == errors) {
+        lb_held_put_own(call, call_arg(call, 1), &call->request->args[FIRST_MEMBER],
+                        get.members.count);
     }
     lb_since_end(&get.shape.since);
 }
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .syntax =
-        "key n:integer member... [COMP] [DENSE] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
-        " " LB_FILTER_WITHIN " [TAGS] [RATING] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
+    .syntax = "key n:integer member... [COMP] [DENSE] [SORT] [PCT] [WITHKEY] [WITHHELD] "
+              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] [RATING] " LB_DATA_SYNTAX
+              " " LB_SINCE_SYNTAX,
     .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
-    .reply = "[@Record?]",
+    .reply = "[@Record?]|WITHHELD=@OwnRecords",
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank; WHERE and WITHIN: inside a group of members with the same tags; SINCE: with "
-               "the rank on another board",
+               "the rank on another board; WITHHELD: with what is held of the player who asks",
     .complexity =
         "O(m log n) for m of the board's n members, also inside a group; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,

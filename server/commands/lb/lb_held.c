@@ -42,40 +42,74 @@ static const struct binding lb_held_bindings[] = {
     {0},
 };
 
-static void lb_held_put(const struct call *call, const struct registry_key *key,
-                        const struct held *held) {
+static void lb_held_put_values(const struct call *call, const struct registry_key *key,
+                               const struct held *held) {
     const struct layout *layout = board_layout(&key->board);
-    reply_array(call->reply, 7);
-    reply_integer(call->reply, (int64_t)held->id);
-    reply_bulk(call->reply, held->member);
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
         lb_reply_decimal(
             call, &layout->fields[i],
             layout_field_decimal(&layout->fields[i], layout_ordinal(layout, held->key, i)));
     }
+}
+
+static void lb_held_put(const struct call *call, const struct registry_key *key,
+                        const struct held *held) {
+    reply_array(call->reply, 7);
+    reply_integer(call->reply, (int64_t)held->id);
+    reply_bulk(call->reply, held->member);
+    lb_held_put_values(call, key, held);
     reply_bulk_text(call->reply, holding_reason_name(held->reason));
     reply_integer(call->reply, held->at_us / 1000);
     reply_bulk(call->reply, held->user);
     reply_bulk(call->reply, held->address);
 }
 
+static struct bytes lb_held_player(const struct call *call) {
+    const struct jwt_player *player = call->session->player;
+    return player == NULL ? (struct bytes){.at = NULL}
+                          : (struct bytes){player->claims.player, player->claims.player_size};
+}
+
+void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,
+                     uint32_t count) {
+    struct bytes own = lb_held_player(call);
+    const struct registry_key *key = own.at != NULL ? call_find_key(call, board) : NULL;
+    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint32_t id_count = 0;
+    struct held held;
+    bool is_asked = false;
+    for (uint32_t i = 0; own.at != NULL && i < count && !is_asked; i++) {
+        is_asked = bytes_equal(members[i], own);
+    }
+    if (is_asked && key != NULL && registry_options(key)->has_hold) {
+        id_count = holding_find_member(key, own, ids);
+    }
+    reply_array(call->reply, id_count);
+    while (id_count > 0) {
+        bool is_there = holding_find(key, ids[--id_count], &held);
+        CHECK(is_there);
+        reply_array(call->reply, 3);
+        reply_integer(call->reply, (int64_t)held.id);
+        lb_held_put_values(call, key, &held);
+        reply_integer(call->reply, held.at_us / 1000);
+    }
+}
+
 static void lb_held_run(struct call *call) {
     struct holding holding = {.count = COUNT_USUAL};
-    const struct jwt_player *player = call->session->player;
+    struct bytes own = lb_held_player(call);
     struct registry_key *key;
     struct held held;
     if (!syntax_read(call, &holding) || !call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    struct bytes own = {.at = player != NULL ? player->claims.player : NULL,
-                        .size = player != NULL ? player->claims.player_size : 0};
-    if (player != NULL && holding.member.at != NULL && !bytes_equal(holding.member, own)) {
+    if (own.at != NULL && holding.member.at != NULL && !bytes_equal(holding.member, own)) {
         (void)call_refuse(call,
                           "NOPERM a player's token shows what is held of its own member alone");
         return;
     }
-    if (player != NULL) {
+    if (own.at != NULL) {
         holding.member = own;
     }
     uint64_t first = 1;

@@ -1,4 +1,4 @@
-/* LB.APPROVE of one result, for the job of AUTO, too (server/commands/hold_job.c). */
+/* What is held, for LB.GET, and LB.APPROVE of one result, for the job of AUTO, too (server/commands/hold_job.c). */
 #ifndef SERVER_COMMAND_LB_HELD_H
 #define SERVER_COMMAND_LB_HELD_H
 
@@ -11,6 +11,11 @@ const char *lb_held_find_refusal(const struct registry_key *key);
  * hash that HSET names; NULL: nobody. false: the error was replied. */
 MUST_CHECK bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
                                 const struct call *asked, struct reply *reply);
+
+/* The list of what LB.GET with WITHHELD replies besides records: what is held of the player who asks, the newest first, if
+ * it is among these members; else it is empty. */
+void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,
+                     uint32_t count);
 
 /* The job that approves after the time of AUTO, beside the clients. */
 void hold_job_begin(struct server *server);

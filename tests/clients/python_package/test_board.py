@@ -202,6 +202,9 @@ class Commands(OverRedis):
         self.assertEqual(boards.bans(), Page(0, [Ban("bob", "w*", None)]))
         self.assertEqual(list(boards.banned(match="b*")), [Ban("bob", "w*", None)])
         self.assertTrue(boards.unban("bob"))
+        boards.ban("bob", shadow=True)
+        self.assertEqual(list(boards.banned()), [Ban("bob", "*", None, True)])
+        self.assertTrue(boards.unban("bob"))
         for number in range(120):
             boards.board(f"room:{number}").add({"eva": number})
         self.assertEqual({each["name"] for each in boards.boards(match="room:*")},

@@ -192,6 +192,7 @@ HARNESS_TEST(what_is_held_is_seen_by_its_player_and_by_nobody_else, WATCHING) {
         "LB.RANGE b 0 -1",
         "LB.AROUND b MEMBER bob 5",
         "LB.GET b 1 bob",
+        "LB.GET b 2 ann bob WITHHELD",
         "LB.INFO b",
         "LB.LIST",
         "DUMP b",
@@ -236,4 +237,37 @@ HARNESS_TEST(what_is_held_is_seen_by_its_player_and_by_nobody_else, WATCHING) {
     harness_expect(h, eve, "AUTH eve x", "+OK\r\n");
     assert_non_null(strstr(harness_run(h, eve, "LB.INFO b"), "held\r\n$-1"));
     assert_non_null(strstr(harness_run(h, s, "LB.INFO b"), "held\r\n:1"));
+}
+
+HARNESS_TEST(a_player_asks_for_the_own_record_with_what_is_held, WATCHING) {
+    static const char *const options[] = {"", "SORT ", "WHERE country DE ", "PCT TAGS "};
+    struct session *ann = player(h, "ann");
+    struct session *bob = player(h, "bob");
+    harness_expect(h, s, "LB.CREATE b FIELD score 32 KEEP BEST TAG country 8 HOLD PLAYERS OVER 100",
+                   "+OK\r\n");
+    harness_expect(h, ann, "LB.GET none 1 ann WITHHELD", "*2\r\n*1\r\n*-1\r\n*0\r\n");
+    harness_expect(h, ann, "LB.GET b 1 ann WITHHELD", "*2\r\n*1\r\n*-1\r\n*0\r\n");
+    harness_expect(h, ann, "LB.ADD b TAG country DE 101 ann", ":0\r\n");
+    harness_expect(h, ann, "LB.ADD b TAG country DE 102 ann", ":0\r\n");
+    /* Not ranked yet; the newest first. */
+    harness_expect(h, ann, "LB.GET b 1 ann WITHHELD",
+                   "*2\r\n*1\r\n*-1\r\n*2\r\n"
+                   "*3\r\n:2\r\n*1\r\n:102\r\n:1767225600000\r\n"
+                   "*3\r\n:1\r\n*1\r\n:101\r\n:1767225600000\r\n");
+    harness_expect(h, ann, "LB.ADD b TAG country DE 50 ann", ":1\r\n");
+    harness_expect(h, bob, "LB.ADD b TAG country DE 60 bob", ":1\r\n");
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const char *line = formatted("LB.GET b 2 bob ann %sWITHHELD", options[i]);
+        const char *reply = harness_run(h, ann, line);
+        assert_memory_equal(reply, "*2\r\n*2\r\n*", 9);
+        assert_non_null(strstr(reply, ":102\r\n"));
+        /* Nobody else: not another player, nor who is none, nor the player who asks for others alone. */
+        assert_null(strstr(harness_run(h, bob, line), "102"));
+        assert_null(strstr(harness_run(h, s, line), "102"));
+    }
+    assert_null(strstr(harness_run(h, ann, "LB.GET b 1 bob WITHHELD"), "102"));
+    assert_null(strstr(harness_run(h, ann, "LB.GET b 1 ann"), "102"));
+    harness_expect_prefix(h, ann, "LB.GET b 1 ann WITHHELD WHERE clan x", "-");
+    harness_expect(h, s, "LB.REJECT b ann", ":2\r\n");
+    assert_null(strstr(harness_run(h, ann, "LB.GET b 1 ann WITHHELD"), "102"));
 }

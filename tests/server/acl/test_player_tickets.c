@@ -259,6 +259,28 @@ HARNESS_TEST(a_studio_signs_tickets_with_its_key, PLAYERS) {
     }
 }
 
+/* Nobody has looked at it, or what was found is known no more: the server stops, or other tickets took its place. */
+HARNESS_TEST(a_signature_that_no_thread_has_looked_at_is_looked_at, PLAYERS) {
+    char first[TICKET_SIZE], second[TICKET_SIZE];
+    struct session *ann = player(h, "ann");
+    begin(h, s);
+    harness_expect(h, s, "LB.CREATE b2 FIELD score 32 TICKETS YES", "+OK\r\n");
+    h->server.acl.has_verifier = true;
+    strcpy(first, sign_usual(JWT_ED25519, "ann", "b", NOW));
+    strcpy(second, sign_usual(JWT_ED25519, "ann", "b2", NOW));
+    first[strlen(first) - 9] ^= 1;
+    for (int i = 0; i < 2; i++) {
+        harness_expect(h, ann, formatted("LB.ADD b TICKET %s 5 ann", first),
+                       "-TICKET the ticket was refused: its signature is wrong\r\n");
+    }
+    first[strlen(first) - 9] ^= 1;
+    memset(h->server.acl.player_keys.signatures, 0, sizeof h->server.acl.player_keys.signatures);
+    char line[3 * TICKET_SIZE];
+    snprintf(line, sizeof line, "LB.SUBMIT 2 b b2 TICKET %s TICKET %s 7 ann", first, second);
+    harness_expect_prefix(h, ann, line, "*2\r\n");
+    harness_expect_prefix(h, ann, line, "-TICKET the ticket was refused: it was used");
+}
+
 HARNESS_TEST(a_ticket_of_no_key_is_none_of_the_servers, PLAYERS) {
     char ticket[TICKET_SIZE];
     struct session *ann = player(h, "ann");

@@ -27,6 +27,7 @@ static const char *const requests[] = {
     "LB.CREATE held HOLD ALL OVER 5",
     "LB.ADD held WITHHELD 9 ann",
     "LB.HELD held",
+    "LB.GET held 2 ann nobody PCT WITHHELD",
     "LB.APPROVE held ann",
     "LB.REJECT held bob 9",
     "LB.UNMATCH ladder m",

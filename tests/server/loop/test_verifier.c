@@ -140,6 +140,51 @@ LOOP_SERVER_TEST(a_server_that_stops_meanwhile_answers_or_closes, SETTINGS) {
     loop_stop(f);
 }
 
+/* ---- tickets ---- */
+
+static const char *ticket(int64_t start_s) {
+    static char made[JWT_SIZE_MAX + 100];
+    size_t size =
+        jwt_maker_make(JWT_ED25519, "{\"alg\":\"EdDSA\",\"typ\":\"ticket+jwt\",\"kid\":\"web\"}",
+                       formatted("{\"sub\":\"ann\",\"boards\":\"b\",\"iat\":%lld,\"exp\":%lld}",
+                                 (long long)start_s, (long long)start_s + 600),
+                       made);
+    made[size] = '\0';
+    return made;
+}
+
+LOOP_SERVER_TEST(a_ticket_behind_many_words_is_as_right, SETTINGS) {
+    char line[JWT_SIZE_MAX + 4096];
+    int ann = loop_connect(f);
+    loop_ask(f, ann, "LB.CREATE b FIELD score 32 TICKETS YES\r\n", "+OK\r\n");
+    size_t size = (size_t)sprintf(line, "LB.ADD b HSET h:* 150");
+    for (int i = 0; i < 150; i++) {
+        size += (size_t)sprintf(line + size, " f%d v", i);
+    }
+    sprintf(line + size, " TICKET %s 5 ann\r\n", ticket(NOW));
+    loop_ask(f, ann, line, ":1\r\n");
+    loop_ask(f, ann, formatted("LB.ADD b TICKET %s 6 ann\r\n", ticket(NOW + 1)), ":1\r\n");
+}
+
+LOOP_SERVER_TEST(who_may_not_run_it_has_no_signature_looked_at,
+                 SETTINGS "user default on >secret ~* +@all\nuser tim on nopass ~c +@all\n") {
+    int eve = loop_connect(f);
+    loop_ask(f, eve, formatted("LB.ADD b TICKET %s 5 ann\r\n", ticket(NOW)),
+             "-NOAUTH Authentication required.\r\n");
+    loop_ask(f, eve, "AUTH tim x\r\n", "+OK\r\n");
+    loop_send(eve, formatted("LB.ADD b TICKET %s 5 ann\r\n", ticket(NOW)));
+    loop_expect_prefix(f, eve, "-NOPERM");
+    assert_false(f->tick.verifier.worker.is_started);
+}
+
+LOOP_SERVER_TEST(a_ticket_that_comes_while_the_server_stops_is_as_right, SETTINGS) {
+    int ann = loop_connect(f);
+    loop_ask(f, ann, "LB.CREATE b FIELD score 32 TICKETS YES\r\n", "+OK\r\n");
+    f->tick.is_draining = true;
+    loop_ask(f, ann, formatted("LB.ADD b TICKET %s 5 ann\r\n", ticket(NOW)), ":1\r\n");
+    f->tick.is_draining = false;
+}
+
 LOOP_SERVER_TEST(guesses_wait_whatever_tokens_come_between, SETTINGS) {
     int guesser = loop_connect(f);
     for (int i = 0; i < 5; i++) {

@@ -145,8 +145,9 @@ final class Replies {
 
     static Step<Ban> bans(Object reply) {
         return step(reply, each -> {
-            List<?> all = row(each, 3);
-            return new Ban(text(all.get(0)), text(all.get(1)), orNull(all.get(2), Replies::moment));
+            List<?> all = row(each, 4);
+            return new Ban(text(all.get(0)), text(all.get(1)), orNull(all.get(2), Replies::moment),
+                    integer(all.get(3)) == 1);
         });
     }
 
