@@ -4,17 +4,19 @@
  *     now and then, and after a restart    a pass over all keys finds the boards with AUTO
  *     a step                               some of the ids of the first of them, from the oldest on, up to one that is not due
  *
- * What cannot be written stays, and is tried again in the next pass. */
+ * What cannot be written stays, and is tried again in the next pass. Of a board whose ids lie far apart a pass looks at
+ * a part, another one each time, so that the boards behind it get their turn. */
 #include "server/clients/job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
 #include "skiplist/keyspace/registry_walk.h"
 
 enum {
-    PASS_COUNT = 32,  /* keys passed in a step */
-    STEP_IDS = 256,   /* ids looked at in a step, */
-    STEP_RESULTS = 8, /* and results approved */
-    PAUSE_MS = 60000, /* between two passes */
+    PASS_COUNT = 32,    /* keys passed in a step */
+    STEP_IDS = 256,     /* ids looked at in a step, */
+    STEP_RESULTS = 8,   /* and results approved */
+    PASS_IDS = 1 << 18, /* ids of a board looked at in a pass */
+    PAUSE_MS = 60000,   /* between two passes */
 };
 
 struct hold_job {
@@ -24,7 +26,8 @@ struct hold_job {
     int64_t passed_ms; /* the last one began then */
     bool has_board;    /* one is being walked: */
     uint32_t database;
-    uint64_t at; /* the next id */
+    uint64_t at, end; /* the next id, and where this pass ends */
+    uint64_t turn;    /* of the passes */
     struct buffer board;
 };
 
@@ -54,18 +57,19 @@ static void hold_job_walk(struct hold_job *job) {
         }
         holding_range(key, &first, &next);
         job->at = job->at > first ? job->at : first;
-        if (job->at >= next) {
+        if (job->at >= next || job->at >= job->end) {
             break;
         }
         if (looked_at == STEP_IDS) {
             job->has_board = true;
             break;
         }
-        if (holding_find(key, job->at, &held)) {
+        /* Of a time to come, as the clock was set back: it is not due, and says nothing of the others. */
+        if (holding_find(key, job->at, &held) && held.at_us / 1000 <= now_ms) {
             if (held.at_us / 1000 > now_ms - registry_options(key)->hold.auto_ms) {
                 break; /* nor are those that came later */
             }
-            (void)!lb_held_approve(server, key, job->at, &silent);
+            (void)!lb_held_approve(server, key, job->at, NULL, &silent);
             done++;
             job->has_board = done == STEP_RESULTS;
         }
@@ -77,6 +81,8 @@ static void hold_job_walk(struct hold_job *job) {
 static void hold_job_pass(struct hold_job *job) {
     struct server *server = job->server;
     for (int i = 0; i < PASS_COUNT && !job->has_board; i++) {
+        uint64_t first;
+        uint64_t next;
         const struct registry_key *key =
             registry_pass_next(server->registry, &job->pass, server->clock.now_ms);
         if (!hold_job_has_auto(key) || holding_count(key) == 0) {
@@ -86,7 +92,10 @@ static void hold_job_pass(struct hold_job *job) {
         buffer_append(&job->board, key->name_at, key->name_size);
         job->has_board = !job->board.is_broken; /* no memory: in the next pass */
         job->database = key->database;
-        job->at = 0;
+        holding_range(key, &first, &next);
+        uint64_t parts = first < next ? (next - first - 1) / PASS_IDS + 1 : 1;
+        job->at = first + job->turn % parts * PASS_IDS;
+        job->end = job->at + PASS_IDS;
     }
     if (registry_pass_is_over(&job->pass)) {
         registry_pass_end(server->registry, &job->pass);
@@ -113,6 +122,7 @@ static bool hold_job_step(struct server *server, struct job *of) {
         hold_job_pass(job);
     } else if (hold_job_is_due(server, job)) {
         job->passed_ms = server->clock.now_ms;
+        job->turn++;
         registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
     }
     return false;

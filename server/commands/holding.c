@@ -1,6 +1,6 @@
 /* See holding.h.
  *
- *     result   at 8 | key 8 | reason 1 | sizes of user and address 1 1 | size of member 2 | number of words 2 |
+ *     result   at 8 | key 8 | key before 8 | reason 1 | sizes of user and address 1 1 | size of member 2 | number of words 2 |
  *              member | user | address | words, each a size of 4 and its bytes */
 #include "server/commands/holding.h"
 
@@ -11,11 +11,14 @@ enum {
     SIX = 6,
     HEAD_BYTES = 3 * SIX + 8,
     ID_NAME_BYTES = 2 + SIX,
-    RESULT_HEAD_BYTES = 8 + 8 + 1 + 1 + 1 + 2 + 2,
+    RESULT_HEAD_BYTES = 8 + 8 + 8 + 1 + 1 + 1 + 2 + 2,
     RESULT_BYTES_MAX =
         RESULT_HEAD_BYTES + HOLDING_NAME_MAX + 2 * HOLDING_USER_MAX + HOLDING_WORDS_MAX,
     SKIPPED_MAX = 256, /* ids that are free, and looked at when the oldest is taken off */
 };
+
+static const uint64_t HOLDING_ID_MAX =
+    (UINT64_C(1) << 48) - 1; /* of a head that was restored, too */
 
 const char *holding_reason_name(uint8_t reason) {
     return reason == HOLDING_OVER  ? "OVER"
@@ -103,22 +106,20 @@ void holding_range(const struct registry_key *key, uint64_t *first, uint64_t *ne
     *next = head.next;
 }
 
-bool holding_find(const struct registry_key *key, uint64_t id, struct held *held) {
-    char name[ID_NAME_BYTES];
-    struct bytes note;
-    if (id >> 48 != 0 || !registry_note_find(key, holding_id_name(id, name), &note) ||
-        note.size < RESULT_HEAD_BYTES) {
+static bool holding_unpack(uint64_t id, struct bytes note, struct held *held) {
+    const char *at = note.at;
+    if (note.size < RESULT_HEAD_BYTES) {
         return false;
     }
-    const char *at = note.at;
     *held = (struct held){.id = id,
                           .at_us = (int64_t)little_get_u64(at),
                           .key = little_get_u64(at + 8),
-                          .reason = (uint8_t)at[16],
-                          .user = {.size = (uint8_t)at[17]},
-                          .address = {.size = (uint8_t)at[18]},
-                          .member = {.size = (uint8_t)at[19] | (size_t)(uint8_t)at[20] << 8},
-                          .word_count = (uint8_t)at[21] | (uint32_t)(uint8_t)at[22] << 8};
+                          .before = little_get_u64(at + 16),
+                          .reason = (uint8_t)at[24],
+                          .user = {.size = (uint8_t)at[25]},
+                          .address = {.size = (uint8_t)at[26]},
+                          .member = {.size = (uint8_t)at[27] | (size_t)(uint8_t)at[28] << 8},
+                          .word_count = (uint8_t)at[29] | (uint32_t)(uint8_t)at[30] << 8};
     size_t texts = held->member.size + held->user.size + held->address.size;
     held->member.at = at + RESULT_HEAD_BYTES;
     held->user.at = held->member.at + held->member.size;
@@ -136,6 +137,27 @@ bool holding_find(const struct registry_key *key, uint64_t id, struct held *held
         count++;
     }
     return words.size == 0 && count == held->word_count;
+}
+
+bool holding_find(const struct registry_key *key, uint64_t id, struct held *held) {
+    char name[ID_NAME_BYTES];
+    struct bytes note;
+    return id >> 48 == 0 && registry_note_find(key, holding_id_name(id, name), &note) &&
+           holding_unpack(id, note, held);
+}
+
+bool holding_names_hash(struct bytes name, struct bytes note) {
+    struct held held;
+    struct bytes word;
+    if (name.size < 2 || memcmp(name.at, "\0r", 2) != 0 || !holding_unpack(0, note, &held)) {
+        return false;
+    }
+    while (holding_next_word(&held.words, &word)) {
+        if (bytes_is(word, "HSET")) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool holding_next_word(struct bytes *words, struct bytes *word) {
@@ -157,7 +179,10 @@ uint32_t holding_find_member(const struct registry_key *key, struct bytes member
         return 0;
     }
     for (size_t at = 0; at + SIX <= note.size && count < HOLDING_MEMBER_MAX; at += SIX) {
-        ids[count++] = little_get_u48(note.at + at);
+        uint64_t id = little_get_u48(note.at + at);
+        if (count == 0 || id > ids[count - 1]) { /* what was restored may name one twice */
+            ids[count++] = id;
+        }
     }
     return count;
 }
@@ -196,7 +221,7 @@ bool holding_plan(const struct writing *writing, struct bytes member, bool had_r
                                           "with a zero byte");
     }
     if (has_limits &&
-        !limiting_check(writing, member, had_result, before, after, is_put, limited)) {
+        !limiting_check(writing, member, had_result, before, after, is_put, is_written, limited)) {
         return false;
     }
     if (limited->broken != LIMITS) {
@@ -205,7 +230,7 @@ bool holding_plan(const struct writing *writing, struct bytes member, bool had_r
         *reason = holding_judge(writing, had_result, before, after);
         /* It counts as a result, and gains nothing. */
         return *reason == 0 || !has_limits ||
-               limiting_check(writing, member, had_result, before, before, false, limited);
+               limiting_check(writing, member, had_result, before, before, false, true, limited);
     }
     return true;
 }
@@ -235,7 +260,8 @@ bool holding_check(const struct writing *writing, struct bytes member,
     }
     uint64_t bytes = head.bytes + ((uint64_t)others + 1) * RESULT_BYTES_MAX;
     bool is_members = holding_find_member(writing->key, member, ids) == HOLDING_MEMBER_MAX;
-    bool is_full = head.count + others >= HOLDING_COUNT_MAX || bytes > HOLDING_BYTES_MAX;
+    bool is_full = head.count + others >= HOLDING_COUNT_MAX || bytes > HOLDING_BYTES_MAX ||
+                   head.next + others >= HOLDING_ID_MAX;
     if (is_members || is_full) {
         stats_count_held(&call->server->stats, registry_name(writing->key), STATS_HELD_FULL);
     }
@@ -244,6 +270,13 @@ bool holding_check(const struct writing *writing, struct bytes member,
                                   "FULL the result would be held, and %d results of this member "
                                   "are already",
                                   (int)HOLDING_MEMBER_MAX);
+    }
+    if (is_full && others > 0 && head.count < HOLDING_COUNT_MAX) {
+        return call_refuse_format(call,
+                                  "FULL the result would be held, and the command has more such "
+                                  "results than the board can hold: after %u send another command, "
+                                  "and LB.APPROVE or LB.REJECT some",
+                                  (unsigned)others);
     }
     if (is_full) {
         return call_refuse(call, "FULL the result would be held, and the board holds as many as it "
@@ -267,13 +300,14 @@ static size_t holding_pack(const struct held *held, char note[RESULT_BYTES_MAX])
     char *at = note + RESULT_HEAD_BYTES;
     little_put_u64(note, (uint64_t)held->at_us);
     little_put_u64(note + 8, held->key);
-    note[16] = (char)held->reason;
-    note[17] = (char)held->user.size;
-    note[18] = (char)held->address.size;
-    note[19] = (char)held->member.size;
-    note[20] = (char)(held->member.size >> 8);
-    note[21] = (char)held->word_count;
-    note[22] = (char)(held->word_count >> 8);
+    little_put_u64(note + 16, held->before);
+    note[24] = (char)held->reason;
+    note[25] = (char)held->user.size;
+    note[26] = (char)held->address.size;
+    note[27] = (char)held->member.size;
+    note[28] = (char)(held->member.size >> 8);
+    note[29] = (char)held->word_count;
+    note[30] = (char)(held->word_count >> 8);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memcpy(at, texts[i].size > 0 ? texts[i].at : "", texts[i].size);
         at += texts[i].size;
@@ -294,8 +328,8 @@ static size_t holding_size(const struct held *held) {
            held->words.size;
 }
 
-void holding_put(struct writing *writing, struct bytes member, uint64_t key, uint8_t reason,
-                 const struct holding_words *words) {
+void holding_put(struct writing *writing, struct bytes member, uint64_t before, uint64_t key,
+                 uint8_t reason, const struct holding_words *words) {
     const struct call *call = writing->call;
     const struct session *session = call->session;
     struct holding_head head = holding_head_of(writing->key);
@@ -306,8 +340,13 @@ void holding_put(struct writing *writing, struct bytes member, uint64_t key, uin
     if (session->user != NULL) {
         user = session_user_name(session);
     }
+    /* Those of an archive do not come again. */
+    if (head.next == 1 && writing->options->period.unit != PERIOD_NONE && call->now_ms > 0) {
+        head.next = (uint64_t)call->now_ms;
+    }
     const struct held held = {.id = head.next,
                               .key = key,
+                              .before = before,
                               .at_us = call->now_us,
                               .reason = reason,
                               .member = member,

@@ -69,14 +69,15 @@ MUST_CHECK bool holding_check(const struct writing *writing, struct bytes member
                               const struct holding_words *words, uint32_t others);
 /* The bytes that holding_put may take for so many results. */
 size_t holding_growth_size(const struct writing *writing, uint32_t count);
-/* key: what the member would have. There is memory for it. */
-void holding_put(struct writing *writing, struct bytes member, uint64_t key, uint8_t reason,
-                 const struct holding_words *words);
+/* before: the key that the member has; key: what it would have. There is memory for it. */
+void holding_put(struct writing *writing, struct bytes member, uint64_t before, uint64_t key,
+                 uint8_t reason, const struct holding_words *words);
 
 /* ---- what is held ---- */
 
 struct held {
     uint64_t id, key;
+    uint64_t before; /* the member's key when it came; of none, that of all fields 0 */
     int64_t at_us;
     uint8_t reason;
     struct bytes member, user, address, words; /* borrowed until the notes change */
@@ -89,7 +90,9 @@ uint32_t holding_count(const struct registry_key *key);
 /* The ids in use are first .. next - 1, though not all of them. */
 void holding_range(const struct registry_key *key, uint64_t *first, uint64_t *next);
 MUST_CHECK bool holding_find(const struct registry_key *key, uint64_t id, struct held *held);
-/* The ids of a member's, the oldest first; their number. */
+/* Is this note a held result whose words have HSET, or could be? */
+MUST_CHECK bool holding_names_hash(struct bytes name, struct bytes note);
+/* The ids of a member's, the oldest first, each once; their number. */
 uint32_t holding_find_member(const struct registry_key *key, struct bytes member,
                              uint64_t ids[HOLDING_MEMBER_MAX]);
 static inline bool holding_has(const struct registry_key *key, struct bytes member) {

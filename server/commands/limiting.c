@@ -49,7 +49,8 @@ static void limiting_refuse(const struct writing *writing, enum limit limit,
 }
 
 bool limiting_check(const struct writing *writing, struct bytes member, bool had_result,
-                    uint64_t before, uint64_t after, bool is_put, struct limited *limited) {
+                    uint64_t before, uint64_t after, bool is_put, bool is_written,
+                    struct limited *limited) {
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &limiting_options(writing)->limits;
     struct bytes shadowed;
@@ -74,7 +75,8 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
     enum limit limit = limits_check(rule, &result, writing->call->now_ms, &record, &wait_ms);
     limited->size = 0;
     limited->broken = (uint8_t)limit;
-    if (limit != LIMITS && holding_applies(writing) && writing->options->hold.takes_limits) {
+    if (limit != LIMITS && is_written && holding_applies(writing) &&
+        writing->options->hold.takes_limits) {
         return true;
     }
     if (limit != LIMITS) {

@@ -29,10 +29,10 @@ static inline bool limiting_applies(const struct writing *writing) {
            (options->limits.is_for_all || writing->call->session->player != NULL);
 }
 /* May this result be, as far as LIMITS say? before, after: keys of the member; had_result: is there a key before?
- * counts: it is none that NX or XX leave out; is_put: it changes the key. false: the error was replied, and the refusal is
- * counted. */
+ * counts: it is none that NX or XX leave out; is_put: it changes the first field;
+ * is_written: it changes something, so that HOLD may keep it. false: the error was replied, and the refusal is counted. */
 MUST_CHECK bool limiting_check(const struct writing *writing, struct bytes member, bool had_result,
-                               uint64_t before, uint64_t after, bool is_put,
+                               uint64_t before, uint64_t after, bool is_put, bool is_written,
                                struct limited *limited);
 /* It comes too soon for this limit. Replies the error; false. */
 bool limiting_refuse_wait(const struct writing *writing, enum limit limit, int64_t wait_ms);

@@ -172,9 +172,9 @@ static inline void writing_end(struct writing *writing, const char *event) {
                 writing_notify(writing, event);
             }
         }
-    } else if (writing->has_held) {
+    } else if (writing->has_held && (writing->is_approval || writing->is_new)) {
         registry_tell_members(writing->call->registry, writing->key);
-    } else if (writing->is_new || writing->is_whole_new) {
+    } else if (!writing->has_held && (writing->is_new || writing->is_whole_new)) {
         writing_take_back(writing);
     }
 }

@@ -11,7 +11,9 @@
  * ours, replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
+#include "server/acl/acl_check.h"
 #include "server/commands/holding.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
@@ -62,9 +64,10 @@ static void dump_run(struct call *call) {
         (void)call_refuse_kind(call);
         return;
     }
-    if (call->session->player != NULL && key->kind == REGISTRY_BOARD &&
-        registry_options(key)->has_hold && holding_count(key) > 0) {
-        (void)call_refuse(call, "NOPERM a player's token shows nothing that a board holds");
+    if (key->kind == REGISTRY_BOARD && registry_options(key)->has_hold && holding_count(key) > 0 &&
+        !lb_held_may_list(call, registry_name(key))) {
+        (void)call_refuse(call, "NOPERM DUMP of a board that holds results needs the right to "
+                                "LB.HELD, and no player's token");
         return;
     }
     struct buffer out;
@@ -309,6 +312,11 @@ static bool restore_take_note(struct restoring *restoring, struct bytes member, 
         !board_options_have_notes(board_options_of(board_layout(&restoring->board))) ||
         note.size == 0 || member.size == 0 || member.size > BOARD_MEMBER_MAX) {
         return restore_refuse_payload(restoring);
+    }
+    /* AUTO approves it for nobody, so its HSET may name any hash. */
+    if (holding_names_hash(member, note) &&
+        !acl_check_pattern(restoring->call, BYTES("*"), true, ACL_WRITE)) {
+        return false;
     }
     return restore_check_value(restoring, rdb_value_put_note(&restoring->value, member, note),
                                NULL);

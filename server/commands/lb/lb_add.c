@@ -257,6 +257,18 @@ static bool lb_add_stamp(const struct call *call, const struct layout *layout,
     return true;
 }
 
+/* A result that was held meets a later one: of each field the last counts that was changed. */
+static uint64_t lb_add_merge(const struct layout *layout, uint64_t before, uint64_t later,
+                             uint64_t key) {
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        uint64_t ordinal = layout_ordinal(layout, later, i);
+        if (ordinal != layout_ordinal(layout, before, i)) {
+            key = layout_with_ordinal(layout, key, i, ordinal);
+        }
+    }
+    return key;
+}
+
 static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
                         const struct bytes *values, const struct lb_add_step *before,
                         struct lb_add_step *step) {
@@ -280,8 +292,12 @@ static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     int64_t before_us;
     bool is_late = writing->is_approval && before->is_there &&
                    layout_time_us(layout, before->key, &before_us) && before_us > call->now_us;
-    stays |= is_late && add->operation != LB_ADD_INCREMENT && add->operation != LB_ADD_BEST &&
-             !options->keeps_best;
+    bool is_sum = add->operation == LB_ADD_INCREMENT;
+    bool is_merged = is_late && (is_sum || (add->operation != LB_ADD_BEST && !options->keeps_best));
+    if (is_merged && !is_sum) {
+        key = lb_add_merge(layout, add->held_before, before->key, key);
+        stays |= layout_without_time(layout, key) == layout_without_time(layout, before->key);
+    }
     /* With STALE, TOUCH says that the member is there, whatever its results are. */
     bool may_touch = !options->keeps_best || options->stale_ms > 0;
     if (is_skipped || (stays && (!may_touch || is_late || add->time != LB_ADD_TIME_NOW))) {
@@ -291,7 +307,7 @@ static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     if (!lb_add_stamp(call, layout, add, before, step)) {
         return false;
     }
-    if (is_late && add->operation == LB_ADD_INCREMENT) { /* the sum was reached by the later one */
+    if (is_merged) { /* what the member has was reached by the later one */
         step->key = layout_without_time(layout, step->key) |
                     layout_later_time(layout, step->key, before->key);
     }
@@ -398,10 +414,8 @@ static void lb_add_put_words(const struct lb_results *results, const struct lb_r
         [LB_ADD_TIME_NOW] = "TOUCH",
         [LB_ADD_TIME_KEPT] = "KEEPTIME",
     };
-    const char *const options[] = {add->is_new_only        ? "NX"
-                                   : add->is_existing_only ? "XX"
-                                                           : NULL,
-                                   operations[add->operation], times[add->time]};
+    /* NX and XX were true when it came. */
+    const char *const options[] = {operations[add->operation], times[add->time]};
     char number[BYTES_INTEGER_TEXT_MAX];
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i] != NULL) {
@@ -431,19 +445,9 @@ static void lb_add_put_words(const struct lb_results *results, const struct lb_r
     }
 }
 
-/* Results of other members that the same board holds already. */
-static uint32_t lb_add_count_held(const struct lb_results *results,
-                                  const struct lb_result *before) {
-    uint32_t count = 0;
-    for (const struct lb_result *result = results->list; result < before; result++) {
-        count += result->writing == before->writing && result->held != 0;
-    }
-    return count;
-}
-
 /* LIMITS and HOLD. is_again: the member was named before. */
-static bool lb_add_watch(const struct lb_results *results, struct lb_result *result,
-                         struct bytes member, const struct lb_add_step *before, bool is_again) {
+static bool lb_add_watch(struct lb_results *results, struct lb_result *result, struct bytes member,
+                         const struct lb_add_step *before, bool is_again) {
     const struct lb_add *add = results->add;
     result->limited.size = 0;
     result->held = 0;
@@ -460,17 +464,20 @@ static bool lb_add_watch(const struct lb_results *results, struct lb_result *res
     if (result->held != 0) {
         struct holding_words words = {.size = 0};
         lb_add_put_words(results, result, &words);
-        if (!holding_check(result->writing, member, &words, lb_add_count_held(results, result))) {
+        if (!holding_check(result->writing, member, &words, results->held_count)) {
             return false;
         }
+        results->held_count++;
         result->held_key = result->step.key;
+        result->held_before =
+            before->is_there ? before->key : layout_zero_key(board_layout(result->writing->board));
         result->step = *before;
         result->step.is_written = false;
     }
     return true;
 }
 
-static bool lb_add_plan_one(const struct lb_results *results, uint32_t at,
+static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
                             const struct board_member *member) {
     const struct lb_add *add = results->add;
     struct lb_result *result = &results->list[at];
@@ -529,6 +536,7 @@ static bool lb_add_plan_all(struct lb_results *results) {
     struct tag_values tags;
     for (uint32_t begin = 0; begin < results->count; begin += group.count) {
         results->failed = begin;
+        results->held_count = lb_add_begins_board(results, begin) ? 0 : results->held_count;
         if (results->add->tags.count > 0 && lb_add_begins_board(results, begin) &&
             !lb_add_read_tags(results, results->list[begin].writing, &tags)) {
             return false;
@@ -705,8 +713,8 @@ static void lb_add_put_members(struct lb_results *results) {
         if (holding_applies(writing) && results->list[i].held != 0) {
             struct holding_words words = {.size = 0};
             lb_add_put_words(results, &results->list[i], &words);
-            holding_put(writing, lb_add_result_name(results, i), results->list[i].held_key,
-                        results->list[i].held, &words);
+            holding_put(writing, lb_add_result_name(results, i), results->list[i].held_before,
+                        results->list[i].held_key, results->list[i].held, &words);
         }
         if (lb_add_begins_board(results, i)) {
             writing_settle(writing);
@@ -1115,9 +1123,10 @@ static void lb_add_run(struct call *call) {
     }
 }
 
-bool lb_add_approve(const struct call *call, struct registry_key *key, size_t more,
+bool lb_add_approve(const struct call *call, const struct call *rights, struct registry_key *key,
+                    uint64_t before, size_t more,
                     void (*then)(void *context, struct registry_key *key), void *context) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct lb_add add = {.operation = LB_ADD_UNSAID, .held_before = before};
     struct writing writing;
     struct lb_result result = {.writing = &writing};
     if (!lb_add_read(call, &add)) {
@@ -1127,8 +1136,12 @@ bool lb_add_approve(const struct call *call, struct registry_key *key, size_t mo
     struct lb_results results = {
         .call = call, .add = &add, .list = &result, .count = 1, .more = more};
     const struct layout *layout = board_layout(writing.board);
-    bool is_put = lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
-                  lb_hset_check(call, &add.hset, 1) && lb_results_prepare(&results);
+    bool is_put =
+        lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
+        lb_hset_check(call, &add.hset, 1) &&
+        (!lb_hset_is_asked(&add.hset) ||
+         lb_hset_begin(rights, &add.hset, key, lb_add_name(call->request, &add, 0), NULL)) &&
+        lb_results_prepare(&results);
     if (is_put) {
         lb_results_put(&results);
         then(context, writing.key);

@@ -53,6 +53,7 @@ struct lb_add {
     uint32_t first;             /* index of the first member's first value */
     uint32_t value_count;       /* number of values before each member */
     uint32_t member_count;
+    uint64_t held_before; /* of a result that is approved: the member's key when it came */
 };
 
 /* A member's values, followed by its name. */
@@ -110,7 +111,8 @@ struct lb_result {
     struct lb_hset_place place; /* of HSET */
     struct limited limited;     /* of LIMITS */
     uint8_t held;               /* HOLD: why it is held; 0: it is not */
-    uint64_t held_key;          /* then: what the member would have */
+    uint64_t held_before;       /* then: what the member has, */
+    uint64_t held_key;          /* and would have */
 };
 
 struct lb_results {
@@ -122,6 +124,7 @@ struct lb_results {
     /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
     uint32_t *slots;
     uint32_t slot_mask;
+    uint32_t held_count; /* prepare: of the board so far */
     size_t more;         /* bytes that the caller will need, besides */
     struct bytes league; /* whose room it is; at NULL: none */
     struct ticketing ticketing;
@@ -136,9 +139,11 @@ void lb_results_put(struct lb_results *results);
 /* Only the writings are still to be ended. */
 void lb_results_end(struct lb_results *results);
 
-/* Write a result that was held, call's request, on a board that is there, as it came at call->now_us. then: called behind the
- * change, while there is memory for more bytes. false: the error was replied, and nothing has changed. */
-MUST_CHECK bool lb_add_approve(const struct call *call, struct registry_key *key, size_t more,
+/* Write a result that was held, call's request, on a board that is there, as it came at call->now_us. rights: the call of
+ * who needs the right to the hash of HSET. before: the member's key at that time. then: called behind the change, while there is memory for more bytes. false:
+ * the error was replied, and nothing has changed. */
+MUST_CHECK bool lb_add_approve(const struct call *call, const struct call *rights,
+                               struct registry_key *key, uint64_t before, size_t more,
                                void (*then)(void *context, struct registry_key *key),
                                void *context);
 

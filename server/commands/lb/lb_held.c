@@ -188,7 +188,7 @@ static void lb_held_drop(void *context, struct registry_key *key) {
 }
 
 bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
-                     struct reply *reply) {
+                     const struct call *asked, struct reply *reply) {
     struct bytes args[3 + HOLDING_WORD_COUNT_MAX];
     struct request request = {.args = args};
     struct session session = {
@@ -197,8 +197,11 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     const struct command *command = command_by_index(command_find_original(add));
     struct call call = call_begin(server, &session, command, &request, reply);
     struct held held;
-    bool is_there = holding_find(key, id, &held);
-    CHECK(is_there);
+    struct call rights = asked != NULL ? *asked : call;
+    rights.reply = reply;
+    if (!holding_find(key, id, &held)) {
+        return call_refuse(&call, "ERR the result is held no more");
+    }
     /* A copy: what expires meanwhile may move notes. */
     size_t texts = held.words.size + held.member.size + key->name_size;
     char *copy = memory_allocate(texts);
@@ -220,7 +223,8 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     args[request.count++] = member;
     call.now_us = held.at_us < call.now_us ? held.at_us : call.now_us;
     struct approved approved = {.registry = server->registry, .member = member, .id = id};
-    bool is_done = lb_add_approve(&call, key, holding_removal_size(key), lb_held_drop, &approved);
+    bool is_done = lb_add_approve(&call, &rights, key, held.before, holding_removal_size(key),
+                                  lb_held_drop, &approved);
     memory_free(copy);
     return is_done;
 }
@@ -269,7 +273,8 @@ static void lb_approve_run(struct call *call) {
     silent.is_silent = true;
     for (; done < count; done++) {
         /* Of the first one that cannot be written the error is told; then nothing has changed. Others wait on. */
-        if (!lb_held_approve(call->server, key, ids[done], done == 0 ? call->reply : &silent)) {
+        if (!lb_held_approve(call->server, key, ids[done], call,
+                             done == 0 ? call->reply : &silent)) {
             break;
         }
         /* Hashes may have been made, and something may have expired. */

@@ -174,7 +174,7 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
 struct zadd_limited {
     struct limited *list; /* of each pair */
     uint8_t *held;        /* of each pair: why it is held; 0: it is not */
-    uint64_t *held_keys;
+    uint64_t *held_before, *held_keys;
     uint32_t *slots; /* by the hashes of members, so that none is named twice: pair + 1 */
     uint32_t slot_mask, held_count;
     size_t names_size;
@@ -314,9 +314,6 @@ static void zset_add_put_words(const struct call *call, const struct writing *wr
                                struct holding_words *words) {
     const struct layout *layout = board_layout(writing->board);
     bool is_best = layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
-    if (zadd->is_new_only || zadd->is_existing_only) {
-        holding_add_word(words, bytes_from_text(zadd->is_new_only ? "NX" : "XX"));
-    }
     if (zadd->is_increment || is_best) {
         holding_add_word(words, bytes_from_text(zadd->is_increment ? "INCR" : "BEST"));
     }
@@ -331,6 +328,7 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
                                                             const struct writing *writing,
                                                             const struct zadd *zadd,
                                                             struct zadd_limited *limited) {
+    const struct layout *layout = board_layout(writing->board);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
         struct zadd_step step;
         struct bytes name = zset_add_pair_member(call, zadd, pair);
@@ -351,21 +349,21 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
         }
         bool is_put = (!step.member.is_there || step.after != step.before) &&
                       writing_takes(writing, &step.member, step.key, zadd->is_increment);
+        if (is_put && layout_stamp(layout, step.key, call->now_us, &step.key) != LAYOUT_OK) {
+            return call_refuse_time(call, layout, call->now_us);
+        }
         if (!holding_plan(writing, name, step.member.is_there, step.member.key, step.key, is_put,
                           &limited->list[pair], &limited->held[pair])) {
             return false;
         }
         if (limited->held[pair] != 0) {
             struct holding_words words = {.size = 0};
-            uint64_t stamped;
-            if (layout_stamp(board_layout(writing->board), step.key, call->now_us, &stamped) !=
-                LAYOUT_OK) {
-                return call_refuse_time(call, board_layout(writing->board), call->now_us);
-            }
             zset_add_put_words(call, writing, zadd, pair, &words);
             if (!holding_check(writing, name, &words, limited->held_count)) {
                 return false;
             }
+            limited->held_before[pair] =
+                step.member.is_there ? step.member.key : layout_zero_key(layout);
             limited->held_keys[pair] = step.key;
             limited->held_count++;
         }
@@ -417,7 +415,8 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
         if (limited->held[pair] != 0) {
             struct holding_words words = {.size = 0};
             zset_add_put_words(call, writing, zadd, pair, &words);
-            holding_put(writing, name, limited->held_keys[pair], limited->held[pair], &words);
+            holding_put(writing, name, limited->held_before[pair], limited->held_keys[pair],
+                        limited->held[pair], &words);
         }
     }
     writing_settle(writing);
@@ -441,18 +440,20 @@ zset_add_apply_limited(const struct call *call, struct writing *writing, struct 
     struct zadd_limited limited = {
         .list = memory_allocate_zeroed(zadd->pair_count * sizeof *limited.list),
         .held = memory_allocate_zeroed(zadd->pair_count),
+        .held_before = memory_allocate(zadd->pair_count * sizeof *limited.held_before),
         .held_keys = memory_allocate(zadd->pair_count * sizeof *limited.held_keys),
         .slots = memory_allocate_zeroed(slot_count * sizeof *limited.slots),
         .slot_mask = slot_count - 1,
     };
     zadd->limited = &limited;
-    bool is_done = ((limited.list != NULL && limited.held != NULL && limited.held_keys != NULL &&
-                     limited.slots != NULL) ||
+    bool is_done = ((limited.list != NULL && limited.held != NULL && limited.held_before != NULL &&
+                     limited.held_keys != NULL && limited.slots != NULL) ||
                     call_out_of_memory(call)) &&
                    zset_add_check_limits(call, writing, zadd, &limited) &&
                    zset_add_apply_all(call, writing, zadd, &limited);
     memory_free(limited.list);
     memory_free(limited.held);
+    memory_free(limited.held_before);
     memory_free(limited.held_keys);
     memory_free(limited.slots);
     zadd->limited = NULL;

@@ -222,7 +222,8 @@ HARNESS_TEST(what_is_held_is_seen_by_its_player_and_by_nobody_else, WATCHING) {
     harness_expect(h, bob, "LB.HELD b MEMBER ann",
                    "-NOPERM a player's token shows what is held of its own member alone\r\n");
     harness_expect(h, bob, "DUMP b",
-                   "-NOPERM a player's token shows nothing that a board holds\r\n");
+                   "-NOPERM DUMP of a board that holds results needs the right to LB.HELD, and no "
+                   "player's token\r\n");
     harness_expect_prefix(h, ann, "LB.APPROVE b ann", "-NOPERM ");
     harness_expect_prefix(h, ann, "LB.REJECT b ann", "-NOPERM ");
     assert_non_null(strstr(harness_run(h, ann, "LB.HELD b"), "99999"));

@@ -172,7 +172,7 @@ static const struct change {
     {"LB.CREATE k HOLD ALL OVER 5;LB.ADD k 9 a", "LB.APPROVE k b", false},
     {"LB.CREATE k HOLD ALL OVER 5;LB.ADD k 9 a", "LB.REJECT k a 1", true},
     {"LB.CREATE k HOLD ALL OVER 5;LB.ADD k 9 a", "LB.REJECT k a 2", false},
-    {"LB.CREATE k HOLD ALL OVER 5", "LB.ADD k 9 a", true},
+    {"LB.CREATE k HOLD ALL OVER 5", "LB.ADD k 9 a", false},
     {"LB.CREATE k RATING ELO MINGAMES 5;LB.RATE k a 1600", "ZREM k a", true},
     {"LB.CREATE k RATING ELO", "LB.RATE k a 1600 50", false},
     {"ZADD k 1 a", "LB.ALTER k CAP 3", true},

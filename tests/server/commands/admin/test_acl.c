@@ -435,7 +435,8 @@ ACL_TEST(categories_have_the_commands_of_leaderboards) {
     const char *reply = harness_run(h, admin, "ACL CAT leaderboard");
     assert_non_null(strstr(reply, "lb.add"));
     assert_null(strstr(reply, "zadd"));
-    static const char *const dangerous[] = {"lb.ban", "lb.forget", "lb.move", "lb.unban"};
+    static const char *const dangerous[] = {"lb.approve", "lb.ban",    "lb.forget", "lb.held",
+                                            "lb.move",    "lb.reject", "lb.unban"};
     for (size_t i = 0; i < sizeof dangerous / sizeof dangerous[0]; i++) {
         harness_expect_part(h, admin, "ACL CAT dangerous", dangerous[i]);
     }

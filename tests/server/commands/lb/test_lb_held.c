@@ -82,6 +82,41 @@ ZSET_TEST(of_two_results_of_which_the_last_counts_it_is_the_one_that_came_last) 
     zset_expect(h, "LB.GET b 1 ann", "[[ann :0 :1767225601000 :7]]");
 }
 
+ZSET_TEST(a_field_that_no_later_result_has_changed_is_approved) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 FIELD level 8 TIME 31 S HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD b 9 1 ann", ":1");
+    zset_expect(h, "LB.ADD b 20000 * ann 20000 3 bob", ":0");
+    later(h, 1);
+    zset_expect(h, "LB.ADD b * 5 ann 7 * bob", ":2");
+    zset_expect(h, "LB.APPROVE b ann", ":1");
+    zset_expect(h, "LB.APPROVE b bob", ":1");
+    zset_expect(h, "LB.GET b 2 ann bob",
+                "[[ann :0 :1767225601000 :20000 :5] [bob :1 :1767225601000 :7 :3]]");
+}
+
+ZSET_TEST(NX_and_XX_are_judged_when_a_result_comes) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD b 5 ann", ":1");
+    zset_expect(h, "LB.ADD b XX 500 ann", ":0");
+    zset_expect(h, "LB.ADD b NX WITHHELD 600 ann", "[:0 :0]");
+    zset_expect(h, "ZADD b NX 500 bob", ":0");
+    zset_expect(h, "ZREM b ann", ":1");
+    zset_expect(h, "LB.APPROVE b ann", ":1");
+    zset_expect(h, "LB.APPROVE b bob", ":1");
+    zset_expect(h, "ZRANGE b 0 -1 WITHSCORES", "[bob 500 ann 500]");
+}
+
+ZSET_TEST(TOP_judges_by_the_time_of_the_result) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S HOLD ALL TOP 1", "+OK");
+    zset_expect(h, "LB.ADD b 100 lead", ":0");
+    zset_expect(h, "LB.APPROVE b lead", ":1");
+    zset_expect(h, "ZADD b 50 kim", ":1");
+    later(h, 1);
+    zset_expect(h, "LB.ADD b 100 bob", ":1"); /* as good, and later */
+    zset_expect(h, "ZADD b 100 kim 100 zoe", ":1");
+    zset_expect(h, "LB.HELD b", "[0 []]");
+}
+
 ZSET_TEST(tags_fields_and_ids_are_those_of_the_result) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TAG country 8 HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b TAG country DE ONCE x HSET run:* 2 replay r1 car 9 500 ann", ":0");
@@ -116,6 +151,15 @@ ZSET_TEST(what_breaks_a_limit_is_held_where_HOLD_says_so) {
     zset_expect(h, "LB.ADD b 80 bob", "-TOOSOON EVERY 10 S: wait 10 s"); /* it counts */
 }
 
+ZSET_TEST(what_would_change_nothing_is_not_held_for_a_limit) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 KEEP BEST LIMITS ALL EVERY 10 S HOLD ALL LIMITS",
+                "+OK");
+    zset_expect(h, "LB.ADD b 50 ann", ":1");
+    zset_expect(h, "LB.ADD b WITHHELD 10 ann", "-TOOSOON EVERY 10 S: wait 10 s");
+    zset_expect(h, "ZADD b 50 ann", "-TOOSOON EVERY 10 S: wait 10 s");
+    zset_expect(h, "LB.ADD b WITHHELD 60 ann", "[:0 :1]");
+}
+
 ZSET_TEST(a_held_result_gains_nothing) {
     zset_expect(h, "LB.CREATE b FIELD score 24 LIMITS ALL GAIN 100 PER DAY HOLD ALL OVER 90",
                 "+OK");
@@ -138,6 +182,35 @@ ZSET_TEST(there_is_room_for_so_many_of_a_member_and_of_a_board) {
     zset_expect(h, "LB.REJECT b ann", ":16");
     zset_expect(h, "LB.ALTER b HOLD NONE", "+OK");
     zset_expect(h, "LB.ADD b 101 ann", ":1");
+}
+
+ZSET_TEST(a_command_holds_no_more_than_there_is_room_for) {
+    enum { MORE = HOLDING_BYTES_MAX / HOLDING_WORDS_MAX };
+    static struct bytes args[2 + 2 * MORE];
+    static char names[MORE][8];
+    args[0] = BYTES("LB.ADD");
+    args[1] = BYTES("b");
+    for (int i = 0; i < MORE; i++) {
+        size_t size = (size_t)snprintf(names[i], sizeof names[i], "m%d", i);
+        args[2 + 2 * i] = BYTES("500");
+        args[3 + 2 * i] = (struct bytes){names[i], size};
+    }
+    zset_expect(h, "LB.CREATE b FIELD score 32 HOLD ALL OVER 100", "+OK");
+    const char *reply =
+        harness_run_args(h, h->server.sessions.first, args, sizeof args / sizeof args[0]);
+    assert_non_null(strstr(reply, "-FULL the result would be held, and the command has more such"));
+    zset_expect(h, "LB.HELD b", "[0 []]");
+}
+
+ZSET_TEST(ids_do_not_come_again_in_the_next_period) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 PERIOD DAY HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    zset_expect_part(h, "LB.HELD b", "[0 [[:1767225600000 ann ");
+    later(h, 86400);
+    zset_expect(h, "LB.ADD b 300 ann 400 bob", ":0");
+    zset_expect(h, "LB.APPROVE b ann 1767225600000", ":0");
+    zset_expect_part(h, "LB.HELD b MEMBER bob", "[0 [[:1767312000001 bob ");
+    zset_expect(h, "LB.APPROVE b ann 1767312000000", ":1");
 }
 
 ZSET_TEST(a_board_of_many_is_listed_in_steps_oldest_first) {
@@ -291,6 +364,97 @@ JOB_TEST(what_cannot_be_approved_lets_the_others_pass) {
     zset_expect(h, "DEL b", ":1");
     later(h, HOUR_S);
     settle(h);
+}
+
+JOB_TEST(a_result_of_a_time_to_come_does_not_keep_the_others) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.ADD b 200 early", ":0");
+    harness_set_clock(h, harness_now_us(h) - (int64_t)10 * HOUR_S * SECOND_US);
+    zset_expect(h, "LB.ADD b 300 ann", ":0");
+    later(h, 2 * HOUR_S);
+    settle(h);
+    zset_expect(h, "ZRANGE b 0 -1", "[ann]");
+    later(h, 10 * HOUR_S);
+    settle(h);
+    zset_expect(h, "ZRANGE b 0 -1", "[early ann]");
+}
+
+/* ---- what was restored may be anything ---- */
+
+static struct registry_key *board_of(struct harness *h, const char *name) {
+    return registry_find(h->server.registry, 0, bytes_from_text(name), h->server.clock.now_ms);
+}
+
+JOB_TEST(an_id_that_a_member_has_twice_is_approved_once) {
+    static const char ids[12] = {1, 0, 0, 0, 0, 0, 1};
+    zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    assert_true(registry_note_put(h->server.registry, board_of(h, "b"), (struct bytes){"\0mann", 5},
+                                  (struct bytes){ids, sizeof ids}));
+    zset_expect(h, "LB.APPROVE b ann", ":1");
+    zset_expect(h, "ZSCORE b ann", "200");
+    zset_expect(h, "LB.HELD b", "[0 []]");
+}
+
+JOB_TEST(ids_that_lie_far_apart_let_other_boards_pass) {
+    static const char head[26] = {1, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, 1};
+    zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    assert_true(registry_note_put(h->server.registry, board_of(h, "b"), (struct bytes){"\0h", 2},
+                                  (struct bytes){head, sizeof head}));
+    zset_expect(h, "LB.ADD b 300 bob",
+                "-FULL the result would be held, and the board holds as many as it can: LB.APPROVE "
+                "or LB.REJECT some");
+    zset_expect(h, "LB.REJECT b ann", ":1");
+    zset_expect(h, "LB.CREATE c FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.CREATE a FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.ADD a 200 ann", ":0");
+    zset_expect(h, "LB.ADD c 200 ann", ":0");
+    later(h, 2 * HOUR_S);
+    settle(h);
+    for (int i = 0; i < 4000; i++) {
+        (void)jobs_step(&h->server, 0, true);
+    }
+    zset_expect(h, "ZCARD a", ":1");
+    zset_expect(h, "ZCARD c", ":1");
+}
+
+/* A user with these rules. */
+static struct session *user(struct harness *h, const char *rules) {
+    struct session *session = harness_connect(h);
+    zset_expect(h, formatted("ACL SETUSER low reset on nopass %s", rules), "+OK");
+    harness_expect(h, session, "AUTH low x", "+OK\r\n");
+    return session;
+}
+
+JOB_TEST(HSET_of_what_is_held_needs_the_right_to_the_hash) {
+    zset_expect(h, "LB.CREATE mine FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
+    zset_expect(h, "LB.ADD mine HSET secret:* 1 f v 200 ann", ":0");
+    zset_run(h, "DUMP mine");
+    char *payload = malloc(h->reply.size);
+    size_t size = strtoul(h->reply.at + 1, NULL, 10);
+    memcpy(payload, strchr(h->reply.at, '\n') + 1, size);
+    struct session *low = user(h, "~mine* +@all");
+    harness_expect_prefix(h, low, "LB.APPROVE mine ann", "-NOPERM ");
+    const struct bytes args[] = {BYTES("RESTORE"), BYTES("mine2"), BYTES("0"), {payload, size}};
+    assert_int_equal(strncmp(harness_run_args(h, low, args, 4), "-NOPERM ", 8), 0);
+    zset_expect(h, "EXISTS secret:ann mine2", ":0");
+    low = user(h, "~mine* ~secret:* +@all");
+    harness_expect(h, low, "LB.APPROVE mine ann", ":1\r\n");
+    zset_expect(h, "HGETALL secret:ann", "[f v]");
+    low = user(h, "~* +@all");
+    assert_string_equal(harness_run_args(h, low, args, 4), "+OK\r\n");
+    free(payload);
+}
+
+JOB_TEST(a_dump_of_what_is_held_needs_the_right_to_look_at_it) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100", "+OK");
+    struct session *low = user(h, "~* +@read -@dangerous");
+    harness_expect_prefix(h, low, "DUMP b", "$");
+    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    harness_expect_prefix(h, low, "LB.HELD b", "-NOPERM ");
+    harness_expect_prefix(h, low, "DUMP b", "-NOPERM DUMP of a board that holds results");
+    harness_expect_prefix(h, user(h, "~* +@read"), "DUMP b", "$");
 }
 
 /* ---- a twin that keeps all ---- */
