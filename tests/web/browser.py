@@ -8,6 +8,7 @@
 One browser is a process with a profile of its own, which goes with it.
 """
 import base64
+import fcntl
 import json
 import os
 import queue
@@ -53,7 +54,7 @@ class Browser:
 
         def as_3_and_4():
             # Both are moved out of the way first: one may be 3 or 4 already.
-            high = [os.dup2(to_browser, 100, False), os.dup2(from_browser, 101, False)]
+            high = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 10) for one in (to_browser, from_browser)]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
@@ -68,7 +69,8 @@ class Browser:
             preexec_fn=as_3_and_4)
         os.close(to_browser)
         os.close(from_browser)
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
         try:
             self.send("Browser.getVersion", limit_s=START_LIMIT_S)
         except BrowserError:
@@ -90,6 +92,7 @@ class Browser:
                 self.process.kill()
                 self.process.wait()
         os.close(self.commands)
+        self.reader.join(10)  # it closes a descriptor, whose number the next browser may get
         shutil.rmtree(self.profile, ignore_errors=True)
 
     def read(self):
