@@ -101,7 +101,7 @@ static bool memory_release_reserve(void) {
 }
 
 /* From the failure on there is what the reserve held, and no more: one that is too small is noticed here. */
-static __attribute__((cold, noinline)) bool memory_test_failure(size_t size, bool is_one_to_fail) {
+__attribute__((noinline)) static bool memory_test_failure(size_t size, bool is_one_to_fail) {
     if (is_one_to_fail) {
         void *reserve = atomic_load_explicit(&memory.reserve, memory_order_relaxed);
         size_t held = reserve != NULL ? memory_size(reserve) : SIZE_MAX;

@@ -264,7 +264,8 @@ uint32_t shadow_count_shown(const struct call *call, const struct registry_key *
 bool shadow_ask(const struct call *call, const struct registry_key *key, bool is_new,
                 struct bytes member) {
     struct server_shadows *shadows = &call->server->shadows;
-    if (shadows->run == NULL || !shadow_may_be(key) || !shadow_fits(member)) {
+    if (shadows->run == NULL || !shadows->is_open || !shadow_may_be(key) || !shadow_fits(member) ||
+        (call->command->flags & COMMAND_OWN_MEMBER) == 0) {
         return true;
     }
     if (shadows->are_shown && (is_new ? shadows->are_new_shown : shadow_is_there(key, member))) {
@@ -276,6 +277,11 @@ bool shadow_ask(const struct call *call, const struct registry_key *key, bool is
         shadows->reply_size = call->reply->out->size;
     }
     return true;
+}
+
+/* Other words of a player's request may be the names of members, too. */
+static bool shadow_may_write(const struct call *call, struct bytes member) {
+    return call->session->player == NULL || bytes_equal(member, shadow_own(call));
 }
 
 /* Entries that there are of members whom the request names, on boards that it names: put them back. false: no memory. */
@@ -290,7 +296,8 @@ static bool shadow_show_kept(const struct call *call, uint32_t command) {
             struct bytes note;
             int64_t until_ms;
             uint64_t packed_key;
-            if (i == at || !shadow_find_note(key, member, &note) ||
+            if (i == at || !shadow_may_write(call, member) ||
+                !shadow_find_note(key, member, &note) ||
                 board_find(&key->board, member, &packed_key)) {
                 continue;
             }
@@ -302,6 +309,9 @@ static bool shadow_show_kept(const struct call *call, uint32_t command) {
             if (kind == BAN_NONE ? !shadow_return(call->registry, key, member)
                                  : !shadow_add_pair(call, (struct shadow_pair){at, i, true})) {
                 return false;
+            }
+            if (kind == BAN_NONE) {
+                registry_tell_members(call->registry, key);
             }
             if (kind == BAN_SHADOW && !shadow_put(call->registry, key, member, note)) {
                 shadow_drop_pair(call);
@@ -322,7 +332,7 @@ static bool shadow_show_new(const struct call *call, uint32_t command) {
             struct bytes member = call_arg(call, i);
             struct shadow_name name;
             int64_t until_ms;
-            if (i == at || !shadow_fits(member) ||
+            if (i == at || !shadow_fits(member) || !shadow_may_write(call, member) ||
                 ban_find(call->registry, call->session->database, call_arg(call, at), member,
                          call->now_ms, &until_ms) != BAN_SHADOW ||
                 (key != NULL && shadow_is_there(key, member))) {

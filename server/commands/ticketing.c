@@ -25,12 +25,11 @@ static struct registry_key *ticketing_find_hash(const struct call *call, struct 
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
 }
 
-/* kid: of the key by which the ticket is signed. */
-static void ticketing_mark(const struct call *call, const char *kid, struct bytes board,
-                           struct bytes member, char mark[TICKETING_MARK_SIZE]) {
-    char text[1 + 3 * 2 + JWT_KID_MAX + JWT_TICKET_BOARDS_MAX + JWT_CLAIM_MAX];
+static void ticketing_mark(const struct call *call, struct bytes board, struct bytes member,
+                           char mark[TICKETING_MARK_SIZE]) {
+    char text[1 + 2 * 2 + JWT_TICKET_BOARDS_MAX + JWT_CLAIM_MAX];
     unsigned char digest[DIGEST_SIZE];
-    const struct bytes parts[] = {bytes_from_text(kid), board, member};
+    const struct bytes parts[] = {board, member};
     size_t size = 0;
     text[size++] = (char)call->session->database;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -184,7 +183,7 @@ static bool ticketing_check_one(const struct call *call, const struct ticketing_
     if (player_revoked_ms(call->registry, player, call->now_ms) > ticket->start_ms) {
         return ticketing_refuse(board, TICKET_OVER, "it was revoked");
     }
-    ticketing_mark(call, read->key.kid, board->name, member, mark->name);
+    ticketing_mark(call, board->name, member, mark->name);
     if (ticket->id <= ticketing_used(call, mark->name)) {
         return ticketing_refuse(board, TICKET_USED,
                                 "it was used, or was made before a result that counted: each run "
@@ -198,8 +197,10 @@ static bool ticketing_check_one(const struct call *call, const struct ticketing_
             return limiting_refuse_wait(writing, LIMIT_MINTIME, left_ms);
         }
     }
-    bool is_own = read->key.kid[0] == '\0';
-    mark->id = is_own && (uint64_t)call->now_ms > ticket->id ? (uint64_t)call->now_ms : ticket->id;
+    /* Of another clock, which may be late: runs that have begun since must count. */
+    int64_t skew_ms = read->key.kid[0] != '\0' ? JWT_SKEW_S * MS_PER_S : 0;
+    uint64_t ended = (uint64_t)(call->now_ms - skew_ms);
+    mark->id = ended > ticket->id ? ended : ticket->id;
     return true;
 }
 
@@ -320,12 +321,12 @@ size_t ticketing_make(const struct call *call, struct bytes board, struct bytes 
     if (!ticketing_find_key(call, true, &own)) {
         return 0;
     }
-    ticketing_mark(call, "", board, member, mark);
+    ticketing_mark(call, board, member, mark);
     uint64_t used = ticketing_used(call, mark);
     ticket.id = used < (uint64_t)call->now_ms ? (uint64_t)call->now_ms : used + 1;
     memcpy(ticket.claims.player, member.at, member.size);
     ticket.claims.player_size = member.size;
-    ticket.claims.expires_s = call->now_ms / MS_PER_S + seconds;
+    ticket.claims.expires_s = (call->now_ms + MS_PER_S - 1) / MS_PER_S + seconds;
     size_t size = jwt_sign_ticket(&own, &ticket, board, out);
     if (size == 0) {
         (void)call_refuse(call, "ERR a ticket is for a member and a board whose names are UTF-8 "

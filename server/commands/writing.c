@@ -5,6 +5,7 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/shadow.h"
 #include "server/commands/window.h"
+#include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
@@ -92,12 +93,36 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
     return true;
 }
 
-/* Players write on boards that there are, and in rooms that leagues make. true: refused. */
-__attribute__((cold)) static bool writing_refuse_new(struct writing *writing) {
+bool writing_names_room(const struct call *call, struct bytes name) {
+    static const char end[] = ":rooms", first[] = ":1:1";
+    const struct registry *registry = call->registry;
+    uint32_t database = call->session->database;
+    char text[REGISTRY_NAME_MAX];
+    if (league_count(registry) == 0 || league_of_room(registry, database, name) != NULL) {
+        return league_count(registry) > 0;
+    }
+    size_t size = name.size > strlen(end) ? name.size - strlen(end) : 0;
+    if (size == 0 || name.size > sizeof text || memcmp(name.at + size, end, strlen(end)) != 0) {
+        return false;
+    }
+    memcpy(text, name.at, size);
+    memcpy(text + size, first, strlen(first));
+    return league_of_room(registry, database,
+                          (struct bytes){.at = text, .size = size + strlen(first)}) != NULL;
+}
+
+/* Players write on boards that there are, and in rooms by their league, which makes them. true: refused. */
+__attribute__((cold)) static bool writing_refuse_player(struct writing *writing) {
+    struct bytes name = registry_name(writing->key);
     if (writing->is_given) {
         return false;
     }
-    struct bytes name = registry_name(writing->key);
+    if (!writing->is_new) {
+        return writing_names_room(writing->call, name) &&
+               !call_refuse_format(writing->call,
+                                   "NOPERM players write in rooms by LB.LEAGUE ADD: not in '%.*s'",
+                                   bytes_shown_size(name, 64), name.at);
+    }
     reply_error_format(writing->call->reply,
                        "NOPERM players make no boards: '%.*s' is not there (LB.CREATE makes it)",
                        bytes_shown_size(name, 64), name.at);
@@ -112,7 +137,7 @@ __attribute__((always_inline)) static inline bool writing_begin_found(struct wri
         return call_out_of_memory(call);
     }
     if (!call_check_kind(call, writing->key, REGISTRY_BOARD) ||
-        (writing->is_new && call->session->player != NULL && writing_refuse_new(writing))) {
+        (call->session->player != NULL && writing_refuse_player(writing))) {
         return false;
     }
     writing->board = &writing->key->board;

@@ -64,6 +64,9 @@ MUST_CHECK static inline bool writing_refuses(const struct call *call,
            writing_explain(call, options, write);
 }
 
+/* Is it the name of a league's room, or of their template? */
+MUST_CHECK bool writing_names_room(const struct call *call, struct bytes name);
+
 /* Write what LB.APPROVE approves: on a board that is there, whatever its guards say. */
 void writing_begin_approval(const struct call *call, struct registry_key *key,
                             struct writing *writing);

@@ -355,6 +355,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     struct call call = call_begin(server, session, command, request, reply);
     call.ahead = server->ahead;
     server_set_writer(server, session);
+    server->shadows.is_open = true;
     if (__builtin_expect(execute_sees_shadows(server, session, command), 0)) {
         server->shadows.run(&call);
     } else {
@@ -363,6 +364,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
             server->shadows.run(&call);
         }
     }
+    server->shadows.is_open = false;
     server_set_writer(server, NULL);
     if (__builtin_expect(server->tracking.client_count > 0, 0)) {
         execute_remember_keys(server, session, index, command, request);

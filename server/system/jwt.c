@@ -713,7 +713,8 @@ enum jwt_status jwt_verify_ticket(const struct jwt_key *key, struct bytes token,
     if (!reading.has_boards) {
         return JWT_NO_BOARD;
     }
-    if (ticket->claims.expires_s - ticket->claims.issued_s > JWT_TICKET_MAX_S) {
+    int64_t start_s = (ticket->start_ms + MS_PER_S - 1) / MS_PER_S;
+    if (ticket->claims.expires_s - start_s > JWT_TICKET_MAX_S) {
         return JWT_TOO_LONG;
     }
     ticket->claims.key_mark = key->mark;

@@ -284,6 +284,9 @@ static void export_key(void *context, const struct registry_key *key) {
         exporting->system_count += key->database != REGISTRY_ONCE; /* which ends by itself */
         return;
     }
+    if (key->database == REGISTRY_TICKETS && bytes_is(registry_name(key), "key")) {
+        return; /* a secret, by which whoever reads the export could sign tickets */
+    }
     bool is_hash = key->kind == REGISTRY_HASH;
     struct effect_fill fill = {.whole = {.kind = EFFECT_FILL,
                                          .key_kind = is_hash ? &key_kind_hash : &key_kind_board,
@@ -357,7 +360,7 @@ bool export_redis(const struct registry *registry, FILE *out) {
         {exporting.decay_count, "boards have DECAY: Redis gets their scores as they are now"},
         {exporting.tagged_count, "members have tags, which Redis has not"},
         {exporting.note_count, "players have rating records, which Redis has not"},
-        {exporting.system_count, "keys of the server's own (bans) are left out"},
+        {exporting.system_count, "keys of the server's own (bans, used tickets) are left out"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         if (losses[i].count > 0) {

@@ -238,7 +238,7 @@ static const struct web_schema {
     {"Submission", NULL, RESULT " boards:[s]"},
     {"TicketAsked", NULL,
      "member?:s'left out: the player whose token the header Authorization has' "
-     "seconds?:i'1 to 86400; left out: 3600'"},
+     "seconds?:i'1 to 86400; left out: 3600 and MINTIME'"},
     {"Ticket", NULL, NAMED_BOARD "member~ ticket:s"},
     {"Tags", NULL, "*:s?"},
     {"HeldResults", "@Held",

@@ -216,6 +216,9 @@ const char *board_options_find_conflict(const struct board_options *options) {
         (options->guards & BOARD_TICKETS) == 0) {
         return "LIMITS ... MINTIME needs TICKETS YES: a ticket says when the run began";
     }
+    if (options->has_limits && options->limits.time_ms[LIMIT_MINTIME] >= INT64_C(86400) * 1000) {
+        return "LIMITS ... MINTIME must be less than a day, for which a ticket holds at the most";
+    }
     if (options->has_limits &&
         (found = limits_refuse(&options->limits, &layout->fields[0])) != NULL) {
         return found;

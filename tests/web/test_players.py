@@ -514,7 +514,7 @@ class Players(unittest.TestCase):
             self.server.run("LB.ALTER", "game", "TICKETS", "YES")
             self.server.run("LB.CREATE", "game2", "FIELD", "score", "32", "TICKETS", "YES")
             self.server.run("ACL", "SETUSER", "player:web", "+multi", "+exec", "+lb.submit")
-            now = int(time.time()) - 50
+            now = int(time.time()) - 30
             ann = token("ann", "web")
             made = [self.signed("ann", now + i) for i in range(8)]
             forged = made[6][:-4] + ("AAAA" if made[6][-4:] != "AAAA" else "BBBB")
@@ -546,7 +546,7 @@ class Players(unittest.TestCase):
         self.begin()
         self.server.run("LB.ALTER", "game", "TICKETS", "YES")
         ann = token("ann", "web")
-        made = [self.signed("ann", int(time.time()) - 40 + i) for i in range(9)]
+        made = [self.signed("ann", int(time.time()) - 30 + i) for i in range(9)]
         body = [{"member": "ann", "value": 7 + i, "ticket": made[i]} for i in range(9)]
         for headers in ({}, bearer(ann)):
             status, problem, _ = self.api.post("/boards/game/results", body, creates=False, **headers)

@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import re
+import subprocess
 import threading
 import time
 import unittest
@@ -624,6 +625,75 @@ class Leagues(PageTest):
         self.assertEqual(page.value("document.querySelector('.goes-down td.rank').title"), "goes one tier down")
 
 
+class Held(PageTest):
+    def test_what_is_held_is_a_list_with_the_line_that_approves_it(self):
+        names = ("bob", "\u202eadmin \"x\"", b"\xff")
+        server.run("LB.CREATE", "b c", "FIELD", "score", "32")
+        server.run("ZADD", "b c", "7", "ann")
+        server.run("LB.ALTER", "b c", "HOLD", "ALL", "OVER", "1000", "TOP", "1")
+        page = self.open_board("b c")
+        page.wait("document.querySelectorAll('.tabs a').length === 3")
+        page.click(".tabs a:last-child")
+        page.wait("document.querySelector('.held p[role=status]')?.innerText === 'Nothing is held.'")
+        server.run("ZADD", "b c", "9", "carl")
+        for n, name in enumerate(names):
+            server.run("ZADD", "b c", 5000 + n, name)
+        page.wait("document.querySelectorAll('.held tbody tr').length === 4")
+        page.wait("document.querySelector('.tabs a:last-child').innerText === 'Held results (4)'")
+        self.assertEqual(page.texts(".held td.values"), ["9", "5,000", "5,001", "5,002"])
+        self.assertEqual(page.texts(".held td:nth-child(3)"), ["among the first"] + ["beyond the bound"] * 3)
+        self.assertEqual(page.texts(".held td:nth-child(5)"), ["default"] * 4)
+        lines = page.texts(".held code")
+        self.assertEqual(lines, ['LB.APPROVE "b c" carl 1', 'LB.APPROVE "b c" bob 2',
+                                 'LB.APPROVE "b c" "\\xe2\\x80\\xaeadmin \\"x\\"" 3', 'LB.APPROVE "b c" "\\xff" 4'])
+        page.click(".held button.small")
+        self.assertEqual(page.value("getSelection().toString()"), lines[0])
+        for line in lines[1:]:  # as it is copied
+            told = subprocess.run(["redis-cli", "-p", str(server.port)], input=line, capture_output=True, text=True)
+            self.assertEqual(told.stdout.strip(), "1", told)
+        page.wait("document.querySelectorAll('.held tbody tr').length === 1")
+        self.assertEqual(server.run("ZCARD", "b c"), 4)
+
+    def test_a_part_is_shown_and_more_on_demand(self):
+        server.run("LB.CREATE", "many", "FIELD", "score", "32", "HOLD", "ALL", "OVER", "1000")
+        server.run("LB.ADD", "many", *sum(([5000 + n, f"m{n}"] for n in range(250)), []))
+        page = self.open(server.board_url("many", "view=held"))
+        for shown in (100, 200, 250):
+            page.wait(f"document.querySelectorAll('.held tbody tr').length === {shown}")
+            self.assertEqual(page.value("document.querySelector('.held > button').hidden"), shown == 250)
+            page.value("document.querySelector('.held > button').click()")
+
+    def test_who_may_not_see_it_has_no_list(self):
+        own = WebServer("--web-public", "*", password="secret")
+        try:
+            own.run("LB.CREATE", "arena", "FIELD", "score", "32", "HOLD", "ALL", "OVER", "1000")
+            own.run("ZADD", "arena", "7", "ann", "5000", "bob")
+            own.run("ACL", "SETUSER", "viewer", "on", ">own", "%R~*", "-@all", "+lb.list", "+lb.info", "+lb.range", "+lb.get")
+            own.run("ACL", "SETUSER", "judge", "on", ">own", "%R~*", "-@all", "+lb.list", "+lb.info", "+lb.range", "+lb.get",
+                    "+lb.held")
+            page = self.open_board_of(own)
+            self.assertEqual(page.texts(".tabs a"), ["Ranking", "Distribution"])
+            page.go(own.board_url("arena", "view=held"))
+            page.wait("document.querySelector('#user')")
+            for user, heading in (("viewer", "Your user may not see this."), ("judge", "arena")):
+                page.go(own.url("/login?to=/boards/arena%3Fview%3Dheld"))
+                page.wait("document.querySelector('#user')")
+                page.type("#user", user)
+                page.type("#password", "own")
+                page.click(".login button")
+                page.wait(f"document.querySelector('h1')?.innerText === '{heading}'")
+                self.assertEqual("5,000" in page.text("#main"), user == "judge")
+                page.click(".tools button:last-child")
+                page.wait("document.querySelector('.tools a')")
+        finally:
+            own.stop()
+
+    def open_board_of(self, own):
+        page = self.open(own.board_url("arena"))
+        page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+        return page
+
+
 class Windows(PageTest):
     def test_a_window_is_shown_beside_the_period(self):
         server.run("LB.CREATE", "day", "FIELD", "points", "22", "PERIOD", "HOUR", "WINDOW", "24", "BEST")
@@ -1165,6 +1235,8 @@ class People(PageTest):
         for n in range(10):
             server.run("LB.MATCH", "ladder", "TEAM", "2", f"member {n}", "m" * 64, "TEAM", "2", f"member {n + 1}", f"member {n + 2}")
         server.run("LB.RATE", "ladder", "new", "30", "2.5")
+        server.run("LB.CREATE", "judged", "FIELD", "score", "30", "HOLD", "ALL", "OVER", "9")
+        server.run("LB.ADD", "judged", "10", "m" * 300, "11", "עדן", "12", b"\xff")
         server.run("LB.CREATE", "race", "FIELD", "score", "30", "TAG", "country", "8", "TAG", "c" * 32, "4", "TAG", "clan", "10")
         for n in range(120):
             server.run("LB.ADD", "race", "TAG", "country", ("DE", "עדן", b"\xff", "")[n % 4], "TAG", "c" * 32, "x" * 64,
@@ -1175,7 +1247,7 @@ class People(PageTest):
                 "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear",
                 f"/boards/race?member=member%204&where=country:DE&where={'c' * 32}:{'x' * 64}", "/embed/race?where=country:DE",
                 "/boards/race?where=clan:clan%207&where=clan:clan%208", "/boards/race?where=nothing:1",
-                "/boards/ladder?member=member%203", "/boards/ladder?member=new"]
+                "/boards/ladder?member=member%203", "/boards/ladder?member=new", "/boards/judged?view=held"]
 
 
     def test_every_view_is_used_by_keys_on_a_narrow_screen(self):

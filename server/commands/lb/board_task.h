@@ -84,7 +84,8 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     return board_find(&key->board, task->member, &packed_key) ||
            (task->action->takes_shadows && shadow_is_there(key, task->member)) ||
            (task->action->takes_notes &&
-            !((registry_options(key)->has_rating || registry_options(key)->has_hold) &&
+            !((registry_options(key)->has_rating || registry_options(key)->has_hold ||
+               registry_options(key)->has_shadows) &&
               registry_note_is_own(task->member)) &&
             registry_note_find(key, task->member, &note)) ||
            (task->action->writes && holding_has(key, task->member));

@@ -584,7 +584,7 @@ static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
 }
 
 /* TICKETS: a result of one member, on one board or on many. */
-static bool lb_add_check_tickets(struct lb_results *results) {
+__attribute__((noinline)) static bool lb_add_check_tickets(struct lb_results *results) {
     const struct call *call = results->call;
     struct option_uses left = results->add->tickets;
     struct bytes tickets[TICKETING_MAX];
@@ -625,7 +625,11 @@ bool lb_results_prepare(struct lb_results *results) {
     size_t names_size = 0;
     uint32_t count = 0;
     uint32_t held_count = 0;
-    if (!lb_add_check_tickets(results) || !lb_add_plan_all(results)) {
+    bool has_tickets = false;
+    for (uint32_t i = 0; i < results->count && !has_tickets; i++) {
+        has_tickets = ticketing_applies(results->list[i].writing, results->add->tickets.count > 0);
+    }
+    if ((has_tickets && !lb_add_check_tickets(results)) || !lb_add_plan_all(results)) {
         return false;
     }
     size_t size = results->more + ticketing_growth_size(&results->ticketing);
@@ -743,7 +747,9 @@ static void lb_add_put_tags(struct lb_results *results) {
 
 void lb_results_put(struct lb_results *results) {
     lb_add_put_members(results);
-    ticketing_put(results->call, &results->ticketing);
+    if (results->ticketing.key != NULL) {
+        ticketing_put(results->call, &results->ticketing);
+    }
     if (results->add->tags.count > 0) {
         lb_add_put_tags(results);
     }
@@ -772,7 +778,9 @@ void lb_results_end(struct lb_results *results) {
     if (results->is_reserved) {
         memory_reserve_end();
     }
-    ticketing_end(results->call, &results->ticketing);
+    if (results->ticketing.key != NULL) {
+        ticketing_end(results->call, &results->ticketing);
+    }
     for (uint32_t i = 0; i < results->count && lb_hset_is_asked(&results->add->hset); i++) {
         lb_hset_end(results->call, &results->list[i].place);
     }

@@ -2,7 +2,7 @@
 // (language, theme) is kept by the browser.
 //
 //     /                              the boards          ?match= text &place=61
-//     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods|members
+//     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods|members|held
 //                                    &hash=player:*&data=name,country&where=country:DE
 //     /server                        the server
 //     /login                         ?to= address
@@ -61,7 +61,7 @@ export function parse(place) {
             place: whole(query, "place", 1, Number.MAX_SAFE_INTEGER, 1),
             count: whole(query, "count", 1, 100, first === "embed" ? 10 : 25),
             member: query.has("member") ? nameOfKey(query.get("member")) : null,
-            view: ["spread", "periods", "members"].includes(query.get("view")) ? query.get("view") : "places",
+            view: ["spread", "periods", "members", "held"].includes(query.get("view")) ? query.get("view") : "places",
             group: choicesOf(place.search),
             hash: plain(query, "hash"),
             data: plain(query, "data"),

@@ -4,6 +4,7 @@ import { isDots, nameOf } from "./names.js";
 
 const ROOT = "/api/v1";
 const RETRY_MS = 2000;
+const HELD_STEP = 100;
 
 export class ApiError extends Error {
     constructor(status, message) {
@@ -96,7 +97,7 @@ const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, m
     frozen: json.frozen, opens: date(json.opens_at),
     closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
     archives: (json.archives ?? []).map((archive) => named(archive, "name")), league: json.league ?? null,
-    window: json.window ?? null, rating: json.rating ?? null });
+    window: json.window ?? null, rating: json.rating ?? null, held: json.held ?? null });
 
 export async function me() {
     const json = await ask("/me");
@@ -205,6 +206,19 @@ export async function archives(name, db, group) {
     const json = await ask(board(name, db, "/archives", { group }));
     return json.archives.map((archive) => ({ name: named(archive, "name"), members: archive.count,
         startsAt: date(archive.starts_at), rows: rowsOf(archive.rows, archive.data_fields) }));
+}
+
+// {held: [{id, name, values: [text], reason, at, user, address}], isPart}: so many at the most, the oldest first
+export async function held(name, db, most) {
+    const found = [];
+    let cursor = null;
+    do {
+        const json = await ask(board(name, db, "/held", { cursor, count: Math.min(HELD_STEP, most - found.length) }));
+        cursor = cursorOf(json);
+        found.push(...json.held.map((each) => ({ id: each.id, name: named(each, "member"), values: each.values,
+            reason: each.reason, at: date(each.at), user: named(each, "user"), address: each.address })));
+    } while (cursor !== null && found.length < most);
+    return { held: found, isPart: cursor !== null };
 }
 
 export const server = () => ask("/server");

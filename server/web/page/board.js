@@ -5,6 +5,7 @@ import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
 import { glanceCard } from "./glance.js";
 import { groupChoice } from "./groups.js";
+import { heldView } from "./held.js";
 import { dayIn, leagueOf, leagueView, learnPeriod, roomName, wayOf } from "./league.js";
 import { hasAddress, nameText, plainName, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
@@ -126,6 +127,7 @@ export async function showBoard(state, context) {
         const next = now.view === "spread"
             ? await spreadView(board, context, () => now, () => card?.get() ?? null, link)
             : now.view === "periods" ? await periodsView(board, context, now)
+            : now.view === "held" ? await heldView(board, context, () => now)
                 : board.league && now.view === "places" ? await tiersView(focused)
                     : rankingView(board, () => now, context, changed, focused);
         part = next;
@@ -147,9 +149,10 @@ export async function showBoard(state, context) {
     });
 
     const views = () => (board.league ? ["places", "members"]
-        : ["places", "spread", ...board.archives.length > 0 || now.view === "periods" ? ["periods"] : []]);
-    const viewName = (view) => t({ places: board.league ? "tiers" : "places", members: "leagueMembers" }[view]
-        ?? view);
+        : ["places", "spread", ...board.archives.length > 0 || now.view === "periods" ? ["periods"] : [],
+            ...board.held !== null || now.view === "held" ? ["held"] : []]);
+    const viewName = (view) => (view === "held" && board.held > 0 ? t("heldCount", board.held) : t({ places: board.league ? "tiers" : "places", members: "leagueMembers" }[view]
+        ?? view));
 
     function drawTabs() {
         replace(tabs, views().map((view) => h("a", { href: address({ view }),
@@ -160,15 +163,16 @@ export async function showBoard(state, context) {
         replace(head, boardHead(board));
     }
 
-    // Which values there are, and how many members have them; and which past periods.
+    // Which values there are, and how many members have them; which past periods; and how many results are held.
     async function lookAtBoard() {
         const wanted = groupWords(now.group).join();
-        const { tags, archives } = await api.boardInfo(board.name, board.db, now.group);
+        const { tags, archives, held } = await api.boardInfo(board.name, board.db, now.group);
         if (wanted === groupWords(now.group).join()) {
             const hadPeriods = board.archives.length > 0;
-            Object.assign(board, { tags, archives });
+            const hadHeld = board.held;
+            Object.assign(board, { tags, archives, held });
             groups.draw();
-            if (hadPeriods !== archives.length > 0) {
+            if (hadPeriods !== archives.length > 0 || hadHeld !== held) {
                 drawTabs();
             }
         }
@@ -185,7 +189,7 @@ export async function showBoard(state, context) {
             drawHead();
             changed();
             glance?.refresh().catch(context.refused);
-            if (board.tags.length > 0 || board.period) {
+            if (board.tags.length > 0 || board.period || board.held !== null) {
                 lookAtBoard().catch(context.refused);
             }
         }

@@ -187,10 +187,15 @@ function showWhole(name) {
     dialog.showModal();
 }
 
-function copy(text) {
-    text.select();
+// What an element says, or what is in a field.
+export function copy(element) {
+    if (element.select) {
+        element.select();
+    } else {
+        getSelection().selectAllChildren(element);
+    }
     if (navigator.clipboard) {
-        navigator.clipboard.writeText(text.value).catch(() => {});
+        navigator.clipboard.writeText(element.value ?? element.textContent).catch(() => {});
     } else {
         document.execCommand("copy");
     }

@@ -213,7 +213,7 @@ HARNESS_TEST(a_studio_signs_tickets_with_its_key, PLAYERS) {
         USED);
     harness_expect(
         h, ann, formatted("LB.ADD b TICKET %s 7 ann", sign_usual(JWT_ED25519, "ann", "b", NOW + 4)),
-        ":1\r\n");
+        USED);
     harness_expect(
         h, ann, formatted("LB.ADD c TICKET %s 7 ann", sign_usual(JWT_ED25519, "ann", "c", NOW + 4)),
         "-TICKET the ticket was refused: its player-key is not for this board (BOARDS)\r\n");
@@ -279,6 +279,77 @@ HARNESS_TEST(a_signature_that_no_thread_has_looked_at_is_looked_at, PLAYERS) {
     snprintf(line, sizeof line, "LB.SUBMIT 2 b b2 TICKET %s TICKET %s 7 ann", first, second);
     harness_expect_prefix(h, ann, line, "*2\r\n");
     harness_expect_prefix(h, ann, line, "-TICKET the ticket was refused: it was used");
+}
+
+/* They can be made ahead, but a result ends all whose run can have begun before it. */
+HARNESS_TEST(a_result_ends_signed_tickets_of_other_runs, PLAYERS) {
+    char own[TICKET_SIZE];
+    struct session *ann = player(h, "ann");
+    begin(h, s);
+    harness_expect(h, s, "LB.ALTER b LIMITS PLAYERS MINTIME 10 M", "+OK\r\n");
+    later(h, 610);
+    harness_expect(
+        h, ann, formatted("LB.ADD b TICKET %s 1 ann", sign_usual(JWT_HS256, "ann", "b", NOW + 5)),
+        ":1\r\n");
+    for (int i = 0; i < 2; i++) {
+        enum jwt_algorithm algorithm = i == 0 ? JWT_HS256 : JWT_ED25519;
+        harness_expect(
+            h, ann,
+            formatted("LB.ADD b TICKET %s 2 ann", sign_usual(algorithm, "ann", "b", NOW + 550)),
+            USED);
+        harness_expect(
+            h, ann,
+            formatted("LB.ADD b TICKET %s 2 ann", sign_usual(algorithm, "ann", "b", NOW + 551)),
+            "-TOOSOON MINTIME 10 M: wait 541 s\r\n");
+    }
+    get(h, ann, "LB.TICKET b ann", own);
+    later(h, 600);
+    harness_expect(h, ann, formatted("LB.ADD b TICKET %s 3 ann", own), ":1\r\n");
+    harness_expect(
+        h, ann, formatted("LB.ADD b TICKET %s 4 ann", sign_usual(JWT_HS256, "ann", "b", NOW + 660)),
+        USED);
+}
+
+HARNESS_TEST(a_ticket_holds_longer_than_mintime, PLAYERS) {
+    static const struct {
+        const char *limit, *seconds;
+        int64_t usual_s, least_s;
+    } rows[] = {{"30 S", "30", 3630, 30},
+                {"1 H", "3600", 7200, 3600},
+                {"23 H", "82800", 86400, 82800},
+                {"1439 M", "86340", 86400, 86340}};
+    char ticket[TICKET_SIZE];
+    struct session *ann = player(h, "ann");
+    begin(h, s);
+    h->wall_us += SECOND_US / 2;
+    harness_expect(h, s,
+                   "LB.LEAGUE CREATE l FIELD score 32 PERIOD WEEK ROOM 10 TIERS 3 UP 2 DOWN 2",
+                   "+OK\r\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        for (int is_league = 0; is_league < 2; is_league++) {
+            const char *board = is_league != 0 ? "l" : "b";
+            test_row("%s %s", board, rows[i].limit);
+            harness_expect(h, s,
+                           formatted("LB.ALTER %s TICKETS YES LIMITS PLAYERS MINTIME %s",
+                                     is_league != 0 ? "{l}:rooms" : "b", rows[i].limit),
+                           "+OK\r\n");
+            harness_expect_prefix(h, ann,
+                                  formatted("LB.TICKET %s ann FOR %s", board, rows[i].seconds),
+                                  "-ERR FOR must be more than the board's MINTIME");
+        }
+        get(h, ann, "LB.TICKET b ann", ticket);
+        later(h, rows[i].usual_s);
+        harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket), ":1\r\n");
+        get(h, ann, formatted("LB.TICKET b ann FOR %lld", (long long)rows[i].least_s + 1), ticket);
+        later(h, rows[i].least_s + 1);
+        harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket), ":1\r\n");
+        get(h, ann, "LB.TICKET b ann", ticket);
+        later(h, rows[i].usual_s + 1);
+        harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket),
+                       "-TICKET the ticket was refused: it has expired\r\n");
+    }
+    harness_expect_prefix(h, s, "LB.ALTER b LIMITS PLAYERS MINTIME 1 D",
+                          "-ERR LIMITS ... MINTIME must be less than a day");
 }
 
 HARNESS_TEST(a_ticket_of_no_key_is_none_of_the_servers, PLAYERS) {
@@ -378,6 +449,26 @@ HARNESS_TEST(rooms_of_leagues_take_tickets_of_the_league, PLAYERS) {
     later(h, 10);
     harness_expect_prefix(h, ann, formatted("LB.LEAGUE ADD b TICKET %s 5 ann", ticket), "*4\r\n");
     harness_expect(h, ann, formatted("LB.LEAGUE ADD b TICKET %s 6 ann", ticket), USED);
+    /* Not by the rooms' names, which would be a second run beside it. */
+    harness_expect(h, s, "LB.CREATE c FIELD score 32", "+OK\r\n");
+    harness_expect(h, s, "LB.ALTER {b}:rooms TICKETS NO LIMITS NONE", "+OK\r\n");
+    harness_expect(h, s, "LB.ALTER {b}:1:1 TICKETS NO LIMITS NONE", "+OK\r\n");
+    harness_expect(h, s, "LB.CREATE other:rooms FIELD score 32", "+OK\r\n");
+    static const char *const rooms[] = {"{b}:1:1", "{b}:rooms"};
+    for (size_t i = 0; i < COUNT_OF(rooms); i++) {
+        static const char *const lines[] = {"LB.ADD", "ZADD", "ZINCRBY", "LB.SUBMIT 2 c"};
+        for (size_t k = 0; k < COUNT_OF(lines); k++) {
+            harness_expect(
+                h, ann, formatted("%s %s 7 ann", lines[k], rooms[i]),
+                formatted("-NOPERM players write in rooms by LB.LEAGUE ADD: not in '%s'%s\r\n",
+                          rooms[i], k == 3 ? formatted(" (board '%s')", rooms[i]) : ""));
+        }
+        harness_expect(
+            h, ann, formatted("LB.TICKET %s ann", rooms[i]),
+            formatted("-NOPERM tickets for rooms are of their league: not of '%s'\r\n", rooms[i]));
+    }
+    harness_expect(h, ann, "LB.ADD other:rooms 7 ann", ":1\r\n");
+    harness_expect(h, s, "LB.ADD {b}:1:1 8 ann", ":1\r\n");
 }
 
 /* ---- boards that change, members that go, clocks ---- */

@@ -67,6 +67,28 @@ static void fill(struct harness *h, struct session *s) {
     expect(h, s, "LB.TAG k ann clan wolves", ":1\r\n");
 }
 
+SHADOW_TEST(what_moves_members_is_refused) {
+    expect(h, s, "ZADD wait 9 ann 8 bob", ":2\r\n");
+    expect(h, s, "ZADD there 1 cid", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW MATCH *e", ":0\r\n");
+    for (int i = 0; i < 2; i++) {
+        harness_expect_part(h, s, i == 0 ? "ZMOVE wait there MAX COUNT 2" : "ZMOVE wait e MAX",
+                            "-BANNED");
+        expect(h, s, "ZRANGE wait 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\nann\r\n");
+        expect(h, s, "ZCARD there", ":1\r\n"); /* and the next command is as any other */
+        expect(h, s, "EXISTS e", ":0\r\n");
+    }
+}
+
+SHADOW_TEST(what_a_player_says_beside_its_name_shows_nobody) {
+    struct session *cid = log_in(h, "cid");
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    harness_expect_part(h, cid, "LB.ADD k WITHRANK 51 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, cid, "LB.ADD k WITHRANK TAG clan ann 52 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, cid, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
+}
+
 SHADOW_TEST(the_member_sees_itself_among_the_others_who_do_not) {
     struct session *ann = log_in(h, "ann");
     struct session *bob = log_in(h, "bob");

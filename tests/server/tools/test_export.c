@@ -336,6 +336,22 @@ TEST(tags_are_words_of_a_members_line) {
     registry_destroy(registry);
 }
 
+TEST(the_key_of_tickets_is_in_no_export) {
+    struct registry *registry = workload_create_registry(0xface);
+    const struct bytes secret[] = {BYTES("secret"), BYTES("s3cr3t")};
+    const struct bytes used[] = {BYTES("mark"), BYTES("1767225600000")};
+    size_t size = 0;
+    assert_non_null(registry_hash_put_own(registry, REGISTRY_TICKETS, BYTES("key"), secret, 1, 0));
+    assert_non_null(registry_hash_put_own(registry, REGISTRY_TICKETS, BYTES("19654"), used, 1, 0));
+    for (int i = 0; i < 2; i++) {
+        char *text = export_text(registry, i == 0 ? RECORD_CSV : RECORD_JSONL, &size);
+        assert_null(strstr(text, "s3cr3t"));
+        assert_non_null(strstr(text, "1767225600000"));
+        free(text);
+    }
+    registry_destroy(registry);
+}
+
 TEST(each_allocation_of_an_import_may_fail) {
     struct workload workload;
     size_t size = 0;
