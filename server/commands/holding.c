@@ -180,7 +180,10 @@ uint32_t holding_find_member(const struct registry_key *key, struct bytes member
     }
     for (size_t at = 0; at + SIX <= note.size && count < HOLDING_MEMBER_MAX; at += SIX) {
         uint64_t id = little_get_u48(note.at + at);
-        if (count == 0 || id > ids[count - 1]) { /* what was restored may name one twice */
+        struct held held;
+        /* What was restored may name one twice, another's, or none. */
+        if ((count == 0 || id > ids[count - 1]) && holding_find(key, id, &held) &&
+            bytes_equal(held.member, member)) {
             ids[count++] = id;
         }
     }

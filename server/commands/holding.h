@@ -92,7 +92,7 @@ void holding_range(const struct registry_key *key, uint64_t *first, uint64_t *ne
 MUST_CHECK bool holding_find(const struct registry_key *key, uint64_t id, struct held *held);
 /* Is this note a held result whose words have HSET, or could be? */
 MUST_CHECK bool holding_names_hash(struct bytes name, struct bytes note);
-/* The ids of a member's, the oldest first, each once; their number. */
+/* The ids of a member's results, the oldest first; their number. holding_find finds each. */
 uint32_t holding_find_member(const struct registry_key *key, struct bytes member,
                              uint64_t ids[HOLDING_MEMBER_MAX]);
 static inline bool holding_has(const struct registry_key *key, struct bytes member) {

@@ -137,10 +137,7 @@ static void lb_held_run(struct call *call) {
         (struct bytes){
             cursor,
             bytes_print_i64(cursor, holding.member.at == NULL && end < next ? (int64_t)end : 0)});
-    for (uint32_t i = 0; i < id_count; i++) {
-        count += holding_find(key, ids[i], &held);
-    }
-    reply_array(call->reply, count);
+    reply_array(call->reply, count + id_count);
     for (; holding.member.at == NULL && at < end; at++) {
         if (holding_find(key, at, &held)) {
             lb_held_put(call, key, &held);
@@ -234,7 +231,6 @@ static bool lb_held_read_ids(const struct call *call, const struct registry_key 
                              uint64_t ids[HOLDING_MEMBER_MAX], uint32_t *count) {
     int64_t id = 0;
     uint32_t kept = 0;
-    struct held held;
     if (!zset_check_member(call, call_arg(call, 2)) ||
         (call->request->count > 3 && !call_parse_integer(call, call_arg(call, 3), &id))) {
         return false;
@@ -243,8 +239,7 @@ static bool lb_held_read_ids(const struct call *call, const struct registry_key 
                  ? holding_find_member(key, call_arg(call, 2), ids)
                  : 0;
     for (uint32_t i = 0; i < *count; i++) {
-        if ((call->request->count == 3 || ids[i] == (uint64_t)id) &&
-            holding_find(key, ids[i], &held) && bytes_equal(held.member, call_arg(call, 2))) {
+        if (call->request->count == 3 || ids[i] == (uint64_t)id) {
             ids[kept++] = ids[i];
         }
     }

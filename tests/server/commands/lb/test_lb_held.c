@@ -386,11 +386,13 @@ static struct registry_key *board_of(struct harness *h, const char *name) {
 }
 
 JOB_TEST(an_id_that_a_member_has_twice_is_approved_once) {
-    static const char ids[12] = {1, 0, 0, 0, 0, 0, 1};
+    static const char ids[24] = {1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 9};
     zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100", "+OK");
-    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    zset_expect(h, "LB.ADD b 200 ann 300 bob", ":0");
     assert_true(registry_note_put(h->server.registry, board_of(h, "b"), (struct bytes){"\0mann", 5},
                                   (struct bytes){ids, sizeof ids}));
+    zset_expect_part(h, "LB.HELD b MEMBER ann", "[0 [[:1 ann [:200] ");
+    zset_expect(h, "LB.REJECT b bob", ":1");
     zset_expect(h, "LB.APPROVE b ann", ":1");
     zset_expect(h, "ZSCORE b ann", "200");
     zset_expect(h, "LB.HELD b", "[0 []]");
