@@ -67,8 +67,10 @@ static void lb_held_put(const struct call *call, const struct registry_key *key,
 
 static struct bytes lb_held_player(const struct call *call) {
     const struct jwt_player *player = call->session->player;
-    return player == NULL ? (struct bytes){.at = NULL}
-                          : (struct bytes){player->claims.player, player->claims.player_size};
+    if (player == NULL) {
+        return (struct bytes){.at = NULL};
+    }
+    return (struct bytes){player->claims.player, player->claims.player_size};
 }
 
 void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,

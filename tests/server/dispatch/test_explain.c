@@ -196,9 +196,9 @@ HARNESS_TEST(the_usual_mistakes_are_told_in_words, "") {
         {"LB.GET w 0 ann", "-ERR n must be at least 1, not '0'" GET},
         {"LB.GET w 3 ann bob", "-ERR member expected after 'bob'" GET},
         {"LB.GET w 1 ann COMPP", "-ERR 'COMPP' is not expected here: did you mean COMP?" GET},
-        {"LB.GET w 1 ann bob",
-         "-ERR 'bob' is not expected here, but COMP, DENSE, SORT, PCT, WITHKEY, STRINGS, WHERE, "
-         "WHERENOT, WITHIN, TAGS, RATING, DATA, FIELDS or SINCE" GET},
+        {"LB.GET w 1 ann bob", "-ERR 'bob' is not expected here, but COMP, DENSE, SORT, PCT, "
+                               "WITHKEY, WITHHELD, STRINGS, WHERE, "
+                               "WHERENOT, WITHIN, TAGS, RATING, DATA, FIELDS or SINCE" GET},
         {"LB.RANGE w 0 x", "-ERR stop must be a 64-bit integer, not 'x'" RANGE},
         {"LB.RANGE w a 5 BYSCORE", "-ERR 'a' is not a score" RANGE},
         {"LB.RANGE w 0 9 LIMIT 5", "-ERR count expected after '5' (LB.RANGE key start stop [LIMIT "
