@@ -67,6 +67,7 @@ static const struct names kinds[] = {
     {.title = "UUID", .prefix = "", .form = NAME_UUID},
     {.title = "10 digits", .prefix = "", .form = NAME_ID},
     {.title = "user:", .prefix = "user:", .form = NAME_DIGITS},
+    {.title = "e-mail", .prefix = "", .form = NAME_MAIL},
 };
 enum {
     KINDS = sizeof kinds / sizeof *kinds,

@@ -10,6 +10,7 @@ enum name_form {
     NAME_BYTES,  /* 20 that look random, any byte */
     NAME_UUID,   /* of version 4, lower case */
     NAME_ID,     /* 10 digits, the first not 0, in no order */
+    NAME_MAIL,   /* an e-mail address of 26 characters, most with one of a few widespread endings */
     NAME_FORMS,
 };
 
@@ -17,15 +18,18 @@ enum {
     NAME_BYTES_SIZE = 20,
     NAME_UUID_SIZE = 36,
     NAME_ID_SIZE = 10,
+    NAME_MAIL_SIZE = 26,
+    NAME_MAIL_SPARE =
+        5, /* the first letters of one, without which different numbers still have different names */
     MICRO_NAME_MAX = NAME_UUID_SIZE,
 };
 #define NAME_ID_FIRST UINT64_C(1000000000)
 #define NAME_ID_STEP  UINT64_C(5562305899)
 
 /* As placeholders of load's commands have them. */
-static const char *const name_forms[NAME_FORMS] = {"int", "bytes", "uuid", "id"};
+static const char *const name_forms[NAME_FORMS] = {"int", "bytes", "uuid", "id", "mail"};
 static const size_t name_sizes[NAME_FORMS] = {MICRO_DIGITS, NAME_BYTES_SIZE, NAME_UUID_SIZE,
-                                              NAME_ID_SIZE};
+                                              NAME_ID_SIZE, NAME_MAIL_SIZE};
 
 static inline void micro_write_uuid(char *out, uint64_t high, uint64_t low) {
     static const char digits[] = "0123456789abcdef";
@@ -37,6 +41,23 @@ static inline void micro_write_uuid(char *out, uint64_t high, uint64_t low) {
             *out++ = '-';
         }
         *out++ = digits[half >> (60 - digit % 16 * 4) & 15];
+    }
+}
+
+static inline void micro_write_mail(char *out, uint64_t number, uint64_t drawn) {
+    static const char *const domains[] = {
+        "@gmail.com",   "@gmail.com",   "@gmail.com",   "@gmail.com",  "@gmail.com", "@gmail.com",
+        "@hotmail.com", "@hotmail.com", "@yahoo.com",   "@yahoo.com",  "@gmail.com", "@gmail.com",
+        "@outlook.com", "@icloud.com",  "@company.com", "@t-online.de"};
+    const char *domain = domains[drawn % 16];
+    size_t size = NAME_MAIL_SIZE - strlen(domain);
+    memcpy(out + size, domain, NAME_MAIL_SIZE - size);
+    drawn /= 16;
+    for (size_t i = size; i-- > 0;) {
+        /* A word of which the last seven letters are the number, a dot, and another word. */
+        uint64_t *from = i + 7 >= size ? &number : &drawn;
+        out[i] = i == NAME_MAIL_SPARE ? '.' : (char)('a' + *from % 26);
+        *from /= i == NAME_MAIL_SPARE ? 1 : 26;
     }
 }
 
@@ -63,6 +84,8 @@ static inline void micro_write_name(enum name_form form, uint64_t seed, uint64_t
     }
     if (form == NAME_UUID) {
         micro_write_uuid(out, drawn[0], drawn[1]);
+    } else if (form == NAME_MAIL) {
+        micro_write_mail(out, number, drawn[0]);
     } else {
         memcpy(out, drawn, NAME_BYTES_SIZE);
     }

@@ -82,6 +82,7 @@ static const char *const more_loads[] = {
     "LB.LEAGUE ADD weekly $score $member",
     "LB.ADD hourly $score $member",
     "LB.MATCH ladder TEAM 1 $member TEAM 1 $member",
+    "ZADD mails $score $mail",
 };
 static const struct row rows[] = {
     {"ZADD, random update", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, false, false},
@@ -143,6 +144,12 @@ static const struct row more_rows[] = {
      " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE " " TEAM_OF_THREE
      " " TEAM_OF_THREE,
      OPERATIONS / 10, MEMBER_RANDOM, false, false},
+    {"ZADD, random update, e-mails", "ZADD mails $score $mail", OPERATIONS, MEMBER_RANDOM, false,
+     false},
+    {"ZREVRANK, e-mails", "ZREVRANK mails $mail", OPERATIONS, MEMBER_RANDOM, false, false},
+    {"ZREVRANGE 0 99 WITHSCORES, e-mails", "ZREVRANGE mails 0 99 WITHSCORES", PAGES, MEMBER_RANDOM,
+     false, false},
+    {"ZADD, new member, e-mails", "ZADD mails $score $mail", OPERATIONS, MEMBER_NEW, false, false},
 };
 
 struct driver {

@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "codec/check.h"
 
 struct bytes {
@@ -50,6 +54,19 @@ static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     return word_a ^ word_b;
 }
 
+#if defined(__SSE2__)
+/* Are so many bytes the same, 16 to 32? */
+static inline bool bytes_equal_17_to_32(const char *a, const char *b, size_t size) {
+    __m128i first, other_first, last, other_last;
+    memcpy(&first, a, sizeof first);
+    memcpy(&other_first, b, sizeof first);
+    memcpy(&last, a + size - 16, sizeof last);
+    memcpy(&other_last, b + size - 16, sizeof last);
+    return _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(first, other_first),
+                                           _mm_cmpeq_epi8(last, other_last))) == UINT16_MAX;
+}
+#endif
+
 /* The part of bytes_equal for more than 32 bytes of equal size. */
 bool bytes_equal_long(struct bytes a, struct bytes b);
 
@@ -71,6 +88,11 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     if (size > 32) {
         return bytes_equal_long(a, b);
     }
+#if defined(__SSE2__)
+    if (size > 16) {
+        return bytes_equal_17_to_32(a.at, b.at, size);
+    }
+#endif
     uint64_t difference =
         bytes_word_difference(a.at, b.at) | bytes_word_difference(a.at + size - 8, b.at + size - 8);
     if (size > 16) {

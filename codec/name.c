@@ -6,11 +6,19 @@ enum {
     ODD_MAX = 19,
     BEHIND_MAX = HEX_MAX - 4, /* digits behind a prefix */
     HEX_BEHIND_MIN = 16,      /* hexadecimal ones: fewer may be a word */
+    LETTERS_MAX = 41,         /* in NAME_FORM_MAX - 1 bytes */
+    LETTERS_SAVED_MIN = 4, /* bytes; to save fewer is not worth the time it takes to write them */
+    ENDING_MAX = 15,
+    ENDINGS = 32,
+    ENDING_BEHIND_THREE = ENDINGS, /* added where three letters are left, not four */
 };
+_Static_assert(LETTERS_MAX + ENDING_MAX <= NAME_SIZE_MAX, "so has that of letters");
 
 _Static_assert(NAME_PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's text has room");
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define EACH(byte)   (UINT64_C(0x0101010101010101) * (byte))
+#define EACH16(word) (UINT64_C(0x0001000100010001) * (word))
+#define EACH32(word) (UINT64_C(0x0000000100000001) * (word))
 
 /* ---- words ---- */
 
@@ -189,6 +197,227 @@ static uint8_t name_pack_behind(struct bytes text, uint8_t prefix, char *to) {
     return (uint8_t)(NAME_PREFIX_CODE + name_stored_size(code));
 }
 
+/* ---- letters ----
+ *
+ *     nora.lopez+17@gmail.com     a byte for @gmail.com, then three bytes for each four of: nora .lop ez+1 7
+ *
+ * The 64 letters are, in this order, ' ' to '?', '@', 'a' to '~', and '_'. The first one of four is in the lowest bits.
+ * Three take as many bytes as four do: a bit beside the ending says that they are three. */
+
+/* Widespread ones first. A name's form is in no file, so this list may change. */
+struct name_ending {
+    char text[ENDING_MAX];
+    uint8_t size;
+};
+#define ENDING(literal)                                                                            \
+    { "" literal, sizeof(literal) - 1 }
+static const struct name_ending name_endings[ENDINGS] = {
+    ENDING(""),
+    ENDING("@gmail.com"),
+    ENDING("@hotmail.com"),
+    ENDING("@yahoo.com"),
+    ENDING("@outlook.com"),
+    ENDING("@icloud.com"),
+    ENDING("@qq.com"),
+    ENDING("@163.com"),
+    ENDING("@mail.ru"),
+    ENDING("@aol.com"),
+    ENDING("@live.com"),
+    ENDING("@msn.com"),
+    ENDING("@gmx.de"),
+    ENDING("@web.de"),
+    ENDING("@gmx.net"),
+    ENDING("@yandex.ru"),
+    ENDING("@googlemail.com"),
+    ENDING("@protonmail.com"),
+    ENDING("@proton.me"),
+    ENDING("@t-online.de"),
+    ENDING("@naver.com"),
+    ENDING("@126.com"),
+    ENDING("@hotmail.co.uk"),
+    ENDING("@yahoo.co.uk"),
+    ENDING("@hotmail.fr"),
+    ENDING("@orange.fr"),
+    ENDING("@libero.it"),
+    ENDING("@example.com"),
+    ENDING(".com"),
+    ENDING(".net"),
+    ENDING(".org"),
+    ENDING(".de"),
+};
+
+/* Where the last such byte is among the last sixteen, or the text's size. */
+static size_t name_find_last(struct bytes text, char byte) {
+    const uint64_t low = EACH(0x7f);
+    for (size_t behind = 8; behind <= 16; behind += 8) {
+        size_t offset = text.size > behind ? text.size - behind : 0;
+        uint64_t different = little_get_u64(text.at + offset) ^ EACH((uint8_t)byte);
+        uint64_t found = ~(((different & low) + low) | different | low);
+        if (found != 0) {
+            return offset + (unsigned)(63 - __builtin_clzll(found)) / 8;
+        }
+    }
+    return text.size;
+}
+
+/* Which ending the text has that begins with this byte; 0: none. */
+static unsigned name_ending_of(struct bytes text, char byte) {
+    struct bytes ending = bytes_behind(text, name_find_last(text, byte));
+    for (unsigned i = 1; ending.size > 0 && i < ENDINGS; i++) {
+        if (ending.size == name_endings[i].size &&
+            memcmp(ending.at, name_endings[i].text, ending.size) == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* Eight characters to letters. false: not all are. */
+static inline bool name_letters_of(uint64_t text, uint64_t *letters) {
+    /* The highest bit of each byte: bits of the text, and whether the five lowest ones are neither 0 nor 31. */
+    uint64_t bit_6 = text << 1;
+    uint64_t bit_5 = text << 2;
+    uint64_t is_inner = (((text & EACH(31)) + EACH(1)) & EACH(30)) + EACH(0x7e);
+    *letters = (text & EACH(63)) ^ (~(bit_6 & bit_5) & EACH(0x80)) >> 2;
+    return ((text | (bit_6 & (bit_5 ^ is_inner)) | ~(bit_6 | bit_5)) & EACH(0x80)) == 0;
+}
+
+/* Eight letters to six bytes. */
+static inline uint64_t name_join_letters(uint64_t letters) {
+    letters = (letters & EACH16(0x003f)) | (letters & EACH16(0x3f00)) >> 2;
+    letters = (letters & EACH32(0x00000fff)) | (letters & EACH32(0x0fff0000)) >> 4;
+    return (letters & 0xffffff) | (letters & UINT64_C(0x00ffffff00000000)) >> 8;
+}
+
+/* Returns their code, or 0. */
+static uint8_t name_pack_letters(struct bytes text, char *to) {
+    unsigned ending = name_ending_of(text, '@');
+    ending = ending != 0 ? ending : name_ending_of(text, '.');
+    struct bytes front = {.at = text.at, .size = text.size - name_endings[ending].size};
+    size_t size = 1 + (front.size * 6 + 7) / 8;
+    if (front.size == 0 || front.size > LETTERS_MAX || size + LETTERS_SAVED_MIN > text.size) {
+        return 0;
+    }
+    char *at = to + 1;
+    for (size_t offset = 0; offset < front.size; offset += 8, at += 6) {
+        uint64_t word = name_load(front, offset);
+        size_t left = front.size - offset;
+        if (left < 8) {
+            word |= EACH(' ') << 8 * left; /* the first one, 0 */
+        }
+        uint64_t letters;
+        if (!name_letters_of(word, &letters)) {
+            return 0;
+        }
+        little_put_u48(at, name_join_letters(letters));
+    }
+    to[0] = (char)(NAME_PREFIXES * NAME_REST_LETTERS + ending +
+                   (front.size % 4 == 3 ? ENDING_BEHIND_THREE : 0));
+    return (uint8_t)(NAME_PREFIX_CODE + size - 1);
+}
+
+static inline const struct name_ending *name_ending_in(const char *at) {
+    return &name_endings[(uint8_t)at[0] % ENDINGS];
+}
+
+/* Letters before the ending. */
+static inline size_t name_count_letters(const char *at, size_t stored) {
+    /* 43 / 32 is 8 / 6, for up to NAME_FORM_MAX bytes. */
+    return (stored - 1) * 43 / 32 - ((uint8_t)at[0] / ENDINGS % 2);
+}
+
+/* Sixteen letters of twelve bytes, of which the second six are in another word. */
+static inline void name_write_letters_16(uint64_t first, uint64_t second, char *to) {
+#if defined(__SSE2__)
+    __m128i all = _mm_set_epi64x((long long)second, (long long)first);
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi64x(0xffffff)),
+                       _mm_and_si128(_mm_slli_epi64(all, 8), _mm_set1_epi64x(0x00ffffff00000000)));
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi32(0x00000fff)),
+                       _mm_and_si128(_mm_slli_epi32(all, 4), _mm_set1_epi32(0x0fff0000)));
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi16(0x003f)),
+                       _mm_and_si128(_mm_slli_epi16(all, 2), _mm_set1_epi16(0x3f00)));
+    /* Those above 32 and below 63 are the least of signed bytes, if 33 was -128. */
+    __m128i is_behind =
+        _mm_cmpgt_epi8(_mm_set1_epi8(63 - 33 - 128), _mm_add_epi8(all, _mm_set1_epi8(128 - 33)));
+    all = _mm_add_epi8(_mm_add_epi8(all, _mm_set1_epi8(' ')),
+                       _mm_and_si128(is_behind, _mm_set1_epi8(32)));
+    memcpy(to, &all, sizeof all);
+#else
+    for (int i = 0; i < 2; i++, first = second, to += 8) {
+        first = (first & 0xffffff) | (first << 8 & UINT64_C(0x00ffffff00000000));
+        first = (first & EACH32(0x00000fff)) | (first << 4 & EACH32(0x0fff0000));
+        first = (first & EACH16(0x003f)) | (first << 2 & EACH16(0x3f00));
+        uint64_t is_behind = (first + EACH(0x80 - 33)) & ~(first + EACH(0x80 - 63)) & EACH(0x80);
+        little_put_u64(to, first + EACH(' ') + (is_behind >> 2));
+    }
+#endif
+}
+
+/* More than sixteen. What is before their bytes, or above the bits of a word's, is not seen. */
+__attribute__((noinline)) static void name_write_long_letters(const char *at, const char *end,
+                                                              char *to) {
+    for (; at < end; at += 12, to += 16) {
+        size_t left = (size_t)(end - at);
+        uint64_t last = little_get_u64(end - 8);
+        name_write_letters_16(left >= 8 ? little_get_u64(at) : last >> (64 - 8 * left),
+                              left >= 14 ? little_get_u64(at + 6) : last >> ((112 - 8 * left) & 63),
+                              to);
+    }
+}
+
+/* Does one step write all of them? */
+static inline bool name_is_short_letters(size_t stored) {
+    return stored - 9 <= 4;
+}
+
+static inline void name_write_short_letters(const char *at, size_t stored, char *to) {
+    name_write_letters_16(little_get_u64(at + 1),
+                          little_get_u64(at + stored - 8) >> 8 * (15 - stored), to);
+}
+
+static inline void name_write_letters(const char *at, size_t stored, char *to) {
+    if (name_is_short_letters(stored)) {
+        name_write_short_letters(at, stored, to);
+    } else {
+        name_write_long_letters(at + 1, at + stored, to);
+    }
+    memcpy(to + name_count_letters(at, stored), name_ending_in(at), sizeof(struct name_ending));
+}
+
+size_t name_letters_size(const char *at, size_t stored) {
+    return name_count_letters(at, stored) + name_ending_in(at)->size;
+}
+
+size_t name_letters_write(const char *at, size_t stored, char *to) {
+    name_write_letters(at, stored, to);
+    return name_letters_size(at, stored);
+}
+
+__attribute__((noinline)) static bool name_any_letters_are(const char *at, size_t stored,
+                                                           struct bytes text) {
+    char room[NAME_TEXT_ROOM];
+    return name_letters_size(at, stored) == text.size &&
+           bytes_equal((struct bytes){room, name_letters_write(at, stored, room)}, text);
+}
+
+bool name_letters_are(const char *at, size_t stored, struct bytes text) {
+#if defined(__SSE2__)
+    /* The same of those that most are. */
+    if (name_is_short_letters(stored) && text.size > 16 && text.size <= 32) {
+        char room[NAME_TEXT_ROOM];
+        const struct name_ending *ending = name_ending_in(at);
+        size_t count = name_count_letters(at, stored);
+        if (count + ending->size != text.size) {
+            return false;
+        }
+        name_write_short_letters(at, stored, room);
+        memcpy(room + count, ending, sizeof *ending);
+        return bytes_equal_17_to_32(room, text.at, text.size);
+    }
+#endif
+    return name_any_letters_are(at, stored, text);
+}
+
 /* ---- names ---- */
 
 void name_pack(struct bytes text, struct packed_name *form) {
@@ -209,6 +438,9 @@ void name_pack(struct bytes text, struct packed_name *form) {
                 }
             }
         }
+    }
+    if (code == 0 && text.size >= 8 && text.size <= NAME_SIZE_MAX) {
+        code = name_pack_letters(text, form->packed);
     }
     form->code = code != 0 ? code : name_text_code(text.size);
 }

@@ -1,6 +1,6 @@
 /* The form in which a board keeps a member's name. Names of a few widespread kinds are packed, two digits to a
- * byte. Every name has exactly one form, so two names are equal if and only if their codes and stored
- * bytes are.
+ * byte, or four letters to three. Every name has exactly one form, so two names are equal if and only if their
+ * codes and stored bytes are.
  *
  *     code          the name                                   stored bytes
  *     0 .. 127      any other of code bytes                    the name
@@ -9,6 +9,8 @@
  *     160 + n - 1   2n - 1 decimal digits                      n <= 10: the same, and 15 in the last half
  *     160 + 15      a UUID in lower case                       16: its digits
  *     192 + n - 1   a prefix (name.c) and one of these three   n: which of both in a byte, then as above
+ *                   letters, and maybe an ending like that     n: which ending in a byte, then six bits a letter
+ *                   of an e-mail address (name.c)
  *     255           a name of 128 bytes or more                the name, somewhere else */
 #ifndef CODEC_NAME_H
 #define CODEC_NAME_H
@@ -43,7 +45,7 @@ struct name {
 /* A name's form without its text. */
 struct packed_name {
     char lead[NAME_LEAD];
-    char packed[NAME_FORM_MAX + 3]; /* the stored bytes of a packed name */
+    char packed[NAME_FORM_MAX + 7]; /* the stored bytes of a packed name, and what packing writes */
     uint8_t code;
 };
 
@@ -91,8 +93,9 @@ enum {
     NAME_NO_PREFIX = NAME_PREFIXES - 1, /* an empty one */
 };
 
-/* What follows a prefix; in the byte that says which one it is, times NAME_PREFIXES. */
-enum name_rest { NAME_REST_EVEN, NAME_REST_ODD, NAME_REST_UUID };
+/* What follows a prefix; in the byte that says which one it is, times NAME_PREFIXES. Letters have no prefix: there it
+ * says which ending follows them. */
+enum name_rest { NAME_REST_EVEN, NAME_REST_ODD, NAME_REST_UUID, NAME_REST_LETTERS };
 
 struct name_prefix {
     char text[NAME_PREFIX_MAX];
@@ -100,7 +103,7 @@ struct name_prefix {
 };
 extern const struct name_prefix name_prefixes[NAME_PREFIXES];
 
-/* A packed name without its prefix. */
+/* A packed name that is not of letters, without its prefix. */
 struct name_digits {
     const struct name_prefix *prefix;
     const char *end; /* of the stored bytes */
@@ -213,14 +216,32 @@ static inline void name_digits_write(const struct name_digits *digits, char *to)
                   little_get_u64(digits->end - 8) >> (64 - 8 * digits->stored));
 }
 
+/* ---- letters ---- */
+
+/* Of a packed name. */
+static inline bool name_has_letters(struct name name) {
+    return name.code >= NAME_PREFIX_CODE &&
+           (uint8_t)name.at[0] >= NAME_REST_LETTERS * NAME_PREFIXES;
+}
+
+/* Stored in so many bytes: the size of their text with its ending, and the text. Writes up to NAME_OVERRUN bytes
+ * more. */
+size_t name_letters_size(const char *at, size_t stored);
+size_t name_letters_write(const char *at, size_t stored, char *to);
+/* Is this their text? */
+bool name_letters_are(const char *at, size_t stored, struct bytes text);
+
+/* ---- any name ---- */
+
 /* Write a packed name's text; its size. Writes up to NAME_OVERRUN bytes more. */
 static inline size_t name_write(struct name name, char *to) {
+    if (name_has_letters(name)) {
+        return name_letters_write(name.at, name.size, to);
+    }
     struct name_digits digits = name_digits_of(name);
     name_digits_write(&digits, to);
     return name_digits_size(&digits);
 }
-
-/* ---- any name ---- */
 
 /* The name's text: in room if it is packed, else where it is stored. */
 static inline struct bytes name_text(struct name name, char room[NAME_TEXT_ROOM]) {
@@ -235,6 +256,9 @@ static inline size_t name_size(struct name name) {
     if (!name_is_packed(name.code)) {
         return name.size;
     }
+    if (name_has_letters(name)) {
+        return name_letters_size(name.at, name.size);
+    }
     struct name_digits digits = name_digits_of(name);
     return name_digits_size(&digits);
 }
@@ -244,11 +268,14 @@ static inline struct bytes name_stored(struct name name) {
     return (struct bytes){.at = name.at, .size = name.size};
 }
 
-/* Is this its text? */
-static inline bool name_is(struct name name, struct bytes text) {
+/* Is this its text? Inlined where names are looked up: a call would cost as much as most of it. */
+__attribute__((always_inline)) static inline bool name_is(struct name name, struct bytes text) {
     char room[NAME_TEXT_ROOM];
     if (!name_is_packed(name.code)) {
         return bytes_equal(name_stored(name), text);
+    }
+    if (name_has_letters(name)) {
+        return name_letters_are(name.at, name.size, text);
     }
     struct name_digits digits = name_digits_of(name);
     if (name_digits_size(&digits) != text.size) {

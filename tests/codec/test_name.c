@@ -50,14 +50,14 @@ TEST(a_name_is_stored_in_as_many_bytes_as_its_kind_takes) {
         {"000000123456", 6},
         {"9999999999999999999", 10},
         {"00000000000000000000", 10},
-        {"000000000000000000000", 21},
+        {"000000000000000000000", 17},
         {"0000000000f", 11},
         {"123e4567-e89b-12d3-a456-426614174000", 16},
-        {"123e4567-e89b-12d3-a456-42661417400g", 36},
-        {"123e4567-e89b-12d3-a456_426614174000", 36},
+        {"123e4567-e89b-12d3-a456-42661417400g", 28},
+        {"123e4567-e89b-12d3-a456_426614174000", 28},
         {"123E4567-e89b-12d3-a456-426614174000", 36},
         {"507f1f77bcf86cd799439011", 12},
-        {"507f1f77bcf86cd79943901", 23},
+        {"507f1f77bcf86cd79943901", 19},
         {"507f1f77bcf86cd79943901G", 24},
         {"d41d8cd98f00b204e9800998ecf8427e", 16},
         {"da39a3ee5e6b4b0d3255bfef95601890afd80709", 20},
@@ -75,6 +75,25 @@ TEST(a_name_is_stored_in_as_many_bytes_as_its_kind_takes) {
         {"player_9", 2},
         {"abba", 2},
         {"ann", 3},
+        {"nora.lopez+17@gmail.com", 11},
+        {"nora.lopez+1@gmail.com", 10},
+        {"Nora.lopez@gmail.com", 20},
+        {"nora.lopez@Gmail.com", 20},
+        {"nora.lopez@gmail.co", 19},
+        {"nora.lopez@gmail.com ", 17},
+        {"nora.lopez@xgmail.com", 14},
+        {"nora.lopez@gmail.com@gmail.com", 16},
+        {"a@gmail.com", 2},
+        {"@gmail.com", 10},
+        {"a@qq.com", 2},
+        {"a@x.com", 7},
+        {"somebody@company.com", 13},
+        {"somebody@company.travel", 19},
+        {"nothing_but_letters", 16},
+        {"fewer_letters", 13},
+        {"a~b_c'd(e)f*g+h,i/j:k;l<m=n>o?p!q", 28},
+        {"abcdefghijklmnopqrstuvwxyzabcdefghijklmno@gmail.com", 32},
+        {"abcdefghijklmnopqrstuvwxyzabcdefghijklmnop@gmail.com", 52},
         {"/", 1},
         {":", 1},
     };
@@ -93,11 +112,67 @@ TEST(every_prefix_is_found) {
     assert_int_equal(name_prefixes[NAME_NO_PREFIX].size, 0);
 }
 
+TEST(every_ending_is_found_and_nothing_that_resembles_it) {
+    static const char *const endings[] = {"@gmail.com",
+                                          "@hotmail.com",
+                                          "@yahoo.com",
+                                          "@outlook.com",
+                                          "@icloud.com",
+                                          "@qq.com",
+                                          "@163.com",
+                                          "@mail.ru",
+                                          "@aol.com",
+                                          "@live.com",
+                                          "@msn.com",
+                                          "@gmx.de",
+                                          "@web.de",
+                                          "@gmx.net",
+                                          "@yandex.ru",
+                                          "@googlemail.com",
+                                          "@protonmail.com",
+                                          "@proton.me",
+                                          "@t-online.de",
+                                          "@naver.com",
+                                          "@126.com",
+                                          "@hotmail.co.uk",
+                                          "@yahoo.co.uk",
+                                          "@hotmail.fr",
+                                          "@orange.fr",
+                                          "@libero.it",
+                                          "@example.com",
+                                          ".com",
+                                          ".net",
+                                          ".org",
+                                          ".de"};
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
+        char text[64];
+        size_t size = (size_t)snprintf(text, sizeof text, "four_five_six_%s", endings[i]);
+        assert_int_equal(stored_size(text), 1 + 11);
+        for (size_t at = 14; at < size; at++) {
+            char right = text[at];
+            /* Each of these characters is a letter; as many are stored as there are then, unless it is shorter. */
+            text[at] = right == '_' ? 'x' : '_';
+            assert_true(stored_size(text) > 1 + 11);
+            text[at] = right;
+        }
+    }
+}
+
 /* Texts that nearly are of a kind. */
 static struct bytes draw(struct random *random, char *text) {
-    static const char *const kinds[] = {"0123456789", "0123456789abcdef", "0123456789abcdefA-:_u",
-                                        "/0123456789:", "`abcdefg"};
+    static const char *const kinds[] = {
+        "0123456789",
+        "0123456789abcdef",
+        "0123456789abcdefA-:_u",
+        "/0123456789:",
+        "`abcdefg",
+        "abcdefghijklmnopqrstuvwxyz0123456789._-+@",
+        " !\"#$%&'()*+,-./0123456789:;<=>?@_abcdefghijklmnopqrstuvwxyz{|}~",
+        "a{|}~^`@_? AZ[\x7f\x80"};
     static const char *const prefixes[] = {"", "", "user:", "0x", "p", "player_", "member:"};
+    static const char *const endings[] = {"",         "@gmail.com",     "@gmail.co",
+                                          "@@qq.com", "@hotmail.co.uk", ".de",
+                                          ".com",     "@company.com",   "@protonmail.com"};
     const char *kind = kinds[random_below(random, COUNT_OF(kinds))];
     struct bytes prefix = bytes_from_text(prefixes[random_below(random, COUNT_OF(prefixes))]);
     size_t size = random_below(random, 4) == 0 ? 36 : 1 + random_below(random, 140);
@@ -112,19 +187,54 @@ static struct bytes draw(struct random *random, char *text) {
     if (random_below(random, 8) == 0) {
         at[random_below(random, size)] = (char)random_next(random);
     }
+    if (random_below(random, 2) == 0) {
+        size = random_below(random, 2) == 0 ? size : 1 + size % 48;
+        struct bytes ending = bytes_from_text(endings[random_below(random, COUNT_OF(endings))]);
+        memcpy(at + size, ending.at, ending.size);
+        size += ending.size;
+    }
+    if (random_below(random, 16) == 0) {
+        at[size - 1] = (char)random_next(random);
+    }
     return (struct bytes){.at = text, .size = prefix.size + size};
+}
+
+/* The letters of six bits each and their ending, read one by one. */
+static void check_letters(struct bytes text, struct name name) {
+    static const char letters[] =
+        " !\"#$%&'()*+,-./0123456789:;<=>?@abcdefghijklmnopqrstuvwxyz{|}~_";
+    if (!name_is_packed(name.code) || !name_has_letters(name)) {
+        return;
+    }
+    size_t bits = 8 * (size_t)(name.size - 1);
+    size_t count = bits / 6 - ((uint8_t)name.at[0] / 32 % 2);
+    assert_in_range(count, 1, text.size);
+    assert_int_equal(name_letters_size(name.at, name.size), text.size);
+    for (size_t i = 0; i < bits; i++) {
+        unsigned letter = i / 6 < count ? (unsigned)(strchr(letters, text.at[i / 6]) - letters) : 0;
+        assert_int_equal((uint8_t)name.at[1 + i / 8] >> i % 8 & 1, letter >> i % 6 & 1);
+    }
+    assert_true(name.size + 4 <= text.size);
 }
 
 TEST(every_name_comes_back_and_has_one_form) {
     struct random random = random_begin(__func__);
-    char texts[2][160];
+    char texts[2][192];
     struct name names[2];
     struct packed_name forms[2];
     for (uint32_t i = 0; i < 300000; i++) {
         struct bytes text[2];
         for (int j = 0; j < 2; j++) {
             text[j] = draw(&random, texts[j]);
+            if (j == 1 && random_below(&random, 2) == 0) {
+                /* The same but for a byte, or its last one. */
+                memcpy(texts[1], texts[0], text[0].size);
+                text[1].size = text[0].size - (text[0].size > 1 && random_below(&random, 4) == 0);
+                texts[1][random_below(&random, (uint32_t)text[1].size)] ^=
+                    (char)(1U << random_below(&random, 8));
+            }
             check(text[j], &names[j], &forms[j]);
+            check_letters(text[j], names[j]);
         }
         bool are_equal = bytes_equal(text[0], text[1]);
         assert_int_equal(name_equal(names[0], names[1]), are_equal);

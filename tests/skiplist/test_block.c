@@ -294,7 +294,7 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
 /* As when a leaf is trimmed that has lost nothing but spare bytes. */
 TEST(a_block_with_as_many_entries_as_there_may_be_fits_its_next_one) {
     char heap[NAME_TEXT_MAX];
-    memset(heap, 'x', sizeof heap);
+    memset(heap, 'X', sizeof heap); /* a name that is not packed */
     for (uint32_t size = 1; size * BLOCK_ENTRIES_MAX <= BLOCK_HEAP_MAX; size++) {
         struct block_entry entry = {.key = 1, .at = heap, .code = (uint8_t)size};
         struct block *block = block_create(BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX);

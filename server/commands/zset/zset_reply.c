@@ -37,6 +37,7 @@ enum names {
     NAMES_UUID,     /* with a prefix or without */
     NAMES_SHORT,    /* at most BYTES_SHORT_MAX bytes, of any size */
     NAMES_LONG,     /* packed, and longer: one by one */
+    NAMES_LETTERS,  /* of any size */
     NAMES_OTHERS,   /* by the general functions */
 };
 
@@ -215,6 +216,9 @@ static enum names zset_reply_names_of(struct name name) {
                : name.code > 16 && name.code <= 32 ? NAMES_MIDDLE
                                                    : NAMES_SHORT;
     }
+    if (name_has_letters(name)) {
+        return NAMES_LETTERS;
+    }
     struct name_digits digits = name_digits_of(name);
     return digits.rest == NAME_REST_UUID   ? NAMES_UUID
            : digits.stored > 8             ? NAMES_LONG
@@ -375,12 +379,40 @@ zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_
     return out;
 }
 
+/* The same of letters, up to the first name that has none. */
+__attribute__((always_inline)) static inline char *
+zset_reply_put_letters(const struct writer *writer, struct board_run *run, uint32_t count,
+                       char *out, enum zset_shape shape, bool is_wide) {
+    const struct alike alike = writer->alike;
+    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
+    const uint64_t *key = run->keys - !run->is_best_first;
+    const uint32_t end = run->count - count;
+    while (run->count > end) {
+        struct name name = zset_reply_next_name(run);
+        if (!name_is_packed(name.code) || !name_has_letters(name)) {
+            break;
+        }
+        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out,
+                                   name_letters_size(name.at, name.size));
+        out += name_letters_write(name.at, name.size, out);
+        zset_reply_put_score(out, &alike, zset_reply_scale(&alike, *key), shape, is_wide);
+        out += alike.score_size;
+        key += forward;
+        run->marks += forward;
+        run->members += forward * (ptrdiff_t)name.size;
+        run->count--;
+    }
+    run->keys = key + !run->is_best_first;
+    return out;
+}
+
 /* A loop for each kind of names, shape, and digits. */
 __attribute__((always_inline)) static inline char *
 zset_reply_put_scored(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
                       enum names names, enum zset_shape shape, bool is_wide) {
-    return names == NAMES_SHORT
-               ? zset_reply_put_short(writer, run, count, out, shape, is_wide)
+    return names == NAMES_SHORT ? zset_reply_put_short(writer, run, count, out, shape, is_wide)
+           : names == NAMES_LETTERS
+               ? zset_reply_put_letters(writer, run, count, out, shape, is_wide)
                : zset_reply_put_alike(writer, run, count, out, names, shape, is_wide);
 }
 
@@ -413,6 +445,7 @@ PUT_NAMES(zset_reply_put_middle_names, NAMES_MIDDLE)
 PUT_NAMES(zset_reply_put_packed_names, NAMES_PACKED)
 PUT_NAMES(zset_reply_put_prefixed_names, NAMES_PREFIXED)
 PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
+PUT_NAMES(zset_reply_put_names_of_letters, NAMES_LETTERS)
 
 /* Names that are written many at a time where they are alike. */
 static char *(*const zset_reply_put_many[])(const struct writer *, struct board_run *, uint32_t,
@@ -459,6 +492,8 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
                 zset_reply_set_alike(writer, name);
             }
             out = zset_reply_put_many[names](writer, run, alike_count, out);
+        } else if (names == NAMES_LETTERS) {
+            out = zset_reply_put_names_of_letters(writer, run, left, out);
         } else if (name_is_packed(name.code)) {
             out = zset_reply_put_one(writer, run, out);
         } else {
