@@ -1,6 +1,7 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
 #include "server/commands/ban.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/shadow.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -322,6 +323,57 @@ SHADOW_TEST(nobody_takes_it_off_who_may_not_see_it) {
     expect(h, s, "ZUNIONSTORE u 1 k", ":0\r\n");
     expect(h, s, "ZREMRANGEBYRANK k 0 -1", ":0\r\n");
     expect(h, ann, "ZRANGE k 0 -1", "*1\r\n$3\r\nann\r\n");
+}
+
+/* ---- HOLD ---- */
+
+static const int64_t HOUR_US = INT64_C(3600000000);
+
+SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
+    struct session *ann = log_in(h, "ann");
+    hold_job_begin(&h->server);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 100 AUTO 1 H",
+           "+OK\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 50 ann 60 bob", "*2\r\n:2\r\n:0\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 150 ann 110 bob", "*2\r\n:0\r\n:2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 7200", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 200 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 70 ann", "*2\r\n:1\r\n:0\r\n");
+    h->wall_us += HOUR_US + HOUR_US / 2;
+    settle(h);
+    expect(h, s, "ZREVRANGE k 0 -1", "*1\r\n$3\r\nbob\r\n");
+    expect(h, s, "ZSCORE k bob", "$3\r\n110\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n70\r\n");
+    harness_expect_part(h, s, "LB.HELD k MEMBER ann", "*2\r\n*7\r\n:1\r\n");
+    /* Who names the member may approve: it is of the entry that it alone sees. */
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$3\r\n150\r\n");
+    expect(h, s, "ZSCORE k ann", "$-1\r\n");
+    h->wall_us += HOUR_US;
+    settle(h);
+    expect(h, s, "ZSCORE k ann", "$3\r\n200\r\n");
+    expect(h, s, "LB.HELD k", "*2\r\n$1\r\n0\r\n*0\r\n");
+}
+
+/* Whichever job is first at a board: the entry is there before what was held is added to it. */
+SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
+    enum { MANY = 300 };
+    hold_job_begin(&h->server);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 1000 AUTO 1 H",
+           "+OK\r\n");
+    for (int i = 0; i < MANY; i++) {
+        bool is_sum = i % 2 == 0;
+        expect(h, s, formatted("LB.ADD k 900 m%d", i), ":1\r\n");
+        expect(h, s, formatted("LB.ADD k %s 1005 m%d", is_sum ? "INCR" : "", i), ":0\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW EX 7200", i), ":1\r\n");
+    }
+    expect(h, s, "ZCARD k", ":0\r\n");
+    h->wall_us += 2 * HOUR_US + 61000000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZSCORE k m%d", i), i % 2 == 0 ? "$4\r\n1905\r\n" : "$4\r\n1005\r\n");
+    }
 }
 
 /* ---- memory ---- */
