@@ -225,17 +225,16 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     struct approved approved = {.registry = server->registry, .member = member, .id = id};
     int64_t until_ms;
     /* Its ban is over, and the job that brings the entry back was not here yet. */
-    bool comes_back = shadow_is_there(key, member) &&
-                      ban_find(server->registry, key->database, name, member, server->clock.now_ms,
-                               &until_ms) == BAN_NONE;
+    bool comes_back =
+        shadow_is_there(key, member) && ban_find(server->registry, key->database, name, member,
+                                                 server->clock.now_ms, &until_ms) == BAN_NONE;
     bool is_missed = comes_back && !shadow_return(server->registry, key, member);
     if (comes_back && !is_missed) {
         registry_tell_members(server->registry, key);
     }
-    bool is_done = is_missed
-                       ? call_out_of_memory(&call)
-                       : lb_add_approve(&call, &rights, key, held.before,
-                                        holding_removal_size(key), lb_held_drop, &approved);
+    bool is_done = is_missed ? call_out_of_memory(&call)
+                             : lb_add_approve(&call, &rights, key, held.before,
+                                              holding_removal_size(key), lb_held_drop, &approved);
     memory_free(copy);
     return is_done;
 }
