@@ -41,8 +41,8 @@ struct sim_socket {
     /* What has arrived and was not read. */
     char *arrived;
     size_t arrived_size, arrived_capacity;
-    size_t in_flight; /* sent, and not yet arrived at the peer */
-    size_t capacity;  /* of in_flight and the peer's arrived together */
+    size_t in_flight;                      /* sent, and not yet arrived at the peer */
+    size_t capacity;                       /* of in_flight and the peer's arrived together */
     struct packet *first_sent, *last_sent; /* on their way: they arrive in this order */
     uint64_t number;
     struct sim_socket *waiting[SIM_ACCEPTS_MAX]; /* of a listener: accepted by nobody yet */
