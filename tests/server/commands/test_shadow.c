@@ -9,6 +9,7 @@
 #include "tests/support/jwt_maker.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
+#include "tests/support/registry_workload.h"
 
 #define NOW      (HARNESS_START_US / 1000000)
 #define SETTINGS "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
@@ -255,6 +256,20 @@ SHADOW_TEST(what_cannot_have_shadows_bans_in_full) {
     expect(h, s, "ZADD w 5 ann", ERROR_BANNED "\r\n");
     expect(h, s, "ZCARD w", ":0\r\n");
     expect(h, s, "ZCARD r", ":1\r\n");
+}
+
+SHADOW_TEST(what_is_refused_leaves_a_board_as_it_was) {
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 5 ann 0.5 ann", "-ERR value 0.5");
+    harness_expect_prefix(h, s, "LB.SUBMIT 2 k l 0.5 ann", "-ERR value 0.5");
+    expect(h, s, "LB.ADD k XX 5 ann", ":0\r\n");
+    expect(h, s, "ZREM k ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "LB.ADD k 5 ann 6 ann", ":2\r\n");
+    assert_int_not_equal(workload_digest(h->server.registry), before);
 }
 
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
