@@ -122,7 +122,7 @@ TEST(asked_by_a_signal_it_says_what_runs_and_goes_on) {
     skip_on_others();
     start(&server, NULL);
     for (int round = 0; round < 100 && !is_seen; round++) {
-        struct wire wire = wire_open(process_connect_unix(&server));
+        WIRE(wire, process_connect_unix(&server));
         wire_ask(&wire, "DEL b u");
         send_long_command(&wire);
         for (int i = 0; i < 50 && !is_seen; i++) {
@@ -133,7 +133,6 @@ TEST(asked_by_a_signal_it_says_what_runs_and_goes_on) {
             is_seen = at != NULL && strstr(at, "/socket:0 user=\"default\" db=0") != NULL;
             free(log);
         }
-        wire_close(&wire);
     }
     assert_true(is_seen);
     struct wire witness = wire_open(process_connect_unix(&server));

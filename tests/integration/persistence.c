@@ -98,7 +98,7 @@ static void save_in_background(void) {
 
 /* Members m0 .. m<count-1> on one board, each with its number as score. */
 static void fill(const char *board, int count) {
-    struct text requests = {0};
+    TEXT(requests);
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
         text_format(&requests, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
@@ -113,7 +113,6 @@ static void fill(const char *board, int count) {
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         assert_int_equal(wire_reply(&wire)[0], ':');
     }
-    text_free(&requests);
 }
 
 /* One of everything that has to be there again. */
@@ -621,10 +620,9 @@ static void check_serves(int i) {
         process_sleep_ms(2);
         fd = process_connect_unix(&rival);
     }
-    struct wire own = wire_open(fd);
+    WIRE(own, fd);
     wire_wait_loaded(&own);
     wire_check_prefix(&own, "ZADD a 1 x", ":");
-    wire_close(&own);
 }
 
 /* Wait until all have ended but one at most; with is_one, exactly one. Returns that one; -1: there is none. */

@@ -58,15 +58,14 @@ TEST(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death) {
 
 TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
     skip_on_redis();
-    struct process server;
-    assert_true(process_start(&server, NULL));
+    SERVER(server, NULL);
     process_signal(&server, SIGUSR2);
     process_signal(&server, SIGWINCH);
     process_signal(&server, SIGURG);
     process_signal(&server, SIGCHLD);
     process_signal(&server, SIGXFSZ);
     process_signal(&server, SIGPIPE);
-    struct wire client = wire_open(process_connect_tcp(&server));
+    WIRE(client, process_connect_tcp(&server));
     int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
     bool is_told = false;
     while (!is_told && process_now_ms() < give_up_at) {
@@ -74,8 +73,6 @@ TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
         is_told = process_has_logged(&server, "signal ignored signal=SIGUSR2");
     }
     assert_true(is_told);
-    wire_close(&client);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 TEST(a_daemon_leaves_the_line_in_its_logfile) {

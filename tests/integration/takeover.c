@@ -45,7 +45,7 @@ static void copy_directory(const char *from, const char *to) {
 static void send_noise(struct node *node, const char *board, int members, int at_once) {
     enum { NAME = 32 };
     struct random numbers = random_begin("takeover");
-    struct text text = {0};
+    TEXT(text);
     for (int first = 0; first < members; first += at_once) {
         text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * at_once, strlen(board),
                     board);
@@ -58,7 +58,6 @@ static void send_noise(struct node *node, const char *board, int members, int at
         }
     }
     wire_send(&node->wire, text.at, text.size);
-    text_free(&text);
 }
 
 static void fill_with_noise(struct node *node, const char *board, int members) {
@@ -350,7 +349,7 @@ WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
     node_start(MASTER, words);
     node_start(REPLICA, with_journal);
     fill_with_noise(MASTER, "noise", NOISE);
-    struct wire stuck = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(stuck, process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
     wire_wait_info(&MASTER->wire, "connected_slaves", 1);
@@ -361,7 +360,6 @@ WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
         assert_true(process_now_ms() < give_up_at);
     }
     wire_check(&MASTER->wire, "SAVE", "OK");
-    wire_close(&stuck);
 }
 
 /* Takes at most so many bytes, and acknowledges nothing. Returns how many; -1: the connection is closed. */
@@ -382,8 +380,8 @@ WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     bool is_closed = false;
     node_start(MASTER, words);
     fill_with_noise(MASTER, "noise", NOISE);
-    struct wire slow = wire_open(process_connect_tcp(&MASTER->server));
-    struct wire quick = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(slow, process_connect_tcp(&MASTER->server));
+    WIRE(quick, process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     /* Both wait until the save is over. */
     wire_send_text(&slow, "BGSAVE\r\nLB.SYNC ? 0\r\n");
@@ -399,6 +397,4 @@ WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     }
     assert_true(process_has_logged(&MASTER->server, "full copy begun replicas=2"));
     assert_true(process_has_logged(&MASTER->server, "it takes its copy more slowly than others"));
-    wire_close(&slow);
-    wire_close(&quick);
 }

@@ -172,8 +172,8 @@ TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
 /* ---- many ---- */
 
 static void check_page(uint32_t first, uint32_t count) {
-    struct text command = {.at = NULL};
-    struct text expected = {.at = NULL};
+    TEXT(command);
+    TEXT(expected);
     text_command(&command, "ZREVRANGE b %u %u", first, first + PAGE - 1);
     text_format(&expected, "*%u\r\n", PAGE);
     for (uint32_t i = first; i < first + PAGE; i++) {
@@ -181,8 +181,6 @@ static void check_page(uint32_t first, uint32_t count) {
     }
     wire_send(&wire, command.at, command.size);
     wire_expect_bytes(&wire, expected.at, expected.size);
-    text_free(&command);
-    text_free(&expected);
 }
 
 /* The first half comes hundreds a command, the second one a command: both ways are taken. */

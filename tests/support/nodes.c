@@ -85,7 +85,7 @@ const char *node_master_id(struct node *node) {
 }
 
 void node_fill(struct node *master, const char *board, int count) {
-    struct text text = {0};
+    TEXT(text);
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
         text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
@@ -102,7 +102,6 @@ void node_fill(struct node *master, const char *board, int count) {
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         assert_int_equal(wire_reply(&master->wire)[0], ':');
     }
-    text_free(&text);
 }
 
 struct node nodes[NODES];

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "tests/support/directory.h"
+#include "tests/support/test.h"
 
 enum {
     WORDS_MAX = 64,
@@ -479,6 +480,10 @@ int process_stop(struct process *process) {
         process->directory[0] = '\0';
     }
     return process->exit_status;
+}
+
+void process_end(struct process *process) {
+    assert_int_equal(process_stop(process), 0);
 }
 
 static bool log_says_all(const struct process *process, const char *const *told) {
