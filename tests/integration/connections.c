@@ -121,9 +121,6 @@ IN_TURN(a_password_taken_away_lets_everybody_work) {
 }
 
 TEST(more_clients_than_descriptors_are_refused) {
-    if (server.is_redis) {
-        skip(); /* 7.0 adds its own descriptors to the number, which goes round */
-    }
     static const char refusal[] =
         "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system "
         "is not able to handle the specified number of clients, try with ";
@@ -193,9 +190,6 @@ IN_TURN(a_pause_of_all_ends_by_itself) {
 
 /* Whoever has paused may be gone: a newcomer can say who it is, and end the pause. */
 TEST(a_newcomer_can_end_a_pause_of_all) {
-    if (server.is_redis) {
-        skip(); /* it holds AUTH and UNPAUSE as well */
-    }
     static const char *const arguments[] = {"--requirepass", "open sesame", "--auth-timeout", "0",
                                             NULL};
     const struct process_options options = {.arguments = arguments};
@@ -293,9 +287,6 @@ TEST(clients_are_spread_evenly_over_the_network_threads) {
     enum { THREADS = 4, CLIENTS = 40, PINGS = 5 };
     static const char *const arguments[] = {"--io-threads", "4", NULL};
     const struct process_options options = {.arguments = arguments};
-    if (server.is_redis) {
-        skip(); /* it has no such figures */
-    }
     SERVER(many, &options);
     struct wire clients[CLIENTS];
     clients[0] = wire_open(process_connect_unix(&many));
@@ -324,9 +315,6 @@ TEST(clients_are_spread_evenly_over_the_network_threads) {
 TEST(one_thread_has_a_line_as_well) {
     static const char *const arguments[] = {"--io-threads", "1", NULL};
     const struct process_options options = {.arguments = arguments};
-    if (server.is_redis) {
-        skip();
-    }
     SERVER(one, &options);
     WIRE(client, process_connect_unix(&one));
     const char *info = wire_ask(&client, "INFO server");
@@ -384,9 +372,6 @@ TEST(every_client_up_to_maxclients_is_served_however_many_threads_there_are) {
     enum { CLIENTS = 600, FILES = CLIENTS + 100 };
     static const char *const arguments[] = {"--maxclients", "600", "--io-threads", "64", NULL};
     const struct process_options options = {.arguments = arguments, .files_max = FILES};
-    if (server.is_redis) {
-        skip();
-    }
     SERVER(full, &options);
     struct wire clients[CLIENTS];
     clients[0] = wire_open(process_connect_unix(&full));

@@ -24,10 +24,6 @@ enum {
 static struct process server;
 static struct wire wire;
 
-static bool is_redis(void) {
-    return strstr(process_default_program(), "redis-server") != NULL;
-}
-
 static int start_server(void **state) {
     (void)state;
     if (!process_start(&server, NULL)) {
@@ -58,9 +54,6 @@ TEST(a_taken_port_is_said_and_exits_1) {
 }
 
 TEST(a_taken_unix_socket_is_left_to_its_owner) {
-    if (is_redis()) {
-        skip(); /* it takes the path away from the server that listens there */
-    }
     const char *arguments[] = {"--unixsocket", server.socket_path, NULL};
     const struct process_options options = {.arguments = arguments};
     check_start_refused(&options, (const char *[]){server.socket_path, NULL});
@@ -72,9 +65,6 @@ TEST(a_taken_unix_socket_is_left_to_its_owner) {
 }
 
 TEST(a_bad_setting_is_named_with_file_and_line) {
-    if (is_redis()) {
-        skip(); /* its words differ */
-    }
     static const struct {
         const char *text, *place, *word;
     } cases[] = {
@@ -122,9 +112,6 @@ TEST(the_configuration_file_counts_and_the_command_line_wins) {
 }
 
 TEST(help_and_version_print_and_exit_0) {
-    if (is_redis()) {
-        skip(); /* its words end at --help only when they come first */
-    }
     for (int i = 0; i < 2; i++) {
         char text[256] = "";
         FILE *output = popen(
@@ -154,9 +141,6 @@ static char *arguments_of(const struct process *process) {
 }
 
 TEST(passwords_on_the_command_line_are_read_and_then_hidden) {
-    if (is_redis()) {
-        skip();
-    }
     static const char *const arguments[] = {"--requirepass",
                                             "secret-one",
                                             "--masterauth secret-two",
@@ -445,9 +429,6 @@ TEST(a_second_sigterm_waits_for_nobody) {
 }
 
 TEST(a_layout_that_cannot_hold_today_is_warned_of) {
-    if (is_redis()) {
-        skip();
-    }
     const struct process_options options = {
         .config =
             "layout over FIELD s 33 TIME 20 S\nlayout fine FIELD s 33 TIME 31 S\nboard * over\n"};
@@ -535,9 +516,6 @@ TEST(a_killed_server_can_be_started_again_at_once) {
 }
 
 TEST(sighup_opens_the_log_anew) {
-    if (is_redis()) {
-        skip(); /* it opens its log for every line */
-    }
     static const char *const arguments[] = {"--logfile", "server.log", NULL};
     const struct process_options options = {.arguments = arguments};
     struct process logging;

@@ -615,11 +615,8 @@ static void check_serves(int i) {
     struct process rival = {.pid = rivals[i]};
     memcpy(rival.socket_path, rival_socket[i], sizeof rival.socket_path);
     int fd = process_connect_unix(&rival);
-    for (int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS; fd < 0;) {
-        assert_true(process_now_ms() < give_up_at); /* it is bound, and does not listen yet */
-        process_sleep_ms(2);
-        fd = process_connect_unix(&rival);
-    }
+    WAIT_UNTIL(fd >= 0 ||
+               (fd = process_connect_unix(&rival)) >= 0); /* bound, it does not listen yet */
     WIRE(own, fd);
     wire_wait_loaded(&own);
     wire_check_prefix(&own, "ZADD a 1 x", ":");

@@ -208,12 +208,8 @@ static void start_clients(pid_t *pids) {
         }
         assert_true(pids[client] > 0);
     }
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
     for (int client = 0; client < CLIENTS; client++) {
-        while (atomic_load(&shared->ports[client]) == 0) {
-            assert_true(process_now_ms() < give_up_at);
-            process_sleep_ms(1);
-        }
+        WAIT_UNTIL(atomic_load(&shared->ports[client]) != 0);
     }
     atomic_store(&shared->has_begun, true);
 }

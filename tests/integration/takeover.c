@@ -3,7 +3,6 @@
 #include "server/durability/file_format.h"
 #include "tests/support/test.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -137,10 +136,7 @@ WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 static void begin_long_change(void) {
     begin_pair();
     send_noise(MASTER, "sum", large(), large());
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (wire_ask_integer(&REPLICA->wire, "ZCARD sum") == 0) {
-        assert_true(process_now_ms() < give_up_at);
-    }
+    WAIT_UNTIL(wire_ask_integer(&REPLICA->wire, "ZCARD sum") > 0);
 }
 
 /* All of it, in memory and on disk. */
@@ -275,17 +271,6 @@ WITH_NODES(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
 
 /* ---- a master whose copy is damaged ---- */
 
-static int listen_anywhere(uint16_t *port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    *port = ntohs(address.sin_port);
-    return listener;
-}
-
 /* What a master answers up to LB.SYNC, and then a copy that is none. */
 static void answer_with_damage(int listener) {
     char text[4096];
@@ -319,7 +304,7 @@ static void answer_with_damage(int listener) {
 WITH_NODES(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
     char wanted[128];
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     node_start(REPLICA, with_journal);
     wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
     wire_check(&REPLICA->wire, formatted("REPLICAOF 127.0.0.1 %u", port), "OK");

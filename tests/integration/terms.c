@@ -3,7 +3,6 @@
  * second server. */
 #include "tests/support/test.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -137,17 +136,6 @@ static void run_relay(int listener, uint16_t port) {
     }
 }
 
-static int listen_anywhere(uint16_t *port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    *port = ntohs(address.sin_port);
-    return listener;
-}
-
 /* What no compression makes shorter. */
 static void fill_with_noise(struct node *node, int count) {
     struct random numbers = random_begin("terms");
@@ -173,7 +161,7 @@ static void promote_who_was_away(const char *const *of_second) {
 
 IN_FIXTURE(a_pull_goes_on_for_as_long_as_it_advances) {
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     const char *port_text = formatted("%u", port);
     const char *const announced[] = {"--replica-announce-port", port_text, "--repl-backlog-size",
                                      "16kb", NULL};
@@ -208,7 +196,7 @@ IN_FIXTURE(what_is_too_long_to_be_pulled_comes_as_a_copy) {
 
 IN_FIXTURE(http_shows_nothing_that_no_replica_has) {
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     close(listener);
     const char *port_text = formatted("%u", port);
     const char *const with_page[] = {"--web-port", port_text, NULL};

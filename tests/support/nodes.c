@@ -1,7 +1,9 @@
 /* See nodes.h. */
 #include "tests/support/nodes.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "server/system/clock.h"
 #include "tests/support/test.h"
@@ -129,4 +131,15 @@ int nodes_tear_down(void **state) {
         directory_remove(nodes[i].directory);
     }
     return status;
+}
+
+int node_listen(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return listener;
 }

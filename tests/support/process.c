@@ -374,7 +374,6 @@ bool process_start(struct process *process, const struct process_options *option
     *process = (struct process){.pid = 0};
     snprintf(process->program, sizeof process->program, "%s",
              options->program ? options->program : process_default_program());
-    process->is_redis = is_redis_program(process->program);
     process->has_tls = options->has_tls;
     if (!make_directory(process, options) || !choose_port(process, options)) {
         return false;

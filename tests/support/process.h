@@ -5,10 +5,8 @@
  *     int fd = process_connect_unix(&server);
  *
  * The program is $LEADERBOARD_SERVER, else leaderboard-server of the build that the test belongs to
- * (the test being BUILD/tests/integration/NAME). Any program whose name holds "redis-server" gets
- * the same words on its command line and counts as Redis (is_redis), so that
- * tests of shared behaviour run against both. A server never outlives its test: the kernel kills it
- * when the test program ends. */
+ * (the test being BUILD/tests/integration/NAME). A redis-server gets the same words on its command
+ * line. A server never outlives its test: the kernel kills it when the test program ends. */
 #ifndef TESTS_SUPPORT_PROCESS_H
 #define TESTS_SUPPORT_PROCESS_H
 
@@ -39,7 +37,6 @@ struct process_options {
 
 struct process {
     pid_t pid; /* 0: not running */
-    bool is_redis;
     bool has_tls;
     bool is_directory_kept;             /* it was given */
     uint16_t port;                      /* 0: no TCP */
