@@ -20,6 +20,7 @@
 #include "server/clients/job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
@@ -474,6 +475,7 @@ static void begin_server(bool is_first) {
     window_job_begin(x.f.server);
     rating_job_begin(x.f.server);
     hold_job_begin(x.f.server);
+    shadow_job_begin(x.f.server);
     connect_clients();
 }
 
