@@ -25,6 +25,11 @@ static struct registry_key *ticketing_find_hash(const struct call *call, struct 
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
 }
 
+/* A change of another client may not be everywhere yet: this answer waits for that as one of a change. */
+static void ticketing_show_change(const struct call *call) {
+    call->server->durability.effect_count++;
+}
+
 static void ticketing_mark(const struct call *call, struct bytes board, struct bytes member,
                            char mark[TICKETING_MARK_SIZE]) {
     char text[1 + 2 * 2 + JWT_TICKET_BOARDS_MAX + JWT_CLAIM_MAX];
@@ -185,6 +190,7 @@ static bool ticketing_check_one(const struct call *call, const struct ticketing_
     }
     ticketing_mark(call, board->name, member, mark->name);
     if (ticket->id <= ticketing_used(call, mark->name)) {
+        ticketing_show_change(call);
         return ticketing_refuse(board, TICKET_USED,
                                 "it was used, or was made before a result that counted: each run "
                                 "needs a ticket of its own");
@@ -321,6 +327,7 @@ size_t ticketing_make(const struct call *call, struct bytes board, struct bytes 
     if (!ticketing_find_key(call, true, &own)) {
         return 0;
     }
+    ticketing_show_change(call); /* the key's */
     ticketing_mark(call, board, member, mark);
     uint64_t used = ticketing_used(call, mark);
     ticket.id = used < (uint64_t)call->now_ms ? (uint64_t)call->now_ms : used + 1;
