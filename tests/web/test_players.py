@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -543,6 +544,61 @@ class Players(unittest.TestCase):
             self.assertIn("WRONGPASS", self.refused(self.client(), "AUTH", self.signed("ann", now + 9, kid="back")))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", ann, "5", "ann"))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
+            self.server.stop()
+
+    def test_what_somebody_makes_of_a_ticket_is_none(self):
+        self.begin()
+        for kid in ("back", "web"):
+            self.server.run("ACL", "SETUSER", f"player:{kid}", "+lb.ticket", "+select")
+        self.server.run("LB.CREATE", "game2", "FIELD", "score", "32", "TICKETS", "YES")
+        self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+        now, ann = int(time.time()), token("ann")
+        client = self.client(ann)
+
+        def with_parts(head=None, claims=None, secret=SECRET, **more):
+            head = coded({"alg": "HS256", "typ": "ticket+jwt", "kid": "back", **(head or {})})
+            text = f"{head}.{coded({'sub': 'ann', 'boards': 'game', 'iat': now - 5, 'exp': now + 600, **(claims or {}), **more})}"
+            return f"{text}.{coded(hmac.new(secret, text.encode(), hashlib.sha256).digest())}"
+        own, signed = self.ticket(ann), with_parts()
+        public = base64.b64decode(key_pair(0)[1])
+        wrong = [text for right in (own, signed) for text in (
+            right.rpartition(".")[0], right.rpartition(".")[0] + ".", right.partition(".")[2], right + ".x", right[:-1],
+            ".".join((coded({"alg": "none", "typ": "ticket+jwt"}), right.split(".")[1], "")),
+            ".".join((coded({"alg": "none", "typ": "ticket+jwt", "kid": "back"}), *right.split(".")[1:])),
+            ".".join((right.split(".")[0], coded({"sub": "ann", "boards": "game", "iat": now, "exp": now + 9}),
+                      right.split(".")[2])))]
+        wrong += [with_parts({"kid": "web"}, secret=secret) for secret in (
+            public, public[12:], key_pair(0)[1].encode(), b"")]  # a key for signatures, taken for a secret
+        wrong += [with_parts({"kid": None}, secret=b""), with_parts(secret=b""), with_parts({"alg": "EdDSA"}),
+                  with_parts({"typ": "JWT"}), with_parts(exp=now - 61), with_parts(iat=now + 100), with_parts(exp=now + 90000),
+                  with_parts(sub="bob"), with_parts(sub="ANN"), with_parts(boards="game2"), with_parts(boards=["game2", "gam"]),
+                  with_parts(db=1), with_parts(iat=None), with_parts(exp=None), with_parts({"crit": ["x"]})]
+        for text in wrong:
+            status, problem = self.result(ann, "ann", text, 9)
+            self.assertEqual((status, problem["redis"]), (403, "TICKET"), text)
+            self.assertTrue(self.refused(client, "LB.ADD", "game", "TICKET", text, "9", "ann").startswith("TICKET"), text)
+        self.assertEqual(self.server.run("ZSCORE", "game", "ann"), None)
+        # What was refused has used nothing up.
+        self.assertEqual(self.result(ann, "ann", own)[0], 200)
+        self.assertEqual(client.ask("LB.ADD", "game", "TICKET", self.ticket(ann), "8", "ann"), 1)
+
+    def test_of_all_who_send_one_ticket_at_a_time_one_has_a_result(self):
+        for threads in ("1", "2"):
+            self.begin("--io-threads", threads)
+            self.server.run("ACL", "SETUSER", "player:back", "+lb.ticket")
+            self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+            ann, answers = token("ann"), []
+            clients = [self.client(ann) for _ in range(6)]
+            text = self.ticket(ann)
+            web = [threading.Thread(target=lambda i=i: answers.append(self.result(ann, "ann", text, 50 + i)[0] == 200))
+                   for i in range(6)]
+            for i, client in enumerate(clients):
+                web[i].start()
+                client.send([("LB.ADD", "game", "TICKET", text, str(100 + i), "ann")])
+            answers += [client.receive() == 1 for client in clients]
+            for thread in web:
+                thread.join()
+            self.assertEqual(sum(answers), 1, answers)
             self.server.stop()
 
     def test_a_request_has_few_signatures_looked_at_and_a_stranger_none(self):
