@@ -143,6 +143,45 @@ class Players(unittest.TestCase):
         wait_until(lambda: self.server.run("ZSCORE", "game", "ann") == b"9", "the entry")
         self.assertEqual(self.api.get("/boards/game/me", **bearer(bob))["rank"], 1)
 
+    def test_a_ban_over_http_holds_at_once_and_goes_on_by_itself(self):
+        self.begin("--appendonly", "yes")
+        run, api = self.server.run, self.api
+        run("ACL", "SETUSER", "judge", "on", ">p", "allkeys", "+@all")
+        run("ACL", "SETUSER", "clerk", "on", ">p", "~game", "+@all")
+
+        def ask(method, path, **options):
+            return api.ask(f"/api/v1/bans/{path}", method, **options)[:2]
+        self.assertEqual(ask("PUT", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "banned": True}))
+        self.assertIn("BANNED", self.refused(self.client(), "ZADD", "game", "7", "bob"))
+        wait_until(lambda: run("ZCARD", "game") == 0, "the end of the ban's pass")
+        self.assertEqual(run("LB.BANS"), [b"0", [[b"bob", b"*", None, 0]]])
+        self.assertEqual(ask("DELETE", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "unbanned": True}))
+        self.assertEqual(ask("DELETE", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "unbanned": False}))
+        # Many boards, by steps, over a crash: nobody waits.
+        run("ZADD", "game", "7", "a/b")
+        many = self.server.connect()
+        self.addCleanup(many.close)
+        for first in range(0, 6000, 500):
+            many.send([("ZADD", f"many:{i}", "1", "a/b") for i in range(first, first + 500)])
+            for _ in range(500):
+                many.receive()
+        path = "a%2Fb?shadow=1&seconds=1000&match=*"
+        self.assertEqual(ask("PUT", path, user="judge:p"), (200, {"member": "a/b", "db": 0, "banned": True}))
+        self.restart()
+        wait_until(lambda: run("DBSIZE") == 6002 and all(run("ZCARD", f"many:{i}") == 0 for i in range(0, 6000, 7)), "the ban")
+        member, pattern, until, is_shadow = run("LB.BANS")[1][0]
+        self.assertEqual((member, pattern, is_shadow), (b"a/b", b"*", 1))
+        self.assertTrue(0 < until / 1000 - time.time() < 1001)
+        self.assertEqual(api.get("/boards/game/me", **bearer(token("a/b")))["rank"], 0)
+        run("ACL", "SETUSER", "clerk", "on", ">p", "~game", "+@all")
+        for options in ({"user": "clerk:p"}, bearer(token("ann"))):
+            for method in ("PUT", "DELETE"):
+                status, problem = ask(method, "a%2Fb", **options)
+                self.assertEqual((status, problem["redis"]), (403, "NOPERM"))
+        for wrong in ("bob?seconds=0", "bob?seconds=x", "bob?shadow=2", "bob?db=99"):
+            self.assertEqual(ask("PUT", wrong)[0], 400, wrong)
+        self.assertEqual(ask("GET", "bob")[0], 405)
+
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
         for kid in ("back", "web"):
