@@ -79,7 +79,7 @@ struct http_server {
     struct pollfd *streams;   /* streams_max of them */
     struct http_spare *spares[HTTP_SPARE_SLOTS];
     unsigned spare_count, spare_next;
-    int64_t streams_swept_ms;
+    int64_t streams_swept_ms, peers_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */
     _Atomic bool is_stopping;
     bool is_ended;
@@ -1135,7 +1135,10 @@ static void http_server_on_timer(uv_timer_t *timer) {
     /* Cut those whose time is over; and where there are many those from whom nothing has come for a while, so that
      * those who connect and say nothing do not keep others out. */
     bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
-    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+    bool is_due = now_ms - server->peers_swept_ms >= SWEEP_MS;
+    server->peers_swept_ms = is_due ? now_ms : server->peers_swept_ms;
+    for (struct http_peer *peer = is_due ? server->peer_first : NULL; peer != NULL;
+         peer = peer->next) {
         int64_t passed_ms = now_ms - peer->since_ms;
         bool is_over = peer->limit_ms > 0 && passed_ms >= peer->limit_ms;
         bool is_silent =

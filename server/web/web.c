@@ -132,7 +132,9 @@ static void web_gzip_file(struct bytes file, struct buffer *out) {
         "Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()"               \
     }
 #define HEADERS_WITHOUT_FRAMES                                                                     \
-    {"X-Frame-Options", "DENY"}, { "Cross-Origin-Opener-Policy", "same-origin" }
+    {"X-Frame-Options", "DENY"}, {                                                                 \
+        "Cross-Origin-Opener-Policy", "same-origin"                                                \
+    }
 
 void web_add_headers(struct http_exchange *exchange) {
     static const struct http_header common[] = {
