@@ -1181,7 +1181,7 @@ class Strangers(unittest.TestCase):
                 path = path.replace(b"\0", b"")
                 got = self.raw(b"GET /api/v1/boards/" + path + b" HTTP/1.1\r\nHost: localhost\r\nCookie: " +
                                path + b"\r\nConnection: close\r\n\r\n")
-                self.assertRegex(got[:40], rb"^(HTTP/1\.1 (200|400|404|413|503)|$)")
+                self.assertRegex(got[:40], rb"^(HTTP/1\.1 (200|400|401|404|413|503)|$)")
         self.assertEqual(self.api.status("/boards"), 200)
         self.assertTrue(self.server.client.ping())
 
