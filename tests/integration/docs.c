@@ -8,7 +8,7 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "server/dispatch/category.h"
 #include "skiplist/keyspace/registry_stale.h"
@@ -335,7 +335,7 @@ static void clocked_start(struct clocked *clocked, const char *name) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     clocked->harness = harness_create(config.at);
     clocked->session = harness_connect(clocked->harness);
-    window_job_begin(&clocked->harness->server);
+    board_job_begin(&clocked->harness->server, &window_job);
     clocked->wire = wire_open(ends[0]);
     clocked->fd = ends[1];
 }

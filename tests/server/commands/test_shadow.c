@@ -1,5 +1,6 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
+#include "server/clients/board_job.h"
 #include "server/commands/ban.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/shadow.h"
@@ -9,6 +10,7 @@
 #include "tests/support/jwt_maker.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
+#include "tests/support/registry_workload.h"
 
 #define NOW      (HARNESS_START_US / 1000000)
 #define SETTINGS "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
@@ -25,7 +27,7 @@ static int shadow_start(void **state) {
     struct harness *h = harness_create(SETTINGS);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no players */
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     *state = h;
     return 0;
 }
@@ -257,6 +259,20 @@ SHADOW_TEST(what_cannot_have_shadows_bans_in_full) {
     expect(h, s, "ZCARD r", ":1\r\n");
 }
 
+SHADOW_TEST(what_is_refused_leaves_a_board_as_it_was) {
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 5 ann 0.5 ann", "-ERR value 0.5");
+    harness_expect_prefix(h, s, "LB.SUBMIT 2 k l 0.5 ann", "-ERR value 0.5");
+    expect(h, s, "LB.ADD k XX 5 ann", ":0\r\n");
+    expect(h, s, "ZREM k ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "LB.ADD k 5 ann 6 ann", ":2\r\n");
+    assert_int_not_equal(workload_digest(h->server.registry), before);
+}
+
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     struct session *ann = log_in(h, "ann");
     expect(h, s, "LB.CREATE c FIELD score 32 TIME 31 S CAP 2 KEEP BEST", "+OK\r\n");
@@ -351,7 +367,7 @@ static const int64_t HOUR_US = INT64_C(3600000000);
 
 SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
     struct session *ann = log_in(h, "ann");
-    hold_job_begin(&h->server);
+    board_job_begin(&h->server, &hold_job);
     expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 100 AUTO 1 H",
            "+OK\r\n");
     expect(h, s, "LB.ADD k WITHHELD 50 ann 60 bob", "*2\r\n:2\r\n:0\r\n");
@@ -378,7 +394,7 @@ SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
 /* Whichever job is first at a board: the entry is there before what was held is added to it. */
 SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
     enum { MANY = 300 };
-    hold_job_begin(&h->server);
+    board_job_begin(&h->server, &hold_job);
     expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 1000 AUTO 1 H",
            "+OK\r\n");
     for (int i = 0; i < MANY; i++) {
@@ -455,6 +471,49 @@ SHADOW_TEST(many_come_back_in_steps) {
     assert_string_equal(before, after);
 }
 
+/* A pass over 4,000 keys is followed by 20 ms of rest. */
+SHADOW_TEST(bans_that_end_one_after_another_share_passes) {
+    enum { MANY = 50, KEYS = 4000 };
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < KEYS; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 ann", i), ":1\r\n");
+    }
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZADD k %d m%d", i, i), ":1\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW", i), ":1\r\n");
+    }
+    settle(h);
+    uint64_t turn = job->turn;
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("LB.UNBAN m%d", i), ":1\r\n");
+        h->wall_us += 1000;
+        settle(h);
+    }
+    assert_in_range(job->turn - turn, 2, 4);
+    h->wall_us += 20000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    assert_in_range(job->turn - turn, 3, 5);
+}
+
+/* The job begins behind the ban, as after a restart, and another ban is there. */
+SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 1000", ":1\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
+    jobs_end(&h->server);
+    board_job_begin(&h->server, &shadow_job);
+    settle(h);
+    expect(h, s, "ZADD k 5 new", ":1\r\n");
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$-1\r\n");
+    h->wall_us += 101000000;
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$1\r\n5\r\n");
+    expect(h, s, "ZCARD k", ":3\r\n");
+}
+
 /* ---- twins ---- */
 
 enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
@@ -462,7 +521,7 @@ enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
 static struct harness *twin_start(void) {
     struct harness *h = harness_create(SETTINGS);
     shadow_end(h->shadow);
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     return h;
 }
 
@@ -603,7 +662,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     loop_stop(&f);
     loop_start_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
-    shadow_job_begin(f.server);
+    board_job_begin(f.server, &shadow_job);
     ask(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
     ask(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
@@ -617,7 +676,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
 TEST(a_hidden_entry_does_not_leave_as_stale) {
     struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
-    shadow_job_begin(f.server);
+    board_job_begin(f.server, &shadow_job);
     ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
         "+OK\r\n:2\r\n");
     ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");

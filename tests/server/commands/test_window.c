@@ -1,6 +1,6 @@
 /* Boards with WINDOW, sentence by sentence; and beside a naive twin, which keeps what each period
  * brought and adds it up. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -16,7 +16,7 @@ static int window_start(void **state) {
     struct harness *h = harness_create(window_settings);
     harness_connect(h);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     *state = h;
     return 0;
 }
@@ -1155,7 +1155,7 @@ static void twin_step(struct twin *twin) {
         break;
     case 3:
         jobs_end(&h->server);
-        window_job_begin(&h->server);
+        board_job_begin(&h->server, &window_job);
         break;
     case 4:
         if (random_below(&twin->random, 4) == 0) {
@@ -1195,7 +1195,7 @@ static void twin_run(bool is_best, unsigned bits) {
     twin->highest = (1 << (bits - 1)) - 1;
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
     twin->begin_us = zset_us("2026-11-26T05:00:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     char line[200];
     snprintf(line, sizeof line,
              "LB.CREATE w FIELD a %u SIGNED TIME 42 MS PERIOD HOUR ARCHIVE 50 WINDOW %d %s", bits,

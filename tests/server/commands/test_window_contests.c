@@ -1,5 +1,5 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "tests/server/zset_fixture.h"
 
@@ -10,7 +10,7 @@ static int contests_start(void **state) {
                                        "board auto:* one PERIOD HOUR WINDOW 3 SUM\n");
     harness_connect(h);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     *state = h;
     return 0;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
@@ -471,10 +471,10 @@ static void begin_server(bool is_first) {
         loop_start_kept(&x.f, settings);
         harness_set_clock(x.f.harness, wall_us);
     }
-    window_job_begin(x.f.server);
-    rating_job_begin(x.f.server);
-    hold_job_begin(x.f.server);
-    shadow_job_begin(x.f.server);
+    board_job_begin(x.f.server, &window_job);
+    board_job_begin(x.f.server, &rating_job);
+    board_job_begin(x.f.server, &hold_job);
+    board_job_begin(x.f.server, &shadow_job);
     connect_clients();
 }
 

@@ -1,5 +1,5 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
 #include "tests/server/failing_memory.h"
@@ -321,7 +321,7 @@ static int job_start(void **state) {
     struct harness *h = harness_create(zset_settings);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no job, and does not take AUTO */
-    hold_job_begin(&h->server);
+    board_job_begin(&h->server, &hold_job);
     *state = h;
     return 0;
 }
