@@ -371,6 +371,7 @@ clean: ## remove everything that was built
 
 # ---- for contributors -----------------------------------------------------------------------
 
+# Programs of tests wait for much of their time: lint, which only computes, has what they leave.
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
 	@$(MAKE) --no-print-directory layers format-check docs-check
@@ -378,9 +379,11 @@ check: ## everything CI asks of the code, beside make test
 	@$(PARALLEL) $(SERVER) redis-server
 	@$(RUN) $(CHECKED_SCRIPTS)
 	@$(MAKE) --no-print-directory clients-check
-	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize TEST_PART=3
-	@$(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread
+	@mkdir -p $(B)
+	@nice -n 19 $(MAKE) --no-print-directory lint > $(B)/lint.log 2>&1 & lint=$$!; \
+	    $(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize TEST_PART=3 && \
+	    $(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread; sanitized=$$?; \
+	    wait $$lint; linted=$$?; cat $(B)/lint.log; exit $$((sanitized | linted))
 	@$(MAKE) --no-print-directory no-sse B=$(B)/no-sse
 	@$(MAKE) --no-print-directory arm64 B=$(B)/arm64
 	@$(MAKE) --no-print-directory rating-hash

@@ -133,7 +133,7 @@ static void start_server(struct shadow *shadow, const char *module, const char *
     const char *args[ARGS_MAX] = {
         program, "--port",          "0",          "--unixsocket", shadow->path,   "--save", "",
         "--dir", shadow->directory, "--loglevel", "warning",      "--loadmodule", module};
-    char *text = strdup(settings != NULL ? settings : "");
+    OWNED char *text = strdup(settings != NULL ? settings : "");
     CHECK(text != NULL);
     int count = split_settings(text, args, 13);
     args[count] = NULL;
@@ -145,7 +145,6 @@ static void start_server(struct shadow *shadow, const char *module, const char *
         execvp(program, (char *const *)(uintptr_t)args);
         _exit(127);
     }
-    free(text);
 }
 
 static int connect_to(const struct shadow *shadow) {

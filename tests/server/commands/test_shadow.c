@@ -485,7 +485,7 @@ SHADOW_TEST(many_come_back_in_steps) {
     for (int i = 0; i < MANY; i++) {
         expect(h, s, formatted("LB.ADD k %d m%d", i, i), ":1\r\n");
     }
-    char *before = zset_dump(h, "k");
+    OWNED char *before = zset_dump(h, "k");
     for (int i = 0; i < MANY; i += 2) {
         expect(h, s, formatted("LB.BAN m%d SHADOW EX %d", i, 100 + i % 10), ":1\r\n");
     }
@@ -499,10 +499,8 @@ SHADOW_TEST(many_come_back_in_steps) {
         groups++;
     }
     assert_true(groups > MANY / 2 / 8);
-    char *after = zset_dump(h, "k");
+    OWNED char *after = zset_dump(h, "k");
     assert_string_equal(before, after);
-    free(before);
-    free(after);
 }
 
 /* A pass over 4,000 keys is followed by 20 ms of rest. */
@@ -613,10 +611,9 @@ static void twin_question(struct random *random, char line[128]) {
 
 static void twin_agree(struct harness *a, struct session *by_a, struct harness *b,
                        struct session *by_b, const char *line) {
-    char *reply = strdup(harness_run(a, by_a, line));
+    OWNED char *reply = strdup(harness_run(a, by_a, line));
     test_row("%s", line);
     assert_string_equal(reply, harness_run(b, by_b, line));
-    free(reply);
 }
 
 TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) {
@@ -661,11 +658,9 @@ TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) 
     harness_run(h[0], all[0], "LB.UNBAN m0");
     settle(h[0]);
     for (int board = 0; board < 3; board++) {
-        char *is = zset_dump(h[0], formatted("b%d", board));
-        char *should_be = zset_dump(h[1], formatted("b%d", board));
+        OWNED char *is = zset_dump(h[0], formatted("b%d", board));
+        OWNED char *should_be = zset_dump(h[1], formatted("b%d", board));
         assert_string_equal(is, should_be);
-        free(is);
-        free(should_be);
     }
     for (int i = 0; i < 3; i++) {
         jobs_end(&h[i]->server);
