@@ -1181,6 +1181,7 @@ const struct command command_lb_add = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
+    .member_step = COMMAND_STEP_OF_VALUES,
     .new_key = lb_add_new_key,
     .cost = COST(COMMAND_BY_RESULTS, lb_add_count, 1200, 1, "member named",
                  "several commands of a thousand each"),

@@ -92,6 +92,38 @@ SHADOW_TEST(what_a_player_says_beside_its_name_shows_nobody) {
     harness_expect_part(h, cid, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
 }
 
+SHADOW_TEST(words_that_name_no_member_show_nobody) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK 51 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK TAG clan ann 52 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.SUBMIT 1 k TAG clan ann 54 cid", "cid\r\n:1\r\n");
+    expect(h, s, "LB.TAG k cid clan ann", ":0\r\n");
+    expect(h, s, "ZCARD k", ":2\r\n");
+}
+
+/* By the board's layout, behind options, and on a board that is to come. */
+SHADOW_TEST(members_are_found_wherever_they_are_named) {
+    static const char *const lines[] = {
+        "LB.ADD two 1 2 bob 3 4 ann",    "LB.ADD two 3 4 ann 1 2 bob",
+        "LB.ADD two PACKED 9 bob 8 ann", "LB.ADD two NX TAG clan x 7 8 ann 5 6 bob",
+        "ZADD two 5 bob 4 ann",          "ZADD two NX CH 5 ann 4 bob",
+        "LB.SUBMIT 1 two 1 2 ann",       "ZINCRBY two 5 ann",
+        "LB.ADD new 5 bob 6 ann",        "ZADD new 5 bob 6 ann"};
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        test_row("%s", lines[i]);
+        expect(h, s, "LB.CREATE two FIELD a 16 FIELD b 16 TAG clan 8", "+OK\r\n");
+        const char *board = strstr(lines[i], "two") != NULL ? "two" : "new";
+        assert_true(harness_run(h, s, lines[i])[0] != '-');
+        expect(h, s, formatted("ZSCORE %s ann", board), "$-1\r\n");
+        harness_expect_part(h, ann, formatted("ZREVRANK %s ann", board), ":");
+        expect(h, s, "DEL two", ":1\r\n");
+    }
+}
+
 SHADOW_TEST(the_member_sees_itself_among_the_others_who_do_not) {
     struct session *ann = log_in(h, "ann");
     struct session *bob = log_in(h, "bob");
