@@ -546,6 +546,30 @@ SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     expect(h, s, "ZCARD k", ":3\r\n");
 }
 
+/* The pass has come by the board already, and not yet to the ban, whose key stays for another pattern. */
+SHADOW_TEST(a_ban_that_ends_during_a_pass_brings_its_entry_back) {
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < 100; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 bob", i), ":1\r\n");
+    }
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 100 MATCH k", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 2000 MATCH e", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 99", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 2000 MATCH e", ":0\r\n");
+    settle(h);
+    h->wall_us += 99500000;
+    server_update_time(&h->server);
+    do {
+        assert_true(jobs_step(&h->server, 0, true));
+    } while (!job->pass.is_going || job->has_board || job->passed_count < 32);
+    for (int i = 0; i < 2; i++) {
+        h->wall_us += 1000000;
+        settle(h);
+    }
+    expect(h, s, "ZCARD k", ":3\r\n");
+}
+
 /* ---- twins ---- */
 
 enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
