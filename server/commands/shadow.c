@@ -391,9 +391,12 @@ static bool shadow_hide_shown(const struct call *call) {
             continue;
         }
         board_look_up(&key->board, member, NULL, &found);
-        /* What CAP would drop were it one of all. */
+        /* What CAP would drop were it one of all; not where nothing came of the command. */
         uint32_t cap = registry_options(key)->cap;
-        bool is_below = found.is_there && cap > 0 && board_rank_of(&key->board, &found) >= cap;
+        bool is_as_before = pair.was_kept && found.is_there &&
+                            shadow_find_note(key, member, &note) && shadow_key(note) == found.key;
+        bool is_below =
+            !is_as_before && found.is_there && cap > 0 && board_rank_of(&key->board, &found) >= cap;
         if (is_below) {
             registry_board_take(registry, key, &found);
         }

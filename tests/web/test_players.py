@@ -1,9 +1,11 @@
 """Players' tokens over HTTP and RESP, as a login makes them: with whatever it says, for whoever it is, until it ends."""
 import base64
+import contextlib
 import functools
 import hashlib
 import hmac
 import json
+import random
 import re
 import shutil
 import signal
@@ -543,6 +545,26 @@ class Players(unittest.TestCase):
             self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", each, "5", "ann"))
         self.assertEqual(client.ask("LB.ADD", "game", "TICKET", open_one, "5", "ann"), 1)
         self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", open_one, "5", "ann"))
+
+    def test_a_ticket_that_was_given_outlives_a_kill(self):
+        for policy in ("always", "everysec"):
+            self.begin("--appendonly", "yes", "--appendfsync", policy)
+            run = self.server.run
+            run("LB.ALTER", "game", "TICKETS", "YES")
+            clients = [self.server.connect() for _ in range(8)]
+            for i, client in enumerate(clients):
+                client.send([("LB.TICKET", "game", f"m{i}")])
+            given = {i: clients[i].receive() for i in (random.randrange(8),)}
+            self.server.process.send_signal(signal.SIGKILL)
+            self.server.process.wait()
+            for i, client in enumerate(clients):
+                with contextlib.suppress(OSError):
+                    given.setdefault(i, client.receive())
+                client.close()
+            self.server.start()
+            for i, text in given.items():
+                self.assertEqual(run("LB.ADD", "game", "TICKET", text, "5", f"m{i}"), 1, policy)
+            self.server.stop()
 
     def signed(self, player, start, boards="game", kid="web", typ="ticket+jwt"):
         text = ".".join((coded({"alg": "EdDSA" if kid == "web" else "HS256", "typ": typ, "kid": kid}),

@@ -445,6 +445,38 @@ SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
     }
 }
 
+SHADOW_TEST(what_is_approved_of_a_hidden_entry_pushes_nobody_off) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2 HOLD ALL OVER 100", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann 20 bob", ":2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 5 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 150 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, s, "ZREVRANGE k 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+    expect(h, ann, "ZREVRANGE k 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+}
+
+/* That others have pushed it out counts with its next result, not with one that is refused. */
+SHADOW_TEST(what_changes_nothing_of_an_entry_leaves_it_below_cap) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 20 bob 30 cid", ":2\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 0.5 ann", "-ERR value 0.5");
+    expect(h, ann, "LB.ADD k BEST 9 ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n10\r\n");
+    expect(h, s, "ZADD k 30 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k 11 ann", ":1\r\n");
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
+}
+
 /* ---- memory ---- */
 
 SHADOW_TEST(without_memory_nothing_is_seen_and_nothing_lost) {
