@@ -115,10 +115,14 @@ static void lb_count_add_row(void *context, const struct tag_values *values, uin
     }
 }
 
+struct tally_place {
+    const struct tally_row *row;
+};
+
 /* By the bytes of the values. */
 static int lb_count_compare_rows(const void *left, const void *right) {
-    const struct tally_row *a = *(const struct tally_row *const *)left;
-    const struct tally_row *b = *(const struct tally_row *const *)right;
+    const struct tally_row *a = ((const struct tally_place *)left)->row;
+    const struct tally_row *b = ((const struct tally_place *)right)->row;
     int order = 0;
     for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
         order = a->first[i] != b->first[i] ? (a->first[i] < b->first[i] ? -1 : 1)
@@ -128,7 +132,7 @@ static int lb_count_compare_rows(const void *left, const void *right) {
 }
 
 /* The rows, most first; ties by the bytes of the values. To be freed. NULL: no memory. */
-static const struct tally_row **lb_count_sort_rows(const struct tally_rows *rows) {
+static struct tally_place *lb_count_sort_rows(const struct tally_rows *rows) {
     uint32_t count = rows->count;
     struct sort_record *order = memory_allocate(2 * ((size_t)count + 1) * sizeof *order);
     if (order == NULL) {
@@ -147,17 +151,17 @@ static const struct tally_row **lb_count_sort_rows(const struct tally_rows *rows
         order[i].word = UINT32_MAX - rows->rows[order[i].index].count;
     }
     sort_records(order, order + count, count);
-    /* A pointer takes less than a record, and none is read any more that is behind it. */
-    const struct tally_row **sorted = (const struct tally_row **)(void *)order;
+    /* A place takes less than a record: it is written where the records have been read. */
+    struct tally_place *sorted = (struct tally_place *)(void *)order;
     for (uint32_t i = 0; i < count; i++) {
-        const struct tally_row *row = &rows->rows[order[i].index];
-        memcpy(&sorted[i], &row, sizeof row);
+        const struct tally_place place = {.row = &rows->rows[order[i].index]};
+        memcpy(&sorted[i], &place, sizeof place);
     }
     /* Those whose first bytes are the same. */
     for (uint32_t begin = 0, end; begin < count; begin = end) {
         bool is_sorted = true;
-        for (end = begin + 1; end < count && sorted[end]->count == sorted[begin]->count &&
-                              sorted[end]->first[0] == sorted[begin]->first[0];
+        for (end = begin + 1; end < count && sorted[end].row->count == sorted[begin].row->count &&
+                              sorted[end].row->first[0] == sorted[begin].row->first[0];
              end++) {
             is_sorted = is_sorted && lb_count_compare_rows(&sorted[end - 1], &sorted[end]) < 0;
         }
@@ -184,7 +188,7 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
     bool is_done = tag_group_tally(board, group, span.rank, span.rank + span.count, by_mask,
                                    lb_count_add_row, &rows) &&
                    !rows.is_lost;
-    const struct tally_row **sorted = is_done ? lb_count_sort_rows(&rows) : NULL;
+    struct tally_place *sorted = is_done ? lb_count_sort_rows(&rows) : NULL;
     if (sorted == NULL) {
         call_out_of_memory(call);
         rows.count = 0;
@@ -192,7 +196,7 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         reply_array(call->reply, rows.count);
     }
     for (uint32_t i = 0; i < rows.count && !reply_is_lost(call->reply); i++) {
-        const struct tally_row *row = sorted[i];
+        const struct tally_row *row = sorted[i].row;
         reply_array(call->reply, rows.by_count + 1);
         for (uint32_t j = 0; j < rows.by_count; j++) {
             if (row->values[j].size > 0) {
