@@ -49,6 +49,13 @@ int timestamp_days_in_month(int64_t year, int month) {
     return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
+static char *timestamp_print_two(char *out, uint32_t number, char behind) {
+    out[0] = (char)('0' + number / 10);
+    out[1] = (char)('0' + number % 10);
+    out[2] = behind;
+    return out + 3;
+}
+
 char *timestamp_print_number(char *out, int64_t number, size_t digit_count) {
     if (digit_count == 2 && number < 100) {
         out[0] = (char)('0' + number / 10);
@@ -184,20 +191,22 @@ size_t timestamp_print(char *out, int64_t time_us) {
     }
     int64_t days = timestamp_floor_divide(time_us, US_PER_DAY);
     int64_t of_day_us = time_us - days * US_PER_DAY;
-    int64_t fraction_us = of_day_us % US_PER_SECOND;
-    char *at = timestamp_print_date(out, timestamp_date_of(days));
-    *at++ = 'T';
-    at = timestamp_print_number(at, of_day_us / (60 * US_PER_MINUTE), 2);
-    *at++ = ':';
-    at = timestamp_print_number(at, of_day_us / US_PER_MINUTE % 60, 2);
-    *at++ = ':';
-    at = timestamp_print_number(at, of_day_us / US_PER_SECOND % 60, 2);
+    uint32_t of_day_s = (uint32_t)(of_day_us / US_PER_SECOND);
+    int64_t fraction_us = of_day_us - of_day_s * US_PER_SECOND;
+    struct date date = timestamp_date_of(days);
+    uint32_t year = (uint32_t)date.year; /* 1 to 9999 */
+    char *at = timestamp_print_two(out, year / 100, '\0') - 1;
+    at = timestamp_print_two(at, year % 100, '-');
+    at = timestamp_print_two(at, (uint32_t)date.month, '-');
+    at = timestamp_print_two(at, (uint32_t)date.day, 'T');
+    at = timestamp_print_two(at, of_day_s / 3600, ':');
+    at = timestamp_print_two(at, of_day_s / 60 % 60, ':');
+    at = timestamp_print_two(at, of_day_s % 60, fraction_us != 0 ? '.' : 'Z');
     if (fraction_us != 0) {
         bool is_in_ms = fraction_us % US_PER_MS == 0;
-        *at++ = '.';
         at = timestamp_print_number(at, is_in_ms ? fraction_us / US_PER_MS : fraction_us,
                                     is_in_ms ? 3 : 6);
+        *at++ = 'Z';
     }
-    *at++ = 'Z';
     return (size_t)(at - out);
 }

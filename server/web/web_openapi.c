@@ -71,6 +71,11 @@ const struct web_operation web_operations[] = {
     {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
      "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
      &web_route_replace_tags, false},
+    {HTTP_PUT, "bans/{MEMBER}", "banMember",
+     "Keep a member off the boards, from now on, and take it off them, meanwhile: LB.BAN",
+     "db shadow seconds match", NULL, "Banned", &web_route_ban, false},
+    {HTTP_DELETE, "bans/{MEMBER}", "unbanMember", "Lift all bans of a member: LB.UNBAN", "db", NULL,
+     "Unbanned", &web_route_unban, false},
     {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
      "db", NULL, "League", &web_route_league, false},
     {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
@@ -155,7 +160,7 @@ unsigned web_openapi_find_methods(const struct http_target *target) {
     "at?:i'milliseconds since 1970: when it was reached' "                                         \
     "tags?:{s?}'null: none of this tag' data?:{s?}'fields of the hash that web-data or hash "      \
     "name' "                                                                                       \
-    "ticket?:s'of the run, on a board with TICKETS; of several boards an array of them' "          \
+    "ticket?:s'of the run, on a board with TICKETS'|[s]'of several boards, at most 8' "            \
     "id?:s'1 to 64 bytes: a result that comes again with its id changes nothing (ONCE)'"
 
 static const struct web_schema {
@@ -245,6 +250,8 @@ static const struct web_schema {
      NAMED_BOARD "fields:[s] cursor:s'0: that was all' "
                  "held:[(id member()~ values():[s]'that the member would have' "
                  "reason'OVER, TOP or the limit' at user()~ address()~)]"},
+    {"Banned", NULL, "member~ db:i banned:b"},
+    {"Unbanned", NULL, "member~ db:i unbanned:b'false: it was not banned'"},
     {"Decided", NULL, NAMED_BOARD "member~ results:i'that were held, and are no more'"},
     {"Written", "@Placed",
      NAMED_BOARD "results:i changed?:i'members' "
@@ -326,6 +333,9 @@ static const struct web_parameter {
      "1: a board that is not there is made; otherwise it is not found (NOCREATE)"},
     {"id", "query", "{\"type\":\"integer\",\"minimum\":1}",
      "of one held result; without, all of the member"},
+    {"shadow", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: the member goes on, and sees its entry, which nobody else does (SHADOW)"},
+    {"seconds", "query", "{\"type\":\"integer\",\"minimum\":1}", "how long; without, for ever"},
     {"key", "query", "{\"type\":\"string\"}",
      "of POST /stream-key, in the place of the header Authorization; it works once"},
     {"Idempotency-Key", "header", "{\"type\":\"string\",\"maxLength\":66}",
@@ -380,6 +390,24 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
 
 static void web_openapi_put_members(struct json *json, const char *at, struct shape source);
 
+static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source);
+
+/* One of several types. */
+static void web_openapi_put_alternatives(struct json *json, struct shape shape,
+                                         struct shape source) {
+    json_open(json, "oneOf", '[');
+    for (bool is_last = false; !is_last;) {
+        is_last = *shape.end != '|';
+        const char *next = shape.end + 1;
+        shape.end = "";
+        json_open(json, NULL, '{');
+        web_openapi_put_value(json, shape, source);
+        json_close(json, '}');
+        shape = is_last ? shape : shape_read(next);
+    }
+    json_close(json, ']');
+}
+
 /* What stands within the braces of a schema. source: what members without a type are taken from. */
 static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source) {
     static const char *const types[] = {
@@ -389,6 +417,10 @@ static void web_openapi_put_value(struct json *json, struct shape shape, struct 
         [SHAPE_ARRAY] = "array",     [SHAPE_TABLE] = "object",    [SHAPE_MAP] = "object",
     };
     bool is_anything = shape.kind == SHAPE_NUMBER;
+    if (shape.end != NULL && *shape.end == '|') {
+        web_openapi_put_alternatives(json, shape, source);
+        return;
+    }
     if (shape.kind == SHAPE_NAMED && shape.is_nullable) {
         json_open(json, "anyOf", '[');
         json_open(json, NULL, '{');

@@ -64,7 +64,7 @@ static void show(const struct words *words) {
 }
 
 static void send_words(struct wire *wire, const struct words *words) {
-    struct text request = {0};
+    TEXT(request);
     const char *at[WORDS_MAX];
     size_t sizes[WORDS_MAX];
     for (size_t i = 0; i < words->count; i++) {
@@ -73,7 +73,6 @@ static void send_words(struct wire *wire, const struct words *words) {
     }
     text_command_words(&request, at, sizes, words->count);
     wire_send(wire, request.at, request.size);
-    text_free(&request);
 }
 
 /* The same to both; the replies are in replies. */
@@ -711,7 +710,7 @@ TEST(user_lines_are_read_and_rewritten) {
     assert_null(strstr(text, "bob"));
     assert_null(strstr(text, "secret"));
     struct process_options again = {.config = strdup(text)};
-    char *list = strdup(wire_ask(&wire, "ACL LIST"));
+    OWNED char *list = strdup(wire_ask(&wire, "ACL LIST"));
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
     assert_true(process_start(&server, &again));
@@ -722,7 +721,6 @@ TEST(user_lines_are_read_and_rewritten) {
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
     free((char *)(uintptr_t)again.config);
-    free(list);
 }
 
 TEST(an_aclfile_is_loaded_all_or_nothing_and_saved) {

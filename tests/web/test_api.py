@@ -14,7 +14,7 @@ import time
 import unittest
 
 import redis
-from process import IS_SHORT as SHORT, make_certificate, wait_until
+from process import IS_SHORT as SHORT, make_certificate, together, wait_until
 from web_server import PROGRAM, ROOT, WebServer, encoded, end_with_the_test
 
 LIMIT_S = 60
@@ -739,6 +739,23 @@ class Live(unittest.TestCase):
         stream.close()
         self.server.run("ZADD", "hot", "1", "ann")
 
+    def test_of_a_crowd_each_sees_the_last_state_and_the_end(self):
+        run = self.server.run
+        run("ZADD", "crowd", "0", "ann")
+        streams = [self.api.stream("/boards/crowd/events?count=1") for _ in range(40 if SHORT else 350)]
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "page")
+        for i in range(1, 40):
+            run("ZADD", "crowd", i, "ann")
+            time.sleep(0.01)
+        for stream in streams:
+            while stream.next()[1]["rows"][0]["score"] != "39":
+                pass
+        run("DEL", "crowd")
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "gone")
+            stream.close()
+
     def test_nothing_new_is_not_told(self):
         stream = self.api.stream("/boards/hot/events")
         stream.next()
@@ -873,12 +890,14 @@ class Users(unittest.TestCase):
         self.assertEqual(self.api.get("/me", cookie=self.cookie("zoë", "pä\"ss"))["user"], "zoë")
 
     def test_wrong_passwords(self):
-        for user, password in (("viewer", "wrong"), ("nobody", "look"), ("off", "gone"), ("viewer", ""),
-                               ("", ""), ("default", "secret2")):
-            status, reply, cookie = self.api.log_in(user, password)
+        def refused(case):
+            status, reply, cookie = self.api.log_in(*case)
             self.assertEqual((status, reply["code"], cookie), (401, "login_needed", None))
-            status, _, headers = self.api.ask("/api/v1/boards", user=f"{user}:{password}")
+            status, _, headers = self.api.ask("/api/v1/boards", user=":".join(case))
             self.assertEqual((status, headers["WWW-Authenticate"]), (401, 'Basic realm="leaderboard"'))
+
+        together(refused, [("viewer", "wrong"), ("nobody", "look"), ("off", "gone"), ("viewer", ""), ("", ""),
+                           ("default", "secret2")])
         self.assertGreater(len(self.server.run("ACL", "LOG")), 0)
         self.assertIn(b"HTTP", [dict(zip(*[iter(entry)] * 2))[b"object"] for entry in self.server.run("ACL", "LOG")])
         for wrong in (b"", b"{}", b"[]", b'{"user": "a"}', b'{"user": 1, "password": "x"}', b"null",
@@ -1162,7 +1181,7 @@ class Strangers(unittest.TestCase):
                 path = path.replace(b"\0", b"")
                 got = self.raw(b"GET /api/v1/boards/" + path + b" HTTP/1.1\r\nHost: localhost\r\nCookie: " +
                                path + b"\r\nConnection: close\r\n\r\n")
-                self.assertRegex(got[:40], rb"^(HTTP/1\.1 (200|400|404|413|503)|$)")
+                self.assertRegex(got[:40], rb"^(HTTP/1\.1 (200|400|401|404|413|503)|$)")
         self.assertEqual(self.api.status("/boards"), 200)
         self.assertTrue(self.server.client.ping())
 

@@ -1,6 +1,8 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
+#include "server/clients/board_job.h"
 #include "server/commands/ban.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/shadow.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -8,6 +10,7 @@
 #include "tests/support/jwt_maker.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
+#include "tests/support/registry_workload.h"
 
 #define NOW      (HARNESS_START_US / 1000000)
 #define SETTINGS "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
@@ -24,7 +27,7 @@ static int shadow_start(void **state) {
     struct harness *h = harness_create(SETTINGS);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no players */
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     *state = h;
     return 0;
 }
@@ -87,6 +90,38 @@ SHADOW_TEST(what_a_player_says_beside_its_name_shows_nobody) {
     harness_expect_part(h, cid, "LB.ADD k WITHRANK 51 cid", "cid\r\n:1\r\n");
     harness_expect_part(h, cid, "LB.ADD k WITHRANK TAG clan ann 52 cid", "cid\r\n:1\r\n");
     harness_expect_part(h, cid, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
+}
+
+SHADOW_TEST(words_that_name_no_member_show_nobody) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK 51 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK TAG clan ann 52 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.SUBMIT 1 k TAG clan ann 54 cid", "cid\r\n:1\r\n");
+    expect(h, s, "LB.TAG k cid clan ann", ":0\r\n");
+    expect(h, s, "ZCARD k", ":2\r\n");
+}
+
+/* By the board's layout, behind options, and on a board that is to come. */
+SHADOW_TEST(members_are_found_wherever_they_are_named) {
+    static const char *const lines[] = {
+        "LB.ADD two 1 2 bob 3 4 ann",    "LB.ADD two 3 4 ann 1 2 bob",
+        "LB.ADD two PACKED 9 bob 8 ann", "LB.ADD two NX TAG clan x 7 8 ann 5 6 bob",
+        "ZADD two 5 bob 4 ann",          "ZADD two NX CH 5 ann 4 bob",
+        "LB.SUBMIT 1 two 1 2 ann",       "ZINCRBY two 5 ann",
+        "LB.ADD new 5 bob 6 ann",        "ZADD new 5 bob 6 ann"};
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        test_row("%s", lines[i]);
+        expect(h, s, "LB.CREATE two FIELD a 16 FIELD b 16 TAG clan 8", "+OK\r\n");
+        const char *board = strstr(lines[i], "two") != NULL ? "two" : "new";
+        assert_true(harness_run(h, s, lines[i])[0] != '-');
+        expect(h, s, formatted("ZSCORE %s ann", board), "$-1\r\n");
+        harness_expect_part(h, ann, formatted("ZREVRANK %s ann", board), ":");
+        expect(h, s, "DEL two", ":1\r\n");
+    }
 }
 
 SHADOW_TEST(the_member_sees_itself_among_the_others_who_do_not) {
@@ -256,6 +291,20 @@ SHADOW_TEST(what_cannot_have_shadows_bans_in_full) {
     expect(h, s, "ZCARD r", ":1\r\n");
 }
 
+SHADOW_TEST(what_is_refused_leaves_a_board_as_it_was) {
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 5 ann 0.5 ann", "-ERR value 0.5");
+    harness_expect_prefix(h, s, "LB.SUBMIT 2 k l 0.5 ann", "-ERR value 0.5");
+    expect(h, s, "LB.ADD k XX 5 ann", ":0\r\n");
+    expect(h, s, "ZREM k ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "LB.ADD k 5 ann 6 ann", ":2\r\n");
+    assert_int_not_equal(workload_digest(h->server.registry), before);
+}
+
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     struct session *ann = log_in(h, "ann");
     expect(h, s, "LB.CREATE c FIELD score 32 TIME 31 S CAP 2 KEEP BEST", "+OK\r\n");
@@ -278,6 +327,26 @@ SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     h->wall_us += 10000000;
     expect(h, ann, "ZADD l 6 ann", ":0\r\n");
     expect(h, s, "ZCARD l", ":0\r\n");
+}
+
+SHADOW_TEST(a_hidden_entry_takes_no_place_of_a_full_board_and_comes_back_to_it) {
+    struct session *ann = log_in(h, "ann");
+    struct session *eve = log_in(h, "eve");
+    expect(h, s, "LB.CREATE k FIELD score 32 LIMIT 2", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann 20 bob", ":2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "LB.BAN eve SHADOW", ":0\r\n");
+    expect(h, s, "ZADD k 5 cid", ":1\r\n");
+    harness_expect_prefix(h, s, "ZADD k 5 dan", "-FULL");
+    harness_expect_prefix(h, eve, "ZADD k 5 eve", "-FULL"); /* as for all, and nothing is kept */
+    expect(h, eve, "ZCARD k", ":2\r\n");
+    expect(h, ann, "ZADD k 30 ann", ":0\r\n");
+    expect(h, ann, "ZCARD k", ":3\r\n");
+    expect(h, s, "LB.UNBAN ann", ":1\r\n");
+    settle(h);
+    expect(h, s, "ZREVRANGE k 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+    expect(h, s, "ZADD k 31 ann", ":0\r\n");
+    harness_expect_prefix(h, s, "ZADD k 5 dan", "-FULL");
 }
 
 SHADOW_TEST(what_carries_the_board_carries_it) {
@@ -324,6 +393,90 @@ SHADOW_TEST(nobody_takes_it_off_who_may_not_see_it) {
     expect(h, ann, "ZRANGE k 0 -1", "*1\r\n$3\r\nann\r\n");
 }
 
+/* ---- HOLD ---- */
+
+static const int64_t HOUR_US = INT64_C(3600000000);
+
+SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
+    struct session *ann = log_in(h, "ann");
+    board_job_begin(&h->server, &hold_job);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 100 AUTO 1 H",
+           "+OK\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 50 ann 60 bob", "*2\r\n:2\r\n:0\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 150 ann 110 bob", "*2\r\n:0\r\n:2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 7200", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 200 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 70 ann", "*2\r\n:1\r\n:0\r\n");
+    h->wall_us += HOUR_US + HOUR_US / 2;
+    settle(h);
+    expect(h, s, "ZREVRANGE k 0 -1", "*1\r\n$3\r\nbob\r\n");
+    expect(h, s, "ZSCORE k bob", "$3\r\n110\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n70\r\n");
+    harness_expect_part(h, s, "LB.HELD k MEMBER ann", "*2\r\n*7\r\n:1\r\n");
+    /* Who names the member may approve: it is of the entry that it alone sees. */
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$3\r\n150\r\n");
+    expect(h, s, "ZSCORE k ann", "$-1\r\n");
+    h->wall_us += HOUR_US;
+    settle(h);
+    expect(h, s, "ZSCORE k ann", "$3\r\n200\r\n");
+    expect(h, s, "LB.HELD k", "*2\r\n$1\r\n0\r\n*0\r\n");
+}
+
+/* Whichever job is first at a board: the entry is there before what was held is added to it. */
+SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
+    enum { MANY = 300 };
+    board_job_begin(&h->server, &hold_job);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 1000 AUTO 1 H",
+           "+OK\r\n");
+    for (int i = 0; i < MANY; i++) {
+        bool is_sum = i % 2 == 0;
+        expect(h, s, formatted("LB.ADD k 900 m%d", i), ":1\r\n");
+        expect(h, s, formatted("LB.ADD k %s 1005 m%d", is_sum ? "INCR" : "", i), ":0\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW EX 7200", i), ":1\r\n");
+    }
+    expect(h, s, "ZCARD k", ":0\r\n");
+    h->wall_us += 2 * HOUR_US + 61000000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZSCORE k m%d", i),
+               i % 2 == 0 ? "$4\r\n1905\r\n" : "$4\r\n1005\r\n");
+    }
+}
+
+SHADOW_TEST(what_is_approved_of_a_hidden_entry_pushes_nobody_off) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2 HOLD ALL OVER 100", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann 20 bob", ":2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 5 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 150 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, s, "ZREVRANGE k 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+    expect(h, ann, "ZREVRANGE k 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+}
+
+/* That others have pushed it out counts with its next result, not with one that is refused. */
+SHADOW_TEST(what_changes_nothing_of_an_entry_leaves_it_below_cap) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 20 bob 30 cid", ":2\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 0.5 ann", "-ERR value 0.5");
+    expect(h, ann, "LB.ADD k BEST 9 ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n10\r\n");
+    expect(h, s, "ZADD k 30 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k 11 ann", ":1\r\n");
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
+}
+
 /* ---- memory ---- */
 
 SHADOW_TEST(without_memory_nothing_is_seen_and_nothing_lost) {
@@ -364,7 +517,7 @@ SHADOW_TEST(many_come_back_in_steps) {
     for (int i = 0; i < MANY; i++) {
         expect(h, s, formatted("LB.ADD k %d m%d", i, i), ":1\r\n");
     }
-    char *before = zset_dump(h, "k");
+    OWNED char *before = zset_dump(h, "k");
     for (int i = 0; i < MANY; i += 2) {
         expect(h, s, formatted("LB.BAN m%d SHADOW EX %d", i, 100 + i % 10), ":1\r\n");
     }
@@ -378,10 +531,98 @@ SHADOW_TEST(many_come_back_in_steps) {
         groups++;
     }
     assert_true(groups > MANY / 2 / 8);
-    char *after = zset_dump(h, "k");
+    OWNED char *after = zset_dump(h, "k");
     assert_string_equal(before, after);
-    free(before);
-    free(after);
+}
+
+/* A pass over 4,000 keys is followed by 20 ms of rest. */
+SHADOW_TEST(bans_that_end_one_after_another_share_passes) {
+    enum { MANY = 50, KEYS = 4000 };
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < KEYS; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 ann", i), ":1\r\n");
+    }
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZADD k %d m%d", i, i), ":1\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW", i), ":1\r\n");
+    }
+    settle(h);
+    uint64_t turn = job->turn;
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("LB.UNBAN m%d", i), ":1\r\n");
+        h->wall_us += 1000;
+        settle(h);
+    }
+    assert_in_range(job->turn - turn, 2, 4);
+    h->wall_us += 20000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    assert_in_range(job->turn - turn, 3, 5);
+}
+
+/* What is refused opens the board for an entry, and closes it again. */
+SHADOW_TEST(refused_results_share_passes) {
+    enum { MANY = 50, KEYS = 4000 };
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < KEYS; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 bob", i), ":1\r\n");
+    }
+    fill(h, s);
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S LIMITS PLAYERS EVERY 10 S", "+OK\r\n");
+    struct session *bob = log_in(h, "bob");
+    struct session *ann = log_in(h, "ann");
+    expect(h, bob, "ZADD l 5 bob", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    settle(h);
+    uint64_t turn = job->turn;
+    for (int i = 0; i < MANY; i++) {
+        expect(h, ann, "LB.ADD l XX 5 ann", ":0\r\n");
+        h->wall_us += 1000;
+        settle(h);
+    }
+    assert_in_range(job->turn - turn, 0, 4);
+}
+
+/* The job begins behind the ban, as after a restart, and another ban is there. */
+SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 1000", ":1\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
+    jobs_end(&h->server);
+    board_job_begin(&h->server, &shadow_job);
+    settle(h);
+    expect(h, s, "ZADD k 5 new", ":1\r\n");
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$-1\r\n");
+    h->wall_us += 101000000;
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$1\r\n5\r\n");
+    expect(h, s, "ZCARD k", ":3\r\n");
+}
+
+/* The pass has come by the board already, and not yet to the ban, whose key stays for another pattern. */
+SHADOW_TEST(a_ban_that_ends_during_a_pass_brings_its_entry_back) {
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < 100; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 bob", i), ":1\r\n");
+    }
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 100 MATCH k", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 2000 MATCH e", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 99", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 2000 MATCH e", ":0\r\n");
+    settle(h);
+    h->wall_us += 99500000;
+    server_update_time(&h->server);
+    do {
+        assert_true(jobs_step(&h->server, 0, true));
+    } while (!job->pass.is_going || job->has_board || job->passed_count < 32);
+    for (int i = 0; i < 2; i++) {
+        h->wall_us += 1000000;
+        settle(h);
+    }
+    expect(h, s, "ZCARD k", ":3\r\n");
 }
 
 /* ---- twins ---- */
@@ -391,7 +632,7 @@ enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
 static struct harness *twin_start(void) {
     struct harness *h = harness_create(SETTINGS);
     shadow_end(h->shadow);
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     return h;
 }
 
@@ -449,10 +690,9 @@ static void twin_question(struct random *random, char line[128]) {
 
 static void twin_agree(struct harness *a, struct session *by_a, struct harness *b,
                        struct session *by_b, const char *line) {
-    char *reply = strdup(harness_run(a, by_a, line));
+    OWNED char *reply = strdup(harness_run(a, by_a, line));
     test_row("%s", line);
     assert_string_equal(reply, harness_run(b, by_b, line));
-    free(reply);
 }
 
 TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) {
@@ -497,11 +737,9 @@ TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) 
     harness_run(h[0], all[0], "LB.UNBAN m0");
     settle(h[0]);
     for (int board = 0; board < 3; board++) {
-        char *is = zset_dump(h[0], formatted("b%d", board));
-        char *should_be = zset_dump(h[1], formatted("b%d", board));
+        OWNED char *is = zset_dump(h[0], formatted("b%d", board));
+        OWNED char *should_be = zset_dump(h[1], formatted("b%d", board));
         assert_string_equal(is, should_be);
-        free(is);
-        free(should_be);
     }
     for (int i = 0; i < 3; i++) {
         jobs_end(&h[i]->server);
@@ -535,13 +773,33 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     loop_stop(&f);
     loop_start_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
-    shadow_job_begin(f.server);
+    board_job_begin(f.server, &shadow_job);
     ask(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
     ask(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "PING\r\n", "+PONG\r\n");
     while (jobs_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
+    loop_end(&f);
+}
+
+/* It is nowhere that STALE looks at; back among all it is as old as it is. */
+TEST(a_hidden_entry_does_not_leave_as_stale) {
+    struct loop_server f;
+    loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
+    board_job_begin(f.server, &shadow_job);
+    ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
+        "+OK\r\n:2\r\n");
+    ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");
+    f.harness->wall_us += 3600 * INT64_C(1000000);
+    loop_turn_some(&f);
+    ask(&f, "ZADD k 3 cid\r\nZRANGE k 0 -1\r\n", ":1\r\n*1\r\n$3\r\ncid\r\n");
+    ask(&f, "LB.UNBAN ann\r\n", ":1\r\n");
+    while (jobs_step(f.server, 0, true)) {}
+    ask(&f, "ZSCORE k ann\r\n", "$1\r\n1\r\n");
+    f.harness->wall_us += 120 * INT64_C(1000000);
+    loop_turn_some(&f);
+    ask(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
     loop_end(&f);
 }
 

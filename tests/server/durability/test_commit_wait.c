@@ -188,6 +188,31 @@ LOOP_TEST(a_result_that_comes_again_waits_for_the_first, ALWAYS) {
     loop_expect(f, ann, ":0\r\n");
 }
 
+/* The key by which tickets are signed is made with the first one: a ticket that was given is there after a crash. */
+static void tickets_wait_for_their_key(struct loop_server *f, void (*begin_wait)(void),
+                                       void (*end_wait)(struct loop_server *f)) {
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    loop_ask(f, ann, "LB.CREATE b FIELD a 20 TICKETS YES\r\n", "+OK\r\n");
+    begin_wait();
+    loop_send(ann, "LB.TICKET b ann\r\n");
+    loop_send(bob, "LB.TICKET b bob\r\n");
+    loop_expect_nothing(f, ann);
+    loop_expect_nothing(f, bob);
+    end_wait(f);
+    loop_expect_prefix(f, bob, "$");
+    loop_expect_prefix(f, ann, "$");
+}
+
+static void end_one_sync(struct loop_server *f) {
+    (void)f;
+    let_one_sync_end();
+}
+
+LOOP_TEST(a_ticket_waits_for_the_key_of_tickets, ALWAYS) {
+    tickets_wait_for_their_key(f, hold_syncs, end_one_sync);
+}
+
 /* Nobody hears of a change before it is on disk. */
 LOOP_TEST(a_message_waits_as_a_reply_does, ALWAYS) {
     int ann = loop_connect(f);
@@ -626,6 +651,14 @@ LOOP_TEST(with_everysec_writers_wait_for_room_and_readers_do_not, EVERYSEC) {
     loop_expect(f, ann, ":1\r\n+PONG\r\n");
 }
 
+static void fill_disk(void) {
+    is_full = true;
+}
+
+LOOP_TEST(with_everysec_a_ticket_waits_for_the_key_of_tickets, EVERYSEC) {
+    tickets_wait_for_their_key(f, fill_disk, make_room);
+}
+
 LOOP_TEST(without_a_journal_nobody_waits, "appendonly no\n") {
     int ann = loop_connect(f);
     hold_syncs();
@@ -785,7 +818,7 @@ static void ask_some(struct counting *counting, int client) {
 
 TEST(no_number_is_seen_before_it_is_on_disk) {
     int rounds = is_short_run() ? 20000 : 100000;
-    struct counting *counting = calloc(1, sizeof *counting);
+    OWNED struct counting *counting = calloc(1, sizeof *counting);
     assert_non_null(counting);
     counting->fixture = begin(ALWAYS);
     counting->random = random_begin(__func__);
@@ -820,7 +853,6 @@ TEST(no_number_is_seen_before_it_is_on_disk) {
            (unsigned long long)counting->noted_group);
     assert_true(counting->seen_count > 0);
     end(counting->fixture);
-    free(counting);
 }
 
 /* ---- effects that are long ---- */
@@ -830,7 +862,7 @@ enum { LONG_MEMBERS = 600, LONG_MEMBER = 60000, AT_ONCE_MAX = 8 * 1024 * 1024 };
 
 /* 36 MB on the board `src`. */
 static void fill_src(struct loop_server *fixture, int client) {
-    char *text = malloc(LONG_MEMBER + 64);
+    OWNED char *text = malloc(LONG_MEMBER + 64);
     assert_non_null(text);
     for (int i = 0; i < LONG_MEMBERS; i++) {
         int size = sprintf(text, "*4\r\n$4\r\nZADD\r\n$3\r\nsrc\r\n$1\r\n7\r\n$%d\r\n%08d",
@@ -840,7 +872,6 @@ static void fill_src(struct loop_server *fixture, int client) {
         loop_send_all(fixture, client, text, (size_t)size + LONG_MEMBER - 6);
         loop_expect(fixture, client, ":1\r\n");
     }
-    free(text);
 }
 
 static uint64_t member_count(struct loop_server *fixture, int client, const char *board) {

@@ -442,6 +442,7 @@ TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
     assert_true(decoder.effect.options->period_end_ms == end_ms);
     assert_null(decoder.missing_zone);
     buffer_deinit(&out);
+    tzdata_deinit();
 }
 
 TEST(more_rules_than_slots_are_all_kept) {
@@ -467,6 +468,7 @@ TEST(more_rules_than_slots_are_all_kept) {
         };
     }
     assert_round_trip(effects, EFFECTS);
+    tzdata_deinit();
 }
 
 /* The widest layout there is: 64 fields and 8 tags, whose names are as long as they may be. */
@@ -780,7 +782,7 @@ TEST(any_bytes_are_read_without_harm) {
     int rounds = is_short_run() ? 20000 : 200000;
     for (int i = 0; i < rounds; i++) {
         size_t size = 1 + random_below(&random, chunk.size);
-        char *any = malloc(size);
+        OWNED char *any = malloc(size);
         assert_non_null(any);
         bool is_changed = random_below(&random, 2) == 0;
         memcpy(any, chunk.at + random_below(&random, chunk.size - size + 1), size);
@@ -791,7 +793,6 @@ TEST(any_bytes_are_read_without_harm) {
         }
         enum effect_record last;
         (void)read_any((struct bytes){any, size}, &last);
-        free(any);
     }
     buffer_deinit(&chunk);
 }

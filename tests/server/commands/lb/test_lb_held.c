@@ -1,5 +1,5 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
 #include "tests/server/failing_memory.h"
@@ -302,6 +302,7 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
                      "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
                      "TOP 1",
                      "-ERR ");
+    shadow_end(h->shadow); /* the module does not take AUTO */
     zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
     zset_expect_part(h, "LB.INFO b", " hold ALL TOP 1 LIMITS AUTO 36 H ");
     zset_expect_part(h, "LB.ALTER b LIMITS NONE", "-ERR HOLD LIMITS needs a board with LIMITS");
@@ -321,7 +322,7 @@ static int job_start(void **state) {
     struct harness *h = harness_create(zset_settings);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no job, and does not take AUTO */
-    hold_job_begin(&h->server);
+    board_job_begin(&h->server, &hold_job);
     *state = h;
     return 0;
 }
@@ -352,6 +353,21 @@ JOB_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
     settle(h);
     zset_expect(h, "LB.HELD b", "[0 []]");
     zset_expect(h, "ZCARD b", ":31");
+}
+
+/* Not by any of their names, and their league does without; a board that is called like one is none. */
+JOB_TEST(rooms_of_leagues_hold_nothing) {
+    static const char *const rooms[] = {"{l}:rooms", "{l}:1:1"};
+    zset_expect(h, "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1", "+OK");
+    zset_expect_part(h, "LB.LEAGUE ADD l 5 ann", "ann");
+    for (size_t i = 0; i < COUNT_OF(rooms); i++) {
+        zset_expect(h, formatted("LB.ALTER %s HOLD ALL TOP 1", rooms[i]),
+                    "-ERR HOLD is not possible: who goes up and down in a league follows from the "
+                    "results in its rooms");
+    }
+    zset_expect_part(h, "LB.LEAGUE ADD l 6 ann", "ann");
+    zset_expect(h, "LB.CREATE {m}:1:1 FIELD s 20", "+OK");
+    zset_expect(h, "LB.ALTER {m}:1:1 HOLD ALL TOP 1", "+OK");
 }
 
 JOB_TEST(what_cannot_be_approved_lets_the_others_pass) {
@@ -433,7 +449,7 @@ JOB_TEST(HSET_of_what_is_held_needs_the_right_to_the_hash) {
     zset_expect(h, "LB.CREATE mine FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
     zset_expect(h, "LB.ADD mine HSET secret:* 1 f v 200 ann", ":0");
     zset_run(h, "DUMP mine");
-    char *payload = malloc(h->reply.size);
+    OWNED char *payload = malloc(h->reply.size);
     size_t size = strtoul(h->reply.at + 1, NULL, 10);
     memcpy(payload, strchr(h->reply.at, '\n') + 1, size);
     struct session *low = user(h, "~mine* +@all");
@@ -446,7 +462,6 @@ JOB_TEST(HSET_of_what_is_held_needs_the_right_to_the_hash) {
     zset_expect(h, "HGETALL secret:ann", "[f v]");
     low = user(h, "~* +@all");
     assert_string_equal(harness_run_args(h, low, args, 4), "+OK\r\n");
-    free(payload);
 }
 
 JOB_TEST(a_dump_of_what_is_held_needs_the_right_to_look_at_it) {

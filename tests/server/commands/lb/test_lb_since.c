@@ -194,17 +194,14 @@ ZSET_TEST(with_copy_the_board_goes_on_and_since_last_compares_it) {
 }
 
 ZSET_TEST(copy_is_an_option_of_a_period_and_alter_gives_and_takes_it) {
-    static const char *const rows[][2] = {
-        {"LB.CREATE x COPY", "-ERR COPY requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
-        {"LB.CREATE x PERIOD DAY COPY COPY", "-ERR COPY may be given only once"},
-        {"LB.CREATE d FIELD score 32 PERIOD DAY", "+OK"},
-        {"ZADD d 9 zoe", ":1"},
-        {"LB.ALTER d COPY", "+OK"},
-        {"LB.ALTER d PERIOD DAY", "+OK"},
-        {"LB.ALTER d ARCHIVE 5 COPY", "+OK"},
-        {"LB.ALTER d ARCHIVE ALL", "+OK"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.CREATE x COPY", "-ERR COPY requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR");
+    zset_expect(h, "LB.CREATE x PERIOD DAY COPY COPY", "-ERR COPY may be given only once");
+    zset_expect(h, "LB.CREATE d FIELD score 32 PERIOD DAY", "+OK");
+    zset_expect(h, "ZADD d 9 zoe", ":1");
+    zset_expect(h, "LB.ALTER d COPY", "+OK");
+    zset_expect(h, "LB.ALTER d PERIOD DAY", "+OK");
+    zset_expect(h, "LB.ALTER d ARCHIVE 5 COPY", "+OK");
+    zset_expect(h, "LB.ALTER d ARCHIVE ALL", "+OK");
     zset_pass_seconds(h, DAY_S);
     zset_copy_archives(h);
     zset_expect(h, "ZCARD d", ":1");
@@ -275,20 +272,18 @@ static void compare(struct harness *h, struct random *random, int member) {
     const char *group = groups[random_below(random, COUNT_OF(groups))];
     const char *comp = random_below(random, 2) == 0 ? "" : "COMP";
     char same[128];
-    char *reply = strdup(zset_run(h, "LB.GET k 1 m%d %s %s SINCE then", member, comp, group));
+    OWNED char *reply = strdup(zset_run(h, "LB.GET k 1 m%d %s %s SINCE then", member, comp, group));
     if (strcmp(reply, "[nil*]") != 0) {
         snprintf(same, sizeof same, "%s", group);
         if (strncmp(group, "WITHIN", 6) == 0) {
-            char *tags = strdup(zset_run(h, "LB.TAGS k m%d", member));
+            OWNED char *tags = strdup(zset_run(h, "LB.TAGS k m%d", member));
             char country[8] = "";
             (void)!sscanf(tags, "[[country %7[A-Z]", country);
             snprintf(same, sizeof same, "WHERE country \"%s\"", country);
-            free(tags);
         }
         assert_int_equal(last_element(reply),
                          rank_in(zset_run(h, "LB.GET then 1 m%d %s %s", member, comp, same)));
     }
-    free(reply);
 }
 
 /* All members in one command, whose look-ups on both boards go side by side, are what each one is by itself. */
@@ -322,7 +317,7 @@ ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
         compare_all(h, "COMP PCT TAGS");
         compare_all(h, "WITHIN country");
         /* Of a range, which is looked up in groups, each record is that of LB.GET. */
-        char *range = strdup(zset_run(h, "LB.RANGE k 0 -1 COMP WHERE country DE SINCE then"));
+        OWNED char *range = strdup(zset_run(h, "LB.RANGE k 0 -1 COMP WHERE country DE SINCE then"));
         char names[MEMBERS * 8] = "";
         int count = 0;
         for (const char *at = range; (at = strchr(at, 'm')) != NULL; at++) {
@@ -333,6 +328,5 @@ ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
             assert_string_equal(
                 range, zset_run(h, "LB.GET k %d%s COMP WHERE country DE SINCE then", count, names));
         }
-        free(range);
     }
 }
