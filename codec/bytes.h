@@ -55,7 +55,7 @@ static inline uint64_t bytes_word_difference(const char *a, const char *b) {
 }
 
 #if defined(__SSE2__)
-/* Are so many bytes the same, 16 to 32? */
+/* Are so many bytes the same, 17 to 32? */
 static inline bool bytes_equal_17_to_32(const char *a, const char *b, size_t size) {
     __m128i first, other_first, last, other_last;
     memcpy(&first, a, sizeof first);
@@ -92,7 +92,9 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     if (size > 16) {
         return bytes_equal_17_to_32(a.at, b.at, size);
     }
-#endif
+    return (bytes_word_difference(a.at, b.at) |
+            bytes_word_difference(a.at + size - 8, b.at + size - 8)) == 0;
+#else
     uint64_t difference =
         bytes_word_difference(a.at, b.at) | bytes_word_difference(a.at + size - 8, b.at + size - 8);
     if (size > 16) {
@@ -100,6 +102,7 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
                       bytes_word_difference(a.at + size - 16, b.at + size - 16);
     }
     return difference == 0;
+#endif
 }
 
 /* Most names and numbers are as short as this. */

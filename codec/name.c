@@ -396,8 +396,8 @@ size_t name_letters_write(const char *at, size_t stored, char *to) {
 __attribute__((noinline)) static bool name_any_letters_are(const char *at, size_t stored,
                                                            struct bytes text) {
     char room[NAME_TEXT_ROOM];
-    return name_letters_size(at, stored) == text.size &&
-           bytes_equal((struct bytes){room, name_letters_write(at, stored, room)}, text);
+    size_t size = name_letters_write(at, stored, room);
+    return bytes_equal((struct bytes){.at = room, .size = size}, text);
 }
 
 bool name_letters_are(const char *at, size_t stored, struct bytes text) {
