@@ -84,9 +84,8 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
         return false;
     }
     uint8_t packed[LIMITS_RECORD_BYTES_MAX];
-    size_t size = limits_pack(rule, &record, packed);
-    limited->size = size > 1 ? (uint8_t)size : 0;
-    memcpy(limited->record, packed, size);
+    limited->size = (uint8_t)limits_pack(rule, &record, packed);
+    memcpy(limited->record, packed, limited->size);
     return true;
 }
 
