@@ -76,9 +76,10 @@ static void rating_job_walk(struct rating_job *job, struct registry_key *key) {
     bool is_changed = false;
     job->left = job->left < count ? job->left : count;
     for (int i = 0; i < STEP_RECORDS && job->left > 0; i++) {
+        struct registry_note_room room;
         struct hash_pair pair;
         struct lb_rated rated;
-        hash_at(registry_note_hash(key), job->left - 1, &pair);
+        registry_note_at(key, job->left - 1, &pair, &room);
         if (!registry_note_is_own(pair.field) && lb_rating_find(key, pair.field, now_ms, &rated) &&
             rated.is_due) {
             if (!rating_job_keep(job, &job->member, pair.field)) {

@@ -70,10 +70,11 @@ static void shadow_job_walk(struct shadow_job *job, struct registry_key *key) {
     unsigned returned_count = 0;
     job->left = job->left < count ? job->left : count;
     for (int i = 0; i < STEP_NOTES && job->left > 0 && returned_count < STEP_RETURNED; i++) {
+        struct registry_note_room room;
         struct hash_pair pair;
         struct bytes member;
         int64_t until_ms = 0;
-        hash_at(registry_note_hash(key), job->left - 1, &pair);
+        registry_note_at(key, job->left - 1, &pair, &room);
         if (shadow_find_member(pair.field, &member)) {
             if (!shadow_job_keep(job, &job->member, member)) {
                 break;
