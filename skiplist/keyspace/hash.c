@@ -270,9 +270,14 @@ static inline char *hash_slot(const struct hash_large *large, uint32_t place) {
 }
 
 static struct hash_entry *hash_slot_entry(const char *slot) {
-    struct hash_entry *entry;
+    void *entry;
     memcpy(&entry, slot, sizeof entry);
     return entry;
+}
+
+static void hash_slot_point(char *slot, struct hash_entry *entry) {
+    const void *at = entry;
+    memcpy(slot, &at, sizeof at);
 }
 
 static inline struct hash_pair hash_pair_of(const struct hash_large *large, uint32_t place) {
@@ -482,7 +487,7 @@ static bool hash_large_reserve(struct hash_large *large, const struct bytes *arg
         if (has_room && kind == SLOT_FAR) {
             struct hash_entry *entry = hash_create_entry(large, args[0], args[1]);
             has_room = entry != NULL;
-            memcpy(hash_slot_at(large, kind, index), &entry, sizeof entry);
+            hash_slot_point(hash_slot_at(large, kind, index), entry);
         }
         wanted[kind] += has_room;
     }
@@ -877,7 +882,7 @@ static bool hash_copy_entries(const struct hash_large *large, struct hash_large 
             if (entry == NULL) {
                 return false;
             }
-            memcpy(hash_slot_at(copy, kind, copied->count), &entry, sizeof entry);
+            hash_slot_point(hash_slot_at(copy, kind, copied->count), entry);
         }
     }
     copy->full_kinds = large->full_kinds;

@@ -258,8 +258,9 @@ static void registry_mirror_follow_member(struct registry_mirror *mirror,
             registry_mirror_put_note(mirror, effect->member, effect->value);
         } else if (mirror->has_notes_begun && mirror->copy->has_notes) {
             struct registry_note_room room;
-            (void)hash_remove(registry_own_notes(mirror->copy),
-                              registry_note_field(effect->member, &room));
+            (void)hash_remove(
+                registry_own_notes(mirror->copy),
+                registry_note_field(registry_options(mirror->copy), effect->member, &room));
         }
     } else { /* CUT, reported before the members are removed */
         uint32_t copied = mirror->copied_count;

@@ -6,7 +6,8 @@
  *
  * A field is the member's name, or its packed form (codec/name.h) behind a mark, if that is shorter. A name that is such
  * a form has the name that it is of as its field. So names and fields are the same texts, some of them in pairs that have
- * changed places, and one function turns either into the other. */
+ * changed places, and one function turns either into the other. Of boards with RATING they are the names: a match looks for
+ * many, and packing takes as long as finding; a board has RATING as long as it is. */
 #include "skiplist/keyspace/registry_private.h"
 
 /* Bytes with which no name in UTF-8 begins. */
@@ -15,6 +16,8 @@ enum {
     MARK_DIGITS = 0xfc, /* with its digits; and which they are, enum name_rest */
     NAME_UUID_BYTES = 16,
 };
+
+static struct bytes registry_note_swap(struct bytes name, struct registry_note_room *room);
 
 /* The name whose short form this is; or the name itself, which begins with a mark and is none. */
 static struct bytes registry_note_unpack(struct bytes name, struct registry_note_room *room) {
@@ -39,10 +42,10 @@ static struct bytes registry_note_unpack(struct bytes name, struct registry_note
                                                    : NAME_HEX_CODE + size - 1),
     };
     struct bytes text = name_text(form, room->text);
-    return bytes_equal(registry_note_field(text, &again), name) ? text : name;
+    return bytes_equal(registry_note_swap(text, &again), name) ? text : name;
 }
 
-struct bytes registry_note_field(struct bytes name, struct registry_note_room *room) {
+static struct bytes registry_note_swap(struct bytes name, struct registry_note_room *room) {
     struct packed_name form;
     if (name.size > 0 && (uint8_t)name.at[0] >= MARK_PREFIX) {
         return registry_note_unpack(name, room);
@@ -60,46 +63,29 @@ struct bytes registry_note_field(struct bytes name, struct registry_note_room *r
     return (struct bytes){.at = at, .size = name_stored_size(form.code) + 1};
 }
 
+struct bytes registry_note_field(const struct board_options *options, struct bytes name,
+                                 struct registry_note_room *room) {
+    return options->has_rating ? name : registry_note_swap(name, room);
+}
+
 void registry_note_at(const struct registry_key *key, uint32_t index, struct hash_pair *note,
                       struct registry_note_room *room) {
     hash_at(registry_note_hash(key), index, note);
-    note->field = registry_note_field(note->field, room);
-}
-
-void registry_note_prefetch_begin(struct hash_prefetch *prefetch, const struct registry_key *key,
-                                  const struct bytes *members, uint32_t count) {
-    struct registry_note_room rooms[HASH_PREFETCH_MAX];
-    struct bytes fields[HASH_PREFETCH_MAX];
-    CHECK(count <= HASH_PREFETCH_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        fields[i] = registry_note_field(members[i], &rooms[i]);
-    }
-    hash_prefetch_begin(prefetch, registry_note_hash(key), fields, count);
-}
-
-void registry_note_prefetch(const struct registry_key *key, const struct bytes *members,
-                            uint32_t count) {
-    struct hash_prefetch prefetch;
-    registry_note_prefetch_begin(&prefetch, key, members, count);
-    hash_prefetch_places(&prefetch);
-    hash_prefetch_entries(&prefetch);
-}
-
-const struct hash *registry_note_hash(const struct registry_key *key) {
-    return key->has_notes ? registry_own_notes((struct registry_key *)(uintptr_t)key) : NULL;
+    note->field = registry_note_field(registry_options(key), note->field, room);
 }
 
 bool registry_note_find(const struct registry_key *key, struct bytes member, struct bytes *note) {
     struct registry_note_room room;
     return key->has_notes &&
-           hash_find(registry_note_hash(key), registry_note_field(member, &room), note);
+           hash_find(registry_note_hash(key),
+                     registry_note_field(registry_options(key), member, &room), note);
 }
 
 bool registry_note_set(struct registry *registry, struct registry_key *key, struct bytes member,
                        struct bytes note) {
     struct hash *notes = registry_own_notes(key);
     struct registry_note_room room;
-    const struct bytes args[] = {registry_note_field(member, &room), note};
+    const struct bytes args[] = {registry_note_field(registry_options(key), member, &room), note};
     uint32_t added_count;
     uint64_t seed = hash_is_large(notes) ? 0 : registry_next_seed(registry);
     return hash_put_within(notes, sizeof *notes, seed, args, 1, &added_count, NULL) == HASH_OK;
@@ -120,7 +106,8 @@ bool registry_note_remove(struct registry *registry, struct registry_key *key,
                           struct bytes member) {
     struct registry_note_room room;
     if (!key->has_notes ||
-        !hash_remove(registry_own_notes(key), registry_note_field(member, &room))) {
+        !hash_remove(registry_own_notes(key),
+                     registry_note_field(registry_options(key), member, &room))) {
         return false;
     }
     effect_emit(registry, key, (struct effect){.kind = EFFECT_NOTE, .member = member});

@@ -464,7 +464,8 @@ void lb_match_find_players(struct lb_players *players, int64_t now_ms) {
             lookup_begin(&lookups[i], board, players->names[begin + i], true);
         }
         /* Memory is waited for at the same time. */
-        registry_note_prefetch_begin(&notes, players->key, players->names + begin, count);
+        hash_prefetch_begin(&notes, registry_note_hash(players->key), players->names + begin,
+                            count);
         lookup_run(lookups, count, LOOKUP_NODE);
         hash_prefetch_places(&notes);
         lookup_run(lookups, count, LOOKUP_LEAF);
@@ -826,8 +827,8 @@ static void lb_predict_run(struct call *call) {
     for (uint32_t i = 0; i < players.count; i++) {
         if (i % HASH_PREFETCH_MAX == 0) {
             uint32_t left = players.count - i;
-            registry_note_prefetch(key, players.names + i,
-                                   left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
+            hash_prefetch_fields(registry_note_hash(key), players.names + i,
+                                 left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
         }
         struct lb_rated rated;
         (void)lb_rating_find(key, players.names[i], call->now_ms, &rated);
@@ -960,7 +961,7 @@ static void lb_rating_run(struct call *call) {
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         if (i % LOOKUP_GROUP == 0) {
             unsigned some = lookup_group_size(count, i);
-            registry_note_prefetch(key, names + i, some);
+            hash_prefetch_fields(registry_note_hash(key), names + i, some);
             lookup_members(&key->board, names + i, 1, some, ahead);
         }
         lb_match_put_rated(call, key, names[i], &ahead[i % LOOKUP_GROUP]);

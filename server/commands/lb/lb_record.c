@@ -446,7 +446,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         tags_at_many(writer->board, group->ranks, group->count, values);
     }
     if (writer->shape.with_rating) {
-        registry_note_prefetch(lb_rating_key(writer->board), group->members, group->count);
+        hash_prefetch_fields(registry_note_hash(lb_rating_key(writer->board)), group->members,
+                             group->count);
     }
     size_t room =
         writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);

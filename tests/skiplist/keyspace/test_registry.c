@@ -234,8 +234,8 @@ static size_t draw_name(struct random *random, char text[256]) {
     case 2:
         return (size_t)sprintf(text, "%08x-12d3-a456-e89b-42661417%04x", number, number & 0xffff);
     case 3:
-        field = registry_note_field((struct bytes){text, (size_t)sprintf(text, "user_%u", number)},
-                                    &room);
+        field = registry_note_field(
+            &usual_options, (struct bytes){text, (size_t)sprintf(text, "user_%u", number)}, &room);
         memcpy(text, field.at, field.size);
         text[random_below(random, field.size)] ^= (char)(random_below(random, 3) == 0);
         return field.size;
@@ -257,8 +257,8 @@ TEST(a_member_has_one_field_whatever_its_name_looks_like) {
         char text[256];
         struct registry_note_room room, back;
         struct bytes name = {text, draw_name(&random, text)};
-        struct bytes field = registry_note_field(name, &room);
-        assert_true(bytes_equal(registry_note_field(field, &back), name));
+        struct bytes field = registry_note_field(&usual_options, name, &room);
+        assert_true(bytes_equal(registry_note_field(&usual_options, field, &back), name));
         short_count += field.size < name.size;
         swapped_count += field.size > name.size;
     }
@@ -267,11 +267,13 @@ TEST(a_member_has_one_field_whatever_its_name_looks_like) {
 
 TEST(names_of_digits_have_fields_of_half_their_size) {
     struct registry_note_room room;
-    assert_int_equal(registry_note_field(BYTES("player:1234567"), &room).size, 6);
-    assert_int_equal(registry_note_field(BYTES("1234567"), &room).size, 5);
-    assert_int_equal(registry_note_field(BYTES("123e4567-e89b-12d3-a456-426614174000"), &room).size,
-                     17);
-    assert_int_equal(registry_note_field(BYTES("ann"), &room).size, 3);
+    assert_int_equal(registry_note_field(&usual_options, BYTES("player:1234567"), &room).size, 6);
+    assert_int_equal(registry_note_field(&usual_options, BYTES("1234567"), &room).size, 5);
+    assert_int_equal(
+        registry_note_field(&usual_options, BYTES("123e4567-e89b-12d3-a456-426614174000"), &room)
+            .size,
+        17);
+    assert_int_equal(registry_note_field(&usual_options, BYTES("ann"), &room).size, 3);
 }
 
 /* ---- expiry ---- */
