@@ -651,6 +651,7 @@ SIMULATED_OBJECTS := $(call object,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SO
 $(SIMULATED): $(SIMULATED_OBJECTS) $(WEB_TABLE) tests/simulation/calls.txt tests/simulation/steps.txt
 	$(LINK_SIMULATED)
 define LINK_SIMULATED
+	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,now $(addprefix -Wl$(comma)--wrap=,$(SIMULATED_CALLS)) \
 	    $(filter %.o,$^) $(filter-out -luv,$(LIBRARIES)) -o $@
@@ -694,6 +695,13 @@ FORCE:
 # The code of a test runs for seconds at the most: -Og takes half of the compiler's time that -O2 does. What the tests test
 # is compiled as it is for users.
 $(addsuffix .o,$(UNITS) $(INTEGRATION)): CFLAGS := $(CFLAGS:-O2=-Og)
+
+# What scores that decay are compared with, calculated with 200 digits.
+$(B)/tests/codec/decay_cases.h: tests/codec/decay_cases.py
+	@mkdir -p $(@D)
+	@python3 $< cases > $@
+$(B)/tests/codec/test_decay.o: $(B)/tests/codec/decay_cases.h
+$(B)/tests/codec/test_decay.o: FLAGS += -I$(B)
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
 # loses the pool's thread: restart_history.c begins a pool in each process.

@@ -32,7 +32,12 @@ size_t json_utf8_size(struct bytes text) {
 
 bool json_utf8_is_valid(struct bytes text) {
     while (text.size > 0) {
-        size_t size = json_utf8_size(text);
+        uint64_t word = 0;
+        if (text.size >= sizeof word) { /* most are ASCII */
+            memcpy(&word, text.at, sizeof word);
+        }
+        bool is_ascii = text.size >= sizeof word && (word & UINT64_C(0x8080808080808080)) == 0;
+        size_t size = is_ascii ? sizeof word : json_utf8_size(text);
         if (size == 0) {
             return false;
         }
@@ -57,9 +62,12 @@ static void json_put(struct json *json, const char *at, size_t size) {
     json->append(json->out, at, size);
 }
 
-/* ,"key": and mark, which may be '\0' for none: in one piece, as there are more of these than of all else. */
-static void json_begin(struct json *json, const char *key, char mark) {
-    char text[64];
+/* ,"key": and mark, which may be '\0' for none, then value and end, likewise: in one piece where it is short, as there
+ * are more of these than of all else. */
+static void json_begin_with(struct json *json, const char *key, char mark, struct bytes value,
+                            char end) {
+    enum { KEY_MAX = 59, VALUE_MAX = 63 };
+    char text[KEY_MAX + 5 + VALUE_MAX + 1];
     size_t size = 0;
     if (json->needs_comma) {
         text[size++] = ',';
@@ -67,7 +75,7 @@ static void json_begin(struct json *json, const char *key, char mark) {
     if (key != NULL) {
         size_t key_size = strlen(key);
         text[size++] = '"';
-        if (key_size > sizeof text - 5) {
+        if (key_size > KEY_MAX) {
             json_put(json, text, size);
             json_put(json, key, key_size);
             size = 0;
@@ -79,8 +87,22 @@ static void json_begin(struct json *json, const char *key, char mark) {
         text[size++] = ':';
     }
     text[size] = mark;
-    json_put(json, text, size + (mark != '\0'));
+    size += mark != '\0';
+    if (value.size > VALUE_MAX) {
+        json_put(json, text, size);
+        json_put(json, value.at, value.size);
+        size = 0;
+    } else if (value.size > 0) {
+        memcpy(text + size, value.at, value.size);
+        size += value.size;
+    }
+    text[size] = end;
+    json_put(json, text, size + (end != '\0'));
     json->needs_comma = true;
+}
+
+static void json_begin(struct json *json, const char *key, char mark) {
+    json_begin_with(json, key, mark, (struct bytes){.at = NULL}, '\0');
 }
 
 void json_open(struct json *json, const char *key, char bracket) {
@@ -106,16 +128,37 @@ static bool json_is_plain(const struct json *json, char byte) {
     return code - 0x20 < 0x60 && (json_odd[json->is_for_page][code >> 6] >> (code & 63) & 1) == 0;
 }
 
+#define JSON_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+/* Has any byte the value 0? Of the marks below only the lowest is certain, which is enough. */
+#define JSON_HAS_ZERO(word) (((word)-JSON_EACH(1)) & ~(word)&JSON_EACH(0x80))
+
+/* How many bytes from the first on are plain. Eight at a time are looked at as one word: below ' ', '\x7f' or above, a
+ * quotation mark or & (which differ in a bit), a backslash, < or > (likewise). */
+static size_t json_count_plain(const struct json *json, struct bytes text) {
+    size_t size = 0;
+    for (uint64_t word; text.size - size >= sizeof word; size += sizeof word) {
+        memcpy(&word, text.at + size, sizeof word);
+        uint64_t odd = (word | (word + JSON_EACH(1)) | (word - JSON_EACH(0x20))) & JSON_EACH(0x80);
+        odd |= JSON_HAS_ZERO((word & ~JSON_EACH(4)) ^ JSON_EACH('"'));
+        odd |= JSON_HAS_ZERO(word ^ JSON_EACH('\\'));
+        odd |= JSON_HAS_ZERO((word & ~JSON_EACH(2)) ^ JSON_EACH('<'));
+        if (odd != 0) {
+            break; /* one of them may be odd: byte by byte */
+        }
+    }
+    while (size < text.size && json_is_plain(json, text.at[size])) {
+        size++;
+    }
+    return size;
+}
+
 void json_begin_text(struct json *json, const char *key) {
     json_begin(json, key, '"');
 }
 
 void json_add_text(struct json *json, struct bytes text) {
     while (text.size > 0) {
-        size_t size = 0;
-        while (size < text.size && json_is_plain(json, text.at[size])) {
-            size++;
-        }
+        size_t size = json_count_plain(json, text);
         if (size > 0) {
             json_put(json, text.at, size);
         }
@@ -155,14 +198,17 @@ void json_end_key(struct json *json) {
 }
 
 void json_text(struct json *json, const char *key, struct bytes text) {
+    if (json_count_plain(json, text) == text.size) {
+        json_begin_with(json, key, '"', text, '"');
+        return;
+    }
     json_begin_text(json, key);
     json_add_text(json, text);
     json_end_text(json);
 }
 
 void json_verbatim(struct json *json, const char *key, struct bytes text) {
-    json_begin(json, key, '\0');
-    json_put(json, text.at, text.size);
+    json_begin_with(json, key, '\0', text, '\0');
 }
 
 void json_integer(struct json *json, const char *key, int64_t value) {

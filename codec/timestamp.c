@@ -50,10 +50,13 @@ int timestamp_days_in_month(int64_t year, int month) {
 }
 
 char *timestamp_print_number(char *out, int64_t number, size_t digit_count) {
-    if (digit_count == 2 && number < 100) {
-        out[0] = (char)('0' + number / 10);
-        out[1] = (char)('0' + number % 10);
-        return out + 2;
+    static const int64_t limits[] = {0, 10, 100, 1000, 10000};
+    if (digit_count < sizeof limits / sizeof limits[0] && number < limits[digit_count]) {
+        uint32_t small = (uint32_t)number;
+        for (size_t i = digit_count; i-- > 0; small /= 10) {
+            out[i] = (char)('0' + small % 10);
+        }
+        return out + digit_count;
     }
     char digits[BYTES_INTEGER_TEXT_MAX];
     size_t size = bytes_print_u64(digits, (uint64_t)number);
@@ -184,14 +187,15 @@ size_t timestamp_print(char *out, int64_t time_us) {
     }
     int64_t days = timestamp_floor_divide(time_us, US_PER_DAY);
     int64_t of_day_us = time_us - days * US_PER_DAY;
-    int64_t fraction_us = of_day_us % US_PER_SECOND;
+    uint32_t of_day_s = (uint32_t)(of_day_us / US_PER_SECOND);
+    int64_t fraction_us = of_day_us - of_day_s * US_PER_SECOND;
     char *at = timestamp_print_date(out, timestamp_date_of(days));
     *at++ = 'T';
-    at = timestamp_print_number(at, of_day_us / (60 * US_PER_MINUTE), 2);
+    at = timestamp_print_number(at, of_day_s / 3600, 2);
     *at++ = ':';
-    at = timestamp_print_number(at, of_day_us / US_PER_MINUTE % 60, 2);
+    at = timestamp_print_number(at, of_day_s / 60 % 60, 2);
     *at++ = ':';
-    at = timestamp_print_number(at, of_day_us / US_PER_SECOND % 60, 2);
+    at = timestamp_print_number(at, of_day_s % 60, 2);
     if (fraction_us != 0) {
         bool is_in_ms = fraction_us % US_PER_MS == 0;
         *at++ = '.';

@@ -18,6 +18,7 @@
 
 #include "server/acl/acl_file.h"
 #include "server/acl/player.h"
+#include "server/clients/board_job.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_held.h"
@@ -550,10 +551,10 @@ static void main_wake_tick(void *tick) {
 
 static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
-    window_job_begin(server);
-    rating_job_begin(server);
-    hold_job_begin(server);
-    shadow_job_begin(server);
+    board_job_begin(server, &window_job);
+    board_job_begin(server, &rating_job);
+    board_job_begin(server, &hold_job);
+    board_job_begin(server, &shadow_job);
 }
 
 static bool main_start(void) {

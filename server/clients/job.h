@@ -17,9 +17,7 @@
 
 #include "server/clients/server.h"
 
-enum {
-    JOBS_MAX = 64
-}; /* at a time; four are commands/window_job.c, rating_job.c, hold_job.c and shadow_job.c */
+enum { JOBS_MAX = 64 }; /* at a time; four of them work on boards (board_job.h) */
 
 struct job_kind {
     bool writes;

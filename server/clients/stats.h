@@ -40,6 +40,7 @@ enum ticket_refusal {
     TICKET_OTHER, /* of another board or player */
     TICKET_OVER,  /* it has expired, holds later, or was revoked */
     TICKET_USED,  /* or began before one that was */
+    TICKET_FULL,  /* as many are known to be used as there is room for */
     TICKET_REFUSALS,
 };
 

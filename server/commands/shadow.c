@@ -129,17 +129,18 @@ bool shadow_may_be(const struct registry_key *key) {
     return !league_parse_room(room, &prefix, &inner, &entry);
 }
 
-/* Let the board have shadows. false: no memory. */
-static bool shadow_open(struct registry *registry, struct registry_key **key) {
+/* Let the board have shadows, or none. false: no memory. */
+static bool shadow_alter(struct registry *registry, struct registry_key **key, bool has_shadows) {
     struct board_options options;
-    if (registry_options(*key)->has_shadows) {
-        return true;
-    }
     board_options_copy(registry_options(*key), &options);
-    options.has_shadows = true;
+    options.has_shadows = has_shadows;
     struct registry_key *altered = registry_board_alter(registry, *key, &options, NULL);
     *key = altered != NULL ? altered : *key;
     return altered != NULL;
+}
+
+static bool shadow_open(struct registry *registry, struct registry_key **key) {
+    return registry_options(*key)->has_shadows || shadow_alter(registry, key, true);
 }
 
 enum shadow_status shadow_hide(struct registry *registry, struct registry_key **key,
@@ -216,6 +217,7 @@ struct shadow_pair {
     uint32_t key_at;
     uint32_t member_at; /* 0: the player's own */
     bool was_kept;      /* there was an entry before the command */
+    bool is_first;      /* the board had no shadows before the command */
 };
 
 static bool shadow_add_pair(const struct call *call, struct shadow_pair pair) {
@@ -306,8 +308,9 @@ static bool shadow_show_kept(const struct call *call, uint32_t command) {
             if (kind == BAN_FULL) {
                 continue;
             }
-            if (kind == BAN_NONE ? !shadow_return(call->registry, key, member)
-                                 : !shadow_add_pair(call, (struct shadow_pair){at, i, true})) {
+            if (kind == BAN_NONE
+                    ? !shadow_return(call->registry, key, member)
+                    : !shadow_add_pair(call, (struct shadow_pair){at, i, true, false})) {
                 return false;
             }
             if (kind == BAN_NONE) {
@@ -338,7 +341,8 @@ static bool shadow_show_new(const struct call *call, uint32_t command) {
                 (key != NULL && shadow_is_there(key, member))) {
                 continue;
             }
-            if (!shadow_add_pair(call, (struct shadow_pair){at, i, false}) ||
+            bool is_first = key != NULL && !registry_options(key)->has_shadows;
+            if (!shadow_add_pair(call, (struct shadow_pair){at, i, false, is_first}) ||
                 (key != NULL &&
                  (!shadow_open(call->registry, &key) ||
                   !registry_note_put(call->registry, key, shadow_name_of(member, &name),
@@ -348,6 +352,22 @@ static bool shadow_show_new(const struct call *call, uint32_t command) {
         }
     }
     return true;
+}
+
+/* The board would have got its first shadow, and the command has made none: it is as it was. */
+static void shadow_close_unused(const struct call *call, struct bytes board) {
+    bool is_used = false;
+    struct registry_key *key = NULL;
+    for (uint32_t i = 0; i < shadow_pair_count(call) && !is_used; i++) {
+        struct shadow_pair pair = shadow_pair_at(call, i);
+        if (bytes_equal(call_arg(call, pair.key_at), board)) {
+            key = shadow_find_board(call, pair.key_at);
+            is_used = key == NULL || shadow_is_there(key, call_arg(call, pair.member_at));
+        }
+    }
+    if (!is_used && key != NULL) {
+        (void)!shadow_alter(call->registry, &key, false); /* without memory it may have some */
+    }
 }
 
 /* Keep what the command has made of them. false: no memory for one, which is as it was before. */
@@ -395,6 +415,12 @@ static bool shadow_hide_shown(const struct call *call) {
             registry_tell_members(registry, key);
         }
     }
+    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+        struct shadow_pair pair = shadow_pair_at(call, i);
+        if (pair.is_first) {
+            shadow_close_unused(call, call_arg(call, pair.key_at));
+        }
+    }
     return is_kept;
 }
 
@@ -416,7 +442,7 @@ static bool shadow_show_own(const struct call *call, uint32_t command) {
         if (found.is_there) {
             continue;
         }
-        if (!shadow_add_pair(call, (struct shadow_pair){at, 0, true}) ||
+        if (!shadow_add_pair(call, (struct shadow_pair){at, 0, true, false}) ||
             board_put_member(&key->board, &found, shadow_key(note)) != BOARD_OK) {
             return false;
         }

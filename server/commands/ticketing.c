@@ -25,6 +25,11 @@ static struct registry_key *ticketing_find_hash(const struct call *call, struct 
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
 }
 
+/* A change of another client may not be everywhere yet: this answer waits for that as one of a change. */
+static void ticketing_show_change(const struct call *call) {
+    call->server->durability.effect_count++;
+}
+
 static void ticketing_mark(const struct call *call, struct bytes board, struct bytes member,
                            char mark[TICKETING_MARK_SIZE]) {
     char text[1 + 2 * 2 + JWT_TICKET_BOARDS_MAX + JWT_CLAIM_MAX];
@@ -49,13 +54,18 @@ static struct bytes ticketing_stretch(const struct call *call, int64_t more,
                           .size = bytes_print_i64(name, call->now_ms / STRETCH_MS + more)};
 }
 
-/* The highest id that counts no more; 0: all count. A stretch ahead of now is there if the clock was set back. */
-static uint64_t ticketing_used(const struct call *call, const char mark[TICKETING_MARK_SIZE]) {
+enum { STRETCHES = 3 /* with the one ahead of now, which is there if the clock was set back */ };
+
+static const struct registry_key *ticketing_find_stretch(const struct call *call, int index) {
     char name[BYTES_INTEGER_TEXT_MAX];
+    return ticketing_find_hash(call, ticketing_stretch(call, index - 1, name));
+}
+
+/* The highest id that counts no more; 0: all count. */
+static uint64_t ticketing_used(const struct call *call, const char mark[TICKETING_MARK_SIZE]) {
     uint64_t used = 0;
-    for (int more = -1; more <= 1; more++) {
-        const struct registry_key *key =
-            ticketing_find_hash(call, ticketing_stretch(call, more, name));
+    for (int i = 0; i < STRETCHES; i++) {
+        const struct registry_key *key = ticketing_find_stretch(call, i);
         struct bytes value;
         int64_t id;
         if (key != NULL &&
@@ -185,6 +195,7 @@ static bool ticketing_check_one(const struct call *call, const struct ticketing_
     }
     ticketing_mark(call, board->name, member, mark->name);
     if (ticket->id <= ticketing_used(call, mark->name)) {
+        ticketing_show_change(call);
         return ticketing_refuse(board, TICKET_USED,
                                 "it was used, or was made before a result that counted: each run "
                                 "needs a ticket of its own");
@@ -223,6 +234,38 @@ static bool ticketing_check_board(const struct call *call, const struct ticketin
              bytes_shown_size(board->name, NAMES_MAX), board->name.at);
     return wrong != NULL ? ticketing_refuse_status(board, wrong->status)
                          : ticketing_refuse(board, TICKET_OTHER, text);
+}
+
+/* Is there room for these marks beside all others? false: the error was replied. */
+static bool ticketing_check_room(const struct ticketing_board *board,
+                                 const struct ticketing *ticketing) {
+    const struct call *call = board->writing->call;
+    uint64_t marks_max = (uint64_t)call->server->settings.once_max;
+    uint64_t count = 0;
+    int64_t goes_ms = INT64_MAX;
+    for (uint32_t i = 0; i < ticketing->count; i++) {
+        struct bytes value;
+        count += !hash_find(registry_hash(ticketing->key),
+                            (struct bytes){ticketing->marks[i].name, TICKETING_MARK_SIZE}, &value);
+    }
+    bool is_same = count == 0;
+    for (int i = STRETCHES; i-- > 0;) {
+        const struct registry_key *key = ticketing_find_stretch(call, i);
+        uint32_t marks = key != NULL ? hash_count(registry_hash(key)) : 0;
+        count += marks;
+        goes_ms = marks > 0 ? (call->now_ms / STRETCH_MS + i + 1) * STRETCH_MS : goes_ms;
+    }
+    if (is_same || count <= marks_max) {
+        return true;
+    }
+    ticketing_count(board->writing, TICKET_FULL);
+    reply_error_format(call->reply,
+                       "TRYAGAIN there are %llu marks of used tickets (once-max), and players' "
+                       "results need others: some go in %lld seconds",
+                       (unsigned long long)marks_max,
+                       goes_ms == INT64_MAX ? 1LL
+                                            : (long long)((goes_ms - call->now_ms + 999) / 1000));
+    return false;
 }
 
 bool ticketing_check(const struct call *call, const struct bytes *tickets, uint32_t ticket_count,
@@ -265,7 +308,7 @@ bool ticketing_check(const struct call *call, const struct bytes *tickets, uint3
         return call_out_of_memory(call);
     }
     ticketing->key = key;
-    return true;
+    return ticketing_check_room(&boards[0], ticketing);
 }
 
 size_t ticketing_growth_size(const struct ticketing *ticketing) {
@@ -321,6 +364,7 @@ size_t ticketing_make(const struct call *call, struct bytes board, struct bytes 
     if (!ticketing_find_key(call, true, &own)) {
         return 0;
     }
+    ticketing_show_change(call); /* the key's */
     ticketing_mark(call, board, member, mark);
     uint64_t used = ticketing_used(call, mark);
     ticket.id = used < (uint64_t)call->now_ms ? (uint64_t)call->now_ms : used + 1;

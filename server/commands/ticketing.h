@@ -14,7 +14,7 @@
  *     REGISTRY_TICKETS   a database of the server's own
  *       "key"            a hash: the secret by which tickets of this server are signed, made with the first one
  *       "19654"          a hash for each stretch of 25 hours: half of the SHA-256 of database, board and player -> the
- *                        id. It goes when no ticket of its time can count any more
+ *                        id. It goes when no ticket of its time can count any more. All of them have at most once-max
  *
  * With a result all tickets that were made before it count no more: a player plays one run at a time, so that MINTIME
  * bounds how many there can be. Tickets that others have signed (player-key) have their start as id. Their clock is not

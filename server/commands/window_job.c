@@ -1,49 +1,31 @@
-/* What leaves the boards with a WINDOW (window.h) does so in steps, a job (server/clients/job.h) that
- * is there as long as this server may change the keys.
+/* What leaves the boards with a WINDOW (window.h) does so in steps (server/clients/board_job.h): a period ends, or a share is
+ * removed.
  *
- *     a period ends, a share is removed,   a pass over all keys finds the boards that have to do;
- *     a restart, a change of roles         the effects tell that another one is needed
- *     a step                               of the first board found: one after another
- *         ANEW     some members, in the order of their hashes, get what follows from the shares
- *         LEAVING  the next members of the first share leave, by rank; behind the last one the next
- *                  period is the first
+ *     ANEW     some members, in the order of their hashes, get what follows from the shares
+ *     LEAVING  the next members of the first share leave, by rank; behind the last one the next
+ *              period is the first
  *
- * How far it has come is in the board's options and changes with the members, so a job that begins
+ * How far it has come is in the board's state and changes with the members, so a job that begins
  * again goes on from there; only ANEW begins from the front, which changes nothing twice. */
-#include "server/clients/job.h"
-#include "server/clients/server.h"
+#include "server/clients/board_job.h"
+#include "server/clients/notify.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/archive_name.h"
-#include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
 
 enum {
-    PASS_COUNT = 32, /* keys passed in a step */
     STEP_MEMBERS = WINDOW_VALUES_MAX,
     STEP_LOOKUPS = 768, /* in shares, at most; 60 to 150 ns each */
     STEP_PERIODS = 128, /* whose shares are found in a step, at most; a microsecond each */
 };
 
-/* A board that has to do; its name follows. */
-struct window_due {
-    uint32_t database, name_size;
-};
-
 struct window_job {
-    struct job job; /* first */
-    struct server *server;
-    struct effect_listener listener;
-    struct buffer due; /* what the last step of the pass has found */
-    size_t at;         /* of the first board in it */
-    uint64_t cursor;   /* ANEW: of the first board */
-    int64_t waits_ms;  /* there was no memory at that time */
-    struct registry_pass pass;
-    bool has_missed;       /* another pass follows */
+    struct board_job of;   /* first */
+    uint64_t cursor;       /* ANEW: of the board in hand */
     struct buffer members; /* ANEW: that a step of the scan has found, */
     size_t member_at;      /* the next of them to be made anew, */
     uint64_t next;         /* and where the scan goes on behind them */
-    bool has_shares;       /* these are still those of the first board, */
+    bool has_shares;       /* these are still those of the board in hand, */
     bool lacks_shares;     /* but not yet all of them; */
     int64_t running_ms;    /* the last one's period begins then */
     struct window_shares shares;
@@ -51,47 +33,35 @@ struct window_job {
         with_zero; /* LEAVING: those on which a member may have 0 in the first field */
 };
 
-/* ---- boards that have to do ---- */
-
-static bool window_job_is_empty(const struct window_job *job) {
-    return job->at == job->due.size;
+static bool window_job_concerns(struct board_job *job, const struct registry_key *board) {
+    (void)job;
+    return registry_options(board)->window.count > 0 &&
+           board_options_window_behind(registry_options(board), registry_state(board), 1) > 0;
 }
 
-static struct window_due window_job_first(const struct window_job *job, struct bytes *name) {
-    struct window_due due;
-    memcpy(&due, job->due.at + job->at, sizeof due);
-    *name = (struct bytes){.at = job->due.at + job->at + sizeof due, .size = due.name_size};
-    return due;
-}
-
-/* The scan of the first board begins anew. */
+/* The scan of the board in hand begins anew. */
 static void window_job_rewind(struct window_job *job) {
     job->cursor = 0;
     job->member_at = 0;
     buffer_clear(&job->members);
 }
 
-static void window_job_pop(struct window_job *job) {
-    struct bytes name;
-    struct window_due due = window_job_first(job, &name);
-    job->at += sizeof due + due.name_size;
+static void window_job_enter(struct board_job *of, const struct registry_key *board) {
+    struct window_job *job = (struct window_job *)of;
+    (void)board;
     job->has_shares = false;
     job->lacks_shares = false;
     window_job_rewind(job);
 }
 
-static bool window_job_has_window(const struct registry_key *key) {
-    return key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
-}
-
-/* ---- the shares of the first board ---- */
+/* ---- the shares of the board in hand ---- */
 
 /* May the board or one of its shares have this name? */
 static bool window_job_is_name(const struct window_job *job, uint32_t database, struct bytes name) {
-    struct bytes board;
-    return window_job_first(job, &board).database == database && name.size >= board.size &&
-           memcmp(name.at, board.at, board.size) == 0 &&
-           (name.size == board.size || name.at[board.size] == '@');
+    const struct buffer *board = &job->of.board;
+    return job->of.database == database && name.size >= board->size &&
+           memcmp(name.at, board->at, board->size) == 0 &&
+           (name.size == board->size || name.at[board->size] == '@');
 }
 
 /* May a member of the share have 0 in the first field? The end of the share tells which is the least there. */
@@ -106,7 +76,7 @@ static bool window_job_may_have_zero(const struct window_job *job,
              layout_ordinal(&options->layout, board_at(&share->board, count - 1).key, 0) == 0));
 }
 
-/* Those of the first board; NULL: the next step finds more of them. */
+/* Those of the board in hand; NULL: the next step finds more of them. */
 static struct window_shares *window_job_shares(struct window_job *job,
                                                const struct registry_key *key) {
     struct window_shares *shares = &job->shares;
@@ -123,8 +93,8 @@ static struct window_shares *window_job_shares(struct window_job *job,
             job->with_zero.count = 0;
         }
         uint32_t begin = shares->count;
-        job->lacks_shares = !window_find_more_shares(job->server->registry,
-                                                     job->server->clock.now_ms, count, shares);
+        job->lacks_shares = !window_find_more_shares(job->of.server->registry,
+                                                     job->of.server->clock.now_ms, count, shares);
         begin = begin > 0 ? begin : shares->has_first;
         for (uint32_t i = begin; i < shares->count; i++) {
             if (!registry_options(key)->window.is_best &&
@@ -141,17 +111,16 @@ static struct window_shares *window_job_shares(struct window_job *job,
 static void window_job_set(struct window_job *job, struct registry_key *key,
                            const struct board_state *state) {
     bool keeps_shares = job->has_shares && state->from_ms == registry_state(key)->from_ms;
-    registry_set_state(job->server->registry, key, state);
+    registry_set_state(job->of.server->registry, key, state);
     job->has_shares = keeps_shares;
 }
 
 /* ---- effects ---- */
 
-static void window_job_receive(void *context, const struct effect *effect) {
-    struct window_job *job = context;
+static void window_job_receive(struct board_job *of, const struct effect *effect) {
+    struct window_job *job = (struct window_job *)of;
     const struct registry_key *key = effect->key;
     bool has_other = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
-    struct bytes first;
     switch (effect->kind) {
     case EFFECT_PUT:
         /* Shares change only while their period runs, but for passes such as LB.MOVE. */
@@ -183,19 +152,10 @@ static void window_job_receive(void *context, const struct effect *effect) {
          (has_other && window_job_is_name(job, effect->to_database, effect->to_name)))) {
         job->has_shares = false;
     }
-    bool is_other = effect->kind == EFFECT_OPTIONS || effect->kind == EFFECT_STATE ||
-                    effect->kind == EFFECT_FILL;
-    if (!is_other || !window_job_has_window(key)) {
-        return;
-    }
-    bool is_first = !window_job_is_empty(job) &&
-                    window_job_first(job, &first).database == key->database &&
-                    bytes_equal(first, registry_name(key));
-    if (!is_first) {
-        job->has_missed |=
-            board_options_window_behind(registry_options(key), registry_state(key), 1) > 0;
-    } else if (registry_state(key)->is_anew) {
-        window_job_rewind(job); /* what was made anew under other options is made anew once more */
+    /* What was made anew under another state is made anew once more. */
+    if (effect->kind == EFFECT_STATE && registry_state(key)->is_anew &&
+        board_job_holds(of, effect->database, effect->name)) {
+        window_job_rewind(job);
     }
 }
 
@@ -208,7 +168,7 @@ static void window_job_collect(void *context, const struct board_stored *entry) 
     uint32_t size = (uint32_t)member.size;
     char *at = buffer_reserve(&job->members, sizeof size + size);
     if (at == NULL) {
-        job->waits_ms = job->server->clock.now_ms;
+        board_job_wait(&job->of);
         return;
     }
     memcpy(at, &size, sizeof size);
@@ -252,7 +212,7 @@ static bool window_job_renew_members(struct window_job *job, struct registry_key
     count = i;
     (void)window_compute(shares, values, count);
     for (i = 0; i < count; i++) {
-        if (!window_put(job->server->registry, key, &values[i])) {
+        if (!window_put(job->of.server->registry, key, &values[i])) {
             return false;
         }
         *is_changed |=
@@ -269,7 +229,7 @@ static uint32_t window_job_values_max(const struct window_shares *shares) {
 }
 
 static void window_job_renew(struct window_job *job, struct registry_key *key) {
-    struct server *server = job->server;
+    struct server *server = job->of.server;
     const struct window_shares *shares = window_job_shares(job, key);
     if (shares == NULL) {
         return;
@@ -283,13 +243,13 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
         buffer_clear(&job->members);
         job->member_at = 0;
         job->next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
-        if (job->waits_ms == server->clock.now_ms) {
+        if (job->members.is_broken) {
             buffer_clear(&job->members);
             return;
         }
     }
     if (!window_job_renew_members(job, key, shares, count, &is_changed)) {
-        job->waits_ms = server->clock.now_ms;
+        board_job_wait(&job->of);
         return;
     }
     if (job->member_at == job->members.size) {
@@ -421,7 +381,7 @@ static void window_job_change(struct registry *registry, struct registry_key *ke
 }
 
 static void window_job_leave(struct window_job *job, struct registry_key *key) {
-    struct server *server = job->server;
+    struct server *server = job->of.server;
     struct window_step step; /* large: only the counts are set */
     step.count = 0;
     step.lookup_count = 0;
@@ -443,7 +403,7 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
         state.left = 0;
     }
     if (!memory_reserve_begin(board_growth_size(&key->board, step.count))) {
-        job->waits_ms = server->clock.now_ms;
+        board_job_wait(&job->of);
         return;
     }
     window_job_set(job, key, &state);
@@ -458,93 +418,24 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
 
 /* ---- steps ---- */
 
-static void window_job_pass(struct window_job *job) {
-    struct server *server = job->server;
-    buffer_clear(&job->due); /* it may be broken */
-    job->at = 0;
-    for (uint32_t i = 0; i < PASS_COUNT; i++) {
-        const struct registry_key *key =
-            registry_pass_next(server->registry, &job->pass, server->clock.now_ms);
-        if (!window_job_has_window(key) ||
-            board_options_window_behind(registry_options(key), registry_state(key), 1) == 0) {
-            continue;
-        }
-        struct bytes name = registry_name(key);
-        struct window_due due = {.database = key->database, .name_size = (uint32_t)name.size};
-        char *at = buffer_reserve(&job->due, sizeof due + name.size);
-        if (at == NULL) {
-            job->has_missed = true;
-            continue;
-        }
-        memcpy(at, &due, sizeof due);
-        memcpy(at + sizeof due, name.at, name.size);
-        buffer_commit(&job->due, sizeof due + name.size);
-    }
-    if (registry_pass_is_over(&job->pass)) {
-        registry_pass_end(server->registry, &job->pass);
-    }
-}
-
-static bool window_job_is_ready(const struct server *server, const struct job *of) {
-    const struct window_job *job = (const struct window_job *)of;
-    return (!window_job_is_empty(job) || !registry_pass_is_over(&job->pass) || job->has_missed) &&
-           job->waits_ms != server->clock.now_ms;
-}
-
-/* It ends with this server's right to change the keys. */
-static bool window_job_step(struct server *server, struct job *of) {
+static bool window_job_step(struct board_job *of, struct registry_key *board) {
     struct window_job *job = (struct window_job *)of;
-    if (!window_job_is_empty(job)) {
-        struct bytes name;
-        struct window_due due = window_job_first(job, &name);
-        struct registry_key *key =
-            registry_find(server->registry, due.database, name, server->clock.now_ms);
-        bool is_due = window_job_has_window(key);
-        if (is_due && registry_state(key)->is_anew) {
-            window_job_renew(job, key);
-        } else if (is_due &&
-                   board_options_window_behind(registry_options(key), registry_state(key), 1) > 0) {
-            window_job_leave(job, key);
-        } else {
-            window_job_pop(job);
-        }
-        return false;
+    if (registry_state(board)->is_anew) {
+        window_job_renew(job, board);
+    } else {
+        window_job_leave(job, board);
     }
-    if (registry_pass_is_over(&job->pass) && job->has_missed) {
-        registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
-        job->has_missed = false;
-    }
-    if (!registry_pass_is_over(&job->pass)) {
-        window_job_pass(job);
-    }
-    return false;
+    return true; /* as long as the board is of concern */
 }
 
-static void window_job_destroy(struct server *server, struct job *of) {
+static void window_job_deinit(struct board_job *of) {
     struct window_job *job = (struct window_job *)of;
-    effect_listener_remove(server->registry, &job->listener);
-    registry_pass_end(server->registry, &job->pass);
-    buffer_deinit(&job->due);
     buffer_deinit(&job->members);
-    memory_free(job);
 }
 
-static const struct job_kind window_job_kind = {.writes = true,
-                                                .is_ready = window_job_is_ready,
-                                                .step = window_job_step,
-                                                .destroy = window_job_destroy};
-
-void window_job_begin(struct server *server) {
-    struct window_job *job = memory_allocate_zeroed(sizeof *job);
-    if (job == NULL) {
-        return;
-    }
-    job->server = server;
-    registry_pass_begin(server->registry, &job->pass, 0, REGISTRY_DATABASES);
-    job->waits_ms = INT64_MIN;
-    buffer_init(&job->due, 0);
-    buffer_init(&job->members, 0);
-    job->listener = (struct effect_listener){.receive = window_job_receive, .context = job};
-    effect_listener_add(server->registry, &job->listener);
-    job_begin(server, NULL, &window_job_kind, true, &job->job);
-}
+const struct board_work window_job = {.size = sizeof(struct window_job),
+                                      .concerns = window_job_concerns,
+                                      .enter = window_job_enter,
+                                      .step = window_job_step,
+                                      .receive = window_job_receive,
+                                      .deinit = window_job_deinit};

@@ -60,9 +60,10 @@ struct http_server {
     unsigned peer_count;
     struct http_exchange *waiting_first, *stream_first;
     unsigned stream_count;
-    size_t sending_size;    /* of replies that are being sent */
-    size_t bodies_size;     /* of requests */
-    struct pollfd *streams; /* streams_max of them */
+    unsigned lingering_count; /* of the library's last run: see http_server_take_request */
+    size_t sending_size;      /* of replies that are being sent */
+    size_t bodies_size;       /* of requests */
+    struct pollfd *streams;   /* streams_max of them */
     int64_t streams_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */
     _Atomic bool is_stopping;
@@ -385,10 +386,16 @@ void http_exchange_delay(struct http_exchange *exchange, int64_t delay_ms) {
     http_server_wait_in(exchange, HTTP_DELAYED, delay_ms);
 }
 
+static void http_server_on_idle(uv_idle_t *idle) {
+    (void)idle; /* an active idle handle only keeps poll from blocking */
+}
+
 static void http_server_resume(struct http_exchange *exchange) {
     if (exchange->is_suspended) {
         exchange->is_suspended = false;
         MHD_resume_connection(exchange->connection); /* and wakes the loop */
+    } else if (exchange->has_lingered) {
+        uv_idle_start(&exchange->server->idle, http_server_on_idle);
     }
 }
 
@@ -865,7 +872,14 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
     if (exchange->stage == HTTP_STREAMS) {
         return http_server_send_stream(exchange);
     }
-    /* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
+    /* Only here is a request suspended: the library cannot queue the reply of a connection that is. A connection that
+     * is suspended and resumed costs it two epoll_ctl and a recv that finds nothing. Left as it is it asks again in its
+     * next run, and by then the engine has mostly answered: so only who waits for longer is suspended. */
+    if (!exchange->has_lingered) {
+        exchange->has_lingered = true;
+        server->lingering_count++;
+        return MHD_YES;
+    }
     exchange->is_suspended = true;
     MHD_suspend_connection(exchange->connection);
     return MHD_YES;
@@ -981,10 +995,6 @@ bool http_server_is_secure(const struct http_server *server) {
 
 enum { WAIT_STEP_MS = 10, STREAM_STEP_MS = 25, SWEEP_MS = 100 };
 
-static void http_server_on_idle(uv_idle_t *idle) {
-    (void)idle; /* an active idle handle only keeps poll from blocking */
-}
-
 static void http_server_on_poll(uv_poll_t *poll, int status, int events) {
     (void)poll; /* the work is done in check */
     (void)status;
@@ -1064,6 +1074,8 @@ static void http_server_end(struct http_server *server) {
     for (struct http_exchange *each = server->stream_first; each != NULL; each = each->next) {
         http_stream_end(each);
     }
+    /* One run takes the replies, and the next one sends what is not sent yet. */
+    MHD_run(server->daemon);
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
@@ -1090,9 +1102,12 @@ static void http_server_on_check(uv_check_t *check) {
     unsigned count;
     do { /* once there is room again, the library listens again at the beginning of a run */
         count = server->peer_count;
+        server->lingering_count = 0;
         MHD_run(server->daemon);
     } while (server->peer_count < count);
-    if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms == 0) {
+    /* For those that linger the library wants to run at once, and an answer wakes the loop. */
+    if (server->lingering_count == 0 && MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES &&
+        wait_ms == 0) {
         uv_idle_start(&server->idle, http_server_on_idle);
     } else {
         uv_idle_stop(&server->idle);

@@ -123,7 +123,7 @@ struct http_exchange {
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
     const char *line; /* where the target was in the request's line */
-    bool is_begun, is_suspended, is_stream_over;
+    bool is_begun, has_lingered, is_suspended, is_stream_over;
     bool is_too_long; /* its body, which came in chunks */
     int64_t due_ms;
     struct http_text *sending, *pending;

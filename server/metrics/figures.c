@@ -743,12 +743,14 @@ const struct figure figures_table[] = {
     {.place = BOARDS + 5, .label = "limit=\"MINTIME\"", OF_LIMITED(LIMIT_MINTIME)},
     {COUNTER(BOARDS + 5, "ticket_refusals",
              "Results that TICKETS refused: without a ticket, with a wrong one, one of another "
-             "board or player, one that is over, or a used one"),
+             "board or player, one that is over, or a used one; full: there was no room to note "
+             "that it is used (once-max)"),
      .label = "reason=\"missing\"", OF_TICKETS(TICKET_MISSING)},
     {.place = BOARDS + 5, .label = "reason=\"wrong\"", OF_TICKETS(TICKET_WRONG)},
     {.place = BOARDS + 5, .label = "reason=\"other\"", OF_TICKETS(TICKET_OTHER)},
     {.place = BOARDS + 5, .label = "reason=\"over\"", OF_TICKETS(TICKET_OVER)},
     {.place = BOARDS + 5, .label = "reason=\"used\"", OF_TICKETS(TICKET_USED)},
+    {.place = BOARDS + 5, .label = "reason=\"full\"", OF_TICKETS(TICKET_FULL)},
     {COUNTER(BOARDS + 5, "held_results",
              "Results that HOLD kept, likewise; FULL: refused, because there was no room for them"),
      .label = "reason=\"OVER\"", OF_HELD(STATS_HELD_OVER)},

@@ -308,7 +308,8 @@ const struct setting setting_table[] = {
      "free, so one alone at most 80% of them. Beyond that, and while there are so many younger "
      "than once-window, a result with another id is refused with an error that begins with "
      "TRYAGAIN. An id takes about 34 bytes, over HTTP twice that; INFO shows them as once_ids and "
-     "once_bytes."},
+     "once_bytes. As many marks of used tickets are kept besides, one for each player and board; "
+     "docs/reference/tickets.md."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "

@@ -130,3 +130,30 @@ uint64_t value_find_list(struct value_reader reader, const char *name, struct va
     }
     return list.kind == VALUE_LIST ? list.count : 0;
 }
+
+void value_entries_read(struct value_entries *entries, struct value_reader map) {
+    struct value_reader reader = map;
+    struct value first = value_next(&reader);
+    bool is_fit = first.kind == VALUE_MAP && first.count <= VALUE_ENTRIES_MAX;
+    entries->map = map;
+    entries->count = 0;
+    for (uint64_t left = is_fit ? first.count : 0; left > 0; left--) {
+        entries->names[entries->count] = value_next(&reader).text;
+        entries->values[entries->count++] = reader.at;
+        value_skip(&reader);
+    }
+}
+
+bool value_entries_find(const struct value_entries *entries, struct bytes name,
+                        struct value_reader *found) {
+    if (entries->count == 0) {
+        return value_find(entries->map, name, found);
+    }
+    for (unsigned i = 0; i < entries->count; i++) {
+        if (bytes_equal(entries->names[i], name)) {
+            *found = (struct value_reader){.at = entries->values[i], .end = entries->map.end};
+            return true;
+        }
+    }
+    return false;
+}

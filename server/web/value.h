@@ -37,4 +37,17 @@ struct bytes value_find_text(struct value_reader reader, const char *name);
 /* The same of a list: how many items it has, which *items then reads; 0: there is none. */
 uint64_t value_find_list(struct value_reader reader, const char *name, struct value_reader *items);
 
+/* The entries of a map in which several names are looked for: it is read once. */
+enum { VALUE_ENTRIES_MAX = 96 };
+struct value_entries {
+    struct value_reader map;
+    unsigned count; /* 0: there are more, or it is no map; then the map itself is gone through */
+    struct bytes names[VALUE_ENTRIES_MAX];
+    const char *values[VALUE_ENTRIES_MAX];
+};
+void value_entries_read(struct value_entries *entries, struct value_reader map);
+/* As value_find. */
+MUST_CHECK bool value_entries_find(const struct value_entries *entries, struct bytes name,
+                                   struct value_reader *found);
+
 #endif

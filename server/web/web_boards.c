@@ -319,10 +319,10 @@ static bool web_boards_print_page(struct web_query *query) {
     struct value_reader board = web_query_reply(query, 0);
     web_reply_begin(query, &board);
     json_integer(json, "from", query->from);
-    web_reply_put_field_names(json, board);
+    web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     web_reply_put_members(query, "Page", NULL, board);
-    web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+    web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, 1));
     return web_reply_end(query);
 }
@@ -379,19 +379,20 @@ static bool web_boards_print_member(struct web_query *query) {
     }
     web_reply_begin(query, &board);
     json_bytes(json, "member", query->member);
-    web_reply_put_field_names(json, board);
+    web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     if (is_ranked) {
         (void)value_next(&first); /* the member */
         json_integer(json, "rank", value_next(&first).number);
-        web_reply_put_record(json, query, "row", web_reply_count_fields(board), &record, &percent);
+        web_reply_put_record(json, query, "row", web_reply_count_fields(query, board), &record,
+                             &percent);
         web_reply_put_number(json, "percentile", percent);
     } else {
         json_null(json, "rank");
         json_null(json, "row");
         json_null(json, "percentile");
     }
-    web_reply_put_rows(json, query, "around", web_reply_count_fields(board),
+    web_reply_put_rows(json, query, "around", web_reply_count_fields(query, board),
                        web_query_reply(query, 2));
     if (query->is_of_player) {
         json_open(json, "held", '[');
@@ -432,10 +433,10 @@ static bool web_boards_print_names(struct web_query *query) {
     struct value_reader board = web_query_reply(query, 0);
     struct value_reader rows = web_query_reply(query, 1);
     struct value list = value_next(&rows);
-    uint64_t field_count = web_reply_count_fields(board);
+    uint64_t field_count = web_reply_count_fields(query, board);
     if (query->round == 0) {
         web_reply_begin(query, &board);
-        web_reply_put_field_names(&query->json, board);
+        web_reply_put_field_names(query, board);
         web_reply_put_data_names(&query->json, query);
         json_open(&query->json, "rows", '[');
     }
@@ -562,10 +563,10 @@ static bool web_boards_print_search(struct web_query *query) {
     }
     struct value_reader board = web_query_reply(query, 0);
     web_reply_begin(query, &board);
-    web_reply_put_field_names(json, board);
+    web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     if (web_query_own_replies(query) > 1) {
-        web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+        web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                            web_query_reply(query, 1));
     } else {
         json_open(json, "rows", '[');
@@ -832,7 +833,8 @@ static bool web_boards_print_histogram(struct web_query *query) {
     }
     json_close(json, ']');
     web_reply_put_data_names(json, query);
-    web_boards_put_quantiles(query, web_reply_count_fields(board), web_query_reply(query, 1));
+    web_boards_put_quantiles(query, web_reply_count_fields(query, board),
+                             web_query_reply(query, 1));
     return web_reply_end(query);
 }
 
@@ -886,8 +888,8 @@ static void web_boards_put_archive(struct web_query *query, struct bytes name, u
     } else {
         json_integer(json, "count", value_find_integer(board, "count", 0));
     }
-    web_reply_put_field_names(json, board);
-    web_reply_put_rows(json, query, "rows", web_reply_count_fields(board),
+    web_reply_put_field_names(query, board);
+    web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, nth + 1));
     json_close(json, '}');
 }

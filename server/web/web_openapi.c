@@ -155,7 +155,7 @@ unsigned web_openapi_find_methods(const struct http_target *target) {
     "at?:i'milliseconds since 1970: when it was reached' "                                         \
     "tags?:{s?}'null: none of this tag' data?:{s?}'fields of the hash that web-data or hash "      \
     "name' "                                                                                       \
-    "ticket?:s'of the run, on a board with TICKETS; of several boards an array of them' "          \
+    "ticket?:s'of the run, on a board with TICKETS'|[s]'of several boards, at most 8' "            \
     "id?:s'1 to 64 bytes: a result that comes again with its id changes nothing (ONCE)'"
 
 static const struct web_schema {
@@ -380,6 +380,24 @@ static void web_openapi_put_reference(struct json *json, struct bytes name) {
 
 static void web_openapi_put_members(struct json *json, const char *at, struct shape source);
 
+static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source);
+
+/* One of several types. */
+static void web_openapi_put_alternatives(struct json *json, struct shape shape,
+                                         struct shape source) {
+    json_open(json, "oneOf", '[');
+    for (bool is_last = false; !is_last;) {
+        is_last = *shape.end != '|';
+        const char *next = shape.end + 1;
+        shape.end = "";
+        json_open(json, NULL, '{');
+        web_openapi_put_value(json, shape, source);
+        json_close(json, '}');
+        shape = is_last ? shape : shape_read(next);
+    }
+    json_close(json, ']');
+}
+
 /* What stands within the braces of a schema. source: what members without a type are taken from. */
 static void web_openapi_put_value(struct json *json, struct shape shape, struct shape source) {
     static const char *const types[] = {
@@ -389,6 +407,10 @@ static void web_openapi_put_value(struct json *json, struct shape shape, struct 
         [SHAPE_ARRAY] = "array",     [SHAPE_TABLE] = "object",    [SHAPE_MAP] = "object",
     };
     bool is_anything = shape.kind == SHAPE_NUMBER;
+    if (shape.end != NULL && *shape.end == '|') {
+        web_openapi_put_alternatives(json, shape, source);
+        return;
+    }
     if (shape.kind == SHAPE_NAMED && shape.is_nullable) {
         json_open(json, "anyOf", '[');
         json_open(json, NULL, '{');

@@ -513,6 +513,11 @@ static bool web_query_is_refused(struct web_query *query) {
     return false;
 }
 
+bool web_query_print(struct web_query *query) {
+    query->web->entries.map.at = NULL; /* of other replies */
+    return query->route->print(query);
+}
+
 static void web_query_on_answer(void *context, struct ask *ask) {
     struct web_query *query = (struct web_query *)ask;
     struct web *web = context;
@@ -552,7 +557,7 @@ static void web_query_on_answer(void *context, struct ask *ask) {
         return;
     }
     bool is_error = !query->route->takes_errors && web_query_replies_have_error(query);
-    bool has_more = !is_error && query->route->print(query);
+    bool has_more = !is_error && web_query_print(query);
     if (query->out.is_broken || query->kept.is_broken) {
         web_query_error(query, 413, "the reply is too long: ask for fewer rows with count=N");
     } else if (has_more) {

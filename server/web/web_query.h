@@ -251,6 +251,8 @@ MUST_CHECK bool web_query_parse(struct web_query *query, enum http_method method
 /* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
  * this one frees. false: there is not so much memory; the room is as it was. */
 MUST_CHECK bool web_query_make_room(struct web_query *query, size_t size);
+/* The round's replies become JSON. true: there is another round. */
+MUST_CHECK bool web_query_print(struct web_query *query);
 /* Ask the engine, round by round; then done is called, on the HTTP thread. Once more for another time. */
 void web_query_run(struct web_query *query);
 /* Nobody waits for it any more. */
@@ -320,8 +322,8 @@ void web_reply_put_members(struct web_query *query, const char *schema, const ch
                            struct value_reader reply);
 
 /* Of LB.INFO alone: the layout's fields. */
-uint64_t web_reply_count_fields(struct value_reader board);
-void web_reply_put_field_names(struct json *json, struct value_reader board);
+uint64_t web_reply_count_fields(struct web_query *query, struct value_reader board);
+void web_reply_put_field_names(struct web_query *query, struct value_reader board);
 /* The fields of members' hashes that are shown. */
 void web_reply_put_data_names(struct json *json, const struct web_query *query);
 
@@ -665,6 +667,7 @@ struct web {
     struct web_views views;
     struct web_kept_answers kept;
     struct web_path paths[WEB_PATHS]; /* web_reply.c */
+    struct value_entries entries;     /* of a map in the replies that are being printed */
     struct web_schema_read schemas[WEB_SCHEMAS];
     struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;

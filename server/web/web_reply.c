@@ -6,15 +6,30 @@
 
 /* ---- what replies have in common ---- */
 
-uint64_t web_reply_count_fields(struct value_reader board) {
-    struct value_reader at;
-    return value_find_list(board, "fields", &at);
+/* The map of a board has dozens of entries, and an answer asks for ten of them. */
+static bool web_reply_find(struct web *web, struct value_reader map, struct bytes name,
+                           struct value_reader *found) {
+    if (web->entries.map.at != map.at) {
+        value_entries_read(&web->entries, map);
+    }
+    return value_entries_find(&web->entries, name, found);
 }
 
-void web_reply_put_field_names(struct json *json, struct value_reader board) {
+static uint64_t web_reply_find_fields(struct web *web, struct value_reader board,
+                                      struct value_reader *items) {
+    return web_reply_find(web, board, BYTES("fields"), items) ? value_next(items).count : 0;
+}
+
+uint64_t web_reply_count_fields(struct web_query *query, struct value_reader board) {
+    struct value_reader at;
+    return web_reply_find_fields(query->web, board, &at);
+}
+
+void web_reply_put_field_names(struct web_query *query, struct value_reader board) {
+    struct json *json = &query->json;
     struct value_reader at;
     json_open(json, "fields", '[');
-    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
+    for (uint64_t left = web_reply_find_fields(query->web, board, &at); left > 0; left--) {
         json_text(json, NULL, value_find_text(at, "name"));
         value_skip(&at);
     }
@@ -150,14 +165,19 @@ static const struct web_path *web_reply_read_path(struct web *web, struct shape 
 }
 
 /* Go to what a path leads to in a value. false: nothing is there, or null. */
-static bool web_reply_follow(const struct web_path *path, struct value_reader *at) {
+static bool web_reply_follow(struct web *web, const struct web_path *path,
+                             struct value_reader *at) {
+    enum { ENTRIES_MANY = 16 };
     for (unsigned i = 0; i < path->step_count; i++) {
         struct value_reader here = *at;
-        if (value_next(&here).kind == VALUE_LIST) {
+        struct bytes word = path->steps[i].word;
+        struct value value = value_next(&here);
+        if (value.kind == VALUE_LIST) {
             for (unsigned left = path->steps[i].index; left > 0; left--) {
                 value_skip(&here);
             }
-        } else if (!value_find(*at, path->steps[i].word, &here)) {
+        } else if (value.count < ENTRIES_MANY ? !value_find(*at, word, &here)
+                                              : !web_reply_find(web, *at, word, &here)) {
             return false;
         }
         *at = here;
@@ -221,7 +241,7 @@ static void web_reply_put_run(struct web_query *query, const char *text, struct 
         key[member.name.size] = '\0';
         const struct web_path path = *web_reply_read_path(query->web, source, member.source);
         struct shape found = path.shape;
-        bool is_there = web_reply_follow(&path, &at);
+        bool is_there = web_reply_follow(query->web, &path, &at);
         struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
         if (is_there) {
             if (member.is_bytes) {
@@ -274,7 +294,9 @@ void web_reply_begin(struct web_query *query, const struct value_reader *info) {
         struct value_reader count = web_query_reply(query, query->reply_count - 1);
         json_integer(&query->json, "count", value_next(&count).number);
     } else if (info != NULL) {
-        json_integer(&query->json, "count", value_find_integer(*info, "count", 0));
+        struct value_reader at;
+        bool is_there = web_reply_find(query->web, *info, BYTES("count"), &at);
+        json_integer(&query->json, "count", is_there ? value_next(&at).number : 0);
     }
 }
 

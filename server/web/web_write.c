@@ -1165,7 +1165,7 @@ static bool web_write_print_held(struct web_query *query) {
     (void)value_next(&reader);
     struct bytes cursor = value_next(&reader).text;
     web_reply_begin(query, NULL);
-    web_reply_put_field_names(json, web_query_reply(query, 0));
+    web_reply_put_field_names(query, web_query_reply(query, 0));
     json_text(json, "cursor", cursor);
     json_open(json, "held", '[');
     for (uint64_t left = value_next(&reader).count; left > 0; left--) {

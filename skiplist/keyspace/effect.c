@@ -14,7 +14,9 @@
 static inline void effect_report(const struct registry *registry, const struct effect *effect) {
     for (const struct effect_listener *listener = registry->listeners; listener != NULL;
          listener = listener->next) {
-        listener->receive(listener->context, effect);
+        if ((listener->skips >> effect->kind & 1) == 0) {
+            listener->receive(listener->context, effect);
+        }
     }
 }
 

@@ -101,6 +101,7 @@ enum effect_status effect_apply_to_board(struct registry *registry, struct regis
 struct effect_listener {
     void (*receive)(void *context, const struct effect *effect);
     void *context;
+    uint32_t skips;               /* bits of kinds that it does not receive */
     struct effect_listener *next; /* private */
 };
 

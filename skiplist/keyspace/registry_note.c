@@ -68,6 +68,10 @@ struct bytes registry_note_field(const struct board_options *options, struct byt
     return options->has_rating ? name : registry_note_swap(name, room);
 }
 
+const struct hash *registry_note_hash(const struct registry_key *key) {
+    return key->has_notes ? registry_own_notes((struct registry_key *)(uintptr_t)key) : NULL;
+}
+
 void registry_note_at(const struct registry_key *key, uint32_t index, struct hash_pair *note,
                       struct registry_note_room *room) {
     hash_at(registry_note_hash(key), index, note);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the numbers of codec/decay.c and tests/codec/decay_cases.h, from decimals of 200 digits.
+"""Writes the numbers of codec/decay.c and those that its test compares with, from decimals of 200 digits.
 
-    tests/codec/decay_cases.py constants             the table in codec/decay.c
-    tests/codec/decay_cases.py cases                 tests/codec/decay_cases.h
+    python3 tests/codec/decay_cases.py constants     the table in codec/decay.c
+    python3 tests/codec/decay_cases.py cases         build/tests/codec/decay_cases.h
 """
 
 import random
@@ -105,13 +105,12 @@ def cases():
     print("/* Written by tests/codec/decay_cases.py, which calculates with 200 digits. */")
     print("#ifndef TESTS_CODEC_DECAY_CASES_H\n#define TESTS_CODEC_DECAY_CASES_H\n")
     print("#include <stdint.h>\n")
-    print("/* clang-format off */")
     print("enum { HISTORY_MAX = 12 };\n")
     print_function("log2_cases", lambda number: log2(Decimal(number) / one),
                    [one + number for number in numbers] + [2 * one])
     print_function("exp2_cases", lambda number: exp2(Decimal(number) / one), numbers)
     print_histories(random_source)
-    print("/* clang-format on */\n\n#endif")
+    print("#endif")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,45 @@ TEST(texts_are_escaped) {
     check("\"zo\xc3\xab \xf0\x9f\x91\x8b\"");
 }
 
+/* Short ones are written in one piece, and eight bytes at a time are looked at. */
+TEST(a_text_is_escaped_as_its_characters_are) {
+    struct random random = random_begin("a_text_is_escaped_as_its_characters_are");
+    static const char odd[] = "\"\\<>&\x1f\x7f\x01\xff\x80\xc3\xab";
+    for (int i = 0; i < 20000; i++) {
+        char text[100];
+        char whole[sizeof text * 8];
+        size_t size = random_below(&random, i % 10 == 0 ? sizeof text : 24);
+        for (size_t k = 0; k < size; k++) {
+            bool is_odd = random_below(&random, 12) == 0;
+            text[k] = is_odd ? odd[random_below(&random, sizeof odd - 1)]
+                             : (char)(0x20 + random_below(&random, 0x5f));
+        }
+        struct json json = begin();
+        json.is_for_page = i % 2 == 0;
+        json_text(&json, NULL, (struct bytes){.at = text, .size = size});
+        size_t whole_size = out.size;
+        memcpy(whole, out.at, whole_size);
+        out.size = 0;
+        json.needs_comma = false;
+        json_begin_text(&json, NULL);
+        for (size_t k = 0; k < size;) {
+            struct bytes rest = {.at = text + k, .size = size - k};
+            size_t step = json_utf8_size(rest);
+            rest.size = step > 0 ? step : 1;
+            json_add_text(&json, rest);
+            k += rest.size;
+        }
+        json_end_text(&json);
+        assert_true(out.size == whole_size && memcmp(out.at, whole, whole_size) == 0);
+        bool is_valid = true;
+        for (size_t k = 0, step; k < size && is_valid; k += step) {
+            step = json_utf8_size((struct bytes){.at = text + k, .size = size - k});
+            is_valid = step > 0;
+        }
+        assert_int_equal(json_utf8_is_valid((struct bytes){.at = text, .size = size}), is_valid);
+    }
+}
+
 TEST(keys_have_any_length) {
     char key[OUT_MAX / 8];
     for (size_t size = 0; size < sizeof key - 1; size++) {

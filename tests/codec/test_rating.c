@@ -361,74 +361,64 @@ TEST(the_paper_s_example_is_a_match_after_one_period) {
     assert_int_equal(records[0].volatility, 59995984);
 }
 
+/* In 1e-6, but the volatility in 1e-9. */
+struct numbers {
+    int64_t value, deviation, volatility;
+};
+
 TEST(single_games_are_those_of_scalachess) {
+    static const struct numbers start = {1500 * MICRO, 350 * MICRO, 60000000},
+                                low = {1400 * MICRO, 79 * MICRO, 60000000},
+                                high = {1550 * MICRO, 110 * MICRO, 65000000},
+                                lowest = {1200 * MICRO, 60 * MICRO, 53000000},
+                                highest = {1850 * MICRO, 200 * MICRO, 62000000};
     static const struct {
-        struct rating_record a, b;
+        const struct numbers *a, *b;
         int result;
-        /* In 1e-6, but the volatilities in 1e-9; off is half of what the published last digit is worth, or more. */
-        int64_t value_a, deviation_a, volatility_a, value_b, deviation_b, volatility_b;
-        int64_t value_off, deviation_off, volatility_off;
+        /* off is half of what the published last digit is worth, or more. */
+        struct numbers a_after, b_after, off;
     } known[] = {
-        {{.value = 1500 * MICRO, .deviation = 350 * MICRO, .volatility = 60000000},
-         {.value = 1500 * MICRO, .deviation = 350 * MICRO, .volatility = 60000000},
+        {&start,
+         &start,
          1,
-         1662212000,
-         290230500,
-         59999300,
-         1337788000,
-         290230500,
-         59999300,
-         50,
-         50,
-         50},
-        {{.value = 1500 * MICRO, .deviation = 350 * MICRO, .volatility = 60000000},
-         {.value = 1500 * MICRO, .deviation = 350 * MICRO, .volatility = 60000000},
+         {1662212000, 290230500, 59999300},
+         {1337788000, 290230500, 59999300},
+         {50, 50, 50}},
+        {&start,
+         &start,
          0,
-         1500000000,
-         290230500,
-         59997700,
-         1500000000,
-         290230500,
-         59997700,
-         0,
-         50,
-         50},
-        {{.value = 1400 * MICRO, .deviation = 79 * MICRO, .volatility = 60000000},
-         {.value = 1550 * MICRO, .deviation = 110 * MICRO, .volatility = 65000000},
+         {1500000000, 290230500, 59997700},
+         {1500000000, 290230500, 59997700},
+         {0, 50, 50}},
+        {&low,
+         &high,
          1,
-         1422630000,
-         77495600,
-         60000000,
-         1506320000,
-         105870600,
-         65000000,
-         5000,
-         50,
-         10000},
-        {{.value = 1200 * MICRO, .deviation = 60 * MICRO, .volatility = 53000000},
-         {.value = 1850 * MICRO, .deviation = 200 * MICRO, .volatility = 62000000},
+         {1422630000, 77495600, 60000000},
+         {1506320000, 105870600, 65000000},
+         {5000, 50, 10000}},
+        {&lowest,
+         &highest,
          1,
-         1216730000,
-         59900600,
-         53013000,
-         1635990000,
-         196987300,
-         62028000,
-         5000,
-         50,
-         500},
+         {1216730000, 59900600, 53013000},
+         {1635990000, 196987300, 62028000},
+         {5000, 50, 500}},
     };
     struct rating_rule rule = game_rule();
     for (size_t i = 0; i < COUNT_OF(known); i++) {
-        struct rating_record a = known[i].a;
-        struct rating_record b = known[i].b;
-        duel(&rule, known[i].result, &a, &b);
-        assert_near(a.value, known[i].value_a, known[i].value_off);
-        assert_near(b.value, known[i].value_b, known[i].value_off);
-        assert_near(a.deviation, known[i].deviation_a, known[i].deviation_off);
-        assert_near(b.deviation, known[i].deviation_b, known[i].deviation_off);
-        assert_near(a.volatility, known[i].volatility_a, known[i].volatility_off);
-        assert_near(b.volatility, known[i].volatility_b, known[i].volatility_off);
+        const struct numbers *before[] = {known[i].a, known[i].b};
+        struct rating_record records[2];
+        for (int k = 0; k < 2; k++) {
+            records[k] = (struct rating_record){.value = before[k]->value,
+                                                .deviation = before[k]->deviation,
+                                                .volatility = (uint32_t)before[k]->volatility};
+        }
+        duel(&rule, known[i].result, &records[0], &records[1]);
+        for (int k = 0; k < 2; k++) {
+            const struct numbers *after = k == 0 ? &known[i].a_after : &known[i].b_after;
+            assert_near(records[k].value, after->value, known[i].off.value);
+            assert_near(records[k].deviation, after->deviation, known[i].off.deviation);
+            assert_near(records[k].volatility, after->volatility, known[i].off.volatility);
+        }
     }
 }
 
@@ -558,162 +548,98 @@ TEST(unequal_players_come_out_as_in_skillratings) {
 
 /* What openskill.py 6.2.0 makes of teams of new players. */
 TEST(ranks_ties_limits_and_weights_come_out_as_in_openskill_py) {
+    enum { MATCHES = 5 };
     static const struct {
-        const char *name;
+        uint32_t teams, sizes[4], ranks[4], weights[10];
+        bool has_limit, has_weights;
+    } matches[MATCHES] = {
+        {2, {1, 2}, {1, 2}, {0}, false, false},
+        {4, {1, 2, 1, 2}, {2, 1, 4, 3}, {0}, false, false},
+        {3, {1, 2, 3}, {2, 1, 3}, {0}, true, false},
+        {3, {1, 2, 3}, {1, 2, 1}, {0}, false, false},
+        {4, {3, 2, 3, 2}, {2, 1, 4, 3}, {2, 0, 0, 1, 2, 0, 0, 1, 0, 1}, false, true},
+    };
+    static const struct {
         enum rating_model model;
         int64_t mu, sigma;
-        uint32_t teams, sizes[4], ranks[4], weights[10];
-        int64_t after[10][2];
+        int64_t after[MATCHES][10][2];
     } known[] = {
-        {"normal",
-         RATING_PLACKETT_LUCE,
+        {RATING_PLACKETT_LUCE,
          30922792908,
          6478417586,
-         2,
-         {1, 2},
-         {1, 2},
-         {0},
-         {{33969011487, 6446958848}, {27876574329, 6433659614}, {27876574329, 6433659614}}},
-        {"ranks",
-         RATING_PLACKETT_LUCE,
-         30922792908,
-         6478417586,
-         4,
-         {1, 2, 1, 2},
-         {2, 1, 4, 3},
-         {0},
-         {{32779944430, 6450747134},
-          {32270750514, 6425889056},
-          {32270750514, 6425889056},
-          {30084029218, 6430997478},
-          {28556447470, 6355257645},
-          {28556447470, 6355257645}}},
-        {"limit",
-         RATING_PLACKETT_LUCE,
-         30922792908,
-         6478417586,
-         3,
-         {1, 2, 3},
-         {2, 1, 3},
-         {0},
-         {{33205293424, 6470524927},
-          {32989621675, 6450310653},
-          {32989621675, 6450310653},
-          {26573463625, 6431144843},
-          {26573463625, 6431144843},
-          {26573463625, 6431144843}}},
-        {"ties",
-         RATING_PLACKETT_LUCE,
-         30922792908,
-         6478417586,
-         3,
-         {1, 2, 3},
-         {1, 2, 1},
-         {0},
-         {{32068814953, 6475053163},
-          {30581864526, 6450310653},
-          {30581864526, 6450310653},
-          {30117699245, 6439033926},
-          {30117699245, 6439033926},
-          {30117699245, 6439033926}}},
-        {"weights",
-         RATING_PLACKETT_LUCE,
-         30922792908,
-         6478417586,
-         4,
-         {3, 2, 3, 2},
-         {2, 1, 4, 3},
-         {2, 0, 0, 1, 2, 0, 0, 1, 0, 1},
-         {{31507472035, 6340057678},
-          {31215132471, 6409881833},
-          {31215132471, 6409881833},
-          {32632635659, 6468668613},
-          {34342478411, 6458367316},
-          {27795446968, 6387195276},
-          {27795446968, 6387195276},
-          {29359119938, 6433238001},
-          {32047956533, 6438991132},
-          {33173120158, 6398779159}}},
-        {"normal",
-         RATING_BRADLEY_TERRY,
+         {{{33969011487, 6446958848}, {27876574329, 6433659614}, {27876574329, 6433659614}},
+          {{32779944430, 6450747134},
+           {32270750514, 6425889056},
+           {32270750514, 6425889056},
+           {30084029218, 6430997478},
+           {28556447470, 6355257645},
+           {28556447470, 6355257645}},
+          {{33205293424, 6470524927},
+           {32989621675, 6450310653},
+           {32989621675, 6450310653},
+           {26573463625, 6431144843},
+           {26573463625, 6431144843},
+           {26573463625, 6431144843}},
+          {{32068814953, 6475053163},
+           {30581864526, 6450310653},
+           {30581864526, 6450310653},
+           {30117699245, 6439033926},
+           {30117699245, 6439033926},
+           {30117699245, 6439033926}},
+          {{31507472035, 6340057678},
+           {31215132471, 6409881833},
+           {31215132471, 6409881833},
+           {32632635659, 6468668613},
+           {34342478411, 6458367316},
+           {27795446968, 6387195276},
+           {27795446968, 6387195276},
+           {29359119938, 6433238001},
+           {32047956533, 6438991132},
+           {33173120158, 6398779159}}}},
+        {RATING_BRADLEY_TERRY,
          25884970437,
          14349296029,
-         2,
-         {1, 2},
-         {1, 2},
-         {0},
-         {{31799361547, 14098799870}, {19970579326, 13993624905}, {19970579326, 13993624905}}},
-        {"ranks",
-         RATING_BRADLEY_TERRY,
-         25884970437,
-         14349296029,
-         4,
-         {1, 2, 1, 2},
-         {2, 1, 4, 3},
-         {0},
-         {{34524595624, 13248550005},
-          {33692759898, 13310912480},
-          {33692759898, 13310912480},
-          {16719168140, 13248550005},
-          {18603358085, 13310912480},
-          {18603358085, 13310912480}}},
-        {"limit",
-         RATING_BRADLEY_TERRY,
-         25884970437,
-         14349296029,
-         3,
-         {1, 2, 3},
-         {2, 1, 3},
-         {0},
-         {{29740773636, 13991468942},
-          {32377929340, 13802441130},
-          {32377929340, 13802441130},
-          {15536208334, 13934801759},
-          {15536208334, 13934801759},
-          {15536208334, 13934801759}}},
-        {"ties",
-         RATING_BRADLEY_TERRY,
-         25884970437,
-         14349296029,
-         3,
-         {1, 2, 3},
-         {1, 2, 1},
-         {0},
-         {{34287943505, 13991468942},
-          {18004925474, 13802441130},
-          {18004925474, 13802441130},
-          {25362042331, 13934801759},
-          {25362042331, 13934801759},
-          {25362042331, 13934801759}}},
-        {"weights",
-         RATING_BRADLEY_TERRY,
-         25884970437,
-         14349296029,
-         4,
-         {3, 2, 3, 2},
-         {2, 1, 4, 3},
-         {2, 0, 0, 1, 2, 0, 0, 1, 0, 1},
-         {{26901621000, 12970585390},
-          {26393295718, 13677450902},
-          {26393295718, 13677450902},
-          {38091253412, 13664826505},
-          {50297536387, 12943945529},
-          {14303990517, 13677450902},
-          {14303990517, 13677450902},
-          {20094480477, 14017523036},
-          {24751342100, 13664826505},
-          {25318156268, 14011365465}}},
+         {{{31799361547, 14098799870}, {19970579326, 13993624905}, {19970579326, 13993624905}},
+          {{34524595624, 13248550005},
+           {33692759898, 13310912480},
+           {33692759898, 13310912480},
+           {16719168140, 13248550005},
+           {18603358085, 13310912480},
+           {18603358085, 13310912480}},
+          {{29740773636, 13991468942},
+           {32377929340, 13802441130},
+           {32377929340, 13802441130},
+           {15536208334, 13934801759},
+           {15536208334, 13934801759},
+           {15536208334, 13934801759}},
+          {{34287943505, 13991468942},
+           {18004925474, 13802441130},
+           {18004925474, 13802441130},
+           {25362042331, 13934801759},
+           {25362042331, 13934801759},
+           {25362042331, 13934801759}},
+          {{26901621000, 12970585390},
+           {26393295718, 13677450902},
+           {26393295718, 13677450902},
+           {38091253412, 13664826505},
+           {50297536387, 12943945529},
+           {14303990517, 13677450902},
+           {14303990517, 13677450902},
+           {20094480477, 14017523036},
+           {24751342100, 13664826505},
+           {25318156268, 14011365465}}}},
     };
     for (size_t i = 0; i < COUNT_OF(known); i++) {
-        struct rating_rule rule = rule_of(RATING_OPENSKILL);
-        bool is_weighted = strcmp(known[i].name, "weights") == 0;
-        rule.of[RATING_MODEL] = known[i].model;
-        rule.of[RATING_START] = known[i].mu;
-        rule.of[RATING_START_DEV] = known[i].sigma;
-        rule.of[RATING_LIMIT_SIGMA] = strcmp(known[i].name, "limit") == 0;
-        /* Their start has more digits than ours. */
-        assert_skills(&rule, known[i].teams, known[i].sizes, known[i].ranks,
-                      is_weighted ? known[i].weights : NULL, known[i].after, 2);
+        for (size_t k = 0; k < MATCHES; k++) {
+            struct rating_rule rule = rule_of(RATING_OPENSKILL);
+            rule.of[RATING_MODEL] = known[i].model;
+            rule.of[RATING_START] = known[i].mu;
+            rule.of[RATING_START_DEV] = known[i].sigma;
+            rule.of[RATING_LIMIT_SIGMA] = matches[k].has_limit;
+            /* Their start has more digits than ours. */
+            assert_skills(&rule, matches[k].teams, matches[k].sizes, matches[k].ranks,
+                          matches[k].has_weights ? matches[k].weights : NULL, known[i].after[k], 2);
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 /* Loaded before libc (LD_PRELOAD): the wall clock of one process, moved by as many microseconds as
  * stand in the file CLOCK_STEP_FILE, which the harness changes while the process runs. The monotonic
- * clock stays as it is. */
+ * clock stays as it is. If there is a second number in the file, no clock runs but by it: CLOCK_BOOTTIME
+ * is that many microseconds, and the wall clock both numbers together. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,9 +15,9 @@
 
 static _Atomic(const _Atomic int64_t *) step_us;
 
-static int64_t step(void) {
+static int64_t step(int number) {
     const _Atomic int64_t *at = atomic_load(&step_us);
-    return at == NULL ? 0 : atomic_load(at);
+    return at == NULL ? 0 : atomic_load(at + number);
 }
 
 __attribute__((constructor)) static void map_step(void) {
@@ -24,7 +26,7 @@ __attribute__((constructor)) static void map_step(void) {
     if (fd < 0) {
         return;
     }
-    void *mapped = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+    void *mapped = mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (mapped != MAP_FAILED) {
         atomic_store(&step_us, mapped);
@@ -43,8 +45,14 @@ static int real_clock(clockid_t clock, struct timespec *now) {
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int status = real_clock(clock, now);
-    if (status == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
-        int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000 + step();
+    bool is_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+    int64_t stands_us = step(1);
+    if (status == 0 && stands_us != 0 && (is_wall || clock == CLOCK_BOOTTIME)) {
+        now->tv_sec = (time_t)(stands_us / 1000000);
+        now->tv_nsec = (long)(stands_us % 1000000) * 1000;
+    }
+    if (status == 0 && is_wall) {
+        int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000 + step(0);
         now->tv_sec = (time_t)(us / 1000000);
         now->tv_nsec = (long)(us % 1000000) * 1000 + now->tv_nsec % 1000;
     }

@@ -64,7 +64,7 @@ static void show(const struct words *words) {
 }
 
 static void send_words(struct wire *wire, const struct words *words) {
-    struct text request = {0};
+    TEXT(request);
     const char *at[WORDS_MAX];
     size_t sizes[WORDS_MAX];
     for (size_t i = 0; i < words->count; i++) {
@@ -73,7 +73,6 @@ static void send_words(struct wire *wire, const struct words *words) {
     }
     text_command_words(&request, at, sizes, words->count);
     wire_send(wire, request.at, request.size);
-    text_free(&request);
 }
 
 /* The same to both; the replies are in replies. */

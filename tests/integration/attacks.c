@@ -73,11 +73,10 @@ static void wait_for_clients(int64_t count) {
 /* ---- before authentication ---- */
 
 static void check_refused(const char *request, const char *reply) {
-    struct wire stranger = wire_open(process_connect_tcp(&guarded));
+    WIRE(stranger, process_connect_tcp(&guarded));
     wire_push(&stranger, request, strlen(request), WIRE_LIMIT_MS);
     wire_expect(&stranger, reply);
     assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
-    wire_close(&stranger);
 }
 
 #define IN_TURN(name) TEST_WITH(name, connect_witness, disconnect_witness)
@@ -88,11 +87,10 @@ IN_TURN(announcements_before_authentication_are_bounded) {
     check_refused("*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n");
     check_refused("*2\r\n$4\r\nAUTH\r\n$60000000\r\n",
                   "-ERR Protocol error: unauthenticated bulk length\r\n");
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    WIRE(friend, process_connect_tcp(&guarded));
     wire_check(&friend, "AUTH secret", "OK");
     wire_check(&friend, "ZADD b 1 a 2 b 3 c 4 d 5 e 6 f", ":6");
     wire_check(&friend, "FLUSHALL", "OK");
-    wire_close(&friend);
 }
 
 IN_TURN(announcements_reserve_nothing) {
@@ -122,7 +120,7 @@ IN_TURN(noauth_replies_never_pile_up) {
         request[i] = "X\r\n"[i % 3];
     }
     struct wire stranger = wire_open(process_connect_tcp(&guarded));
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    WIRE(friend, process_connect_tcp(&guarded));
     wire_check(&friend, "AUTH secret", "OK");
     int64_t before = wire_info(&friend, "used_memory");
     size_t pushed = wire_push(&stranger, request, SIZE, WIRE_LIMIT_MS);
@@ -136,22 +134,20 @@ IN_TURN(noauth_replies_never_pile_up) {
     friend = wire_open(process_connect_tcp(&guarded));
     wire_check(&friend, "PING", "-NOAUTH Authentication required.");
     wire_check(&friend, "AUTH secret", "OK");
-    wire_close(&friend);
 }
 
 /* ---- clients that do not read ---- */
 
 static void set_output_limit(const char *limit) {
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_format(&request, "CONFIG SET client-output-buffer-limit \"normal %s\"\r\n", limit);
     wire_send(&witness, request.at, request.size);
     wire_expect(&witness, "+OK\r\n");
-    text_free(&request);
 }
 
 /* Ask for size bytes of replies at least, read none, and look after the others meanwhile. */
 static void ask_without_reading(struct wire *reader, size_t size) {
-    struct text request = {.at = NULL};
+    TEXT(request);
     for (size_t asked = 0; asked < size; asked += BOARD_SIZE * 13) {
         request.size = 0;
         text_command(&request, "ZRANGE b 0 -1");
@@ -160,7 +156,6 @@ static void ask_without_reading(struct wire *reader, size_t size) {
         }
         wire_check(&witness, "ZSCORE b m000007", "1007");
     }
-    text_free(&request);
 }
 
 IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on) {
@@ -420,13 +415,12 @@ TEST(a_crowd_that_is_killed_in_the_middle_of_requests_leaves_nothing_behind) {
     enum { THREADS = 4 };
     static const char *const arguments[] = {"--io-threads", "4", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process crowded;
     struct killer killers[KILLERS];
     struct figures figures[TENTHS + 1];
     uint64_t seed = random_begin("crowd").state;
     unsigned count = is_short_run() ? KILLED_SHORT : KILLED;
-    assert_true(process_start(&crowded, &options));
-    struct wire client = wire_open(process_connect_unix(&crowded));
+    SERVER(crowded, &options);
+    WIRE(client, process_connect_unix(&crowded));
     wire_wait_info(&client, "connected_clients", 1);
     for (unsigned i = 0; i < KILLERS; i++) {
         killers[i] = (struct killer){
@@ -448,8 +442,6 @@ TEST(a_crowd_that_is_killed_in_the_middle_of_requests_leaves_nothing_behind) {
         assert_in_range(figures[TENTHS].resident_size, 1, figures[1].resident_size + KEPT_MAX);
     }
     wire_check(&client, "EXISTS b", ":0");
-    wire_close(&client);
-    assert_int_equal(process_stop(&crowded), 0);
 }
 
 IN_TURN(clients_that_die_while_answered_leave_nothing_behind) {
@@ -547,8 +539,7 @@ IN_TURN(accepting_goes_on_after_descriptors_ran_out) {
 IN_TURN(a_low_limit_of_files_is_lived_with) {
     enum { CLIENTS = 150, FILES = 128 };
     const struct process_options options = {.files_max = FILES};
-    struct process small;
-    assert_true(process_start(&small, &options));
+    SERVER(small, &options);
     struct wire clients[CLIENTS];
     int served = 0;
     for (int i = 0; i < CLIENTS; i++) {
@@ -562,7 +553,7 @@ IN_TURN(a_low_limit_of_files_is_lived_with) {
     for (int i = 0; i < CLIENTS; i++) {
         wire_close(&clients[i]);
     }
-    struct wire late = wire_open(process_connect_unix(&small));
+    WIRE(late, process_connect_unix(&small));
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     for (;;) {
         wire_push(&late, "PING\r\n", 6, WIRE_LIMIT_MS);
@@ -574,8 +565,6 @@ IN_TURN(a_low_limit_of_files_is_lived_with) {
         wire_close(&late);
         late = wire_open(process_connect_unix(&small));
     }
-    wire_close(&late);
-    assert_int_equal(process_stop(&small), 0);
 }
 
 /* ---- many are killed ---- */
@@ -616,7 +605,7 @@ IN_TURN(clients_killed_while_pipelining_lose_no_step) {
     struct random random = random_begin(__func__);
     struct counter counters[CLIENTS];
     memset(counters, 0, sizeof counters);
-    struct text request = {.at = NULL};
+    TEXT(request);
     for (int i = 0; i < CLIENTS; i++) {
         counters[i].wire.fd = -1;
         counters[i].number = i;
@@ -660,23 +649,22 @@ IN_TURN(clients_killed_while_pipelining_lose_no_step) {
         long long value = strtoll(wire_ask(&witness, command), NULL, 10);
         assert_true(value <= counters[i].sent && value >= counters[i].seen);
     }
-    text_free(&request);
 }
 
 IN_TURN(clients_kill_each_other_and_themselves) {
     enum { ROUNDS = 200 };
     for (int round = 0; round < ROUNDS; round++) {
-        struct wire a = wire_open(process_connect_tcp(&server));
-        struct wire b = wire_open(process_connect_unix(&server));
+        WIRE(a, process_connect_tcp(&server));
+        WIRE(b, process_connect_unix(&server));
         int64_t a_id = wire_ask_integer(&a, "CLIENT ID");
         int64_t b_id = wire_ask_integer(&b, "CLIENT ID");
-        struct text request = {.at = NULL};
+        TEXT(request);
         text_command(&request, "PING");
         text_command(&request, "CLIENT KILL ID %lld", (long long)b_id);
         text_command(&request, "CLIENT KILL ID %lld SKIPME no", (long long)a_id);
         text_command(&request, "ZADD b 1 never");
         /* Both try at once; whoever is first kills the other and then itself. */
-        struct text other = {.at = NULL};
+        TEXT(other);
         text_command(&other, "CLIENT KILL ID %lld", (long long)a_id);
         text_command(&other, "CLIENT KILL ID %lld SKIPME no", (long long)b_id);
         text_command(&other, "ZADD b 1 never");
@@ -684,22 +672,17 @@ IN_TURN(clients_kill_each_other_and_themselves) {
         wire_push(&b, other.at, other.size, WIRE_LIMIT_MS);
         assert_true(wire_is_closed(&a, WIRE_LIMIT_MS));
         assert_true(wire_is_closed(&b, WIRE_LIMIT_MS));
-        wire_close(&a);
-        wire_close(&b);
-        text_free(&request);
-        text_free(&other);
     }
     wire_check(&witness, "EXISTS b", ":0");
     wait_for_clients(1);
 }
 
 IN_TURN(one_that_kills_itself_gets_the_answer) {
-    struct wire client = wire_open(process_connect_tcp(&server));
+    WIRE(client, process_connect_tcp(&server));
     wire_send_text(&client, formatted("PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
                                       (long long)wire_ask_integer(&client, "CLIENT ID")));
     wire_expect(&client, "+PONG\r\n:1\r\n");
     assert_true(wire_is_closed(&client, WIRE_LIMIT_MS));
-    wire_close(&client);
 }
 
 /* ---- patterns ---- */
@@ -741,12 +724,11 @@ IN_TURN(long_patterns_end_soon) {
     static char key[1001], pattern[1000 * 1000];
     memset(key, 'a', 1000);
     for (int i = 0; i < 10; i++) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         key[999] = (char)('0' + i);
         text_command(&request, "ZADD %s 1 %s", key, key);
         wire_send(&witness, request.at, request.size);
         wire_expect(&witness, ":1\r\n");
-        text_free(&request);
     }
     int64_t worst_ms = 0;
     for (size_t p = 0; p < sizeof pieces / sizeof pieces[0]; p++) {

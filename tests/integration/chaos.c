@@ -136,7 +136,7 @@ static void open_client(struct wire *client) {
 }
 
 static void send_requests(struct wire *client) {
-    struct text request = {.at = NULL};
+    TEXT(request);
     unsigned count = below(4) == 0 ? below(REQUEST_MAX) : below(4);
     for (unsigned i = 0; i <= count; i++) {
         add_command(&request);
@@ -148,7 +148,6 @@ static void send_requests(struct wire *client) {
         request.at[below((unsigned)size)] = (char)below(256); /* broken */
     }
     wire_push(client, request.at, size, 0);
-    text_free(&request);
 }
 
 /* Take what is there, whole or not. */
@@ -185,7 +184,7 @@ static void check_board(struct wire *witness, unsigned board) {
     int64_t count = wire_ask_integer(witness, formatted("ZCARD board:%u", board));
     assert_int_equal(wire_ask_integer(witness, formatted("ZCOUNT board:%u -inf +inf", board)),
                      count);
-    struct text members = {.at = NULL};
+    TEXT(members);
     const char *list = wire_ask(witness, formatted("ZREVRANGE board:%u 0 -1", board));
     text_add(&members, list + 1, strlen(list) - 2);
     int64_t rank = 0;
@@ -200,7 +199,6 @@ static void check_board(struct wire *witness, unsigned board) {
         at = space ? space + 1 : NULL;
     }
     assert_int_equal(rank, count);
-    text_free(&members);
 }
 
 static void wait_until_alone(struct wire *witness) {
@@ -210,7 +208,7 @@ static void wait_until_alone(struct wire *witness) {
 TEST(a_server_outlives_whatever_its_clients_do) {
     int actions = is_short_run() ? ACTIONS_SHORT : ACTIONS;
     chance = random_begin("chaos");
-    struct wire witness = wire_open(process_connect_tcp(&server));
+    WIRE(witness, process_connect_tcp(&server));
     wait_until_alone(&witness);
     int descriptors = process_descriptor_count(&server);
     wire_close(&witness);
@@ -235,15 +233,11 @@ TEST(a_server_outlives_whatever_its_clients_do) {
     const char *commands_run = strstr(statistics, "total_commands_processed:");
     assert_non_null(commands_run);
     printf("%.*s\n", (int)strcspn(commands_run, "\r"), commands_run);
-    wire_close(&witness);
 }
 
 /* Whatever is queued, held, unsent or half read: SIGTERM ends it, with status 0. */
 TEST(a_server_ends_well_in_the_middle_of_it) {
     enum { ROUNDS = 8, ROUND_ACTIONS = 600 };
-    if (server.is_redis) {
-        skip(); /* a second SIGTERM makes it exit with 1 */
-    }
     assert_int_equal(process_stop(&server), 0);
     for (int round = 0; round < ROUNDS; round++) {
         assert_true(process_start(&server, NULL));

@@ -151,14 +151,13 @@ IN_FIXTURE(what_a_server_leaves_is_whole) {
 /* Members of 200 bytes, in commands of a thousand. */
 static void add_long_members(int count) {
     for (int i = 0; i < count; i += 1000) {
-        struct text request = {0};
+        TEXT(request);
         text_format(&request, "*2002\r\n$4\r\nZADD\r\n$4\r\nlong\r\n");
         for (int j = i; j < i + 1000; j++) {
             text_format(&request, "$6\r\n%06d\r\n$200\r\n%0200d\r\n", j, j);
         }
         wire_send(&wire, request.at, request.size);
         wire_expect(&wire, ":1000\r\n");
-        text_free(&request);
     }
 }
 

@@ -48,7 +48,7 @@ static const char no_auth[] = "-NOAUTH Authentication required.";
 static const char wrong_pass[] = "-WRONGPASS invalid username-password pair or user is disabled.";
 
 TEST(nothing_runs_before_authentication) {
-    struct wire stranger = wire_open(process_connect_tcp(&guarded));
+    WIRE(stranger, process_connect_tcp(&guarded));
     static const char *const refused[] = {
         "PING",
         "ZADD b 1 m",
@@ -82,14 +82,13 @@ TEST(nothing_runs_before_authentication) {
     wire_check(&stranger, "RESET", "RESET");
     wire_send_text(&stranger, "QUIT\r\n");
     wire_expect(&stranger, "+OK\r\n");
-    wire_close(&stranger);
 }
 
 #define IN_TURN(name) TEST_WITH(name, connect_both, disconnect_both)
 
 IN_TURN(a_password_set_while_running_counts_for_newcomers) {
     wire_check(&witness, "CONFIG SET requirepass late", "OK");
-    struct wire newcomer = wire_open(process_connect_tcp(&server));
+    WIRE(newcomer, process_connect_tcp(&server));
     wire_check(&newcomer, "PING", no_auth);
     wire_check(&wire, "PING", "PONG");
     wire_check(&newcomer, "AUTH late", "OK");
@@ -99,12 +98,11 @@ IN_TURN(a_password_set_while_running_counts_for_newcomers) {
     wire_close(&newcomer);
     newcomer = wire_open(process_connect_tcp(&server));
     wire_check(&newcomer, "PING", "PONG");
-    wire_close(&newcomer);
 }
 
 IN_TURN(a_password_taken_away_lets_everybody_work) {
     wire_check(&witness, "CONFIG SET requirepass soon-gone", "OK");
-    struct wire stranger = wire_open(process_connect_tcp(&server));
+    WIRE(stranger, process_connect_tcp(&server));
     wire_check(&stranger, "PING", no_auth);
     wire_send_text(&witness, "CONFIG SET requirepass \"\"\r\n");
     wire_expect(&witness, "+OK\r\n");
@@ -120,20 +118,15 @@ IN_TURN(a_password_taken_away_lets_everybody_work) {
     wire_check(&stranger, "AUTH another", "OK");
     wire_send_text(&witness, "CONFIG SET requirepass \"\"\r\n");
     wire_expect(&witness, "+OK\r\n");
-    wire_close(&stranger);
 }
 
 TEST(more_clients_than_descriptors_are_refused) {
-    if (server.is_redis) {
-        skip(); /* 7.0 adds its own descriptors to the number, which goes round */
-    }
     static const char refusal[] =
         "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system "
         "is not able to handle the specified number of clients, try with ";
     const struct process_options options = {.files_max = 1024};
-    struct process small;
-    assert_true(process_start(&small, &options));
-    struct wire client = wire_open(process_connect_unix(&small));
+    SERVER(small, &options);
+    WIRE(client, process_connect_unix(&small));
     const char *held = wire_ask(&client, "CONFIG GET maxclients");
     const char *before = formatted("%s", held);
     assert_true(process_has_logged(&small, " maxclients="));
@@ -145,13 +138,11 @@ TEST(more_clients_than_descriptors_are_refused) {
     wire_check(&client, "CONFIG GET maxclients", before);
     wire_check(&client, "CONFIG GET timeout", "[timeout 0]");
     wire_check(&client, formatted("CONFIG SET maxclients %d", clients), "OK");
-    wire_close(&client);
-    assert_int_equal(process_stop(&small), 0);
 }
 
 TEST(secrets_are_in_no_log) {
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
-    struct wire watcher = wire_open(process_connect_tcp(&guarded));
+    WIRE(friend, process_connect_tcp(&guarded));
+    WIRE(watcher, process_connect_tcp(&guarded));
     wire_send_text(&watcher, "AUTH \"open sesame\"\r\nMONITOR\r\n");
     wire_expect(&watcher, "+OK\r\n+OK\r\n");
     wire_send_text(&friend, "AUTH \"open sesame\"\r\nHELLO 2 AUTH default \"open sesame\"\r\n"
@@ -171,8 +162,6 @@ TEST(secrets_are_in_no_log) {
         assert_null(strstr(seen, "sesame"));
     } while (!strstr(seen, "finished"));
     assert_false(process_has_logged(&guarded, "sesame"));
-    wire_close(&watcher);
-    wire_close(&friend);
 }
 
 /* ---- CLIENT ---- */
@@ -201,20 +190,16 @@ IN_TURN(a_pause_of_all_ends_by_itself) {
 
 /* Whoever has paused may be gone: a newcomer can say who it is, and end the pause. */
 TEST(a_newcomer_can_end_a_pause_of_all) {
-    if (server.is_redis) {
-        skip(); /* it holds AUTH and UNPAUSE as well */
-    }
     static const char *const arguments[] = {"--requirepass", "open sesame", "--auth-timeout", "0",
                                             NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process closed;
-    assert_true(process_start(&closed, &options));
-    struct wire pausing = wire_open(process_connect_tcp(&closed));
+    SERVER(closed, &options);
+    WIRE(pausing, process_connect_tcp(&closed));
     wire_send_text(&pausing, "AUTH \"open sesame\"\r\nCLIENT PAUSE 3600000 ALL\r\n");
     wire_expect(&pausing, "+OK\r\n+OK\r\n");
     wire_send_text(&pausing, "PING\r\n");
     assert_true(wire_is_silent(&pausing, 200));
-    struct wire newcomer = wire_open(process_connect_tcp(&closed));
+    WIRE(newcomer, process_connect_tcp(&closed));
     wire_send_text(&newcomer, "AUTH \"open sesame\"\r\nSELECT 1\r\nCLIENT SETNAME rescue\r\n"
                               "RESET\r\nHELLO 2 AUTH default \"open sesame\" SETNAME again\r\n");
     wire_expect(&newcomer, "+OK\r\n+OK\r\n+OK\r\n+RESET\r\n");
@@ -223,9 +208,6 @@ TEST(a_newcomer_can_end_a_pause_of_all) {
     wire_check(&newcomer, "CLIENT UNPAUSE", "OK");
     wire_expect(&pausing, "+PONG\r\n");
     wire_check(&newcomer, "PING", "PONG");
-    wire_close(&newcomer);
-    wire_close(&pausing);
-    assert_int_equal(process_stop(&closed), 0);
 }
 
 IN_TURN(paused_clients_may_be_killed_or_leave) {
@@ -305,11 +287,7 @@ TEST(clients_are_spread_evenly_over_the_network_threads) {
     enum { THREADS = 4, CLIENTS = 40, PINGS = 5 };
     static const char *const arguments[] = {"--io-threads", "4", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process many;
-    if (server.is_redis) {
-        skip(); /* it has no such figures */
-    }
-    assert_true(process_start(&many, &options));
+    SERVER(many, &options);
     struct wire clients[CLIENTS];
     clients[0] = wire_open(process_connect_unix(&many));
     wire_wait_info(&clients[0], "connected_clients", 1); /* the probe of process_start has left */
@@ -332,24 +310,17 @@ TEST(clients_are_spread_evenly_over_the_network_threads) {
     for (int i = 0; i < CLIENTS; i++) {
         wire_close(&clients[i]);
     }
-    assert_int_equal(process_stop(&many), 0);
 }
 
 TEST(one_thread_has_a_line_as_well) {
     static const char *const arguments[] = {"--io-threads", "1", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process one;
-    if (server.is_redis) {
-        skip();
-    }
-    assert_true(process_start(&one, &options));
-    struct wire client = wire_open(process_connect_unix(&one));
+    SERVER(one, &options);
+    WIRE(client, process_connect_unix(&one));
     const char *info = wire_ask(&client, "INFO server");
     assert_non_null(strstr(info, "\nio_threads_active:0\r\n"));
     (void)read_figures(&info, 0);
     assert_null(strstr(info, "io_thread_"));
-    wire_close(&client);
-    assert_int_equal(process_stop(&one), 0);
 }
 
 /* ---- limits of connections ---- */
@@ -357,8 +328,7 @@ TEST(one_thread_has_a_line_as_well) {
 TEST(the_client_past_maxclients_is_turned_away) {
     static const char *const arguments[] = {"--maxclients", "10", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process small;
-    assert_true(process_start(&small, &options));
+    SERVER(small, &options);
     struct wire clients[10];
     for (int i = 0; i < 10; i++) {
         clients[i] = wire_open(i % 2 ? process_connect_tcp(&small) : process_connect_unix(&small));
@@ -367,11 +337,9 @@ TEST(the_client_past_maxclients_is_turned_away) {
         assert_string_equal(reply, "PONG");
     }
     for (int i = 0; i < 3; i++) {
-        struct wire late =
-            wire_open(i % 2 ? process_connect_tcp(&small) : process_connect_unix(&small));
+        WIRE(late, i % 2 ? process_connect_tcp(&small) : process_connect_unix(&small));
         wire_expect(&late, "-ERR max number of clients reached\r\n");
         assert_true(wire_is_closed(&late, WIRE_LIMIT_MS));
-        wire_close(&late);
     }
     wire_close(&clients[9]);
     const char *reply = NULL;
@@ -390,14 +358,12 @@ TEST(the_client_past_maxclients_is_turned_away) {
     assert_non_null(reply);
     wire_check(&clients[0], "CONFIG SET maxclients 50", "OK");
     for (int i = 0; i < 20; i++) {
-        struct wire more = wire_open(process_connect_tcp(&small));
+        WIRE(more, process_connect_tcp(&small));
         wire_check(&more, "PING", "PONG");
-        wire_close(&more);
     }
     for (int i = 0; i < 9; i++) {
         wire_close(&clients[i]);
     }
-    assert_int_equal(process_stop(&small), 0);
 }
 
 /* Network threads have descriptors of their own. With those the server lowers maxclients, or raises its
@@ -406,11 +372,7 @@ TEST(every_client_up_to_maxclients_is_served_however_many_threads_there_are) {
     enum { CLIENTS = 600, FILES = CLIENTS + 100 };
     static const char *const arguments[] = {"--maxclients", "600", "--io-threads", "64", NULL};
     const struct process_options options = {.arguments = arguments, .files_max = FILES};
-    struct process full;
-    if (server.is_redis) {
-        skip();
-    }
-    assert_true(process_start(&full, &options));
+    SERVER(full, &options);
     struct wire clients[CLIENTS];
     clients[0] = wire_open(process_connect_unix(&full));
     wire_wait_info(&clients[0], "connected_clients", 1);
@@ -429,18 +391,14 @@ TEST(every_client_up_to_maxclients_is_served_however_many_threads_there_are) {
     for (int i = 0; i < count; i++) {
         wire_close(&clients[i]);
     }
-    assert_int_equal(process_stop(&full), 0);
 }
 
 TEST(idle_clients_are_closed_after_the_timeout) {
     /* tests/server/loop/test_connection.c shows, on a clock of its own, that a busy one stays. */
     const struct process_options options = {.arguments = (const char *[]){"--timeout", "1", NULL}};
-    struct process closing;
-    assert_true(process_start(&closing, &options));
-    struct wire idle = wire_open(process_connect_tcp(&closing));
+    SERVER(closing, &options);
+    WIRE(idle, process_connect_tcp(&closing));
     assert_true(wire_is_closed(&idle, WIRE_LIMIT_MS));
-    wire_close(&idle);
-    assert_int_equal(process_stop(&closing), 0);
 }
 
 /* An IPv4 address of this machine that is not its loopback. */
@@ -470,16 +428,15 @@ TEST(protected_mode_turns_strangers_away) {
     }
     static const char *const arguments[] = {"--bind", "0.0.0.0", "--protected-mode", "yes", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process open;
-    assert_true(process_start(&open, &options));
-    struct wire stranger = wire_open(process_connect_address(address, open.port));
+    SERVER(open, &options);
+    WIRE(stranger, process_connect_address(address, open.port));
     const char *reply = wire_try_reply(&stranger);
     assert_non_null(reply);
     assert_int_equal(strncmp(reply, "-DENIED ", 8), 0);
     assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     wire_close(&stranger);
 
-    struct wire local = wire_open(process_connect_tcp(&open));
+    WIRE(local, process_connect_tcp(&open));
     wire_check(&local, "CONFIG SET requirepass secret", "OK");
     stranger = wire_open(process_connect_address(address, open.port));
     wire_check(&stranger, "PING", no_auth);
@@ -489,9 +446,6 @@ TEST(protected_mode_turns_strangers_away) {
     wire_expect(&local, "+OK\r\n+OK\r\n");
     stranger = wire_open(process_connect_address(address, open.port));
     wire_check(&stranger, "PING", "PONG");
-    wire_close(&stranger);
-    wire_close(&local);
-    assert_int_equal(process_stop(&open), 0);
 }
 
 TEST(the_unix_socket_has_its_mode_from_the_first_moment) {

@@ -1039,14 +1039,13 @@ struct run {
 
 /* After a difference the two hold different things: begin anew. */
 static void run_begin_anew(struct run *run) {
-    struct text flush = {.at = NULL};
+    TEXT(flush);
     text_command(&flush, "FLUSHALL");
     struct side *const sides[] = {&run->ours, &run->theirs};
     for (int i = 0; i < 2; i++) {
         send_all(sides[i]->fd, &flush);
         (void)next_reply(sides[i]);
     }
-    text_free(&flush);
 }
 
 static void run_compare(struct run *run) {
@@ -1162,7 +1161,7 @@ static void ask_both(const struct text *request) {
 
 static void make_pattern_keys(struct generator *g) {
     for (int i = 0; i < PATTERN_KEYS; i++) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         char name[PATTERN_SIZE_MAX];
         size_t size;
         random_word(g, one_in(g, 2) ? "aab" : "aAbBc-]^\\*[", name, &size);
@@ -1171,7 +1170,6 @@ static void make_pattern_keys(struct generator *g) {
         ask_both(&request);
         (void)next_reply(&run.ours);
         (void)next_reply(&run.theirs);
-        text_free(&request);
     }
 }
 
@@ -1186,7 +1184,7 @@ TEST(both_servers_read_patterns_alike) {
     int patterns = is_short_run() ? PATTERNS_SHORT : PATTERNS;
     uint64_t found = 0;
     for (int i = 0; i < patterns; i++) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         char words[PATTERN_SIZE_MAX];
         size_t size;
         random_word(g, alphabets[i % 4], words, &size);
@@ -1200,7 +1198,6 @@ TEST(both_servers_read_patterns_alike) {
             fail_msg("KEYS '%.*s': ours '%.*s' theirs '%.*s'", (int)size, words, (int)ours.size,
                      ours.at, (int)theirs.size, theirs.at);
         }
-        text_free(&request);
     }
     assert_true(found > (uint64_t)patterns / 10);
     assert_int_equal(side_stop(&run.ours), 0);

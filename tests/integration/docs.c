@@ -8,7 +8,7 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "server/dispatch/category.h"
 #include "skiplist/keyspace/registry_stale.h"
@@ -123,9 +123,8 @@ static void last_moment(const struct layout *layout, char *out) {
 static void server_range(const char *layout, char *out) {
     const char *config = formatted("layout told %s\nboard b told\n", layout);
     const struct process_options options = {.config = config};
-    struct process server;
-    assert_true(process_start(&server, &options));
-    struct wire wire = wire_open(process_connect_tcp(&server));
+    SERVER(server, &options);
+    WIRE(wire, process_connect_tcp(&server));
     const char *reply = wire_ask(&wire, "ZADD b 999999999999999999999 m");
     const char *range = strstr(reply, "takes ");
     if (range == NULL) {
@@ -133,8 +132,6 @@ static void server_range(const char *layout, char *out) {
     } else {
         snprintf(out, TEXT_SIZE, "%.*s", TEXT_SIZE - 1, range + strlen("takes "));
     }
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 static void check_range(const char *layout, const char *said) {
@@ -288,11 +285,10 @@ static void read_config(const char *name, struct text *config) {
 }
 
 static void start_documented(const char *name, struct process *server) {
-    struct text config = {0};
+    TEXT(config);
     read_config(name, &config);
     const struct process_options options = {.config = config.at};
     assert_true(process_start(server, &options));
-    text_free(&config);
 }
 
 /* A reply as the pages write it: no type marks, no brackets around the whole. */
@@ -333,16 +329,15 @@ struct clocked {
 };
 
 static void clocked_start(struct clocked *clocked, const char *name) {
-    struct text config = {0};
+    TEXT(config);
     int ends[2];
     read_config(name, &config);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     clocked->harness = harness_create(config.at);
     clocked->session = harness_connect(clocked->harness);
-    window_job_begin(&clocked->harness->server);
+    board_job_begin(&clocked->harness->server, &window_job);
     clocked->wire = wire_open(ends[0]);
     clocked->fd = ends[1];
-    text_free(&config);
 }
 
 static void clocked_stop(struct clocked *clocked) {
@@ -598,9 +593,8 @@ TEST(the_page_of_concepts_is_replayed) {
 }
 
 TEST(the_users_of_the_page_on_users_are_there) {
-    struct process server;
     struct page page;
-    struct text config = {0};
+    TEXT(config);
     page_open(&page, users, "#");
     while (page_read(&page)) {
         if (strncmp(page.line, "user ", 5) == 0) {
@@ -609,16 +603,13 @@ TEST(the_users_of_the_page_on_users_are_there) {
     }
     fclose(page.file);
     const struct process_options options = {.config = config.at};
-    assert_true(process_start(&server, &options));
-    struct wire wire = wire_open(process_connect_tcp(&server));
+    SERVER(server, &options);
+    WIRE(wire, process_connect_tcp(&server));
     wire_check_prefix(&wire, "PING", "-NOAUTH");
     wire_check(&wire, "AUTH game a", "OK");
     wire_check_prefix(&wire, "CONFIG GET port", "-NOPERM");
     wire_check(&wire, "AUTH dash d4shb0ard", "OK");
     wire_check(&wire, "ZCARD top:eu", ":0");
-    wire_close(&wire);
-    assert_int_equal(process_stop(&server), 0);
-    text_free(&config);
 }
 
 static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {

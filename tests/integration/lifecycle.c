@@ -24,10 +24,6 @@ enum {
 static struct process server;
 static struct wire wire;
 
-static bool is_redis(void) {
-    return strstr(process_default_program(), "redis-server") != NULL;
-}
-
 static int start_server(void **state) {
     (void)state;
     if (!process_start(&server, NULL)) {
@@ -58,24 +54,17 @@ TEST(a_taken_port_is_said_and_exits_1) {
 }
 
 TEST(a_taken_unix_socket_is_left_to_its_owner) {
-    if (is_redis()) {
-        skip(); /* it takes the path away from the server that listens there */
-    }
     const char *arguments[] = {"--unixsocket", server.socket_path, NULL};
     const struct process_options options = {.arguments = arguments};
     check_start_refused(&options, (const char *[]){server.socket_path, NULL});
     const char *nowhere[] = {"--unixsocket", "/no-such-directory/socket", NULL};
     const struct process_options elsewhere = {.arguments = nowhere};
     check_start_refused(&elsewhere, (const char *[]){"No such file or directory", NULL});
-    struct wire local = wire_open(process_connect_unix(&server));
+    WIRE(local, process_connect_unix(&server));
     wire_check(&local, "PING", "PONG");
-    wire_close(&local);
 }
 
 TEST(a_bad_setting_is_named_with_file_and_line) {
-    if (is_redis()) {
-        skip(); /* its words differ */
-    }
     static const struct {
         const char *text, *place, *word;
     } cases[] = {
@@ -105,9 +94,8 @@ TEST(the_configuration_file_counts_and_the_command_line_wins) {
     static const char *const arguments[] = {"--timeout", "99", NULL};
     const struct process_options options = {.config = "timeout 7\nmaxclients 77\n",
                                             .arguments = arguments};
-    struct process configured;
-    assert_true(process_start(&configured, &options));
-    struct wire client = wire_open(process_connect_tcp(&configured));
+    SERVER(configured, &options);
+    WIRE(client, process_connect_tcp(&configured));
     wire_check(&client, "CONFIG GET timeout", "[timeout 99]");
     wire_check(&client, "CONFIG GET maxclients", "[maxclients 77]");
     wire_check(&client, "CONFIG SET maxclients 55", "OK");
@@ -121,14 +109,9 @@ TEST(the_configuration_file_counts_and_the_command_line_wins) {
     }
     fclose(file);
     assert_true(is_written);
-    wire_close(&client);
-    assert_int_equal(process_stop(&configured), 0);
 }
 
 TEST(help_and_version_print_and_exit_0) {
-    if (is_redis()) {
-        skip(); /* its words end at --help only when they come first */
-    }
     for (int i = 0; i < 2; i++) {
         char text[256] = "";
         FILE *output = popen(
@@ -158,9 +141,6 @@ static char *arguments_of(const struct process *process) {
 }
 
 TEST(passwords_on_the_command_line_are_read_and_then_hidden) {
-    if (is_redis()) {
-        skip();
-    }
     static const char *const arguments[] = {"--requirepass",
                                             "secret-one",
                                             "--masterauth secret-two",
@@ -175,8 +155,7 @@ TEST(passwords_on_the_command_line_are_read_and_then_hidden) {
                                             "shown",
                                             NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process hidden;
-    assert_true(process_start(&hidden, &options));
+    SERVER(hidden, &options);
     struct wire client = wire_open(process_connect_tcp(&hidden));
     wire_check(&client, "AUTH bob secret-four", "OK");
     wire_check(&client, "AUTH default secret-one", "OK");
@@ -185,7 +164,6 @@ TEST(passwords_on_the_command_line_are_read_and_then_hidden) {
     assert_null(strstr(text, "secret"));
     assert_non_null(strstr(text, "--requirepass *"));
     assert_non_null(strstr(text, "--masteruser shown"));
-    assert_int_equal(process_stop(&hidden), 0);
 }
 
 static int connect_ipv6_loopback(uint16_t port) {
@@ -202,8 +180,7 @@ static int connect_ipv6_loopback(uint16_t port) {
 TEST(several_addresses_are_listened_on) {
     static const char *const arguments[] = {"--bind", "127.0.0.1", "-::1", NULL};
     const struct process_options options = {.arguments = arguments};
-    struct process both;
-    assert_true(process_start(&both, &options));
+    SERVER(both, &options);
     struct wire client = wire_open(process_connect_tcp(&both));
     wire_check(&client, "PING", "PONG");
     wire_close(&client);
@@ -214,7 +191,6 @@ TEST(several_addresses_are_listened_on) {
         assert_non_null(strstr(wire_ask(&client, "CLIENT INFO"), " addr=[::1]:"));
         wire_close(&client);
     }
-    assert_int_equal(process_stop(&both), 0);
 }
 
 /* ---- in the background ---- */
@@ -260,7 +236,7 @@ enum { MIB = 1 << 20 };
 /* Fill a big board, remove it, and wait until the memory is given back, which is so when no more
  * than this is resident. Sanitizers keep what is freed, and there the size is any. */
 static void check_memory_comes_back(struct process *process, uint64_t size_max) {
-    struct wire client = wire_open(process_connect_tcp(process));
+    WIRE(client, process_connect_tcp(process));
     struct text filling = {.at = NULL}, filled = {.at = NULL};
     /* Each command goes to the slow log, which keeps it when the board is gone. */
     wire_check(&client, "CONFIG SET slowlog-log-slower-than 0", "OK");
@@ -284,7 +260,6 @@ static void check_memory_comes_back(struct process *process, uint64_t size_max) 
     }
     printf("%llu MiB when full, %llu MiB when empty\n", (unsigned long long)full_size / MIB,
            (unsigned long long)size / MIB);
-    wire_close(&client);
     text_free(&filling);
     text_free(&filled);
 }
@@ -332,7 +307,7 @@ TEST(big_removals_do_not_hold_up_the_others) {
         "FLUSHALL",      "DEL big",        "UNLINK big", "ZREMRANGEBYRANK big 0 -1",
         "PEXPIRE big 1", "FLUSHALL ASYNC",
     };
-    struct wire other = wire_open(process_connect_unix(&server));
+    WIRE(other, process_connect_unix(&server));
     struct text filling = {.at = NULL}, filled = {.at = NULL};
     write_big_board(&filling, &filled);
     for (size_t i = 0; i < sizeof removals / sizeof removals[0]; i++) {
@@ -362,13 +337,11 @@ TEST(big_removals_do_not_hold_up_the_others) {
     }
     text_free(&filling);
     text_free(&filled);
-    wire_close(&other);
 }
 
 TEST(a_full_server_refuses_writers_and_serves_readers) {
-    struct process small;
-    assert_true(process_start(&small, NULL));
-    struct wire client = wire_open(process_connect_tcp(&small));
+    SERVER(small, NULL);
+    WIRE(client, process_connect_tcp(&small));
     wire_check(&client, "CONFIG SET maxmemory 4mb", "OK");
     const char *reply = ":1";
     int added = 0;
@@ -385,8 +358,6 @@ TEST(a_full_server_refuses_writers_and_serves_readers) {
     wire_check_prefix(&client, "ZPOPMAX b:1", "[member-");
     wire_check(&client, "CONFIG SET maxmemory 0", "OK");
     wire_check(&client, "ZADD b:0 1 late", ":1");
-    wire_close(&client);
-    assert_int_equal(process_stop(&small), 0);
 }
 
 /* ---- ending ---- */
@@ -435,7 +406,7 @@ TEST(a_second_sigterm_waits_for_nobody) {
     assert_true(process_start(&ending, NULL));
     struct wire reader = wire_open(process_connect_tcp(&ending));
     struct wire other = wire_open(process_connect_unix(&ending));
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_command(&request, "ZADD b 1 %060000d", 7);
     wire_send(&other, request.at, request.size);
     wire_expect(&other, ":1\r\n");
@@ -452,16 +423,12 @@ TEST(a_second_sigterm_waits_for_nobody) {
     assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
     assert_int_equal(ending.exit_status, 0);
     assert_false(process_has_logged(&ending, "did not read their replies"));
-    text_free(&request);
     wire_close(&reader);
     wire_close(&other);
     process_stop(&ending);
 }
 
 TEST(a_layout_that_cannot_hold_today_is_warned_of) {
-    if (is_redis()) {
-        skip();
-    }
     const struct process_options options = {
         .config =
             "layout over FIELD s 33 TIME 20 S\nlayout fine FIELD s 33 TIME 31 S\nboard * over\n"};
@@ -476,8 +443,8 @@ TEST(a_layout_that_cannot_hold_today_is_warned_of) {
 
 /* Ask until some of the replies stay with the server: far less than it would hold a client for. */
 static void ask_until_unsent(const struct process *process, struct wire *reader) {
-    struct wire witness = wire_open(process_connect_unix(process));
-    struct text request = {.at = NULL};
+    WIRE(witness, process_connect_unix(process));
+    TEXT(request);
     text_command(&request, "ZADD b 1 %060000d", 7);
     wire_send(&witness, request.at, request.size);
     wire_expect(&witness, ":1\r\n");
@@ -491,8 +458,6 @@ static void ask_until_unsent(const struct process *process, struct wire *reader)
             is_unsent |= at[5] != '0';
         }
     }
-    text_free(&request);
-    wire_close(&witness);
 }
 
 TEST(who_breaks_off_while_it_ends_is_not_waited_for) {
@@ -551,9 +516,6 @@ TEST(a_killed_server_can_be_started_again_at_once) {
 }
 
 TEST(sighup_opens_the_log_anew) {
-    if (is_redis()) {
-        skip(); /* it opens its log for every line */
-    }
     static const char *const arguments[] = {"--logfile", "server.log", NULL};
     const struct process_options options = {.arguments = arguments};
     struct process logging;

@@ -1,4 +1,4 @@
-/* The log of real servers: reports of every thread, of a command that runs and of a daemon, cores,
+/* The log of real servers: reports of every thread, of a command that runs and of a daemon, what signals leave, cores,
  * JSON as Python reads it, a syslog that hangs and one that is restarted, renamed commands beside
  * Redis's, guesses that wait. */
 #include "tests/support/test.h"
@@ -22,15 +22,8 @@
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
-static void skip_on_redis(void) {
-    if (strstr(process_default_program(), "redis-server") != NULL) {
-        skip(); /* its words differ */
-    }
-}
-
 /* A sanitizer reports faults in words of its own. */
-static void skip_on_others(void) {
-    skip_on_redis();
+static void skip_under_sanitizers(void) {
     if (process_is_sanitized()) {
         skip();
     }
@@ -81,7 +74,7 @@ TEST(every_thread_writes_a_whole_report) {
     static const char *const arguments[] = {"--io-threads", "3", "--appendonly", "yes", NULL};
     int network_count = 0;
     int count = 1;
-    skip_on_others();
+    skip_under_sanitizers();
     for (int i = 0; i < count; i++) {
         struct process server;
         pid_t threads[THREADS_MAX];
@@ -119,10 +112,10 @@ static void send_long_command(struct wire *wire) {
 TEST(asked_by_a_signal_it_says_what_runs_and_goes_on) {
     struct process server;
     bool is_seen = false;
-    skip_on_others();
+    skip_under_sanitizers();
     start(&server, NULL);
     for (int round = 0; round < 100 && !is_seen; round++) {
-        struct wire wire = wire_open(process_connect_unix(&server));
+        WIRE(wire, process_connect_unix(&server));
         wire_ask(&wire, "DEL b u");
         send_long_command(&wire);
         for (int i = 0; i < 50 && !is_seen; i++) {
@@ -133,7 +126,6 @@ TEST(asked_by_a_signal_it_says_what_runs_and_goes_on) {
             is_seen = at != NULL && strstr(at, "/socket:0 user=\"default\" db=0") != NULL;
             free(log);
         }
-        wire_close(&wire);
     }
     assert_true(is_seen);
     struct wire witness = wire_open(process_connect_unix(&server));
@@ -166,7 +158,7 @@ static void resolve_frames(const char *log, char *functions, size_t size) {
 TEST(the_frames_are_functions_of_the_program) {
     struct process server;
     char functions[8192];
-    skip_on_others();
+    skip_under_sanitizers();
     if (system("command -v addr2line >/dev/null") != 0) {
         skip();
     }
@@ -192,21 +184,70 @@ TEST(the_frames_are_functions_of_the_program) {
 
 TEST(a_daemon_leaves_its_report_in_its_logfile) {
     struct process daemon;
-    skip_on_others();
+    int number = process_is_sanitized() ? SIGQUIT : SIGSEGV;
     assert_true(process_start_daemon(&daemon));
-    process_signal(&daemon, SIGSEGV);
+    process_signal(&daemon, number);
     assert_true(process_wait(&daemon, PROCESS_STOP_LIMIT_MS));
-    assert_int_equal(daemon.exit_status, 128 + SIGSEGV);
-    size_t size = 0;
+    assert_int_equal(daemon.exit_status, 128 + number);
+    size_t size;
     char *log = file_read(directory_join(daemon.directory, "daemon.log"), &size);
-    char *text = realloc(log, size + 1);
-    assert_non_null(text);
-    text[size] = '\0';
-    assert_non_null(strstr(text, "fatal signal=SIGSEGV"));
-    assert_non_null(strstr(text, "report frame=1 "));
-    assert_non_null(strstr(text, "report end"));
-    free(text);
+    assert_non_null(
+        strstr(log, formatted("fatal signal=%s", process_is_sanitized() ? "SIGQUIT" : "SIGSEGV")));
+    if (number == SIGSEGV) {
+        assert_non_null(strstr(log, "report frame=1 "));
+        assert_non_null(strstr(log, "report end"));
+    }
+    free(log);
     process_stop(&daemon);
+}
+
+/* ---- signals ---- */
+
+TEST(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death) {
+    const struct {
+        int number;
+        const char *name;
+        bool is_a_sanitizers; /* which reports it in words of its own */
+    } samples[] = {
+        {SIGSEGV, "SIGSEGV", true},       {SIGBUS, "SIGBUS", true},
+        {SIGFPE, "SIGFPE", true},         {SIGILL, "SIGILL", true},
+        {SIGABRT, "SIGABRT", true},       {SIGQUIT, "SIGQUIT", false},
+        {SIGSYS, "SIGSYS", false},        {SIGTRAP, "SIGTRAP", true},
+        {SIGALRM, "SIGALRM", false},      {SIGXCPU, "SIGXCPU", false},
+        {SIGPROF, "SIGPROF", false},      {SIGVTALRM, "SIGVTALRM", false},
+        {SIGIO, "SIGIO", false},          {SIGPWR, "SIGPWR", false},
+        {SIGSTKFLT, "SIGSTKFLT", false},  {SIGRTMIN, "SIGRTMIN+0", false},
+        {SIGRTMAX, "SIGRTMIN+30", false},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        if (samples[i].is_a_sanitizers && process_is_sanitized()) {
+            continue;
+        }
+        struct process server;
+        assert_true(process_start(&server, NULL));
+        process_signal(&server, samples[i].number);
+        assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+        assert_int_equal(server.exit_status, 128 + samples[i].number);
+        char expected[128];
+        snprintf(expected, sizeof expected,
+                 " warning fatal signal=%s sender=%d command=none version=", samples[i].name,
+                 (int)getpid());
+        assert_true(process_has_logged(&server, expected));
+        process_stop(&server);
+    }
+}
+
+TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
+    SERVER(server, NULL);
+    process_signal(&server, SIGUSR2);
+    process_signal(&server, SIGWINCH);
+    process_signal(&server, SIGURG);
+    process_signal(&server, SIGCHLD);
+    process_signal(&server, SIGXFSZ);
+    process_signal(&server, SIGPIPE);
+    WIRE(client, process_connect_tcp(&server));
+    WAIT_UNTIL(process_has_logged(&server, "signal ignored signal=SIGUSR2"));
+    wire_check(&client, "PING", "PONG");
 }
 
 /* A core in this directory holds what the server uses, not the memory that it has reserved. */
@@ -256,7 +297,7 @@ static bool dumps_core(const char *const *words) {
 }
 
 TEST(it_dumps_core_where_another_program_does) {
-    skip_on_others();
+    skip_under_sanitizers();
     char program[PATH_MAX];
     assert_non_null(realpath(process_default_program(), program));
     const char *const ours[] = {program,  "--port", "0", "--unixsocket",
@@ -273,7 +314,7 @@ TEST(python_reads_every_line_of_json) {
     static const char *const arguments[] = {"--log-format", "json", "--loglevel", "debug",
                                             "--appendonly", "yes",  NULL};
     struct process server;
-    skip_on_others();
+    skip_under_sanitizers();
     start(&server, arguments);
     struct wire wire = wire_open(process_connect_unix(&server));
     wire_check(&wire, "FLUSHALL", "OK");
@@ -391,7 +432,6 @@ static void talk_to_syslog(const char *dev) {
 TEST(syslog_gets_each_line_and_holds_up_nobody) {
     char directory[DIRECTORY_PATH_MAX], dev[DIRECTORY_PATH_MAX];
     int status;
-    skip_on_redis();
     directory_make(directory);
     snprintf(dev, sizeof dev, "%s", directory_join(directory, "dev"));
     fflush(NULL);
@@ -448,7 +488,6 @@ TEST(renamed_commands_answer_as_in_redis) {
     const struct process_options redis_options = {.program = process_redis_program(),
                                                   .arguments = arguments};
     struct process server, redis;
-    skip_on_redis();
     assert_true(process_start(&server, &options));
     assert_true(process_start(&redis, &redis_options));
     struct wire ours = wire_open(process_connect_unix(&server));
@@ -477,7 +516,6 @@ TEST(wrong_lines_are_refused_at_start) {
         {"syslog-facility mail\n", "test.conf:1: syslog-facility: argument(s) must be one of"},
         {"log-format xml\n", "test.conf:1: log-format: argument(s) must be one of"},
     };
-    skip_on_redis();
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         const struct process_options options = {.config = samples[i].config,
                                                 .is_start_failure_expected = true};
@@ -491,7 +529,6 @@ TEST(wrong_lines_are_refused_at_start) {
 TEST(guesses_wait_and_others_do_not) {
     static const char *const arguments[] = {"--requirepass", "right", "--auth-delay", "200", NULL};
     struct process server;
-    skip_on_redis();
     start(&server, arguments);
     struct wire guesser = wire_open(process_connect_tcp(&server));
     struct wire owner = wire_open(process_connect_unix(&server));

@@ -98,7 +98,7 @@ static void save_in_background(void) {
 
 /* Members m0 .. m<count-1> on one board, each with its number as score. */
 static void fill(const char *board, int count) {
-    struct text requests = {0};
+    TEXT(requests);
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
         text_format(&requests, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
@@ -113,7 +113,6 @@ static void fill(const char *board, int count) {
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         assert_int_equal(wire_reply(&wire)[0], ':');
     }
-    text_free(&requests);
 }
 
 /* One of everything that has to be there again. */
@@ -616,15 +615,11 @@ static void check_serves(int i) {
     struct process rival = {.pid = rivals[i]};
     memcpy(rival.socket_path, rival_socket[i], sizeof rival.socket_path);
     int fd = process_connect_unix(&rival);
-    for (int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS; fd < 0;) {
-        assert_true(process_now_ms() < give_up_at); /* it is bound, and does not listen yet */
-        process_sleep_ms(2);
-        fd = process_connect_unix(&rival);
-    }
-    struct wire own = wire_open(fd);
+    WAIT_UNTIL(fd >= 0 ||
+               (fd = process_connect_unix(&rival)) >= 0); /* bound, it does not listen yet */
+    WIRE(own, fd);
     wire_wait_loaded(&own);
     wire_check_prefix(&own, "ZADD a 1 x", ":");
-    wire_close(&own);
 }
 
 /* Wait until all have ended but one at most; with is_one, exactly one. Returns that one; -1: there is none. */

@@ -24,7 +24,7 @@ static int board_count(void) {
 
 static void fill(struct wire *wire) {
     for (int begin = 0; begin < board_count(); begin += PIPELINE) {
-        struct text requests = {.at = NULL};
+        TEXT(requests);
         for (int i = begin; i < begin + PIPELINE; i++) {
             text_format(&requests, "ZADD b:%d 5 ann\r\n", i);
         }
@@ -32,7 +32,6 @@ static void fill(struct wire *wire) {
         for (int i = 0; i < PIPELINE; i++) {
             wire_expect(wire, ":1\r\n");
         }
-        text_free(&requests);
     }
 }
 

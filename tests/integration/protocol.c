@@ -134,7 +134,7 @@ IN_TURN(pipelines_of_many_clients_do_not_mix) {
 IN_TURN(arguments_with_cr_lf_and_nul_come_back_whole) {
     static const char member[] = "a\r\n+OK\r\n\0:5\r\n$-1\r\n";
     enum { MEMBER_SIZE = sizeof member - 1 };
-    struct text request = {.at = NULL};
+    TEXT(request);
     const char *words[] = {"ZADD", member, "1", member};
     size_t sizes[] = {4, MEMBER_SIZE, 1, MEMBER_SIZE};
     text_command_words(&request, words, sizes, 4);
@@ -161,7 +161,6 @@ IN_TURN(arguments_with_cr_lf_and_nul_come_back_whole) {
     text_add(&request, member, MEMBER_SIZE);
     text_add(&request, "\r\n", 2);
     wire_expect_bytes(&wire, request.at, request.size);
-    text_free(&request);
 }
 
 /* Commands whose errors repeat an argument: "%" stands for it. */
@@ -232,10 +231,9 @@ static void send_echoing(const char *format, const char *argument, size_t argume
         }
         count++;
     }
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_command_words(&request, words, sizes, count);
     wire_send(&wire, request.at, request.size);
-    text_free(&request);
 }
 
 IN_TURN(no_argument_breaks_the_framing_of_an_error) {
@@ -396,11 +394,10 @@ IN_TURN(every_integer_at_its_ends_gets_one_reply) {
 /* ---- broken requests ---- */
 
 static void check_broken(const char *request, size_t size, const char *reply) {
-    struct wire broken = wire_open(process_connect_tcp(&server));
+    WIRE(broken, process_connect_tcp(&server));
     wire_push(&broken, request, size, WIRE_LIMIT_MS);
     wire_expect(&broken, reply);
     assert_true(wire_is_closed(&broken, WIRE_LIMIT_MS));
-    wire_close(&broken);
 }
 
 IN_TURN(a_broken_request_is_answered_and_closed) {
@@ -442,10 +439,9 @@ IN_TURN(http_clients_are_closed) {
     static const char get[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nZADD p 1 a\r\n";
     for (int i = 0; i < 2; i++) {
         const char *request = i ? get : post;
-        struct wire browser = wire_open(process_connect_tcp(&server));
+        WIRE(browser, process_connect_tcp(&server));
         wire_push(&browser, request, strlen(request), WIRE_LIMIT_MS);
         assert_true(wire_is_closed(&browser, WIRE_LIMIT_MS));
-        wire_close(&browser);
     }
     wire_check(&wire, "EXISTS p", ":0");
 }

@@ -266,12 +266,11 @@ TEST(the_setting_is_read_and_printed_as_in_redis) {
 /* Nobody else is refused or left without memory; what one client holds is shown, bounded and freed. */
 TEST(a_hundred_thousand_subscriptions_of_one_client) {
     enum { MANY = 100000, AT_ONCE = 1000 };
-    struct process server;
-    assert_true(process_start(&server, NULL));
+    SERVER(server, NULL);
     struct wire ann = wire_open(process_connect_unix(&server));
-    struct wire bob = wire_open(process_connect_unix(&server));
+    WIRE(bob, process_connect_unix(&server));
     for (int i = 0; i < MANY; i += AT_ONCE) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         text_format(&request, "PSUBSCRIBE");
         for (int j = 0; j < AT_ONCE; j++) {
             text_format(&request, " pattern:%d:*", i + j);
@@ -281,7 +280,6 @@ TEST(a_hundred_thousand_subscriptions_of_one_client) {
         for (int j = 0; j < AT_ONCE; j++) {
             wire_reply(&ann);
         }
-        text_free(&request);
     }
     assert_int_equal(wire_info(&bob, "pubsub_patterns"), MANY);
     wire_check(&bob, "PUBLISH pattern:7:x hello", ":1");
@@ -296,27 +294,19 @@ TEST(a_hundred_thousand_subscriptions_of_one_client) {
     wire_close(&ann);
     wire_wait_info(&bob, "pubsub_clients", 0);
     wire_check(&bob, "PUBLISH again x", ":0");
-    wire_close(&bob);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 TEST(subscriptions_are_within_the_query_buffer_limit) {
-    struct process server;
-    assert_true(process_start(
-        &server, &(struct process_options){.config = "client-query-buffer-limit 1mb\n"}));
-    struct wire ann = wire_open(process_connect_unix(&server));
-    struct wire bob = wire_open(process_connect_unix(&server));
-    struct text request = {.at = NULL};
+    SERVER(server, &(struct process_options){.config = "client-query-buffer-limit 1mb\n"});
+    WIRE(ann, process_connect_unix(&server));
+    WIRE(bob, process_connect_unix(&server));
+    TEXT(request);
     for (int i = 0; i < 20000; i++) {
         text_format(&request, "SUBSCRIBE channel:%d\r\n", i);
     }
     (void)wire_push(&ann, request.at, request.size, 1000);
     wire_wait_info(&bob, "pubsub_clients", 0);
     assert_true(wire_is_closed(&ann, WIRE_LIMIT_MS));
-    text_free(&request);
-    wire_close(&ann);
-    wire_close(&bob);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 /* ---- events of boards ---- */
@@ -330,10 +320,9 @@ static void hear(struct wire *wire, bool is_push, const char *expected) {
 
 static void follow_in(unsigned version, const char *settings) {
     bool is_push = version == 3;
-    struct process server;
-    assert_true(process_start(&server, &(struct process_options){.config = settings}));
-    struct wire ann = wire_open(process_connect_unix(&server));
-    struct wire bob = wire_open(process_connect_unix(&server));
+    SERVER(server, &(struct process_options){.config = settings});
+    WIRE(ann, process_connect_unix(&server));
+    WIRE(bob, process_connect_unix(&server));
     wire_check_prefix(&ann, is_push ? "HELLO 3" : "HELLO 2", is_push ? "{" : "[");
     wire_send_text(&ann, "SUBSCRIBE __toplist@0__:2:k\r\n");
     hear(&ann, is_push, "[subscribe __toplist@0__:2:k :1]");
@@ -354,9 +343,6 @@ static void follow_in(unsigned version, const char *settings) {
     hear(&ann, is_push, "[message __board@0__:k closed]");
     wire_check(&bob, "LB.ALTER k CLOSES NONE", "OK");
     hear(&ann, is_push, "[message __board@0__:k opened]");
-    wire_close(&ann);
-    wire_close(&bob);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 TEST(boards_are_followed_in_both_protocols) {

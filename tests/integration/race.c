@@ -208,12 +208,8 @@ static void start_clients(pid_t *pids) {
         }
         assert_true(pids[client] > 0);
     }
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
     for (int client = 0; client < CLIENTS; client++) {
-        while (atomic_load(&shared->ports[client]) == 0) {
-            assert_true(process_now_ms() < give_up_at);
-            process_sleep_ms(1);
-        }
+        WAIT_UNTIL(atomic_load(&shared->ports[client]) != 0);
     }
     atomic_store(&shared->has_begun, true);
 }
@@ -361,7 +357,7 @@ static void check_sums(void) {
             }
         }
     }
-    struct wire wire = wire_open(process_connect_unix(&server));
+    WIRE(wire, process_connect_unix(&server));
     for (int board = 0; board < BOARDS; board++) {
         for (int i = 0; i < MEMBERS; i++) {
             char line[WORDS_MAX], score[32];
@@ -370,12 +366,11 @@ static void check_sums(void) {
             wire_check(&wire, line, members[board][i].is_there ? score : "nil");
         }
     }
-    wire_close(&wire);
 }
 
 static void check_order(int board) {
-    struct text expected = {.at = NULL};
-    struct wire wire = wire_open(process_connect_unix(&server));
+    TEXT(expected);
+    WIRE(wire, process_connect_unix(&server));
     int64_t rank = 0, unit_ms = boards[board].unit_us / 1000;
     for (int i = 0; i < MEMBERS; i++) {
         members[board][i].number = i;
@@ -396,8 +391,6 @@ static void check_order(int board) {
     text_add(&expected, "]", 1);
     assert_string_equal(wire_ask(&wire, formatted("LB.RANGE %s 0 -1", boards[board].name)),
                         expected.at);
-    text_free(&expected);
-    wire_close(&wire);
 }
 
 TEST(sixteen_clients_lose_nothing_and_rank_as_their_commands_ran) {

@@ -90,10 +90,9 @@ TEST(commands_of_ones_own_run_clean) {
 }
 
 TEST(no_command_failed) {
-    struct wire wire = wire_open(process_connect_tcp(&server));
+    WIRE(wire, process_connect_tcp(&server));
     const char *statistics = wire_ask(&wire, "INFO stats");
     assert_non_null(strstr(statistics, "total_error_replies:0\r\n"));
-    wire_close(&wire);
 }
 
 TEST_MAIN(start_server, stop_server)

@@ -729,7 +729,7 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
 
 /* Members with these names: "ZADD" in pieces of a thousand. */
 static void fill_at(struct node *node, const char *name, int count, const char *at) {
-    struct text text = {0};
+    TEXT(text);
     for (int i = 0; i < count; i += 1000) {
         text_format(&text, "*2004\r\n$6\r\nLB.ADD\r\n$1\r\nk\r\n$2\r\nAT\r\n$%zu\r\n%s\r\n",
                     strlen(at), at);
@@ -741,7 +741,6 @@ static void fill_at(struct node *node, const char *name, int count, const char *
         text.size = 0;
         (void)wire_reply(&node->wire);
     }
-    text_free(&text);
 }
 
 IN_FIXTURE(who_is_stale_and_what_is_settled_is_the_same_on_every_copy) {
@@ -875,12 +874,11 @@ IN_FIXTURE(wait_behind_a_result_that_comes_again_counts_who_has_the_first) {
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
     node_wait_up(REPLICA);
-    struct wire again = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(again, process_connect_tcp(&MASTER->server));
     process_signal(&REPLICA->server, SIGSTOP);
     wire_check(&MASTER->wire, "LB.ADD board ONCE a INCR 1 ann", ":1");
     wire_check(&again, "LB.ADD board ONCE a INCR 1 ann", ":0");
     wire_check(&again, "WAIT 1 50", ":0");
     process_signal(&REPLICA->server, SIGCONT);
     wire_check(&again, "WAIT 1 20000", ":1");
-    wire_close(&again);
 }

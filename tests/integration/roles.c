@@ -248,8 +248,8 @@ IN_PAIR(failover_to_a_replica_that_does_not_answer_changes_nothing) {
 /* ---- what is refused ---- */
 
 IN_PAIR(a_pause_of_all_commands_ends_during_a_failover) {
-    struct wire reader = wire_open(process_connect_tcp(&pair.master));
-    struct wire writer = wire_open(process_connect_tcp(&pair.master));
+    WIRE(reader, process_connect_tcp(&pair.master));
+    WIRE(writer, process_connect_tcp(&pair.master));
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
     process_signal(&pair.replica, SIGSTOP);
     wire_check(&pair.to_master, "ZADD a 1 bob", ":1");
@@ -263,8 +263,6 @@ IN_PAIR(a_pause_of_all_commands_ends_during_a_failover) {
     wire_check(&pair.to_master, "FAILOVER ABORT", "OK");
     wire_expect(&writer, ":1\r\n");
     process_signal(&pair.replica, SIGCONT);
-    wire_close(&reader);
-    wire_close(&writer);
 }
 
 IN_PAIR(writes_are_refused_while_too_few_replicas_are_heard) {
@@ -314,7 +312,7 @@ IN_PAIR(who_waits_for_a_key_is_told_that_its_server_is_a_replica_now) {
  * master afterwards. */
 IN_PAIR(an_order_is_finished_by_the_next_master) {
     char command[64];
-    struct text request = {.at = NULL};
+    TEXT(request);
     enum { BOARDS = 20000 };
     for (int i = 0; i < BOARDS; i++) {
         text_format(&request, "ZADD b%d 1 ann\r\n", i);
@@ -324,7 +322,7 @@ IN_PAIR(an_order_is_finished_by_the_next_master) {
         wire_expect(&pair.to_master, ":1\r\n");
     }
     wait_for_answer(&pair.to_replica, "DBSIZE", ":20000");
-    struct wire eraser = wire_open(process_connect_tcp(&pair.master));
+    WIRE(eraser, process_connect_tcp(&pair.master));
     wire_send_text(&eraser, "LB.FORGET ann\r\n");
     int64_t left = BOARDS;
     while (left == BOARDS) {
@@ -337,8 +335,6 @@ IN_PAIR(an_order_is_finished_by_the_next_master) {
     wait_for_answer(&pair.to_replica, "DBSIZE", ":0");
     wait_for_line(&pair.to_master, "master_link_status:up");
     wait_for_answer(&pair.to_master, "DBSIZE", ":0");
-    wire_close(&eraser);
-    text_free(&request);
 }
 
 /* ---- beside Redis ---- */

@@ -3,7 +3,6 @@
 #include "server/durability/file_format.h"
 #include "tests/support/test.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -45,7 +44,7 @@ static void copy_directory(const char *from, const char *to) {
 static void send_noise(struct node *node, const char *board, int members, int at_once) {
     enum { NAME = 32 };
     struct random numbers = random_begin("takeover");
-    struct text text = {0};
+    TEXT(text);
     for (int first = 0; first < members; first += at_once) {
         text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * at_once, strlen(board),
                     board);
@@ -58,7 +57,6 @@ static void send_noise(struct node *node, const char *board, int members, int at
         }
     }
     wire_send(&node->wire, text.at, text.size);
-    text_free(&text);
 }
 
 static void fill_with_noise(struct node *node, const char *board, int members) {
@@ -138,10 +136,7 @@ WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 static void begin_long_change(void) {
     begin_pair();
     send_noise(MASTER, "sum", large(), large());
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (wire_ask_integer(&REPLICA->wire, "ZCARD sum") == 0) {
-        assert_true(process_now_ms() < give_up_at);
-    }
+    WAIT_UNTIL(wire_ask_integer(&REPLICA->wire, "ZCARD sum") > 0);
 }
 
 /* All of it, in memory and on disk. */
@@ -276,17 +271,6 @@ WITH_NODES(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
 
 /* ---- a master whose copy is damaged ---- */
 
-static int listen_anywhere(uint16_t *port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    *port = ntohs(address.sin_port);
-    return listener;
-}
-
 /* What a master answers up to LB.SYNC, and then a copy that is none. */
 static void answer_with_damage(int listener) {
     char text[4096];
@@ -320,7 +304,7 @@ static void answer_with_damage(int listener) {
 WITH_NODES(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
     char wanted[128];
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     node_start(REPLICA, with_journal);
     wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
     wire_check(&REPLICA->wire, formatted("REPLICAOF 127.0.0.1 %u", port), "OK");
@@ -350,7 +334,7 @@ WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
     node_start(MASTER, words);
     node_start(REPLICA, with_journal);
     fill_with_noise(MASTER, "noise", NOISE);
-    struct wire stuck = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(stuck, process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
     wire_wait_info(&MASTER->wire, "connected_slaves", 1);
@@ -361,7 +345,6 @@ WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
         assert_true(process_now_ms() < give_up_at);
     }
     wire_check(&MASTER->wire, "SAVE", "OK");
-    wire_close(&stuck);
 }
 
 /* Takes at most so many bytes, and acknowledges nothing. Returns how many; -1: the connection is closed. */
@@ -382,8 +365,8 @@ WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     bool is_closed = false;
     node_start(MASTER, words);
     fill_with_noise(MASTER, "noise", NOISE);
-    struct wire slow = wire_open(process_connect_tcp(&MASTER->server));
-    struct wire quick = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(slow, process_connect_tcp(&MASTER->server));
+    WIRE(quick, process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     /* Both wait until the save is over. */
     wire_send_text(&slow, "BGSAVE\r\nLB.SYNC ? 0\r\n");
@@ -399,6 +382,4 @@ WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     }
     assert_true(process_has_logged(&MASTER->server, "full copy begun replicas=2"));
     assert_true(process_has_logged(&MASTER->server, "it takes its copy more slowly than others"));
-    wire_close(&slow);
-    wire_close(&quick);
 }

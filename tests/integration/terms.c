@@ -3,7 +3,6 @@
  * second server. */
 #include "tests/support/test.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -80,7 +79,7 @@ static void begin_three(const char *const *of_master, const char *const *of_seco
 /* Another server was open meanwhile, and comes back with what it has written. */
 IN_FIXTURE(nobody_is_served_out_of_what_a_closed_master_pulls) {
     begin_three(nothing_further, nothing_further);
-    struct wire waiter = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(waiter, process_connect_tcp(&MASTER->server));
     wire_send_text(&waiter, "BZPOPMIN k 0\r\n");
     wire_wait_info(&MASTER->wire, "blocked_clients", 1);
     promote(SECOND);
@@ -92,7 +91,6 @@ IN_FIXTURE(nobody_is_served_out_of_what_a_closed_master_pulls) {
     assert_true(wire_is_closed(&waiter, WAIT_LIMIT_MS));
     wait_open(MASTER);
     wire_check(&MASTER->wire, "ZRANGE k 0 -1", "[m]");
-    wire_close(&waiter);
 }
 
 /* ---- a hand-over that is given up ---- */
@@ -138,21 +136,10 @@ static void run_relay(int listener, uint16_t port) {
     }
 }
 
-static int listen_anywhere(uint16_t *port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    *port = ntohs(address.sin_port);
-    return listener;
-}
-
 /* What no compression makes shorter. */
 static void fill_with_noise(struct node *node, int count) {
     struct random numbers = random_begin("terms");
-    struct text text = {0};
+    TEXT(text);
     for (int i = 0; i < count; i++) {
         text_format(&text, "ZADD all %d %016llx%016llx\r\n", i,
                     (unsigned long long)random_next(&numbers),
@@ -162,7 +149,6 @@ static void fill_with_noise(struct node *node, int count) {
     for (int i = 0; i < count; i++) {
         wire_expect(&node->wire, ":1\r\n");
     }
-    text_free(&text);
 }
 
 /* The second server comes back, is promoted, and has to pull of the old master what it has missed. */
@@ -175,7 +161,7 @@ static void promote_who_was_away(const char *const *of_second) {
 
 IN_FIXTURE(a_pull_goes_on_for_as_long_as_it_advances) {
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     const char *port_text = formatted("%u", port);
     const char *const announced[] = {"--replica-announce-port", port_text, "--repl-backlog-size",
                                      "16kb", NULL};
@@ -210,18 +196,18 @@ IN_FIXTURE(what_is_too_long_to_be_pulled_comes_as_a_copy) {
 
 IN_FIXTURE(http_shows_nothing_that_no_replica_has) {
     uint16_t port;
-    int listener = listen_anywhere(&port);
+    int listener = node_listen(&port);
     close(listener);
     const char *port_text = formatted("%u", port);
     const char *const with_page[] = {"--web-port", port_text, NULL};
     begin_three(with_page, nothing_further);
     process_signal(&SECOND->server, SIGSTOP);
     process_signal(&THIRD->server, SIGSTOP);
-    struct wire writer = wire_open(process_connect_tcp(&MASTER->server));
+    WIRE(writer, process_connect_tcp(&MASTER->server));
     int64_t group = wire_info(&MASTER->wire, "master_repl_offset");
     wire_send_text(&writer, "ZADD k 1 unseen\r\n");
     wire_wait_info_range(&MASTER->wire, "master_repl_offset", group + 1, INT64_MAX);
-    struct wire page = wire_open(process_connect_address("127.0.0.1", port));
+    WIRE(page, process_connect_address("127.0.0.1", port));
     wire_send_text(&page, "GET /api/v1/boards/k/page HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
     assert_true(wire_is_silent(&page, 500));
     assert_true(wire_is_silent(&writer, 1));
@@ -229,6 +215,4 @@ IN_FIXTURE(http_shows_nothing_that_no_replica_has) {
     process_signal(&THIRD->server, SIGCONT);
     wire_expect(&writer, ":1\r\n");
     wire_expect(&page, "HTTP/1.1 200 OK\r\n");
-    wire_close(&page);
-    wire_close(&writer);
 }

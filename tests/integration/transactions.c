@@ -311,7 +311,7 @@ static void add_pipeline(struct text *request, struct text *replies) {
 IN_TURN(a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece) {
     struct text request = {.at = NULL}, replies = {.at = NULL};
     add_pipeline(&request, &replies);
-    struct wire client = wire_open(process_connect_unix(&server));
+    WIRE(client, process_connect_unix(&server));
     wire_send(&client, request.at, request.size);
     wire_expect_bytes(&client, replies.at, replies.size);
     for (size_t cut = 1; cut < request.size; cut++) {
@@ -326,7 +326,6 @@ IN_TURN(a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece) {
     wire_expect_bytes(&client, replies.at, replies.size);
     text_free(&request);
     text_free(&replies);
-    wire_close(&client);
 }
 
 IN_TURN(thousands_of_transactions_run_in_one_pipeline) {
@@ -335,12 +334,11 @@ IN_TURN(thousands_of_transactions_run_in_one_pipeline) {
     for (int i = 0; i < TRANSACTIONS; i++) {
         add_pipeline(&request, &replies);
     }
-    struct wire client = wire_open(process_connect_tcp(&server));
+    WIRE(client, process_connect_tcp(&server));
     wire_send(&client, request.at, request.size);
     wire_expect_bytes(&client, replies.at, replies.size);
     text_free(&request);
     text_free(&replies);
-    wire_close(&client);
 }
 
 /* ---- races ---- */
@@ -534,8 +532,8 @@ IN_TURN(zincrby_alone_needs_neither_watch_nor_tries) {
 /* ---- pause, time ---- */
 
 IN_TURN(a_pause_of_writes_holds_back_exec_with_writes_and_no_other) {
-    struct wire writer = wire_open(process_connect_unix(&server));
-    struct wire reader = wire_open(process_connect_unix(&server));
+    WIRE(writer, process_connect_unix(&server));
+    WIRE(reader, process_connect_unix(&server));
     wire_check(&writer, "MULTI", "OK");
     wire_check(&writer, "ZADD held 1 a", "QUEUED");
     wire_check(&reader, "MULTI", "OK");
@@ -552,8 +550,6 @@ IN_TURN(a_pause_of_writes_holds_back_exec_with_writes_and_no_other) {
     assert_string_equal(wire_reply(&writer), "PONG");
     assert_string_equal(wire_reply(&reader), "QUEUED");
     wire_check(&reader, "EXEC", "[:1]");
-    wire_close(&writer);
-    wire_close(&reader);
 }
 
 /* false: the key was gone before it was watched. */
@@ -566,7 +562,7 @@ static bool watch_brief_key(struct wire *client) {
 }
 
 IN_TURN(a_watched_key_that_expires_in_silence_makes_exec_nil) {
-    struct wire client = wire_open(process_connect_unix(&server));
+    WIRE(client, process_connect_unix(&server));
     for (int is_removed = 0; is_removed < 2; is_removed++) {
         int64_t expired_before;
         int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
@@ -581,7 +577,6 @@ IN_TURN(a_watched_key_that_expires_in_silence_makes_exec_nil) {
         process_sleep_ms(is_removed ? 0 : 21);
         wire_check(&client, "EXEC", "nil");
     }
-    wire_close(&client);
 }
 
 /* ---- attackers ---- */
@@ -607,7 +602,7 @@ IN_TURN(a_client_that_queues_without_end_is_cut_off) {
     int64_t before = wire_info(&witness, "used_memory");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         bool is_watch = strcmp(lines[i], "WATCH") == 0;
-        struct text request = {.at = NULL};
+        TEXT(request);
         struct wire client = wire_open(process_connect_unix(&server));
         wire_check(&client, is_watch ? "PING" : "MULTI", is_watch ? "PONG" : "OK");
         wire_send_text(&client, "CLIENT REPLY OFF\r\n"); /* queued, but for WATCH */
@@ -619,7 +614,6 @@ IN_TURN(a_client_that_queues_without_end_is_cut_off) {
             }
         }
         expect_cut_off(&client, &request);
-        text_free(&request);
     }
     assert_true(wire_info(&witness, "used_memory") < before + 24 * MIB);
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 268435456", "OK");
@@ -627,7 +621,7 @@ IN_TURN(a_client_that_queues_without_end_is_cut_off) {
 
 IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write) {
     int count = is_short_run() ? MANY_SHORT : MANY;
-    struct text request = {.at = NULL};
+    TEXT(request);
     struct wire client = wire_open(process_connect_unix(&server));
     text_format(&request, "*%d\r\n$5\r\nWATCH\r\n", count);
     for (int i = 1; i < count; i++) {
@@ -650,14 +644,13 @@ IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write) {
     wire_send(&client, request.at, request.size);
     wire_expect(&client, "+OK\r\n");
     wire_abort(&client);
-    text_free(&request);
 }
 
 IN_TURN(a_million_commands_are_one_transaction) {
     int count = is_short_run() ? MANY_SHORT : MANY;
-    struct text request = {.at = NULL};
-    struct wire client = wire_open(process_connect_unix(&server));
-    struct wire reader = wire_open(process_connect_unix(&server));
+    TEXT(request);
+    WIRE(client, process_connect_unix(&server));
+    WIRE(reader, process_connect_unix(&server));
     text_command(&request, "MULTI");
     for (int i = 0; i < count; i++) {
         text_command(&request, "ZINCRBY long 1 n");
@@ -682,9 +675,6 @@ IN_TURN(a_million_commands_are_one_transaction) {
     }
     wire_expect_bytes(&client, request.at, request.size);
     printf("EXEC of %d commands: %d ms\n", count, (int)(process_now_ms() - begun_at));
-    text_free(&request);
-    wire_close(&client);
-    wire_close(&reader);
 }
 
 IN_TURN(clients_killed_anywhere_leave_whole_transactions) {

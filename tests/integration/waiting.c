@@ -220,9 +220,8 @@ TEST(random_waiting_is_as_in_redis) {
 TEST(whoever_disconnects_while_waiting_gets_nothing) {
     static const char *const configs[] = {NULL, "io-threads 2\n"};
     for (int i = 0; i < 2; i++) {
-        struct process server;
-        assert_true(process_start(&server, &(struct process_options){.config = configs[i]}));
-        struct wire bob = wire_open(process_connect_unix(&server));
+        SERVER(server, &(struct process_options){.config = configs[i]});
+        WIRE(bob, process_connect_unix(&server));
         for (int round = 0; round < 3; round++) {
             struct wire ann = wire_open(process_connect_unix(&server));
             wire_send_text(&ann, round == 0 ? "BZPOPMIN q 0\r\n"
@@ -237,17 +236,14 @@ TEST(whoever_disconnects_while_waiting_gets_nothing) {
             wire_check(&bob, "ZCARD q", ":1");
             wire_check(&bob, "DEL q", ":1");
         }
-        wire_close(&bob);
-        assert_int_equal(process_stop(&server), 0);
     }
 }
 
 TEST(whoever_is_killed_while_being_served_gets_nothing) {
-    struct process server;
-    assert_true(process_start(&server, NULL));
-    struct wire bob = wire_open(process_connect_unix(&server));
-    struct wire ann = wire_open(process_connect_unix(&server));
-    struct wire kim = wire_open(process_connect_unix(&server));
+    SERVER(server, NULL);
+    WIRE(bob, process_connect_unix(&server));
+    WIRE(ann, process_connect_unix(&server));
+    WIRE(kim, process_connect_unix(&server));
     int64_t id = wire_ask_integer(&ann, "CLIENT ID");
     wire_send_text(&ann, "BZPOPMIN q 0\r\n");
     wire_wait_info(&bob, "blocked_clients", 1);
@@ -259,20 +255,14 @@ TEST(whoever_is_killed_while_being_served_gets_nothing) {
     assert_string_equal(wire_reply(&kim), "[q a 1]");
     assert_true(wire_is_closed(&ann, WIRE_LIMIT_MS));
     wire_check(&bob, "ZRANGE q 0 -1", "[b]");
-    wire_close(&ann);
-    wire_close(&kim);
-    wire_close(&bob);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 /* What is sent behind a request that waits is held, up to the limit. */
 TEST(what_follows_a_request_that_waits_is_bounded) {
-    struct process server;
-    assert_true(process_start(
-        &server, &(struct process_options){.config = "client-query-buffer-limit 1mb\n"}));
-    struct wire ann = wire_open(process_connect_unix(&server));
-    struct wire bob = wire_open(process_connect_unix(&server));
-    struct text request = {.at = NULL};
+    SERVER(server, &(struct process_options){.config = "client-query-buffer-limit 1mb\n"});
+    WIRE(ann, process_connect_unix(&server));
+    WIRE(bob, process_connect_unix(&server));
+    TEXT(request);
     text_format(&request, "BZPOPMIN q 0\r\n");
     for (int i = 0; i < 200000; i++) {
         text_format(&request, "PING 0123456789\r\n");
@@ -280,10 +270,6 @@ TEST(what_follows_a_request_that_waits_is_bounded) {
     (void)wire_push(&ann, request.at, request.size, 1000);
     assert_true(wire_is_closed(&ann, WIRE_LIMIT_MS));
     wire_wait_info(&bob, "blocked_clients", 0);
-    text_free(&request);
-    wire_close(&ann);
-    wire_close(&bob);
-    assert_int_equal(process_stop(&server), 0);
 }
 
 /* A server that is to end does not wait for those who wait. */
@@ -292,7 +278,7 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     int count = is_short_run() ? SHORT : CLIENTS;
     struct process server;
     assert_true(process_start(&server, NULL));
-    struct wire bob = wire_open(process_connect_unix(&server));
+    WIRE(bob, process_connect_unix(&server));
     struct wire *clients = calloc((size_t)count, sizeof *clients);
     for (int i = 0; i < count; i++) {
         clients[i] = wire_open(process_connect_unix(&server));
@@ -305,7 +291,7 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
         if (i + 1 < count) {
             continue;
         }
-        struct text request = {.at = NULL};
+        TEXT(request);
         text_format(&request, "ZADD q");
         for (int j = 0; j < count / 2; j++) {
             text_format(&request, " %d m%d", j, j);
@@ -313,7 +299,6 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
         text_format(&request, "\r\n");
         wire_send(&bob, request.at, request.size);
         wire_reply(&bob);
-        text_free(&request);
     }
     wire_check(&bob, "EXISTS q", ":0");
     for (int i = 0; i < count / 2; i++) {
@@ -325,5 +310,4 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
         wire_close(&clients[i]);
     }
     free(clients);
-    wire_close(&bob);
 }

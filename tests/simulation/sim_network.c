@@ -28,8 +28,8 @@ enum { PIECE_MAX = 16 << 10 };
 struct packet {
     enum { PACKET_BYTES, PACKET_END, PACKET_RESET, PACKET_CONNECT, PACKET_ACCEPTED } kind;
     struct sim_socket *from, *to;
-    int64_t sent_at;
-    uint64_t number; /* among those of its sender */
+    struct packet *next; /* sent after it by the same end */
+    int64_t sent_at, delay;
     size_t size;
     char bytes[];
 };
@@ -88,15 +88,14 @@ static bool sim_network_is_blocked(int from, int to) {
     return from != to && (network.is_cut[from][to] || network.is_off[from] || network.is_off[to]);
 }
 
-/* In order behind what this end has sent before. */
-static void sim_network_post(struct packet *packet, int64_t at) {
-    struct sim_socket *from = packet->from;
+/* The first of what this end has sent arrives next; the others wait for it, also when it is sent again. */
+static void sim_network_post_first(struct sim_socket *from) {
+    const struct packet *first = from->first_sent;
     int64_t rate = network.rate[from->machine][from->peer_machine];
-    at = at > from->last_arrival ? at : from->last_arrival;
-    at +=
-        rate > 0 && from->machine != from->peer_machine ? (int64_t)packet->size * SIM_S / rate : 0;
-    from->last_arrival = at;
-    sim_at(at, sim_network_arrive, packet, 0);
+    int64_t at = first->sent_at + first->delay;
+    at = at > sim_now() ? at : sim_now();
+    at += rate > 0 && from->machine != from->peer_machine ? (int64_t)first->size * SIM_S / rate : 0;
+    sim_at(at, sim_network_arrive, from, 0);
 }
 
 static int64_t sim_network_delay(int from, int to) {
@@ -109,12 +108,17 @@ static void sim_network_send(int kind, struct sim_socket *from, struct sim_socke
     struct packet *packet = malloc(sizeof *packet + size);
     *packet = (struct packet){.kind = kind, .from = from, .to = to, .size = size};
     packet->sent_at = sim_fiber_now();
-    packet->number = ++from->sent_count;
+    packet->delay = sim_network_delay(from->machine, from->peer_machine);
     if (size > 0) {
         memcpy(packet->bytes, bytes, size);
     }
-    sim_network_post(packet,
-                     packet->sent_at + sim_network_delay(from->machine, from->peer_machine));
+    if (from->first_sent == NULL) {
+        from->first_sent = from->last_sent = packet;
+        sim_network_post_first(from);
+    } else {
+        from->last_sent->next = packet;
+        from->last_sent = packet;
+    }
 }
 
 static void sim_socket_take(struct sim_socket *socket, const char *bytes, size_t size) {
@@ -168,19 +172,21 @@ static void sim_network_take_bytes(const struct packet *packet) {
     }
 }
 
+/* With the first that this end has sent. */
 static void sim_network_end(struct packet *packet) {
-    packet->from->arrived_count = packet->number;
+    struct sim_socket *from = packet->from;
+    from->first_sent = packet->next;
+    if (from->first_sent != NULL) {
+        sim_network_post_first(from);
+    }
     free(packet);
 }
 
 static void sim_network_arrive(void *context, uint64_t number) {
-    struct packet *packet = context;
-    struct sim_socket *from = packet->from, *to = packet->to;
+    struct sim_socket *from = context;
+    struct packet *packet = from->first_sent;
+    struct sim_socket *to = packet->to;
     (void)number;
-    if (packet->number != from->arrived_count + 1) { /* one before it was sent again */
-        sim_network_post(packet, sim_now());
-        return;
-    }
     if (from->has_vanished && packet->kind != PACKET_RESET) {
         sim_network_end(packet);
         return;
@@ -190,7 +196,7 @@ static void sim_network_arrive(void *context, uint64_t number) {
             sim_socket_fail(from, ETIMEDOUT);
             sim_network_end(packet);
         } else if (from->state != SIM_SOCKET_FAILED) {
-            sim_network_post(packet, sim_now() + RESEND_NS);
+            sim_at(sim_now() + RESEND_NS, sim_network_arrive, from, 0);
         } else {
             sim_network_end(packet);
         }

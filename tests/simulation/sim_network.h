@@ -19,6 +19,8 @@
 
 enum { SIM_MACHINES_MAX = 12, SIM_ACCEPTS_MAX = 128 };
 
+struct packet;
+
 /* One end of a connection, or a listener. */
 struct sim_socket {
     enum {
@@ -39,11 +41,9 @@ struct sim_socket {
     /* What has arrived and was not read. */
     char *arrived;
     size_t arrived_size, arrived_capacity;
-    size_t in_flight; /* sent, and not yet arrived at the peer */
-    size_t capacity;  /* of in_flight and the peer's arrived together */
-    int64_t last_arrival;
-    uint64_t sent_count,
-        arrived_count; /* packets: they arrive in the order in which they were sent */
+    size_t in_flight;                      /* sent, and not yet arrived at the peer */
+    size_t capacity;                       /* of in_flight and the peer's arrived together */
+    struct packet *first_sent, *last_sent; /* on their way: they arrive in this order */
     uint64_t number;
     struct sim_socket *waiting[SIM_ACCEPTS_MAX]; /* of a listener: accepted by nobody yet */
     size_t waiting_count;

@@ -81,7 +81,7 @@ void commands_begin(const char *name) {
 }
 
 void commands_write(struct wire *wire, int count) {
-    struct text text = {0};
+    TEXT(text);
     int asked = 0;
     for (int i = 0; i < count; i++) {
         bool is_multi = below(50) == 0;
@@ -129,7 +129,6 @@ void commands_write(struct wire *wire, int count) {
     for (int i = 0; i < asked; i++) {
         (void)wire_reply(wire);
     }
-    text_free(&text);
 }
 
 void commands_make_kinds(struct wire *wire) {

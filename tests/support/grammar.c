@@ -121,7 +121,7 @@ const struct grammar_feature grammar_features[GRAMMAR_FEATURES] = {
     {"times", VALUES("AT", "KEEPTIME", "TOUCH")},
     {"packed", VALUES("PACKED", "WITHKEY", "LB.CUTS", "LB.ABOVE", "LB.QUANTILE")},
     {"forget", VALUES("LB.FORGET", "LB.WHERE")},
-    {"ban", VALUES("LB.BAN", "LB.UNBAN", "LB.BANS", "LB.REVOKE", "BEFORE")},
+    {"ban", VALUES("LB.BAN", "SHADOW", "LB.UNBAN", "LB.BANS", "LB.REVOKE", "BEFORE")},
     {"move", VALUES("LB.MOVE", "ZMOVE*")},
     {"alter", VALUES("LB.ALTER", "LB.INFO", "LB.LIST")},
     {"roll", VALUES("LB.ROLL")},

@@ -1,7 +1,9 @@
 /* See nodes.h. */
 #include "tests/support/nodes.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "server/system/clock.h"
 #include "tests/support/test.h"
@@ -85,7 +87,7 @@ const char *node_master_id(struct node *node) {
 }
 
 void node_fill(struct node *master, const char *board, int count) {
-    struct text text = {0};
+    TEXT(text);
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
         text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
@@ -102,7 +104,6 @@ void node_fill(struct node *master, const char *board, int count) {
     for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
         assert_int_equal(wire_reply(&master->wire)[0], ':');
     }
-    text_free(&text);
 }
 
 struct node nodes[NODES];
@@ -130,4 +131,15 @@ int nodes_tear_down(void **state) {
         directory_remove(nodes[i].directory);
     }
     return status;
+}
+
+int node_listen(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return listener;
 }

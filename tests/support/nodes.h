@@ -31,6 +31,9 @@ void node_wait_synced(struct node *node, struct node *master);
 /* Its replication id; valid until the next call. */
 const char *node_master_id(struct node *node);
 
+/* A socket of the test's own that listens on loopback, for whom nodes take for a master. */
+int node_listen(uint16_t *port);
+
 /* Put so many members on one board. */
 void node_fill(struct node *master, const char *board, int count);
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "tests/support/directory.h"
+#include "tests/support/test.h"
 
 enum {
     WORDS_MAX = 64,
@@ -373,7 +374,6 @@ bool process_start(struct process *process, const struct process_options *option
     *process = (struct process){.pid = 0};
     snprintf(process->program, sizeof process->program, "%s",
              options->program ? options->program : process_default_program());
-    process->is_redis = is_redis_program(process->program);
     process->has_tls = options->has_tls;
     if (!make_directory(process, options) || !choose_port(process, options)) {
         return false;
@@ -479,6 +479,10 @@ int process_stop(struct process *process) {
         process->directory[0] = '\0';
     }
     return process->exit_status;
+}
+
+void process_end(struct process *process) {
+    assert_int_equal(process_stop(process), 0);
 }
 
 static bool log_says_all(const struct process *process, const char *const *told) {

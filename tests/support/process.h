@@ -1,17 +1,12 @@
 /* A server under test as a process of its own: started in a fresh directory under /tmp, on a unix
  * socket and a free TCP port, watched, stopped, and its log kept for the assertions.
  *
- *     struct process server;
- *     assert_true(process_start(&server, NULL));
+ *     SERVER(server, NULL);
  *     int fd = process_connect_unix(&server);
- *     ...
- *     assert_int_equal(process_stop(&server), 0);
  *
  * The program is $LEADERBOARD_SERVER, else leaderboard-server of the build that the test belongs to
- * (the test being BUILD/tests/integration/NAME). Any program whose name holds "redis-server" gets
- * the same words on its command line and counts as Redis (is_redis), so that
- * tests of shared behaviour run against both. A server never outlives its test: the kernel kills it
- * when the test program ends. */
+ * (the test being BUILD/tests/integration/NAME). A redis-server gets the same words on its command
+ * line. A server never outlives its test: the kernel kills it when the test program ends. */
 #ifndef TESTS_SUPPORT_PROCESS_H
 #define TESTS_SUPPORT_PROCESS_H
 
@@ -42,7 +37,6 @@ struct process_options {
 
 struct process {
     pid_t pid; /* 0: not running */
-    bool is_redis;
     bool has_tls;
     bool is_directory_kept;             /* it was given */
     uint16_t port;                      /* 0: no TCP */
@@ -76,6 +70,12 @@ bool process_start_is_refused(const struct process_options *options, const char 
  * log on stderr. A process that does not end in time is killed (128 + 9). Safe after a failed
  * start, and twice. */
 int process_stop(struct process *process);
+
+/* One that must start, and must end well where its block ends: behind what is declared after it, as a WIRE. */
+#define SERVER(name, options)                                                                      \
+    __attribute__((cleanup(process_end))) struct process name;                                     \
+    assert_true(process_start(&(name), (options)))
+void process_end(struct process *process);
 
 /* Send a signal; the process stays the caller's to stop or to wait for. */
 void process_signal(const struct process *process, int signal_number);

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import resp
@@ -51,6 +52,12 @@ def new_directory():
     path = tempfile.mkdtemp(prefix="leaderboard-test-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return Path(path)
+
+
+def together(call, cases):
+    """What call(case) returns for each, all at once: those that are refused over HTTP wait a second each."""
+    with ThreadPoolExecutor(len(cases)) as pool:
+        return list(pool.map(call, cases))
 
 
 def wait_until(claim, what, limit_s=LIMIT_S, step_s=0.01, passing=OSError):

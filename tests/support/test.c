@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include "codec/memory.h"
+
 enum { TESTS_MAX = 128, TEXTS_MAX = 64 };
 
 static struct CMUnitTest tests_written[TESTS_MAX];
@@ -31,6 +33,7 @@ int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
 }
 
 static char tests_row[256];
+static uint64_t tests_live_before; /* allocations */
 
 void test_row(const char *format, ...) {
     va_list arguments;
@@ -44,11 +47,15 @@ void test_begin(void) {
     if (tests_row[0] != '\0') {
         print_error("in the row \"%s\"\n", tests_row);
     }
-    test_end();
+    tests_row[0] = '\0';
+    tests_live_before = memory_live_count();
 }
 
-void test_end(void) {
+void test_end(bool has_set_up) {
     tests_row[0] = '\0';
+    if (!has_set_up) {
+        assert_int_equal(memory_live_count(), tests_live_before);
+    }
 }
 
 const char *formatted(const char *format, ...) {

@@ -1,10 +1,9 @@
 /* A client down to the byte, for what client libraries hide: cut requests, endless pipelines, slow
  * readers, RESP3 types, closed connections. All waits end after a minute, and then the test fails.
  *
- *     struct wire wire = wire_open(process_connect_unix(&server));
+ *     WIRE(wire, process_connect_unix(&server));
  *     wire_check(&wire, "ZADD b 3 zoe", ":1");
  *     wire_check(&wire, "ZRANGE b 0 -1 WITHSCORES", "[zoe 3]");
- *     wire_close(&wire);
  *
  * One reply is rendered on one line: "OK", "-ERR ...", ":7", bulk bytes as they are, "nil",
  * "[a b]"; RESP3: "{k v}" map, "~[a b]" set, ">[a b]" push, ",1.5" double, "#t" boolean, "=txt:..."
@@ -25,6 +24,8 @@ struct text {
     size_t size, capacity;
 };
 void text_free(struct text *text);
+/* An empty one, which is freed where its block ends. */
+#define TEXT(name) __attribute__((cleanup(text_free))) struct text name = {.at = NULL}
 void text_add(struct text *text, const void *at, size_t size);
 __attribute__((format(printf, 2, 3))) void text_format(struct text *text, const char *format, ...);
 /* A request as an array of bulk strings, from words parted by single spaces. */
@@ -42,6 +43,8 @@ struct wire {
 /* fd must be a connected socket; -1 fails the test. */
 struct wire wire_open(int fd);
 void wire_close(struct wire *wire); /* safe twice */
+/* One that is closed where its block ends. */
+#define WIRE(name, fd) __attribute__((cleanup(wire_close))) struct wire name = wire_open(fd)
 /* Close with a reset instead of an orderly end. */
 void wire_abort(struct wire *wire);
 

@@ -14,7 +14,7 @@ import time
 import unittest
 
 import redis
-from process import IS_SHORT as SHORT, make_certificate, wait_until
+from process import IS_SHORT as SHORT, make_certificate, together, wait_until
 from web_server import PROGRAM, ROOT, WebServer, encoded, end_with_the_test
 
 LIMIT_S = 60
@@ -873,12 +873,14 @@ class Users(unittest.TestCase):
         self.assertEqual(self.api.get("/me", cookie=self.cookie("zoë", "pä\"ss"))["user"], "zoë")
 
     def test_wrong_passwords(self):
-        for user, password in (("viewer", "wrong"), ("nobody", "look"), ("off", "gone"), ("viewer", ""),
-                               ("", ""), ("default", "secret2")):
-            status, reply, cookie = self.api.log_in(user, password)
+        def refused(case):
+            status, reply, cookie = self.api.log_in(*case)
             self.assertEqual((status, reply["code"], cookie), (401, "login_needed", None))
-            status, _, headers = self.api.ask("/api/v1/boards", user=f"{user}:{password}")
+            status, _, headers = self.api.ask("/api/v1/boards", user=":".join(case))
             self.assertEqual((status, headers["WWW-Authenticate"]), (401, 'Basic realm="leaderboard"'))
+
+        together(refused, [("viewer", "wrong"), ("nobody", "look"), ("off", "gone"), ("viewer", ""), ("", ""),
+                           ("default", "secret2")])
         self.assertGreater(len(self.server.run("ACL", "LOG")), 0)
         self.assertIn(b"HTTP", [dict(zip(*[iter(entry)] * 2))[b"object"] for entry in self.server.run("ACL", "LOG")])
         for wrong in (b"", b"{}", b"[]", b'{"user": "a"}', b'{"user": 1, "password": "x"}', b"null",

@@ -6,7 +6,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
-from process import Server, hold_port, let_port_go, wait_until
+from process import Server, hold_port, let_port_go, together, wait_until
 from test_api import Api
 from web_server import WebServer
 
@@ -66,10 +66,9 @@ class Tokens(unittest.TestCase):
         for path in ("/me", "/boards/arena"):
             self.assertEqual(self.status(token, path), 200)
         self.server.run("ACL", "SETUSER", "ann", "token<game")
-        for _ in range(2):
-            for path in ("/me", "/boards/arena"):
-                status, reply, _ = self.api.ask("/api/v1" + path, **bearer(token))
-                self.assertEqual((status, reply["code"]), (401, "login_needed"), path)
+        for status, reply, _ in together(lambda path: self.api.ask("/api/v1" + path, **bearer(token)),
+                                         2 * ["/me", "/boards/arena"]):
+            self.assertEqual((status, reply["code"]), (401, "login_needed"))
         self.assertEqual(self.api.get("/me")["user"], None)  # nobody is asked for a login there
         self.server.run("ACL", "SETUSER", "eve", "on", ">p", "%R~arena", "+@read")
         self.assertEqual(self.api.get("/me", user="eve:p")["user"], "eve")

@@ -97,24 +97,22 @@ static void whole_run(struct call *call) {
     }
 }
 
-static const struct command_cost whole_cost =
-    COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
-             "`HSCAN`, or `HMGET` of what is needed");
-
-#define WHOLE_ENTRY(word, shape, what, ...)                                                        \
+#define WHOLE_ENTRY(word, shape, what, ns, ...)                                                    \
     {                                                                                              \
         .name = word, .syntax = "key", .reply = shape, .summary = what,                            \
         .complexity = "O(n) in the fields of the hash", .flags = COMMAND_READ, .reads_hash = true, \
-        .cost = &whole_cost, .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run       \
+        .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, ns, 0, "field of the hash",              \
+                     "`HSCAN`, or `HMGET` of what is needed"),                                     \
+        .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run                            \
     }
 
 const struct command command_hgetall =
-    WHOLE_ENTRY("HGETALL", "{s}", "Every field of a hash with its value", .with_field = true,
+    WHOLE_ENTRY("HGETALL", "{s}", "Every field of a hash with its value", 60, .with_field = true,
                 .with_value = true);
 const struct command command_hkeys =
-    WHOLE_ENTRY("HKEYS", "[s]", "The names of all fields of a hash", .with_field = true);
+    WHOLE_ENTRY("HKEYS", "[s]", "The names of all fields of a hash", 22, .with_field = true);
 const struct command command_hvals =
-    WHOLE_ENTRY("HVALS", "[s]", "The values of all fields of a hash", .with_value = true);
+    WHOLE_ENTRY("HVALS", "[s]", "The values of all fields of a hash", 22, .with_value = true);
 
 /* ---- sizes ---- */
 

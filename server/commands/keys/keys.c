@@ -330,7 +330,7 @@ const struct command command_keys = {
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
     .flags = COMMAND_READ | COMMAND_NAMES,
-    .cost = COST(COMMAND_BY_MEMORY, cost_count_database, 25, 0, "key of the database", "`SCAN`"),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_database, 17, 0, "key of the database", "`SCAN`"),
     .run = keys_run,
 };
 

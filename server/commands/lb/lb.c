@@ -354,9 +354,14 @@ static bool lb_create_check_rating(const struct call *call, const struct board_o
     return true;
 }
 
-/* Results that are held, whose notes would be nobody's. */
+/* Results that are held, whose notes would be nobody's. And who is held in a room would go down. */
 static bool lb_create_check_hold(const struct call *call, const struct registry_key *key,
                                  const struct board_options *options) {
+    if (options->has_hold && !registry_options(key)->has_hold &&
+        writing_names_room(call, call_arg(call, 1))) {
+        return call_refuse(call, "ERR HOLD is not possible: who goes up and down in a league "
+                                 "follows from the results in its rooms");
+    }
     return !registry_options(key)->has_hold || options->has_hold || holding_count(key) == 0 ||
            call_refuse(call, "ERR HOLD cannot end while results are held: LB.APPROVE or LB.REJECT "
                              "them first");

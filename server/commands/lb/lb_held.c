@@ -7,6 +7,7 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/shadow.h"
 
 enum {
     COUNT_USUAL = 10,
@@ -222,8 +223,18 @@ bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t i
     args[request.count++] = member;
     call.now_us = held.at_us < call.now_us ? held.at_us : call.now_us;
     struct approved approved = {.registry = server->registry, .member = member, .id = id};
-    bool is_done = lb_add_approve(&call, &rights, key, held.before, holding_removal_size(key),
-                                  lb_held_drop, &approved);
+    int64_t until_ms;
+    /* Its ban is over, and the job that brings the entry back was not here yet. */
+    bool comes_back =
+        shadow_is_there(key, member) && ban_find(server->registry, key->database, name, member,
+                                                 server->clock.now_ms, &until_ms) == BAN_NONE;
+    bool is_missed = comes_back && !shadow_return(server->registry, key, member);
+    if (comes_back && !is_missed) {
+        registry_tell_members(server->registry, key);
+    }
+    bool is_done = is_missed ? call_out_of_memory(&call)
+                             : lb_add_approve(&call, &rights, key, held.before,
+                                              holding_removal_size(key), lb_held_drop, &approved);
     memory_free(copy);
     return is_done;
 }

@@ -130,7 +130,7 @@ void lb_kept_written(struct registry *registry, struct registry_key *key,
 
 /* ---- what periods do: server/commands/rating_job.c ---- */
 
-/* For jobs.resume. Out of memory, it is tried again with the next resume. */
-void rating_job_begin(struct server *server);
+/* See server/clients/board_job.h. */
+extern const struct board_work rating_job;
 
 #endif

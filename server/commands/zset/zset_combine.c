@@ -418,7 +418,7 @@ const struct command command_zdiff = {
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = DIFFERENCE_COST(200, 0),
+    .cost = DIFFERENCE_COST(110, 0),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };

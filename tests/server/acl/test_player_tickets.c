@@ -549,6 +549,55 @@ HARNESS_TEST(what_is_kept_of_used_tickets_goes_when_none_can_count, PLAYERS) {
     }
 }
 
+/* However many one has spent. */
+HARNESS_TEST(a_player_has_one_mark_on_a_board, PLAYERS) {
+    enum { MANY = 100000, FEW = 2000 };
+    int count = is_short_run() ? FEW : MANY;
+    char ticket[TICKET_SIZE];
+    size_t before = 0;
+    begin(h, s);
+    for (int i = 0; i < count; i++) {
+        get(h, s, "LB.TICKET b ann", ticket);
+        harness_expect_prefix(h, s, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket), ":1");
+        if (i == 100) {
+            before = memory_used();
+        }
+        h->wall_us += 1000;
+    }
+    harness_expect(h, s, "ZSCORE b ann", formatted("$%d\r\n%d\r\n", count == MANY ? 6 : 4, count));
+    assert_in_range(registry_count(h->server.registry, REGISTRY_TICKETS), 2, 3);
+    assert_in_range(memory_used(), 0, before + 100000);
+}
+
+HARNESS_TEST(there_are_so_many_marks_of_used_tickets, PLAYERS) {
+    enum { MARKS = 20 };
+    char ticket[TICKET_SIZE], other[TICKET_SIZE];
+    begin(h, s);
+    harness_expect(h, s, formatted("CONFIG SET once-max %d", MARKS), "+OK\r\n");
+    for (int i = 0; i < MARKS; i++) {
+        if (i == MARKS / 2) {
+            later(h, 90000); /* the next stretch */
+        }
+        get(h, s, formatted("LB.TICKET b m%d", i), ticket);
+        harness_expect(h, s, formatted("LB.ADD b TICKET %s 1 m%d", ticket, i), ":1\r\n");
+    }
+    get(h, s, "LB.TICKET b new FOR 86400", other);
+    for (int i = 0; i < 2; i++) {
+        harness_expect_prefix(h, s, formatted("LB.ADD b TICKET %s 1 new", other),
+                              "-TRYAGAIN there are 20 marks of used tickets (once-max), and");
+        harness_expect(h, s, "ZSCORE b new", "$-1\r\n");
+    }
+    /* Who has one goes on, and a result without a ticket needs none. */
+    get(h, s, formatted("LB.TICKET b m%d", MARKS - 1), ticket);
+    harness_expect(h, s, formatted("LB.ADD b TICKET %s 2 m%d", ticket, MARKS - 1), ":1\r\n");
+    harness_expect(h, s, formatted("LB.ADD b TICKET %s 3 m%d", ticket, MARKS - 1), USED);
+    harness_expect(h, s, "LB.ADD b 3 new2", ":1\r\n");
+    /* Those of two stretches ago go, and the ticket counts. */
+    later(h, 80000);
+    (void)registry_expiry_remove_due(h->server.registry, harness_now_us(h) / 1000, 100);
+    harness_expect(h, s, formatted("LB.ADD b TICKET %s 1 new", other), ":1\r\n");
+}
+
 HARNESS_TEST(a_revoked_player_has_no_tickets_either, PLAYERS) {
     char ticket[TICKET_SIZE];
     begin(h, s);

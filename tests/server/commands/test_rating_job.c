@@ -1,5 +1,5 @@
 /* What periods do to ratings: RESET, EVERY-HOURS, and the job that writes it. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_rating.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
@@ -11,7 +11,7 @@ static int rating_start(void **state) {
     struct harness *h = harness_create(zset_settings);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no job, and takes neither option */
-    rating_job_begin(&h->server);
+    board_job_begin(&h->server, &rating_job);
     *state = h;
     return 0;
 }
@@ -259,7 +259,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
                 break;
             case 1:
                 jobs_end(&h->server);
-                rating_job_begin(&h->server);
+                board_job_begin(&h->server, &rating_job);
                 break;
             case 2:
                 settle(h);

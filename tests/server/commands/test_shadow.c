@@ -1,6 +1,8 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
+#include "server/clients/board_job.h"
 #include "server/commands/ban.h"
+#include "server/commands/lb/lb_held.h"
 #include "server/commands/shadow.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -8,6 +10,7 @@
 #include "tests/support/jwt_maker.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
+#include "tests/support/registry_workload.h"
 
 #define NOW      (HARNESS_START_US / 1000000)
 #define SETTINGS "player-key back hs256 " JWT_MAKER_SECRET "\nuser player:back on ~* +@all\n"
@@ -24,7 +27,7 @@ static int shadow_start(void **state) {
     struct harness *h = harness_create(SETTINGS);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no players */
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     *state = h;
     return 0;
 }
@@ -256,6 +259,20 @@ SHADOW_TEST(what_cannot_have_shadows_bans_in_full) {
     expect(h, s, "ZCARD r", ":1\r\n");
 }
 
+SHADOW_TEST(what_is_refused_leaves_a_board_as_it_was) {
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S", "+OK\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 5 ann 0.5 ann", "-ERR value 0.5");
+    harness_expect_prefix(h, s, "LB.SUBMIT 2 k l 0.5 ann", "-ERR value 0.5");
+    expect(h, s, "LB.ADD k XX 5 ann", ":0\r\n");
+    expect(h, s, "ZREM k ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "LB.ADD k 5 ann 6 ann", ":2\r\n");
+    assert_int_not_equal(workload_digest(h->server.registry), before);
+}
+
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     struct session *ann = log_in(h, "ann");
     expect(h, s, "LB.CREATE c FIELD score 32 TIME 31 S CAP 2 KEEP BEST", "+OK\r\n");
@@ -278,6 +295,26 @@ SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     h->wall_us += 10000000;
     expect(h, ann, "ZADD l 6 ann", ":0\r\n");
     expect(h, s, "ZCARD l", ":0\r\n");
+}
+
+SHADOW_TEST(a_hidden_entry_takes_no_place_of_a_full_board_and_comes_back_to_it) {
+    struct session *ann = log_in(h, "ann");
+    struct session *eve = log_in(h, "eve");
+    expect(h, s, "LB.CREATE k FIELD score 32 LIMIT 2", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann 20 bob", ":2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "LB.BAN eve SHADOW", ":0\r\n");
+    expect(h, s, "ZADD k 5 cid", ":1\r\n");
+    harness_expect_prefix(h, s, "ZADD k 5 dan", "-FULL");
+    harness_expect_prefix(h, eve, "ZADD k 5 eve", "-FULL"); /* as for all, and nothing is kept */
+    expect(h, eve, "ZCARD k", ":2\r\n");
+    expect(h, ann, "ZADD k 30 ann", ":0\r\n");
+    expect(h, ann, "ZCARD k", ":3\r\n");
+    expect(h, s, "LB.UNBAN ann", ":1\r\n");
+    settle(h);
+    expect(h, s, "ZREVRANGE k 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+    expect(h, s, "ZADD k 31 ann", ":0\r\n");
+    harness_expect_prefix(h, s, "ZADD k 5 dan", "-FULL");
 }
 
 SHADOW_TEST(what_carries_the_board_carries_it) {
@@ -322,6 +359,58 @@ SHADOW_TEST(nobody_takes_it_off_who_may_not_see_it) {
     expect(h, s, "ZUNIONSTORE u 1 k", ":0\r\n");
     expect(h, s, "ZREMRANGEBYRANK k 0 -1", ":0\r\n");
     expect(h, ann, "ZRANGE k 0 -1", "*1\r\n$3\r\nann\r\n");
+}
+
+/* ---- HOLD ---- */
+
+static const int64_t HOUR_US = INT64_C(3600000000);
+
+SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
+    struct session *ann = log_in(h, "ann");
+    board_job_begin(&h->server, &hold_job);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 100 AUTO 1 H",
+           "+OK\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 50 ann 60 bob", "*2\r\n:2\r\n:0\r\n");
+    expect(h, s, "LB.ADD k WITHHELD 150 ann 110 bob", "*2\r\n:0\r\n:2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 7200", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 200 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 70 ann", "*2\r\n:1\r\n:0\r\n");
+    h->wall_us += HOUR_US + HOUR_US / 2;
+    settle(h);
+    expect(h, s, "ZREVRANGE k 0 -1", "*1\r\n$3\r\nbob\r\n");
+    expect(h, s, "ZSCORE k bob", "$3\r\n110\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n70\r\n");
+    harness_expect_part(h, s, "LB.HELD k MEMBER ann", "*2\r\n*7\r\n:1\r\n");
+    /* Who names the member may approve: it is of the entry that it alone sees. */
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$3\r\n150\r\n");
+    expect(h, s, "ZSCORE k ann", "$-1\r\n");
+    h->wall_us += HOUR_US;
+    settle(h);
+    expect(h, s, "ZSCORE k ann", "$3\r\n200\r\n");
+    expect(h, s, "LB.HELD k", "*2\r\n$1\r\n0\r\n*0\r\n");
+}
+
+/* Whichever job is first at a board: the entry is there before what was held is added to it. */
+SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
+    enum { MANY = 300 };
+    board_job_begin(&h->server, &hold_job);
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 1000 AUTO 1 H",
+           "+OK\r\n");
+    for (int i = 0; i < MANY; i++) {
+        bool is_sum = i % 2 == 0;
+        expect(h, s, formatted("LB.ADD k 900 m%d", i), ":1\r\n");
+        expect(h, s, formatted("LB.ADD k %s 1005 m%d", is_sum ? "INCR" : "", i), ":0\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW EX 7200", i), ":1\r\n");
+    }
+    expect(h, s, "ZCARD k", ":0\r\n");
+    h->wall_us += 2 * HOUR_US + 61000000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZSCORE k m%d", i),
+               i % 2 == 0 ? "$4\r\n1905\r\n" : "$4\r\n1005\r\n");
+    }
 }
 
 /* ---- memory ---- */
@@ -384,6 +473,49 @@ SHADOW_TEST(many_come_back_in_steps) {
     free(after);
 }
 
+/* A pass over 4,000 keys is followed by 20 ms of rest. */
+SHADOW_TEST(bans_that_end_one_after_another_share_passes) {
+    enum { MANY = 50, KEYS = 4000 };
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < KEYS; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 ann", i), ":1\r\n");
+    }
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("ZADD k %d m%d", i, i), ":1\r\n");
+        expect(h, s, formatted("LB.BAN m%d SHADOW", i), ":1\r\n");
+    }
+    settle(h);
+    uint64_t turn = job->turn;
+    for (int i = 0; i < MANY; i++) {
+        expect(h, s, formatted("LB.UNBAN m%d", i), ":1\r\n");
+        h->wall_us += 1000;
+        settle(h);
+    }
+    assert_in_range(job->turn - turn, 2, 4);
+    h->wall_us += 20000;
+    settle(h);
+    expect(h, s, "ZCARD k", formatted(":%d\r\n", MANY));
+    assert_in_range(job->turn - turn, 3, 5);
+}
+
+/* The job begins behind the ban, as after a restart, and another ban is there. */
+SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 1000", ":1\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
+    expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
+    jobs_end(&h->server);
+    board_job_begin(&h->server, &shadow_job);
+    settle(h);
+    expect(h, s, "ZADD k 5 new", ":1\r\n");
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$-1\r\n");
+    h->wall_us += 101000000;
+    settle(h);
+    expect(h, s, "ZSCORE k new", "$1\r\n5\r\n");
+    expect(h, s, "ZCARD k", ":3\r\n");
+}
+
 /* ---- twins ---- */
 
 enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
@@ -391,7 +523,7 @@ enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
 static struct harness *twin_start(void) {
     struct harness *h = harness_create(SETTINGS);
     shadow_end(h->shadow);
-    shadow_job_begin(&h->server);
+    board_job_begin(&h->server, &shadow_job);
     return h;
 }
 
@@ -535,13 +667,33 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     loop_stop(&f);
     loop_start_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
-    shadow_job_begin(f.server);
+    board_job_begin(f.server, &shadow_job);
     ask(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
     ask(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "PING\r\n", "+PONG\r\n");
     while (jobs_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
+    loop_end(&f);
+}
+
+/* It is nowhere that STALE looks at; back among all it is as old as it is. */
+TEST(a_hidden_entry_does_not_leave_as_stale) {
+    struct loop_server f;
+    loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
+    board_job_begin(f.server, &shadow_job);
+    ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
+        "+OK\r\n:2\r\n");
+    ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");
+    f.harness->wall_us += 3600 * INT64_C(1000000);
+    loop_turn_some(&f);
+    ask(&f, "ZADD k 3 cid\r\nZRANGE k 0 -1\r\n", ":1\r\n*1\r\n$3\r\ncid\r\n");
+    ask(&f, "LB.UNBAN ann\r\n", ":1\r\n");
+    while (jobs_step(f.server, 0, true)) {}
+    ask(&f, "ZSCORE k ann\r\n", "$1\r\n1\r\n");
+    f.harness->wall_us += 120 * INT64_C(1000000);
+    loop_turn_some(&f);
+    ask(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
     loop_end(&f);
 }
 

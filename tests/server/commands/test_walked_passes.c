@@ -1,6 +1,6 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
@@ -142,9 +142,9 @@ TEST(what_is_over_leaves_every_window) {
         void *at;
         zset_start(&at);
         struct harness *h = at;
-        window_job_begin(&h->server);
-        rating_job_begin(&h->server);
-        hold_job_begin(&h->server);
+        board_job_begin(&h->server, &window_job);
+        board_job_begin(&h->server, &rating_job);
+        board_job_begin(&h->server, &hold_job);
         for (int i = 0; i < NAMES; i++) {
             zset_run(h, "LB.CREATE w:%d FIELD a 33 TIME 31 S PERIOD HOUR WINDOW 2 %s", i,
                      i % 2 == 0 ? "SUM" : "BEST");

@@ -1,6 +1,6 @@
 /* Boards with WINDOW, sentence by sentence; and beside a naive twin, which keeps what each period
  * brought and adds it up. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -16,7 +16,7 @@ static int window_start(void **state) {
     struct harness *h = harness_create(window_settings);
     harness_connect(h);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     *state = h;
     return 0;
 }
@@ -67,33 +67,27 @@ WINDOW_TEST(a_sum_is_of_the_running_period_and_those_before) {
 
 WINDOW_TEST(what_is_set_is_set_in_the_running_period) {
     zset_expect(h, "LB.CREATE w FIELD score 33 SIGNED TIME 31 S PERIOD HOUR WINDOW 3 SUM", "+OK");
-    static const char *const rows[][2] = {
-        {"ZADD w 5 ann", ":1"},
-        {"ZADD w 8 ann", ":0"},
-        {"ZSCORE w ann", "8"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD w 5 ann", ":1");
+    zset_expect(h, "ZADD w 8 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "8");
     h->wall_us = zset_us("2026-11-26T06:20:00Z");
     settle(h);
-    static const char *const next[][2] = {
-        {"ZADD w 3 ann", ":0"},
-        {"ZSCORE w ann", "11"},
-        {"ZADD w 1 ann 2 bob", ":1"},
-        {"ZREVRANGE w 0 -1 WITHSCORES", "[ann 9 bob 2]"},
-        {"ZADD w NX 7 ann", ":0"},
-        {"ZADD w GT CH 7 ann", ":1"},
-        {"ZADD w LT CH 8 ann", ":0"},
-        {"ZSCORE w ann", "15"},
-        {"ZADD w INCR 1 ann", "16"},
-        {"LB.ADD w BEST 3 ann", ":0"},
-        {"LB.ADD w INCR WITHRANK 4 bob 1 cid",
-         "[[[bob :1 :1795674000000 :6] :1] [[cid :2 :1795674000000 :1] nil]]"},
-        {"LB.SUBMIT 2 w other INCR 10 bob",
-         "[[[bob :1 :1795674000000 :16] :1 :1] [[bob :0 :1795674000000 :10] nil :1]]"},
-        {"ZREVRANGE w 0 -1 WITHSCORES", "[ann 16 bob 16 cid 1]"},
-        {"ZREVRANGE w@2026-11-26T06 0 -1 WITHSCORES", "[bob 16 ann 8 cid 1]"},
-    };
-    zset_expect_each(h, next);
+    zset_expect(h, "ZADD w 3 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "11");
+    zset_expect(h, "ZADD w 1 ann 2 bob", ":1");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 9 bob 2]");
+    zset_expect(h, "ZADD w NX 7 ann", ":0");
+    zset_expect(h, "ZADD w GT CH 7 ann", ":1");
+    zset_expect(h, "ZADD w LT CH 8 ann", ":0");
+    zset_expect(h, "ZSCORE w ann", "15");
+    zset_expect(h, "ZADD w INCR 1 ann", "16");
+    zset_expect(h, "LB.ADD w BEST 3 ann", ":0");
+    zset_expect(h, "LB.ADD w INCR WITHRANK 4 bob 1 cid",
+                "[[[bob :1 :1795674000000 :6] :1] [[cid :2 :1795674000000 :1] nil]]");
+    zset_expect(h, "LB.SUBMIT 2 w other INCR 10 bob",
+                "[[[bob :1 :1795674000000 :16] :1 :1] [[bob :0 :1795674000000 :10] nil :1]]");
+    zset_expect(h, "ZREVRANGE w 0 -1 WITHSCORES", "[ann 16 bob 16 cid 1]");
+    zset_expect(h, "ZREVRANGE w@2026-11-26T06 0 -1 WITHSCORES", "[bob 16 ann 8 cid 1]");
 }
 
 /* ---- the best ---- */
@@ -294,33 +288,31 @@ WINDOW_TEST(a_period_that_has_expired_is_noted_by_what_looks_for_it) {
 /* ---- what is refused ---- */
 
 WINDOW_TEST(declarations_that_contradict_themselves_are_refused) {
-    static const char *const rows[][2] = {
-        {"LB.CREATE w FIELD a 20 WINDOW 3 SUM",
-         "-ERR WINDOW requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW",
-         "-ERR WINDOW needs a number of periods and what they are to it: WINDOW n SUM|BEST"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 MEAN",
-         "-ERR WINDOW 3 'MEAN' is unknown: use SUM or BEST"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1 SUM",
-         "-ERR WINDOW '1' is not a valid number of periods: 2..1000"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1001 SUM",
-         "-ERR WINDOW '1001' is not a valid number of periods: 2..1000"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR ARCHIVE 2 WINDOW 3 SUM",
-         "-ERR WINDOW 3 requires ARCHIVE 3 or more: it ranks what they hold"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM CAP 5",
-         "-ERR WINDOW and CAP exclude each other"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM LIMIT 5",
-         "-ERR WINDOW and LIMIT exclude each other"},
-        {"LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM ARCHIVED WRITABLE",
-         "-ERR WINDOW and ARCHIVED WRITABLE exclude each other"},
-        {"LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM STALE 1 HOUR",
-         "-ERR WINDOW and STALE exclude each other"},
-        {"LB.CREATE w FIELD a 20 TIME 12 S PERIOD HOUR WINDOW 3 SUM",
-         "-ERR WINDOW is not possible: the times of its board do not begin anew with each period, "
-         "and this TIME does not last: give it more bits, a larger unit or a START"},
-        {"EXISTS w", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.CREATE w FIELD a 20 WINDOW 3 SUM",
+                "-ERR WINDOW requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW",
+                "-ERR WINDOW needs a number of periods and what they are to it: WINDOW n SUM|BEST");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 MEAN",
+                "-ERR WINDOW 3 'MEAN' is unknown: use SUM or BEST");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1 SUM",
+                "-ERR WINDOW '1' is not a valid number of periods: 2..1000");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 1001 SUM",
+                "-ERR WINDOW '1001' is not a valid number of periods: 2..1000");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR ARCHIVE 2 WINDOW 3 SUM",
+                "-ERR WINDOW 3 requires ARCHIVE 3 or more: it ranks what they hold");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM CAP 5",
+                "-ERR WINDOW and CAP exclude each other");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM LIMIT 5",
+                "-ERR WINDOW and LIMIT exclude each other");
+    zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD HOUR WINDOW 3 SUM ARCHIVED WRITABLE",
+                "-ERR WINDOW and ARCHIVED WRITABLE exclude each other");
+    zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 SUM STALE 1 HOUR",
+                "-ERR WINDOW and STALE exclude each other");
+    zset_expect(
+        h, "LB.CREATE w FIELD a 20 TIME 12 S PERIOD HOUR WINDOW 3 SUM",
+        "-ERR WINDOW is not possible: the times of its board do not begin anew with each period, "
+        "and this TIME does not last: give it more bits, a larger unit or a START");
+    zset_expect(h, "EXISTS w", ":0");
 }
 
 WINDOW_TEST(only_single_members_are_written_and_removed) {
@@ -752,21 +744,18 @@ WINDOW_TEST(what_leaves_the_board_as_it_was_does_not_count) {
     zset_expect(h, "LB.CREATE w FIELD a 20 TIME 31 S PERIOD HOUR WINDOW 3 BEST TAG t 8", "+OK");
     zset_expect(h, "ZADD w 50 ann", ":1");
     pass_hours(h, 1);
-    static const char *const rows[][2] = {
-        {"ZADD w CH 5 ann", ":0"},
-        {"ZADD w CH 6 ann", ":0"},
-        {"LB.ADD w 7 ann", ":0"},
-        {"LB.ADD w WITHRANK 8 ann", "[[[ann :0 :1795669800000 :50] :0]]"},
-        {"LB.ADD w 9 ann 10 bob", ":1"},
-        {"LB.ADD w TAG t x 10 ann 10 bob", ":0"},
-        {"LB.SUBMIT 1 w 11 ann", "[[[ann :0 :1795669800000 :50] :0 :0]]"},
-        {"LB.SUBMIT 1 w INCR 1 bob", "[[[bob :1 :1795673400000 :11] :1 :1]]"},
-        {"ZREM w bob", ":1"},
-        {"ZSCORE w@2026-11-26T06 ann", "11"},
-        {"LB.SUBMIT 1 w 60 ann", "[[[ann :0 :1795673400000 :60] :0 :1]]"},
-        {"LB.SUBMIT 1 w 40 ann", "[[[ann :0 :1795673400000 :60] :0 :0]]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD w CH 5 ann", ":0");
+    zset_expect(h, "ZADD w CH 6 ann", ":0");
+    zset_expect(h, "LB.ADD w 7 ann", ":0");
+    zset_expect(h, "LB.ADD w WITHRANK 8 ann", "[[[ann :0 :1795669800000 :50] :0]]");
+    zset_expect(h, "LB.ADD w 9 ann 10 bob", ":1");
+    zset_expect(h, "LB.ADD w TAG t x 10 ann 10 bob", ":0");
+    zset_expect(h, "LB.SUBMIT 1 w 11 ann", "[[[ann :0 :1795669800000 :50] :0 :0]]");
+    zset_expect(h, "LB.SUBMIT 1 w INCR 1 bob", "[[[bob :1 :1795673400000 :11] :1 :1]]");
+    zset_expect(h, "ZREM w bob", ":1");
+    zset_expect(h, "ZSCORE w@2026-11-26T06 ann", "11");
+    zset_expect(h, "LB.SUBMIT 1 w 60 ann", "[[[ann :0 :1795673400000 :60] :0 :1]]");
+    zset_expect(h, "LB.SUBMIT 1 w 40 ann", "[[[ann :0 :1795673400000 :60] :0 :0]]");
     pass_hours(h, 1);
     zset_expect(h, "ZADD w NX CH 5 ann 6 bob", ":1");
     zset_expect(h, "ZADD w NX CH 5 ann 6 bob", ":0");
@@ -1166,7 +1155,7 @@ static void twin_step(struct twin *twin) {
         break;
     case 3:
         jobs_end(&h->server);
-        window_job_begin(&h->server);
+        board_job_begin(&h->server, &window_job);
         break;
     case 4:
         if (random_below(&twin->random, 4) == 0) {
@@ -1206,7 +1195,7 @@ static void twin_run(bool is_best, unsigned bits) {
     twin->highest = (1 << (bits - 1)) - 1;
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
     twin->begin_us = zset_us("2026-11-26T05:00:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     char line[200];
     snprintf(line, sizeof line,
              "LB.CREATE w FIELD a %u SIGNED TIME 42 MS PERIOD HOUR ARCHIVE 50 WINDOW %d %s", bits,

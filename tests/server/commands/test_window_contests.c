@@ -1,5 +1,5 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "tests/server/zset_fixture.h"
 
@@ -10,7 +10,7 @@ static int contests_start(void **state) {
                                        "board auto:* one PERIOD HOUR WINDOW 3 SUM\n");
     harness_connect(h);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    window_job_begin(&h->server);
+    board_job_begin(&h->server, &window_job);
     *state = h;
     return 0;
 }
@@ -33,28 +33,27 @@ static void pass_hours(struct harness *h, int64_t hours) {
 /* ---- ONCE ---- */
 
 CONTESTS_TEST(a_result_that_comes_again_changes_neither_the_board_nor_its_period) {
-    static const char *const rows[][2] = {
-        {"LB.ADD auto:a ONCE x WITHRANK INCR 5 ann", "[[[ann :0 :1795669800000 :5] nil]]"},
-        {"LB.ADD auto:a ONCE x WITHRANK INCR 5 ann", "[[[ann :0 :1795669800000 :5] :0]]"},
-        {"LB.ADD auto:a ONCE x INCR 5 ann", ":0"},
-        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
-         "[[[ann :0 :1795669800000 :10] :0 :1] [[ann :0 :1795669800000 :5] nil :1]]"},
-        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
-         "[[[ann :0 :1795669800000 :10] :0 :0] [[ann :0 :1795669800000 :5] :0 :0]]"},
-        {"ZSCORE auto:a@2026-11-26T05 ann", "10"},
-        {"ZSCORE auto:b@2026-11-26T05 ann", "5"},
-        /* Refused: it leaves no id. */
-        {"LB.ADD auto:a ONCE z INCR 4294967290 ann",
-         "-ERR value 10 + 4294967290 is out of range: field 'score' takes -4294967296..4294967295"},
-        {"LB.ADD auto:a ONCE z INCR 1 ann", ":1"},
-        /* A board that is gone is answered as one that is none. */
-        {"DEL auto:a", ":1"},
-        {"LB.ADD auto:a ONCE z WITHRANK INCR 1 ann", "[[nil* nil]]"},
-        {"LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
-         "[[nil* nil :0] [[ann :0 :1795669800000 :5] :0 :0]]"},
-        {"KEYS auto:a*", "[]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD auto:a ONCE x WITHRANK INCR 5 ann",
+                "[[[ann :0 :1795669800000 :5] nil]]");
+    zset_expect(h, "LB.ADD auto:a ONCE x WITHRANK INCR 5 ann", "[[[ann :0 :1795669800000 :5] :0]]");
+    zset_expect(h, "LB.ADD auto:a ONCE x INCR 5 ann", ":0");
+    zset_expect(h, "LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+                "[[[ann :0 :1795669800000 :10] :0 :1] [[ann :0 :1795669800000 :5] nil :1]]");
+    zset_expect(h, "LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+                "[[[ann :0 :1795669800000 :10] :0 :0] [[ann :0 :1795669800000 :5] :0 :0]]");
+    zset_expect(h, "ZSCORE auto:a@2026-11-26T05 ann", "10");
+    zset_expect(h, "ZSCORE auto:b@2026-11-26T05 ann", "5");
+    /* Refused: it leaves no id. */
+    zset_expect(
+        h, "LB.ADD auto:a ONCE z INCR 4294967290 ann",
+        "-ERR value 10 + 4294967290 is out of range: field 'score' takes -4294967296..4294967295");
+    zset_expect(h, "LB.ADD auto:a ONCE z INCR 1 ann", ":1");
+    /* A board that is gone is answered as one that is none. */
+    zset_expect(h, "DEL auto:a", ":1");
+    zset_expect(h, "LB.ADD auto:a ONCE z WITHRANK INCR 1 ann", "[[nil* nil]]");
+    zset_expect(h, "LB.SUBMIT 2 auto:a auto:b ONCE y INCR 5 ann",
+                "[[nil* nil :0] [[ann :0 :1795669800000 :5] :0 :0]]");
+    zset_expect(h, "KEYS auto:a*", "[]");
 }
 
 CONTESTS_TEST(an_id_is_known_in_the_next_period_too) {
@@ -76,46 +75,43 @@ CONTESTS_TEST(a_hash_is_of_the_board_and_not_of_its_period) {
     zset_expect(h, "HGETALL run:best:ann", "[replay r1]");
     pass_hours(h, 1);
     /* The best of its hour, which is none of the board. */
-    static const char *const rows[][2] = {
-        {"LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":0"},
-        {"ZSCORE best@2026-11-26T06 ann", "40"},
-        {"ZSCORE best ann", "50"},
-        {"HGETALL run:best:ann", "[replay r1]"},
-        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann", "[[[ann :0 nil :50] :0 :0]]"},
-        {"HGETALL run:best:ann", "[replay r1]"},
-        {"LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r4 60 ann", "[[[ann :0 nil :60] :0 :1]]"},
-        {"HGETALL run:best:ann", "[replay r4]"},
-        {"LB.ADD best BEST HSET run:%:* 1 replay r5 61 ann 1 bob", ":2"},
-        {"HGETALL run:best:ann", "[replay r5]"},
-        {"HGETALL run:best:bob", "[replay r5]"},
-        {"LB.ADD auto:s INCR HSET sum:* 1 f 1 3 ann", ":1"},
-        {"LB.ADD auto:s INCR HSET sum:* 1 f 2 4 ann", ":1"},
-        {"HGETALL sum:ann", "[f 2]"},
-        {"LB.ADD auto:s INCR HSET sum:* 1 f 3 0 ann", ":0"},
-        {"HGETALL sum:ann", "[f 2]"},
-        /* Neither the board nor its period may be the hash. */
-        {"LB.ADD auto:s HSET auto:* 1 f 1 3 s",
-         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
-        {"LB.ADD auto:s HSET auto:s@2026-11-26T* 1 f 1 3 06",
-         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
-        {"ZCARD auto:s", ":1"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD best BEST HSET run:%:* 1 replay r2 40 ann", ":0");
+    zset_expect(h, "ZSCORE best@2026-11-26T06 ann", "40");
+    zset_expect(h, "ZSCORE best ann", "50");
+    zset_expect(h, "HGETALL run:best:ann", "[replay r1]");
+    zset_expect(h, "LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r3 45 ann",
+                "[[[ann :0 nil :50] :0 :0]]");
+    zset_expect(h, "HGETALL run:best:ann", "[replay r1]");
+    zset_expect(h, "LB.SUBMIT 1 best BEST HSET run:%:* 1 replay r4 60 ann",
+                "[[[ann :0 nil :60] :0 :1]]");
+    zset_expect(h, "HGETALL run:best:ann", "[replay r4]");
+    zset_expect(h, "LB.ADD best BEST HSET run:%:* 1 replay r5 61 ann 1 bob", ":2");
+    zset_expect(h, "HGETALL run:best:ann", "[replay r5]");
+    zset_expect(h, "HGETALL run:best:bob", "[replay r5]");
+    zset_expect(h, "LB.ADD auto:s INCR HSET sum:* 1 f 1 3 ann", ":1");
+    zset_expect(h, "LB.ADD auto:s INCR HSET sum:* 1 f 2 4 ann", ":1");
+    zset_expect(h, "HGETALL sum:ann", "[f 2]");
+    zset_expect(h, "LB.ADD auto:s INCR HSET sum:* 1 f 3 0 ann", ":0");
+    zset_expect(h, "HGETALL sum:ann", "[f 2]");
+    /* Neither the board nor its period may be the hash. */
+    zset_expect(h, "LB.ADD auto:s HSET auto:* 1 f 1 3 s",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "LB.ADD auto:s HSET auto:s@2026-11-26T* 1 f 1 3 06",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "ZCARD auto:s", ":1");
 }
 
 /* %@: the results of each period have their hashes, and the board shows that of the result that counts. */
 CONTESTS_TEST(each_period_has_a_hash_of_its_own) {
     zset_expect(h, "LB.CREATE best FIELD a 20 PERIOD HOUR WINDOW 2 BEST ARCHIVE 2", "+OK");
-    static const char *const first[][2] = {
-        {"LB.ADD best BEST HSET run:%@:* 1 replay r1 50 ann", ":1"},
-        {"LB.ADD best BEST HSET run:%@:* 1 replay r2 40 ann", ":0"},
-        {"LB.ADD best BEST HSET run:%@:* 1 replay r3 30 bob", ":1"},
-        {"HGETALL run:best@2026-11-26T05:ann", "[replay r1]"},
-        {"LB.RANGE best 0 -1 DATA run:%@:*",
-         "[[ann :0 nil :50 [replay r1]] [bob :1 nil :30 [replay r3]]]"},
-        {"LB.RANGE best@2026-11-26T05 0 0 DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
-    };
-    zset_expect_each(h, first);
+    zset_expect(h, "LB.ADD best BEST HSET run:%@:* 1 replay r1 50 ann", ":1");
+    zset_expect(h, "LB.ADD best BEST HSET run:%@:* 1 replay r2 40 ann", ":0");
+    zset_expect(h, "LB.ADD best BEST HSET run:%@:* 1 replay r3 30 bob", ":1");
+    zset_expect(h, "HGETALL run:best@2026-11-26T05:ann", "[replay r1]");
+    zset_expect(h, "LB.RANGE best 0 -1 DATA run:%@:*",
+                "[[ann :0 nil :50 [replay r1]] [bob :1 nil :30 [replay r3]]]");
+    zset_expect(h, "LB.RANGE best@2026-11-26T05 0 0 DATA run:%@:*",
+                "[[ann :0 nil :50 [replay r1]]]");
     pass_hours(h, 1);
     static const char *const second[][2] = {
         {"LB.ADD best BEST HSET run:%@:* 1 replay r4 45 ann", ":0"}, /* the best of its hour */
@@ -144,11 +140,8 @@ CONTESTS_TEST(each_period_has_a_hash_of_its_own) {
 
 /* Of a sum it is the period of the last result. */
 CONTESTS_TEST(the_hash_of_a_sum_is_that_of_the_last_result) {
-    static const char *const first[][2] = {
-        {"LB.ADD auto:s INCR HSET run:%@:* 1 replay r1 50 ann", ":1"},
-        {"LB.ADD auto:s INCR HSET run:%@:* 1 replay r2 9 bob", ":1"},
-    };
-    zset_expect_each(h, first);
+    zset_expect(h, "LB.ADD auto:s INCR HSET run:%@:* 1 replay r1 50 ann", ":1");
+    zset_expect(h, "LB.ADD auto:s INCR HSET run:%@:* 1 replay r2 9 bob", ":1");
     pass_hours(h, 1);
     zset_expect(h, "LB.ADD auto:s INCR HSET run:%@:* 1 replay r3 1 ann", ":1");
     zset_expect(h, "LB.RANGE auto:s 0 -1 DATA run:%@:* FIELDS 1 replay STRINGS",
@@ -159,27 +152,21 @@ CONTESTS_TEST(the_hash_of_a_sum_is_that_of_the_last_result) {
 CONTESTS_TEST(a_board_without_a_window_has_a_hash_for_each_period_too) {
     zset_expect(h, "LB.CREATE day FIELD a 20 PERIOD DAY ARCHIVE 2", "+OK");
     zset_expect(h, "LB.CREATE kept FIELD a 20 PERIOD DAY ARCHIVE 2 SETTLE YES", "+OK");
-    static const char *const first[][2] = {
-        {"LB.SUBMIT 3 day kept plain BEST HSET run:%@:* 1 replay r1 50 ann",
-         "[[[ann :0 nil :50] nil :1] [[ann :0 nil :50] nil :1] "
-         "[[ann :0 :1795669800000 :50] nil :1]]"},
-        {"KEYS run:*", "[run:day@2026-11-26:ann run:kept@2026-11-26:ann run:plain:ann]"},
-        {"LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
-        {"LB.AROUND day MEMBER ann 1 DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
-        {"LB.GET plain 1 ann DATA run:%@:*", "[[ann :0 :1795669800000 :50 [replay r1]]]"},
-        {"PTTL run:plain:ann", ":-1"},
-        {"PTTL run:kept@2026-11-26:ann",
-         ":-1"}, /* as the archive, which is kept until it is settled */
-        {"PEXPIRETIME run:day@2026-11-26:ann", ":1795910400000"},
-    };
-    zset_expect_each(h, first);
+    zset_expect(h, "LB.SUBMIT 3 day kept plain BEST HSET run:%@:* 1 replay r1 50 ann",
+                "[[[ann :0 nil :50] nil :1] [[ann :0 nil :50] nil :1] "
+                "[[ann :0 :1795669800000 :50] nil :1]]");
+    zset_expect(h, "KEYS run:*", "[run:day@2026-11-26:ann run:kept@2026-11-26:ann run:plain:ann]");
+    zset_expect(h, "LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]");
+    zset_expect(h, "LB.AROUND day MEMBER ann 1 DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]");
+    zset_expect(h, "LB.GET plain 1 ann DATA run:%@:*", "[[ann :0 :1795669800000 :50 [replay r1]]]");
+    zset_expect(h, "PTTL run:plain:ann", ":-1");
+    zset_expect(h, "PTTL run:kept@2026-11-26:ann",
+                ":-1"); /* as the archive, which is kept until it is settled */
+    zset_expect(h, "PEXPIRETIME run:day@2026-11-26:ann", ":1795910400000");
     pass_hours(h, 24);
-    static const char *const second[][2] = {
-        {"LB.ADD day BEST HSET run:%@:* 1 replay r2 40 ann", ":1"},
-        {"LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :40 [replay r2]]]"},
-        {"LB.GET day@2026-11-26 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]"},
-    };
-    zset_expect_each(h, second);
+    zset_expect(h, "LB.ADD day BEST HSET run:%@:* 1 replay r2 40 ann", ":1");
+    zset_expect(h, "LB.GET day 1 ann DATA run:%@:*", "[[ann :0 nil :40 [replay r2]]]");
+    zset_expect(h, "LB.GET day@2026-11-26 1 ann DATA run:%@:*", "[[ann :0 nil :50 [replay r1]]]");
 }
 
 CONTESTS_TEST(what_a_pattern_with_a_period_cannot_be_is_refused) {

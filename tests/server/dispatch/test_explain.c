@@ -251,13 +251,10 @@ SERVER_TEST(a_mistake_at_the_end_of_a_long_request_is_found) {
 }
 
 SERVER_TEST(commands_of_redis_say_what_redis_says) {
-    static const char *const rows[][2] = {
-        {"ZADD", "-ERR wrong number of arguments for 'zadd' command"},
-        {"ZRANGE k 0 x", "-ERR value is not an integer or out of range"},
-        {"ZRANGE k 0 1 FOO", "-ERR syntax error"},
-        {"ZCOUNT k a b", "-ERR min or max is not a float"},
-        {"SCAN 0 COUNT 0", "-ERR syntax error"},
-        {"CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP."},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD", "-ERR wrong number of arguments for 'zadd' command");
+    zset_expect(h, "ZRANGE k 0 x", "-ERR value is not an integer or out of range");
+    zset_expect(h, "ZRANGE k 0 1 FOO", "-ERR syntax error");
+    zset_expect(h, "ZCOUNT k a b", "-ERR min or max is not a float");
+    zset_expect(h, "SCAN 0 COUNT 0", "-ERR syntax error");
+    zset_expect(h, "CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP.");
 }

@@ -188,6 +188,31 @@ LOOP_TEST(a_result_that_comes_again_waits_for_the_first, ALWAYS) {
     loop_expect(f, ann, ":0\r\n");
 }
 
+/* The key by which tickets are signed is made with the first one: a ticket that was given is there after a crash. */
+static void tickets_wait_for_their_key(struct loop_server *f, void (*begin_wait)(void),
+                                       void (*end_wait)(struct loop_server *f)) {
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    loop_ask(f, ann, "LB.CREATE b FIELD a 20 TICKETS YES\r\n", "+OK\r\n");
+    begin_wait();
+    loop_send(ann, "LB.TICKET b ann\r\n");
+    loop_send(bob, "LB.TICKET b bob\r\n");
+    loop_expect_nothing(f, ann);
+    loop_expect_nothing(f, bob);
+    end_wait(f);
+    loop_expect_prefix(f, bob, "$");
+    loop_expect_prefix(f, ann, "$");
+}
+
+static void end_one_sync(struct loop_server *f) {
+    (void)f;
+    let_one_sync_end();
+}
+
+LOOP_TEST(a_ticket_waits_for_the_key_of_tickets, ALWAYS) {
+    tickets_wait_for_their_key(f, hold_syncs, end_one_sync);
+}
+
 /* Nobody hears of a change before it is on disk. */
 LOOP_TEST(a_message_waits_as_a_reply_does, ALWAYS) {
     int ann = loop_connect(f);
@@ -624,6 +649,14 @@ LOOP_TEST(with_everysec_writers_wait_for_room_and_readers_do_not, EVERYSEC) {
     loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n5\r\n");
     make_room(f);
     loop_expect(f, ann, ":1\r\n+PONG\r\n");
+}
+
+static void fill_disk(void) {
+    is_full = true;
+}
+
+LOOP_TEST(with_everysec_a_ticket_waits_for_the_key_of_tickets, EVERYSEC) {
+    tickets_wait_for_their_key(f, fill_disk, make_room);
 }
 
 LOOP_TEST(without_a_journal_nobody_waits, "appendonly no\n") {

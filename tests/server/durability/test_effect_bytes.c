@@ -442,6 +442,7 @@ TEST(the_end_of_a_period_in_a_zone_is_that_of_todays_tzdata) {
     assert_true(decoder.effect.options->period_end_ms == end_ms);
     assert_null(decoder.missing_zone);
     buffer_deinit(&out);
+    tzdata_deinit();
 }
 
 TEST(more_rules_than_slots_are_all_kept) {
@@ -467,6 +468,7 @@ TEST(more_rules_than_slots_are_all_kept) {
         };
     }
     assert_round_trip(effects, EFFECTS);
+    tzdata_deinit();
 }
 
 /* The widest layout there is: 64 fields and 8 tags, whose names are as long as they may be. */

@@ -26,7 +26,7 @@ static void add_bytes(struct text *text, char byte, size_t size) {
 
 /* A board whose ZRANGE is a reply of LONG_SIZE bytes and some. */
 static void make_long_board(struct loop_server *f) {
-    struct text request = {.at = NULL};
+    TEXT(request);
     int client = loop_connect(f);
     text_format(&request, "*4\r\n$4\r\nZADD\r\n$4\r\nlong\r\n$1\r\n1\r\n$%d\r\n", LONG_SIZE);
     add_bytes(&request, 'x', LONG_SIZE);
@@ -35,7 +35,6 @@ static void make_long_board(struct loop_server *f) {
     loop_expect(f, client, ":1\r\n");
     loop_close(f, client);
     loop_wait_clients(f, 0);
-    text_free(&request);
 }
 
 /* Requests for count long replies, and these. */
@@ -368,7 +367,7 @@ LOOP_SERVER_TEST(the_end_closes_everybody_whatever_waits, NULL) {
 LOOP_SERVER_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb\n") {
     int other = loop_connect(f);
     int client = loop_connect(f);
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_format(&request, "*2\r\n$4\r\nECHO\r\n$3000000\r\n");
     add_bytes(&request, 'x', 2500000);
     struct loop_wait wait = {0};
@@ -378,12 +377,11 @@ LOOP_SERVER_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-li
         assert_true(loop_turn_and_wait(f, &wait));
     }
     check_served(f, other);
-    text_free(&request);
 }
 
 LOOP_SERVER_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
     int client = loop_connect(f);
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_format(&request, "*10\r\n");
     for (int i = 0; i < 9; i++) {
         text_format(&request, "$10000\r\n");
@@ -400,7 +398,6 @@ LOOP_SERVER_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
     text_add(&request, "\r\n", 2);
     loop_send_bytes(known, request.at, request.size);
     loop_expect_prefix(f, known, "+OK\r\n");
-    text_free(&request);
 }
 
 LOOP_SERVER_TEST(the_client_over_maxclients_is_told_and_closed, "maxclients 2\n") {
@@ -435,7 +432,7 @@ LOOP_SERVER_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
 
 LOOP_SERVER_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
     int other = loop_connect(f);
-    struct text request = {.at = NULL};
+    TEXT(request);
     for (int i = 0; i < 300; i++) { /* more than the queue's first room */
         text_format(&request, "*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n");
     }
@@ -453,7 +450,6 @@ LOOP_SERVER_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
         check_served(f, other);
     }
     assert_true(was_closed);
-    text_free(&request);
 }
 
 /* ---- all together ---- */

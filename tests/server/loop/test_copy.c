@@ -14,7 +14,7 @@ enum { MEMBERS = 20000, BATCH = 500 };
 
 static void add_members(struct loop_server *f, int client, const char *key, int count) {
     for (int i = 0; i < count; i += BATCH) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         text_format(&request, "ZADD %s", key);
         for (int j = i; j < i + BATCH; j++) {
             text_format(&request, " %d member:%d", j * 7919 % 1000, j);
@@ -22,7 +22,6 @@ static void add_members(struct loop_server *f, int client, const char *key, int 
         text_format(&request, "\r\n");
         loop_send_all(f, client, request.at, request.size);
         loop_expect(f, client, ":500\r\n");
-        text_free(&request);
     }
 }
 

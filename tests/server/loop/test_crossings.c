@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
@@ -320,13 +321,12 @@ static void send_words(struct client *client) {
 }
 
 static void send_line(struct client *client, const char *line) {
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_command(&request, "%s", line);
     text_format(&x.log, "%d: %s\n", (int)(client - x.clients), line);
     text_free(&client->received);
     client->is_waiting = true;
     loop_send_all(&x.f, client->fd, request.at, request.size);
-    text_free(&request);
 }
 
 /* One of many turns: the disk has a thread of its own, which a loaded machine lets wait, and a second passes now
@@ -471,9 +471,10 @@ static void begin_server(bool is_first) {
         loop_start_kept(&x.f, settings);
         harness_set_clock(x.f.harness, wall_us);
     }
-    window_job_begin(x.f.server);
-    rating_job_begin(x.f.server);
-    hold_job_begin(x.f.server);
+    board_job_begin(x.f.server, &window_job);
+    board_job_begin(x.f.server, &rating_job);
+    board_job_begin(x.f.server, &hold_job);
+    board_job_begin(x.f.server, &shadow_job);
     connect_clients();
 }
 

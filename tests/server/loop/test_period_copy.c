@@ -14,7 +14,7 @@ enum { MEMBERS = 20000, BATCH = 500 };
 static void add_members(struct loop_server *f, int client) {
     loop_ask(f, client, "LB.CREATE a FIELD score 32 PERIOD DAY COPY\r\n", "+OK\r\n");
     for (int i = 0; i < MEMBERS; i += BATCH) {
-        struct text request = {.at = NULL};
+        TEXT(request);
         text_format(&request, "ZADD a");
         for (int j = i; j < i + BATCH; j++) {
             text_format(&request, " %d member:%d", j * 7919 % 1000, j);
@@ -22,7 +22,6 @@ static void add_members(struct loop_server *f, int client) {
         text_format(&request, "\r\n");
         loop_send_all(f, client, request.at, request.size);
         loop_expect(f, client, ":500\r\n");
-        text_free(&request);
     }
 }
 

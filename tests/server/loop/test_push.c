@@ -60,7 +60,7 @@ LOOP_SERVER_TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     loop_ask(f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
-    struct text request = {.at = NULL};
+    TEXT(request);
     text_format(&request, "*3\r\n$7\r\nPUBLISH\r\n$1\r\na\r\n$50000\r\n%050000d\r\n", 0);
     for (int i = 0; i < 1000 && f->server->sessions.count == 2; i++) {
         loop_send_all(f, bob, request.at, request.size);
@@ -69,7 +69,6 @@ LOOP_SERVER_TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_
     loop_wait_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     loop_ask(f, bob, "PUBLISH a x\r\n", ":0\r\n");
-    text_free(&request);
 }
 
 LOOP_SERVER_TEST(a_subscriber_may_close_between_a_message_and_its_write, NULL) {

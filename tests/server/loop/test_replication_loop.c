@@ -127,8 +127,8 @@ LOOP_SERVER_TEST(
     an_order_stays_when_its_server_becomes_a_replica_and_resumes_when_it_is_master_again, NULL) {
     enum { BOARDS = 20000 }; /* many more than a tick erases from */
     struct loop_wait wait = {0};
-    struct text request = {.at = NULL};
-    struct text reply = {.at = NULL};
+    TEXT(request);
+    TEXT(reply);
     f->server->jobs.resume = board_task_resume;
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -154,8 +154,6 @@ LOOP_SERVER_TEST(
     while (registry_count(f->server->registry, 0) > 0) {
         assert_true(loop_turn_and_wait(f, &wait));
     }
-    text_free(&request);
-    text_free(&reply);
 }
 
 LOOP_SERVER_TEST(writes_wait_during_a_failover_and_reads_do_not, NULL) {

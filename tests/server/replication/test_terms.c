@@ -234,7 +234,7 @@ IN_FIXTURE(who_waits_for_a_key_or_replicas_is_told_that_the_term_is_over) {
 IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
     enum { BOARDS = 20000 }; /* many more than a tick erases from */
     struct loop_wait wait = {0};
-    struct text request = {.at = NULL};
+    TEXT(request);
     (void)follow();
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
@@ -259,7 +259,6 @@ IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
     while (registry_count(f.server->registry, 0) > 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
-    text_free(&request);
 }
 
 /* ---- pulling ---- */

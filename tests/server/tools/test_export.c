@@ -6,6 +6,7 @@
 #include "server/durability/verify.h"
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
+#include "server/system/tzdata.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/directory.h"
@@ -186,6 +187,7 @@ TEST(every_option_of_a_board_is_read_back) {
     check_period("PERIOD MONTH EVERY 3 FROM 2026-11-16 CAP 5 KEEP BEST");
     check_period("PERIOD WEEK EVERY 2 FROM 2026-11-16 ON WED AT 5 TZ Europe/Berlin ARCHIVE 3 "
                  "ARCHIVED WRITABLE");
+    tzdata_deinit();
 }
 
 TEST(rules_that_contradict_themselves_are_refused) {

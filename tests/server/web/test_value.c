@@ -73,6 +73,31 @@ TEST(integers_of_64_bits_are_read) {
     }
 }
 
+TEST(names_of_a_long_map_and_of_what_is_none_are_found_or_not) {
+    struct value_entries entries;
+    struct value_reader found;
+    for (unsigned count = VALUE_ENTRIES_MAX - 1; count < VALUE_ENTRIES_MAX + 2; count++) {
+        begin();
+        reply_map(&reply, count);
+        for (unsigned i = 0; i < count; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "%u", i);
+            reply_bulk(&reply, bytes_from_text(name));
+            reply_integer(&reply, i);
+        }
+        value_entries_read(&entries, reader());
+        assert_true(value_entries_find(&entries, BYTES("90"), &found));
+        assert_int_equal(value_next(&found).number, 90);
+        assert_false(value_entries_find(&entries, BYTES("200"), &found));
+        buffer_deinit(&out);
+    }
+    begin();
+    reply_array(&reply, 0);
+    value_entries_read(&entries, reader());
+    assert_false(value_entries_find(&entries, BYTES("90"), &found));
+    buffer_deinit(&out);
+}
+
 TEST(a_map_is_searched_at_its_own_level) {
     begin();
     write_map();
@@ -88,6 +113,17 @@ TEST(a_map_is_searched_at_its_own_level) {
     assert_true(value_find(at, BYTES("period"), &found));
     assert_true(bytes_equal(value_find_text(found, "name"), BYTES("inner")));
     assert_false(value_find(at, BYTES("inner"), &found));
+    struct value_entries entries;
+    struct value_reader same;
+    value_entries_read(&entries, at);
+    for (const char *const *name = (const char *const[]){"name", "cap", "period", NULL};
+         *name != NULL; name++) {
+        assert_true(value_find(at, bytes_from_text(*name), &found));
+        assert_true(value_entries_find(&entries, bytes_from_text(*name), &same));
+        assert_ptr_equal(same.at, found.at);
+        assert_ptr_equal(same.end, found.end);
+    }
+    assert_false(value_entries_find(&entries, BYTES("inner"), &same));
     value_skip(&at);
     assert_int_equal(value_next(&at).number, 1);
     assert_ptr_equal(at.at, at.end);

@@ -67,25 +67,22 @@ ZSET_TEST(what_is_stored_replaces_a_hash) {
 }
 
 ZSET_TEST(key_commands_know_hashes) {
-    static const char *const rows[][2] = {
-        {"HSET h f 1 g 2", ":2"},
-        {"ZADD b 1 m", ":1"},
-        {"TYPE h", "+hash"},
-        {"KEYS h*", "[h]"},
-        {"SCAN 0 TYPE HASH MATCH x*", "[0 []]"},
-        {"SCAN 0 TYPE hash", "[0 [h]]"},
-        {"SCAN 0 TYPE zset", "[0 [b]]"},
-        {"OBJECT REFCOUNT h", ":1"},
-        {"EXPIRE h 100", ":1"},
-        {"COPY h c", ":1"},
-        {"TTL c", ":100"},
-        {"HSET c f 3", ":0"},
-        {"HGET h f", "1"},
-        {"RENAMENX c b", ":0"},
-        {"RENAME c e", "+OK"},
-        {"PERSIST e", ":1"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "HSET h f 1 g 2", ":2");
+    zset_expect(h, "ZADD b 1 m", ":1");
+    zset_expect(h, "TYPE h", "+hash");
+    zset_expect(h, "KEYS h*", "[h]");
+    zset_expect(h, "SCAN 0 TYPE HASH MATCH x*", "[0 []]");
+    zset_expect(h, "SCAN 0 TYPE hash", "[0 [h]]");
+    zset_expect(h, "SCAN 0 TYPE zset", "[0 [b]]");
+    zset_expect(h, "OBJECT REFCOUNT h", ":1");
+    zset_expect(h, "EXPIRE h 100", ":1");
+    zset_expect(h, "COPY h c", ":1");
+    zset_expect(h, "TTL c", ":100");
+    zset_expect(h, "HSET c f 3", ":0");
+    zset_expect(h, "HGET h f", "1");
+    zset_expect(h, "RENAMENX c b", ":0");
+    zset_expect(h, "RENAME c e", "+OK");
+    zset_expect(h, "PERSIST e", ":1");
     zset_pass_seconds(h, 100);
     zset_expect(h, "HGETALL h", "[]");
     zset_expect(h, "HGETALL e", "[f 3 g 2]");

@@ -14,73 +14,68 @@ static const char no_integer[] = "-ERR value is not an integer or out of range";
 /* ---- values ---- */
 
 ZSET_TEST(values_are_set_kept_added_or_the_best) {
-    static const char *const rows[][2] = {
-        {"LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2"},
-        {"lb.add three:k SET 10 1 -5 a 20 0 1023 b", ":0"},
-        {"LB.GET three:k 2 a b SORT",
-         "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]"},
-        /* A star keeps a field, and is 0 for a new member. */
-        {"LB.ADD three:k * 0 * a", ":1"},
-        {"LB.ADD three:k * * * a", ":0"},
-        {"LB.ADD three:k * 1 * c", ":1"},
-        {"LB.GET three:k 2 a c",
-         "[[a :1 :1767225600000 :10 :0 :-5] [c :2 :1767225600000 :0 :1 :0]]"},
-        /* INCR adds, and an equals sign sets. */
-        {"LB.ADD three:k INCR 5 * -3 c", ":1"},
-        {"LB.ADD three:k INCR -1 =0 =9 c", ":1"},
-        {"LB.ADD three:k INCR 0 0 =9 c", ":0"},
-        {"LB.GET three:k 1 c", "[[c :2 :1767225600000 :4 :0 :9]]"},
-        {"LB.ADD three:k =1 =1 =1 c", ":1"},
-        {"LB.ADD money:k INCR 0.1 a 0.2 a", ":2"},
-        {"LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]"},
-        /* As one after another: there and back is fine. */
-        {"LB.ADD three:k INCR * * 1023 d * * -1 d * * 1 d", ":3"},
-        /* BEST replaces only what is strictly better, and compares tuples, never single fields. */
-        {"LB.ADD mixed:k 1.5 100 0 7 a", ":1"},
-        {"LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0"},
-        {"LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0"},
-        {"LB.ADD mixed:k BEST 1.5 100 0 7 a", ":0"},
-        {"LB.ADD mixed:k BEST 1.5 100 0 6 a", ":1"},
-        {"LB.ADD mixed:k BEST 1.6 1023 * * a", ":1"},
-        {"LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :6]]"},
-        /* One member named again goes on from there. */
-        {"LB.ADD k 1 a 2 a 2 a 3 a", ":3"},
-        {"LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4"},
-        {"LB.ADD k BEST 9 a 8 a 10 a", ":2"},
-        {"LB.ADD k NX 5 a 6 c 7 c", ":1"},
-        {"LB.ADD k XX 8 a 9 d", ":1"},
-        {"ZRANGE k 0 -1 WITHSCORES", "[b 2 c 6 a 8]"},
-        /* Without a time there is the order of arrival: b leaves its rank and returns to it. */
-        {"LB.ADD bare:k 5 b 5 c", ":2"},
-        {"LB.ADD bare:k 6 b 5 b", ":2"},
-        {"ZREVRANGE bare:k 0 -1", "[c b]"},
-        {"LB.ADD bare:k TOUCH 5 c", ":1"},
-        {"LB.ADD bare:k KEEPTIME 5 c", ":0"},
-        {"ZREVRANGE bare:k 0 -1", "[b c]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2");
+    zset_expect(h, "lb.add three:k SET 10 1 -5 a 20 0 1023 b", ":0");
+    zset_expect(h, "LB.GET three:k 2 a b SORT",
+                "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]");
+    /* A star keeps a field, and is 0 for a new member. */
+    zset_expect(h, "LB.ADD three:k * 0 * a", ":1");
+    zset_expect(h, "LB.ADD three:k * * * a", ":0");
+    zset_expect(h, "LB.ADD three:k * 1 * c", ":1");
+    zset_expect(h, "LB.GET three:k 2 a c",
+                "[[a :1 :1767225600000 :10 :0 :-5] [c :2 :1767225600000 :0 :1 :0]]");
+    /* INCR adds, and an equals sign sets. */
+    zset_expect(h, "LB.ADD three:k INCR 5 * -3 c", ":1");
+    zset_expect(h, "LB.ADD three:k INCR -1 =0 =9 c", ":1");
+    zset_expect(h, "LB.ADD three:k INCR 0 0 =9 c", ":0");
+    zset_expect(h, "LB.GET three:k 1 c", "[[c :2 :1767225600000 :4 :0 :9]]");
+    zset_expect(h, "LB.ADD three:k =1 =1 =1 c", ":1");
+    zset_expect(h, "LB.ADD money:k INCR 0.1 a 0.2 a", ":2");
+    zset_expect(h, "LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]");
+    /* As one after another: there and back is fine. */
+    zset_expect(h, "LB.ADD three:k INCR * * 1023 d * * -1 d * * 1 d", ":3");
+    /* BEST replaces only what is strictly better, and compares tuples, never single fields. */
+    zset_expect(h, "LB.ADD mixed:k 1.5 100 0 7 a", ":1");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.5 100 0 7 a", ":0");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.5 100 0 6 a", ":1");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.6 1023 * * a", ":1");
+    zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :6]]");
+    /* One member named again goes on from there. */
+    zset_expect(h, "LB.ADD k 1 a 2 a 2 a 3 a", ":3");
+    zset_expect(h, "LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4");
+    zset_expect(h, "LB.ADD k BEST 9 a 8 a 10 a", ":2");
+    zset_expect(h, "LB.ADD k NX 5 a 6 c 7 c", ":1");
+    zset_expect(h, "LB.ADD k XX 8 a 9 d", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 c 6 a 8]");
+    /* Without a time there is the order of arrival: b leaves its rank and returns to it. */
+    zset_expect(h, "LB.ADD bare:k 5 b 5 c", ":2");
+    zset_expect(h, "LB.ADD bare:k 6 b 5 b", ":2");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c b]");
+    zset_expect(h, "LB.ADD bare:k TOUCH 5 c", ":1");
+    zset_expect(h, "LB.ADD bare:k KEEPTIME 5 c", ":0");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[b c]");
 }
 
 #define TAKES_3 "-ERR ...: this board takes 3 values before each member: score flag level"
 #define TAKES_1 "-ERR ...: this board takes 1 value before each member: score"
 
 ZSET_TEST(a_member_takes_a_value_for_every_field) {
-    static const char *const rows[][2] = {
-        {"LB.ADD three:k 10 1 a", TAKES_3},
-        {"LB.ADD three:k 10 1 2 a 4 c", TAKES_3},
-        {"LB.ADD k 10 a 5", TAKES_1},
-        {"LB.ADD k SET INCR", operators},
-        {"LB.ADD k SET WITHRANK", TAKES_1},
-        /* What is not there is not made, nor what is there changed. */
-        {"LB.ADD none XX 8 a 9 c", ":0"},
-        {"LB.ADD none XX INCR 1 a", ":0"},
-        /* Skipped values must be valid, but their sums need not fit. */
-        {"LB.ADD k XX 1.5 c", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
-                              "by SCALE in the layout)"},
-        {"LB.ADD k XX INCR x c", ERROR_NUMBER("score")},
-        {"LB.ADD k XX INCR 18446744073709551615 c", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD three:k 10 1 a", TAKES_3);
+    zset_expect(h, "LB.ADD three:k 10 1 2 a 4 c", TAKES_3);
+    zset_expect(h, "LB.ADD k 10 a 5", TAKES_1);
+    zset_expect(h, "LB.ADD k SET INCR", operators);
+    zset_expect(h, "LB.ADD k SET WITHRANK", TAKES_1);
+    /* What is not there is not made, nor what is there changed. */
+    zset_expect(h, "LB.ADD none XX 8 a 9 c", ":0");
+    zset_expect(h, "LB.ADD none XX INCR 1 a", ":0");
+    /* Skipped values must be valid, but their sums need not fit. */
+    zset_expect(h, "LB.ADD k XX 1.5 c",
+                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
+                "by SCALE in the layout)");
+    zset_expect(h, "LB.ADD k XX INCR x c", ERROR_NUMBER("score"));
+    zset_expect(h, "LB.ADD k XX INCR 18446744073709551615 c", ":0");
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
@@ -135,24 +130,22 @@ ZSET_TEST(options_stand_in_any_order_and_case) {
 }
 
 ZSET_TEST(options_that_contradict_are_refused) {
-    static const char *const rows[][2] = {
-        {"LB.ADD k NX XX 1 a", nx_xx},
-        {"LB.ADD k INCR BEST 1 a", operators},
-        {"LB.ADD k SET INCR 1 a", operators},
-        {"LB.ADD k BEST SET 1 a", operators},
-        {"LB.ADD k AT 5 TOUCH 1 a", times},
-        {"LB.ADD k TOUCH KEEPTIME 1 a", times},
-        {"LB.ADD k KEEPTIME AT 5 1 a", times},
-        {"LB.ADD k NX PACKED 1 a", packed_alone},
-        {"LB.ADD k WITHRANK PACKED 1 a", packed_alone},
-        {"LB.ADD k AT x 1 a", no_integer},
-        {"LB.ADD k AT 1.5 1 a", no_integer},
-        {"LB.ADD k NX AT", syntax},
-        {"LB.ADD bare:k AT 1571819021259 9 a", "-ERR AT is not allowed: this layout has no TIME"},
-        {"LB.ADD k x a", ERROR_NUMBER("score")},
-        {"LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD k NX XX 1 a", nx_xx);
+    zset_expect(h, "LB.ADD k INCR BEST 1 a", operators);
+    zset_expect(h, "LB.ADD k SET INCR 1 a", operators);
+    zset_expect(h, "LB.ADD k BEST SET 1 a", operators);
+    zset_expect(h, "LB.ADD k AT 5 TOUCH 1 a", times);
+    zset_expect(h, "LB.ADD k TOUCH KEEPTIME 1 a", times);
+    zset_expect(h, "LB.ADD k KEEPTIME AT 5 1 a", times);
+    zset_expect(h, "LB.ADD k NX PACKED 1 a", packed_alone);
+    zset_expect(h, "LB.ADD k WITHRANK PACKED 1 a", packed_alone);
+    zset_expect(h, "LB.ADD k AT x 1 a", no_integer);
+    zset_expect(h, "LB.ADD k AT 1.5 1 a", no_integer);
+    zset_expect(h, "LB.ADD k NX AT", syntax);
+    zset_expect(h, "LB.ADD bare:k AT 1571819021259 9 a",
+                "-ERR AT is not allowed: this layout has no TIME");
+    zset_expect(h, "LB.ADD k x a", ERROR_NUMBER("score"));
+    zset_expect(h, "LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
@@ -327,28 +320,27 @@ ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
 }
 
 ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
-    static const char *const lines[][2] = {
-        {"LB.ADD paid:k PACKED 9223372036854775807 b 9223372036854775808 a",
-         "-ERR packed key 9223372036854775808 is not an integer of this layout's 63 bits: "
-         "0..9223372036854775807 are allowed"},
-        {"LB.ADD paid:k PACKED -1 a", "-ERR packed key -1 is not an integer of this layout's 63 "
-                                      "bits: 0..9223372036854775807 are allowed"},
-        {"LB.ADD paid:k PACKED 1.3094266712875436e+18 a",
-         "-ERR packed key 1.3094266712875436e+18 is not an integer of this layout's 63 bits: "
-         "0..9223372036854775807 are allowed"},
-        {"LB.ADD fine:k PACKED 9223372036854775808 a",
-         "-ERR packed key 9223372036854775808 is not an integer of this layout's 64 bits: "
-         "-9223372036854775808..9223372036854775807 are allowed"},
-        {"LB.ADD fine:k PACKED * a",
-         "-ERR packed key * is not an integer of this layout's 64 bits: "
-         "-9223372036854775808..9223372036854775807 are allowed"},
-        {"LB.ADD bare:k PACKED 2147483648 a",
-         "-ERR packed key 2147483648 is not an integer of this layout's 32 bits: "
-         "-2147483648..2147483647 are allowed"},
-        {"LB.ADD bare:k PACKED 5 a 6", "-ERR ...: each follows its packed key"},
-        {"LB.ADD bare:k PACKED WITHRANK 5 a", "-ERR ...: each follows its packed key"},
-    };
-    zset_expect_each(h, lines);
+    zset_expect(h, "LB.ADD paid:k PACKED 9223372036854775807 b 9223372036854775808 a",
+                "-ERR packed key 9223372036854775808 is not an integer of this layout's 63 bits: "
+                "0..9223372036854775807 are allowed");
+    zset_expect(h, "LB.ADD paid:k PACKED -1 a",
+                "-ERR packed key -1 is not an integer of this layout's 63 "
+                "bits: 0..9223372036854775807 are allowed");
+    zset_expect(
+        h, "LB.ADD paid:k PACKED 1.3094266712875436e+18 a",
+        "-ERR packed key 1.3094266712875436e+18 is not an integer of this layout's 63 bits: "
+        "0..9223372036854775807 are allowed");
+    zset_expect(h, "LB.ADD fine:k PACKED 9223372036854775808 a",
+                "-ERR packed key 9223372036854775808 is not an integer of this layout's 64 bits: "
+                "-9223372036854775808..9223372036854775807 are allowed");
+    zset_expect(h, "LB.ADD fine:k PACKED * a",
+                "-ERR packed key * is not an integer of this layout's 64 bits: "
+                "-9223372036854775808..9223372036854775807 are allowed");
+    zset_expect(h, "LB.ADD bare:k PACKED 2147483648 a",
+                "-ERR packed key 2147483648 is not an integer of this layout's 32 bits: "
+                "-2147483648..2147483647 are allowed");
+    zset_expect(h, "LB.ADD bare:k PACKED 5 a 6", "-ERR ...: each follows its packed key");
+    zset_expect(h, "LB.ADD bare:k PACKED WITHRANK 5 a", "-ERR ...: each follows its packed key");
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
@@ -390,20 +382,18 @@ ZSET_TEST(many_members_are_one_change) {
 }
 
 ZSET_TEST(with_nocreate_a_board_that_is_not_there_is_no_board) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key"},
-        {"LB.ADD bare:k NX NOCREATE WITHRANK 5 ann", "-ERR no such key"},
-        {"LB.ADD bare:k ONCE a NOCREATE 5 ann", "-ERR no such key"},
-        {"LB.SUBMIT 1 bare:k NOCREATE 5 ann", "-ERR no such key (board 'bare:k')"},
-        {"EXISTS bare:k", ":0"},
-        {"LB.ADD bare:k ONCE a 5 ann", ":1"}, /* the refusal has left no id */
-        {"LB.SUBMIT 2 bare:k bare:l NOCREATE INCR 5 ann", "-ERR no such key (board 'bare:l')"},
-        {"LB.ADD bare:k NOCREATE INCR 1 ann 2 bob", ":2"},
-        {"LB.SUBMIT 1 bare:k NOCREATE INCR 5 ann", "[[[ann :0 nil :11] :0 :1]]"},
-        {"ZRANGE bare:k 0 -1 WITHSCORES", "[bob 2 ann 11]"},
-        {"PEXPIRE bare:k 1", ":1"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key");
+    zset_expect(h, "LB.ADD bare:k NX NOCREATE WITHRANK 5 ann", "-ERR no such key");
+    zset_expect(h, "LB.ADD bare:k ONCE a NOCREATE 5 ann", "-ERR no such key");
+    zset_expect(h, "LB.SUBMIT 1 bare:k NOCREATE 5 ann", "-ERR no such key (board 'bare:k')");
+    zset_expect(h, "EXISTS bare:k", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1"); /* the refusal has left no id */
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l NOCREATE INCR 5 ann",
+                "-ERR no such key (board 'bare:l')");
+    zset_expect(h, "LB.ADD bare:k NOCREATE INCR 1 ann 2 bob", ":2");
+    zset_expect(h, "LB.SUBMIT 1 bare:k NOCREATE INCR 5 ann", "[[[ann :0 nil :11] :0 :1]]");
+    zset_expect(h, "ZRANGE bare:k 0 -1 WITHSCORES", "[bob 2 ann 11]");
+    zset_expect(h, "PEXPIRE bare:k 1", ":1");
     shadow_end(h->shadow); /* in the module the ids go with their key: docs/reference/once.md */
     zset_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key");

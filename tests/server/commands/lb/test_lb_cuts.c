@@ -33,25 +33,23 @@ ZSET_TEST(above_counts_the_better_ones_and_with_an_equals_sign_the_equal_ones_to
 
 /* The better one has the larger packed key, so nobody needs to know which layout it is. */
 ZSET_TEST(packed_keys_are_those_of_withkey_whatever_the_layout) {
-    static const char *const rows[][2] = {
-        {"LB.CREATE asc FIELD ms 8 ASC FIELD bonus 8 SIGNED", "+OK"},
-        {"LB.ADD asc 10 -1 a 10 -2 b 30 5 c", ":3"},
-        {"LB.RANGE asc 0 -1 WITHKEY",
-         "[[a :0 nil :10 :-1 62847] [b :1 nil :10 :-2 62846] [c :2 nil :30 :5 57733]]"},
-        {"LB.ABOVE asc 62847 62846 57733 =57733", "[:0 :1 :2 :3]"},
-        {"LB.CUTS asc 2", "[[:0 62847] [:2 57733]]"},
-        {"LB.CREATE signed FIELD score 8 SIGNED TIME 8 S START 0", "+OK"},
-        {"LB.ADD signed AT 5000 -3 a -3 b", ":2"},
-        {"LB.ADD signed AT 6000 -3 c", ":1"},
-        {"LB.ADD signed AT 7000 4 d", ":1"},
-        {"LB.CUTS signed 4", "[[:0 1272] [:1 -518] [:2 -518] [:3 -519]]"},
-        {"LB.ABOVE signed 1272 -518 =-518 -519", "[:0 :1 :3 :3]"},
-        /* COMP: members with the same fields are equal, whatever their times. */
-        {"LB.ABOVE signed -519 =-518 -519 COMP", "[:1 :4 :1]"},
-        {"LB.ABOVE signed 40000", "-ERR packed key 40000 is not an integer of this layout's 16 "
-                                  "bits: -32768..32767 are allowed"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.CREATE asc FIELD ms 8 ASC FIELD bonus 8 SIGNED", "+OK");
+    zset_expect(h, "LB.ADD asc 10 -1 a 10 -2 b 30 5 c", ":3");
+    zset_expect(h, "LB.RANGE asc 0 -1 WITHKEY",
+                "[[a :0 nil :10 :-1 62847] [b :1 nil :10 :-2 62846] [c :2 nil :30 :5 57733]]");
+    zset_expect(h, "LB.ABOVE asc 62847 62846 57733 =57733", "[:0 :1 :2 :3]");
+    zset_expect(h, "LB.CUTS asc 2", "[[:0 62847] [:2 57733]]");
+    zset_expect(h, "LB.CREATE signed FIELD score 8 SIGNED TIME 8 S START 0", "+OK");
+    zset_expect(h, "LB.ADD signed AT 5000 -3 a -3 b", ":2");
+    zset_expect(h, "LB.ADD signed AT 6000 -3 c", ":1");
+    zset_expect(h, "LB.ADD signed AT 7000 4 d", ":1");
+    zset_expect(h, "LB.CUTS signed 4", "[[:0 1272] [:1 -518] [:2 -518] [:3 -519]]");
+    zset_expect(h, "LB.ABOVE signed 1272 -518 =-518 -519", "[:0 :1 :3 :3]");
+    /* COMP: members with the same fields are equal, whatever their times. */
+    zset_expect(h, "LB.ABOVE signed -519 =-518 -519 COMP", "[:1 :4 :1]");
+    zset_expect(h, "LB.ABOVE signed 40000",
+                "-ERR packed key 40000 is not an integer of this layout's 16 "
+                "bits: -32768..32767 are allowed");
 }
 
 ZSET_TEST(cuts_are_the_first_the_last_and_others_at_equal_distances) {

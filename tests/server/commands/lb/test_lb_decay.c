@@ -176,29 +176,24 @@ DECAY_TEST(after_its_last_time_a_board_takes_no_more) {
 }
 
 DECAY_TEST(the_fields_behind_it_are_as_ever) {
-    static const char *const rows[][2] = {
-        {"LB.ADD two INCR 10 1 ann", ":1"},
-        {"LB.ADD two INCR 10 1 ann", ":1"},
-        {"LB.ADD two * 7 bob", ":1"},
-        {"LB.ADD two 3 7 bob", "-ERR value 3 is refused: field 'hot' has DECAY and takes "
-                               "increments only, of 0..18446744073709551615"},
-        {"LB.RANGE two 0 -1", "[[ann :0 nil :20 :2] [bob :1 nil :0 :7]]"},
-        {"LB.ADD two INCR 5 =9 ann", ":1"},
-        {"LB.GET two 1 ann", "[[ann :0 nil :25 :9]]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD two INCR 10 1 ann", ":1");
+    zset_expect(h, "LB.ADD two INCR 10 1 ann", ":1");
+    zset_expect(h, "LB.ADD two * 7 bob", ":1");
+    zset_expect(h, "LB.ADD two 3 7 bob",
+                "-ERR value 3 is refused: field 'hot' has DECAY and takes "
+                "increments only, of 0..18446744073709551615");
+    zset_expect(h, "LB.RANGE two 0 -1", "[[ann :0 nil :20 :2] [bob :1 nil :0 :7]]");
+    zset_expect(h, "LB.ADD two INCR 5 =9 ann", ":1");
+    zset_expect(h, "LB.GET two 1 ann", "[[ann :0 nil :25 :9]]");
 }
 
 DECAY_TEST(least_may_be_best) {
-    static const char *const rows[][2] = {
-        {"ZINCRBY least 5 ann", "5"},
-        {"ZINCRBY least 3 bob", "3"},
-        {"ZINCRBY least 0 cid", "0"},
-        {"LB.RANGE least 0 -1", "[[cid :0 nil :0] [bob :1 nil :3] [ann :2 nil :5]]"},
-        {"ZRANGE least 3 5 BYSCORE", "[bob ann]"},
-        {"LB.HIST least 3", "[:1 :2]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZINCRBY least 5 ann", "5");
+    zset_expect(h, "ZINCRBY least 3 bob", "3");
+    zset_expect(h, "ZINCRBY least 0 cid", "0");
+    zset_expect(h, "LB.RANGE least 0 -1", "[[cid :0 nil :0] [bob :1 nil :3] [ann :2 nil :5]]");
+    zset_expect(h, "ZRANGE least 3 5 BYSCORE", "[bob ann]");
+    zset_expect(h, "LB.HIST least 3", "[:1 :2]");
 }
 
 DECAY_TEST(combined_boards_take_scores_as_they_are_now_and_results_decay_from_now) {
@@ -439,18 +434,15 @@ DECAY_TEST(the_best_are_kept_and_the_rest_is_cut) {
 }
 
 DECAY_TEST(all_or_none_of_a_transaction_and_of_several_boards) {
-    static const char *const rows[][2] = {
-        {"MULTI", "+OK"},
-        {"ZINCRBY hot 5 ann", "+QUEUED"},
-        {"ZADD hot 5 ann", "+QUEUED"},
-        {"ZSCORE hot ann", "+QUEUED"},
-        {"EXEC", "[5 -ERR value 5" REFUSED " 5]"},
-        {"LB.SUBMIT 2 plain hot 5 bob", "-ERR value 5" REFUSED " (board 'hot')"},
-        {"EXISTS plain", ":0"},
-        {"LB.SUBMIT 2 plain hot INCR 5 bob",
-         "[[[bob :0 :1767225600000 :5] nil :1] [[bob :1 nil 5] nil :1]]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "MULTI", "+OK");
+    zset_expect(h, "ZINCRBY hot 5 ann", "+QUEUED");
+    zset_expect(h, "ZADD hot 5 ann", "+QUEUED");
+    zset_expect(h, "ZSCORE hot ann", "+QUEUED");
+    zset_expect(h, "EXEC", "[5 -ERR value 5" REFUSED " 5]");
+    zset_expect(h, "LB.SUBMIT 2 plain hot 5 bob", "-ERR value 5" REFUSED " (board 'hot')");
+    zset_expect(h, "EXISTS plain", ":0");
+    zset_expect(h, "LB.SUBMIT 2 plain hot INCR 5 bob",
+                "[[[bob :0 :1767225600000 :5] nil :1] [[bob :1 nil 5] nil :1]]");
 }
 
 DECAY_TEST(records_are_numbers_or_strings_as_of_other_fields) {

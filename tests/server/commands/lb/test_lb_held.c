@@ -1,5 +1,5 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
 #include "tests/server/failing_memory.h"
@@ -321,7 +321,7 @@ static int job_start(void **state) {
     struct harness *h = harness_create(zset_settings);
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no job, and does not take AUTO */
-    hold_job_begin(&h->server);
+    board_job_begin(&h->server, &hold_job);
     *state = h;
     return 0;
 }
@@ -352,6 +352,21 @@ JOB_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
     settle(h);
     zset_expect(h, "LB.HELD b", "[0 []]");
     zset_expect(h, "ZCARD b", ":31");
+}
+
+/* Not by any of their names, and their league does without; a board that is called like one is none. */
+JOB_TEST(rooms_of_leagues_hold_nothing) {
+    static const char *const rooms[] = {"{l}:rooms", "{l}:1:1"};
+    zset_expect(h, "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1", "+OK");
+    zset_expect_part(h, "LB.LEAGUE ADD l 5 ann", "ann");
+    for (size_t i = 0; i < COUNT_OF(rooms); i++) {
+        zset_expect(h, formatted("LB.ALTER %s HOLD ALL TOP 1", rooms[i]),
+                    "-ERR HOLD is not possible: who goes up and down in a league follows from the "
+                    "results in its rooms");
+    }
+    zset_expect_part(h, "LB.LEAGUE ADD l 6 ann", "ann");
+    zset_expect(h, "LB.CREATE {m}:1:1 FIELD s 20", "+OK");
+    zset_expect(h, "LB.ALTER {m}:1:1 HOLD ALL TOP 1", "+OK");
 }
 
 JOB_TEST(what_cannot_be_approved_lets_the_others_pass) {

@@ -3,73 +3,64 @@
 #include "tests/support/errors.h"
 
 ZSET_TEST(fields_are_set_if_the_result_changes_the_members) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k BEST HSET run:laps:* 2 replay r/77 car 9ff 81 ann", ":1"},
-        {"HGETALL run:laps:ann", "[replay r/77 car 9ff]"},
-        {"LB.ADD bare:k BEST HSET run:laps:* 2 replay r/78 car 8 80 ann", ":0"},
-        {"HGETALL run:laps:ann", "[replay r/77 car 9ff]"},
-        {"LB.ADD bare:k BEST HSET run:laps:* 1 replay r/79 82 ann", ":1"},
-        {"HGETALL run:laps:ann", "[replay r/79 car 9ff]"},
-        {"LB.ADD bare:k NX HSET run:laps:* 1 replay r/80 83 ann", ":0"},
-        {"LB.ADD bare:k XX HSET run:laps:* 1 replay r/80 83 bob", ":0"},
-        {"EXISTS run:laps:bob", ":0"},
-        {"LB.ADD bare:k INCR HSET run:laps:* 1 replay r/81 1 ann", ":1"},
-        {"HGET run:laps:ann replay", "r/81"},
-        /* Its time alone is no field. */
-        {"LB.ADD k HSET r:* 1 f 1 5 ann", ":1"},
-        {"LB.ADD k TOUCH HSET r:* 1 f 2 5 ann", ":1"},
-        {"HGET r:ann f", "1"},
-        {"LB.ADD k AT 1767225500000 HSET r:* 1 f 3 6 ann", ":1"},
-        {"HGET r:ann f", "3"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k BEST HSET run:laps:* 2 replay r/77 car 9ff 81 ann", ":1");
+    zset_expect(h, "HGETALL run:laps:ann", "[replay r/77 car 9ff]");
+    zset_expect(h, "LB.ADD bare:k BEST HSET run:laps:* 2 replay r/78 car 8 80 ann", ":0");
+    zset_expect(h, "HGETALL run:laps:ann", "[replay r/77 car 9ff]");
+    zset_expect(h, "LB.ADD bare:k BEST HSET run:laps:* 1 replay r/79 82 ann", ":1");
+    zset_expect(h, "HGETALL run:laps:ann", "[replay r/79 car 9ff]");
+    zset_expect(h, "LB.ADD bare:k NX HSET run:laps:* 1 replay r/80 83 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k XX HSET run:laps:* 1 replay r/80 83 bob", ":0");
+    zset_expect(h, "EXISTS run:laps:bob", ":0");
+    zset_expect(h, "LB.ADD bare:k INCR HSET run:laps:* 1 replay r/81 1 ann", ":1");
+    zset_expect(h, "HGET run:laps:ann replay", "r/81");
+    /* Its time alone is no field. */
+    zset_expect(h, "LB.ADD k HSET r:* 1 f 1 5 ann", ":1");
+    zset_expect(h, "LB.ADD k TOUCH HSET r:* 1 f 2 5 ann", ":1");
+    zset_expect(h, "HGET r:ann f", "1");
+    zset_expect(h, "LB.ADD k AT 1767225500000 HSET r:* 1 f 3 6 ann", ":1");
+    zset_expect(h, "HGET r:ann f", "3");
 }
 
 ZSET_TEST(each_member_and_each_board_decides_for_itself) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k 5 ann", ":1"},
-        {"LB.ADD bare:k BEST HSET h:* 1 f v 4 ann 4 bob 3 cid", ":2"},
-        {"EXISTS h:ann h:bob h:cid", ":2"},
-        {"LB.SUBMIT 2 bare:k bare:l BEST HSET of:%:* 1 f w 5 ann",
-         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] nil :1]]"},
-        {"EXISTS of:bare:k:ann", ":0"},
-        {"HGETALL of:bare:l:ann", "[f w]"},
-        /* Without % there is one hash: any board will do. */
-        {"LB.SUBMIT 3 bare:k bare:l bare:m BEST HSET all:* 1 f x 5 ann",
-         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0] [[ann :0 nil :5] nil :1]]"},
-        {"HGETALL all:ann", "[f x]"},
-        {"LB.SUBMIT 2 bare:k bare:l BEST HSET all:* 1 f y 5 ann",
-         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0]]"},
-        {"HGETALL all:ann", "[f x]"},
-        {"LB.SUBMIT 2 bare:k bare:l BEST HSET all:* 1 f y 6 ann",
-         "[[[ann :0 nil :6] :0 :1] [[ann :0 nil :6] :0 :1]]"},
-        {"HGETALL all:ann", "[f y]"},
-        {"LB.ADD bare:k HSET %/* 1 f v 9 dan", ":1"},
-        {"HGETALL bare:k/dan", "[f v]"},
-        {"LB.ADD bare:k HSET h:* 1 f first 1 eve 2 eve", ":2"},
-        {"HGETALL h:eve", "[f first]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k BEST HSET h:* 1 f v 4 ann 4 bob 3 cid", ":2");
+    zset_expect(h, "EXISTS h:ann h:bob h:cid", ":2");
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l BEST HSET of:%:* 1 f w 5 ann",
+                "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] nil :1]]");
+    zset_expect(h, "EXISTS of:bare:k:ann", ":0");
+    zset_expect(h, "HGETALL of:bare:l:ann", "[f w]");
+    /* Without % there is one hash: any board will do. */
+    zset_expect(h, "LB.SUBMIT 3 bare:k bare:l bare:m BEST HSET all:* 1 f x 5 ann",
+                "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0] [[ann :0 nil :5] nil :1]]");
+    zset_expect(h, "HGETALL all:ann", "[f x]");
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l BEST HSET all:* 1 f y 5 ann",
+                "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0]]");
+    zset_expect(h, "HGETALL all:ann", "[f x]");
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l BEST HSET all:* 1 f y 6 ann",
+                "[[[ann :0 nil :6] :0 :1] [[ann :0 nil :6] :0 :1]]");
+    zset_expect(h, "HGETALL all:ann", "[f y]");
+    zset_expect(h, "LB.ADD bare:k HSET %/* 1 f v 9 dan", ":1");
+    zset_expect(h, "HGETALL bare:k/dan", "[f v]");
+    zset_expect(h, "LB.ADD bare:k HSET h:* 1 f first 1 eve 2 eve", ":2");
+    zset_expect(h, "HGETALL h:eve", "[f first]");
 }
 
 ZSET_TEST(who_is_not_on_the_board_gets_nothing) {
-    static const char *const rows[][2] = {
-        {"LB.CREATE few FIELD a 20 CAP 2", "+OK"},
-        {"LB.ADD few HSET h:* 1 f v 1 ann 2 bob 3 cid", ":2"},
-        {"EXISTS h:ann h:bob h:cid", ":2"},
-        {"EXISTS h:ann", ":0"},
-        {"LB.SUBMIT 1 few HSET h:* 1 f v 1 dan", "[[nil* nil :0]]"},
-        {"EXISTS h:dan", ":0"},
-        {"LB.CREATE best FIELD a 20 KEEP BEST", "+OK"},
-        {"LB.ADD best HSET b:* 1 f 1 5 ann", ":1"},
-        {"LB.ADD best HSET b:* 1 f 2 4 ann", ":0"},
-        {"HGET b:ann f", "1"},
-        {"LB.ADD few HSET h:* 1 f v 1 zed", ":0"},
-        {"EXISTS h:zed", ":0"},
-        {"LB.ADD few WITHRANK HSET h:* 1 f v 1 zed", "[[nil* nil]]"},
-        {"EXISTS h:zed", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.CREATE few FIELD a 20 CAP 2", "+OK");
+    zset_expect(h, "LB.ADD few HSET h:* 1 f v 1 ann 2 bob 3 cid", ":2");
+    zset_expect(h, "EXISTS h:ann h:bob h:cid", ":2");
+    zset_expect(h, "EXISTS h:ann", ":0");
+    zset_expect(h, "LB.SUBMIT 1 few HSET h:* 1 f v 1 dan", "[[nil* nil :0]]");
+    zset_expect(h, "EXISTS h:dan", ":0");
+    zset_expect(h, "LB.CREATE best FIELD a 20 KEEP BEST", "+OK");
+    zset_expect(h, "LB.ADD best HSET b:* 1 f 1 5 ann", ":1");
+    zset_expect(h, "LB.ADD best HSET b:* 1 f 2 4 ann", ":0");
+    zset_expect(h, "HGET b:ann f", "1");
+    zset_expect(h, "LB.ADD few HSET h:* 1 f v 1 zed", ":0");
+    zset_expect(h, "EXISTS h:zed", ":0");
+    zset_expect(h, "LB.ADD few WITHRANK HSET h:* 1 f v 1 zed", "[[nil* nil]]");
+    zset_expect(h, "EXISTS h:zed", ":0");
 }
 
 ZSET_TEST(an_error_changes_neither_boards_nor_hashes) {
@@ -142,29 +133,23 @@ ZSET_TEST(those_who_watch_the_hash_are_told) {
 }
 
 ZSET_TEST(a_result_that_comes_again_sets_nothing) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a HSET h:* 1 f 1 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE a HSET h:* 1 f 2 6 ann", ":0"},
-        {"HGET h:ann f", "1"},
-        {"LB.SUBMIT 1 bare:k HSET h:* 1 f 3 ONCE b 7 ann", "[[[ann :0 nil :7] :0 :1]]"},
-        {"LB.SUBMIT 1 bare:k HSET h:* 1 f 4 ONCE b 8 ann", "[[[ann :0 nil :7] :0 :0]]"},
-        {"HGET h:ann f", "3"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a HSET h:* 1 f 1 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a HSET h:* 1 f 2 6 ann", ":0");
+    zset_expect(h, "HGET h:ann f", "1");
+    zset_expect(h, "LB.SUBMIT 1 bare:k HSET h:* 1 f 3 ONCE b 7 ann", "[[[ann :0 nil :7] :0 :1]]");
+    zset_expect(h, "LB.SUBMIT 1 bare:k HSET h:* 1 f 4 ONCE b 8 ann", "[[[ann :0 nil :7] :0 :0]]");
+    zset_expect(h, "HGET h:ann f", "3");
 }
 
 ZSET_TEST(a_boards_name_that_a_pattern_reads_otherwise_does_not_go_into_the_name_of_a_hash) {
 #define STARRED                                                                                    \
     "-ERR HSET takes no % for a board with a * or %@ in its name: DATA could not name the hash"
-    static const char *const rows[][2] = {
-        {"LB.ADD x*y HSET h:%:* 1 f 1 5 ann", STARRED},
-        {"LB.SUBMIT 2 a x*y HSET h:%:* 1 f 1 5 ann", STARRED " (board 'x*y')"},
-        {"EXISTS x*y a h:x*y:ann h:a:ann", ":0"},
-        {"LB.ADD x%@y HSET h:%:* 1 f 1 5 ann", STARRED},
-        {"LB.ADD x%@y HSET h:%@:* 1 f 1 5 ann", ":1"},
-        {"LB.RANGE x%@y 0 0 DATA h:%@:*", "[[ann :0 :1767225600000 :5 [f 1]]]"},
-        {"LB.ADD x*y HSET h:* 1 f 1 5 ann", ":1"},
-        {"LB.RANGE x*y 0 0 DATA h:*", "[[ann :0 :1767225600000 :5 [f 1]]]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD x*y HSET h:%:* 1 f 1 5 ann", STARRED);
+    zset_expect(h, "LB.SUBMIT 2 a x*y HSET h:%:* 1 f 1 5 ann", STARRED " (board 'x*y')");
+    zset_expect(h, "EXISTS x*y a h:x*y:ann h:a:ann", ":0");
+    zset_expect(h, "LB.ADD x%@y HSET h:%:* 1 f 1 5 ann", STARRED);
+    zset_expect(h, "LB.ADD x%@y HSET h:%@:* 1 f 1 5 ann", ":1");
+    zset_expect(h, "LB.RANGE x%@y 0 0 DATA h:%@:*", "[[ann :0 :1767225600000 :5 [f 1]]]");
+    zset_expect(h, "LB.ADD x*y HSET h:* 1 f 1 5 ann", ":1");
+    zset_expect(h, "LB.RANGE x*y 0 0 DATA h:*", "[[ann :0 :1767225600000 :5 [f 1]]]");
 }

@@ -31,34 +31,28 @@ static void play(struct harness *h) {
 
 ZSET_TEST(a_full_room_is_followed_by_the_next) {
     play(h);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]"},
-        {"LB.LEAGUE ADD weekly INCR 25 cid", "[:1 :1 [cid :0 nil :35] :1]"},
-        {"LB.LEAGUE ADD weekly BEST 5 cid", "[:1 :1 [cid :0 nil :35] :1]"},
-        {"LB.LEAGUE ADD weekly SET 5 cid", "[:1 :1 [cid :2 nil :5] :1]"},
-        {"ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 30 bob 20 cid 5]"},
-        {"ZREVRANGE {weekly}:1:2 0 -1 WITHSCORES", "[dan 40]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]"},
-        {"LB.LEAGUE GET weekly eva", "nil*"},
-        {"LB.RANGE weekly 0 0", "[[dan :0 nil :1 :52608 :2]]"},
-        {"ZREVRANGEBYSCORE weekly 1 1", "[dan ann bob cid]"},
-        {"KEYS *", "[weekly {weekly}:rooms {weekly}:1:1 {weekly}:1:2]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly INCR 25 cid", "[:1 :1 [cid :0 nil :35] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly BEST 5 cid", "[:1 :1 [cid :0 nil :35] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly SET 5 cid", "[:1 :1 [cid :2 nil :5] :1]");
+    zset_expect(h, "ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 30 bob 20 cid 5]");
+    zset_expect(h, "ZREVRANGE {weekly}:1:2 0 -1 WITHSCORES", "[dan 40]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly eva", "nil*");
+    zset_expect(h, "LB.RANGE weekly 0 0", "[[dan :0 nil :1 :52608 :2]]");
+    zset_expect(h, "ZREVRANGEBYSCORE weekly 1 1", "[dan ann bob cid]");
+    zset_expect(h, "KEYS *", "[weekly {weekly}:rooms {weekly}:1:1 {weekly}:1:2]");
 }
 
 ZSET_TEST(the_best_go_up_and_the_last_go_down_when_they_come) {
     play(h);
     pass_days(h, 1);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
-        {"LB.LEAGUE ADD weekly 7 ann", "[:2 :1 [ann :0 nil :7] :1]"},
-        {"LB.LEAGUE ADD weekly 6 bob", "[:1 :1 [bob :0 nil :6] :1]"},
-        {"LB.LEAGUE ADD weekly 5 dan", "[:1 :1 [dan :1 nil :5] nil]"},
-        {"ZREVRANGE {weekly}:1:1@2026-01-01 0 -1", "[ann bob cid]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 7 ann", "[:2 :1 [ann :0 nil :7] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 6 bob", "[:1 :1 [bob :0 nil :6] :1]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 5 dan", "[:1 :1 [dan :1 nil :5] nil]");
+    zset_expect(h, "ZREVRANGE {weekly}:1:1@2026-01-01 0 -1", "[ann bob cid]");
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :1 [dan :0 nil :1] :1]");
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* :3 stay]"); /* alone in its room */
@@ -88,14 +82,11 @@ ZSET_TEST(who_has_not_come_is_settled_before_the_archive_goes) {
     zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
     pass_days(h, 1);
     run_due(h);
-    static const char *const rows[][2] = {
-        {"EXISTS {weekly}:1:1@2026-01-01", ":0"},
-        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]"},
-        {"ZREVRANGEBYSCORE weekly 2 2", "[ann]"},
-        {"LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :2]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "EXISTS {weekly}:1:1@2026-01-01", ":0");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 nil nil* nil stay]");
+    zset_expect(h, "ZREVRANGEBYSCORE weekly 2 2", "[ann]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:2 :1 [ann :0 nil :1] :2]");
 }
 
 ZSET_TEST(a_server_that_was_off_for_long_settles_all_the_same) {
@@ -137,23 +128,21 @@ ZSET_TEST(large_rooms_are_settled_in_steps) {
 
 ZSET_TEST(set_and_remove_are_for_operators) {
     play(h);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE SET weekly 1 ann", ":0"},
-        {"LB.LEAGUE SET weekly 3 ann", ":1"},
-        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil stay]"},
-        {"ZREVRANGE {weekly}:1:1 0 -1", "[bob cid]"},
-        {"LB.LEAGUE SET weekly 3 ann", ":0"},
-        {"LB.LEAGUE ADD weekly 9 dan", "[:1 :1 [dan :2 nil :9] nil]"}, /* the place that is free */
-        {"LB.LEAGUE ADD weekly 9 ann", "[:3 :1 [ann :0 nil :9] :3]"},
-        {"LB.LEAGUE SET weekly 2 new", ":1"},
-        {"LB.LEAGUE GET weekly new", "[:2 nil nil* nil stay]"},
-        {"LB.LEAGUE REMOVE weekly ann", ":1"},
-        {"LB.LEAGUE REMOVE weekly ann", ":0"},
-        {"EXISTS {weekly}:3:1", ":0"},
-        {"LB.LEAGUE SET weekly 5 ann", "-ERR the league's tiers are 1..4"},
-        {"LB.LEAGUE SET weekly x ann", "-ERR the league's tiers are 1..4"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE SET weekly 1 ann", ":0");
+    zset_expect(h, "LB.LEAGUE SET weekly 3 ann", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 nil nil* nil stay]");
+    zset_expect(h, "ZREVRANGE {weekly}:1:1 0 -1", "[bob cid]");
+    zset_expect(h, "LB.LEAGUE SET weekly 3 ann", ":0");
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 dan",
+                "[:1 :1 [dan :2 nil :9] nil]"); /* the place that is free */
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 ann", "[:3 :1 [ann :0 nil :9] :3]");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 new", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly new", "[:2 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":0");
+    zset_expect(h, "EXISTS {weekly}:3:1", ":0");
+    zset_expect(h, "LB.LEAGUE SET weekly 5 ann", "-ERR the league's tiers are 1..4");
+    zset_expect(h, "LB.LEAGUE SET weekly x ann", "-ERR the league's tiers are 1..4");
     pass_days(h, 1);
     zset_expect(h, "LB.LEAGUE SET weekly 1 dan", ":0"); /* where it stays */
     zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 nil nil* nil stay]");
@@ -163,19 +152,16 @@ ZSET_TEST(set_and_remove_are_for_operators) {
 ZSET_TEST(set_says_whether_it_has_changed_something) {
     play(h);
     pass_days(h, 1);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]"},
-        {"LB.LEAGUE SET weekly 1 ann", ":1"}, /* nothing is to come any more */
-        {"LB.LEAGUE GET weekly ann", "[:1 nil nil* nil stay]"},
-        {"LB.LEAGUE SET weekly 1 ann", ":0"},
-        {"ZSCORE weekly bob", "1"},
-        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
-        {"LB.LEAGUE SET weekly 1 bob", ":0"},
-        {"LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]"},
-        {"LB.LEAGUE SET weekly 2 bob", ":1"},
-        {"LB.LEAGUE GET weekly bob", "[:2 nil nil* nil stay]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* :2 stay]");
+    zset_expect(h, "LB.LEAGUE SET weekly 1 ann", ":1"); /* nothing is to come any more */
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:1 nil nil* nil stay]");
+    zset_expect(h, "LB.LEAGUE SET weekly 1 ann", ":0");
+    zset_expect(h, "ZSCORE weekly bob", "1");
+    zset_expect(h, "LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]");
+    zset_expect(h, "LB.LEAGUE SET weekly 1 bob", ":0");
+    zset_expect(h, "LB.RANGE weekly 1 1 STRINGS", "[[bob :1 nil 1 52608 1]]");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 bob", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:2 nil nil* nil stay]");
 }
 
 ZSET_TEST(info_shows_the_tiers_and_the_running_period) {
@@ -469,80 +455,71 @@ ZSET_TEST(what_would_happen_now_is_told_beforehand) {
                 "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 5 TIERS 3 UP 2 DOWN 2 "
                 "IDLE DOWN",
                 "+OK");
-    static const char *const first[][2] = {
-        {"LB.LEAGUE ADD weekly 9 ann", "[:1 :1 [ann :0 nil :9] nil]"},
-        {"LB.LEAGUE GET weekly ann", "[:1 :1 [ann :0 nil :9] nil up]"}, /* alone in its room */
-        {"LB.LEAGUE SET weekly 2 ann", ":1"},
-        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"}, /* as if it had played */
-        {"LB.LEAGUE SET weekly 2 bob", ":1"},
-        {"LB.LEAGUE SET weekly 2 cid", ":1"},
-        {"LB.LEAGUE SET weekly 2 dan", ":1"},
-        {"LB.LEAGUE SET weekly 2 eva", ":1"},
-        {"LB.LEAGUE SET weekly 3 zoe", ":1"},
-        {"LB.LEAGUE ADD weekly 9 ann", "[:2 :1 [ann :0 nil :9] :2]"},
-        {"LB.LEAGUE ADD weekly 8 bob", "[:2 :1 [bob :1 nil :8] :2]"},
-        {"LB.LEAGUE ADD weekly 7 cid", "[:2 :1 [cid :2 nil :7] :2]"},
-        {"LB.LEAGUE ADD weekly 6 dan", "[:2 :1 [dan :3 nil :6] :2]"},
-        {"LB.LEAGUE ADD weekly 5 eva", "[:2 :1 [eva :4 nil :5] :2]"},
-        {"LB.LEAGUE ADD weekly 5 zoe", "[:3 :1 [zoe :0 nil :5] :3]"},
-        {"LB.LEAGUE ADD weekly 5 tim", "[:1 :1 [tim :0 nil :5] nil]"},
-        {"LB.LEAGUE ADD weekly 4 tom", "[:1 :1 [tom :1 nil :4] nil]"},
-        {"LB.LEAGUE ADD weekly 3 ted", "[:1 :1 [ted :2 nil :3] nil]"},
-        {"LB.LEAGUE GET weekly ann", "[:2 :1 [ann :0 nil :9] nil up]"},
-        {"LB.LEAGUE GET weekly bob", "[:2 :1 [bob :1 nil :8] nil up]"},
-        {"LB.LEAGUE GET weekly cid", "[:2 :1 [cid :2 nil :7] nil stay]"},
-        {"LB.LEAGUE GET weekly dan", "[:2 :1 [dan :3 nil :6] nil down]"},
-        {"LB.LEAGUE GET weekly eva", "[:2 :1 [eva :4 nil :5] nil down]"},
-        {"LB.LEAGUE GET weekly zoe", "[:3 :1 [zoe :0 nil :5] nil stay]"}, /* nothing is above */
-        {"LB.LEAGUE GET weekly ted", "[:1 :1 [ted :2 nil :3] nil stay]"}, /* nor below */
-        {"ZREM {weekly}:2:1 eva", ":1"},
-        {"LB.LEAGUE GET weekly eva", "[:2 :1 nil* nil stay]"},
-    };
-    zset_expect_each(h, first);
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 ann", "[:1 :1 [ann :0 nil :9] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann",
+                "[:1 :1 [ann :0 nil :9] nil up]"); /* alone in its room */
+    zset_expect(h, "LB.LEAGUE SET weekly 2 ann", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 nil nil* nil stay]"); /* as if it had played */
+    zset_expect(h, "LB.LEAGUE SET weekly 2 bob", ":1");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 cid", ":1");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 dan", ":1");
+    zset_expect(h, "LB.LEAGUE SET weekly 2 eva", ":1");
+    zset_expect(h, "LB.LEAGUE SET weekly 3 zoe", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 9 ann", "[:2 :1 [ann :0 nil :9] :2]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 8 bob", "[:2 :1 [bob :1 nil :8] :2]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 7 cid", "[:2 :1 [cid :2 nil :7] :2]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 6 dan", "[:2 :1 [dan :3 nil :6] :2]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 5 eva", "[:2 :1 [eva :4 nil :5] :2]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 5 zoe", "[:3 :1 [zoe :0 nil :5] :3]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 5 tim", "[:1 :1 [tim :0 nil :5] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 4 tom", "[:1 :1 [tom :1 nil :4] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 3 ted", "[:1 :1 [ted :2 nil :3] nil]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:2 :1 [ann :0 nil :9] nil up]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:2 :1 [bob :1 nil :8] nil up]");
+    zset_expect(h, "LB.LEAGUE GET weekly cid", "[:2 :1 [cid :2 nil :7] nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:2 :1 [dan :3 nil :6] nil down]");
+    zset_expect(h, "LB.LEAGUE GET weekly eva", "[:2 :1 [eva :4 nil :5] nil down]");
+    zset_expect(h, "LB.LEAGUE GET weekly zoe",
+                "[:3 :1 [zoe :0 nil :5] nil stay]"); /* nothing is above */
+    zset_expect(h, "LB.LEAGUE GET weekly ted", "[:1 :1 [ted :2 nil :3] nil stay]"); /* nor below */
+    zset_expect(h, "ZREM {weekly}:2:1 eva", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly eva", "[:2 :1 nil* nil stay]");
     pass_days(h, 1);
-    static const char *const second[][2] = {
-        {"LB.LEAGUE GET weekly ann", "[:2 nil nil* :3 down]"}, /* IDLE DOWN, if it does not come */
-        {"LB.LEAGUE GET weekly dan", "[:2 nil nil* :1 stay]"},
-        {"LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]"},
-        {"LB.LEAGUE GET weekly ann", "[:3 :1 [ann :0 nil :1] nil stay]"},
-        {"DEL {weekly}:rooms", ":1"},
-        {"LB.LEAGUE GET weekly ann", "[:3 nil nil* nil nil]"}, /* nothing ends */
-    };
-    zset_expect_each(h, second);
+    zset_expect(h, "LB.LEAGUE GET weekly ann",
+                "[:2 nil nil* :3 down]"); /* IDLE DOWN, if it does not come */
+    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:2 nil nil* :1 stay]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 ann", "[:3 :1 [ann :0 nil :1] :2]");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 :1 [ann :0 nil :1] nil stay]");
+    zset_expect(h, "DEL {weekly}:rooms", ":1");
+    zset_expect(h, "LB.LEAGUE GET weekly ann", "[:3 nil nil* nil nil]"); /* nothing ends */
 }
 
 ZSET_TEST(a_place_that_is_freed_in_a_full_room_stays_free) {
     play(h);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE ADD weekly 1 dan", "[:1 :2 [dan :0 nil :1] nil]"},
-        {"LB.LEAGUE REMOVE weekly ann", ":1"},
-        {"LB.LEAGUE ADD weekly 2 eva", "[:1 :2 [eva :0 nil :2] nil]"},
-        {"LB.LEAGUE REMOVE weekly dan", ":1"}, /* of the room opened last */
-        {"LB.LEAGUE ADD weekly 3 kim", "[:1 :2 [kim :0 nil :3] nil]"},
-        {"LB.LEAGUE ADD weekly 4 leo", "[:1 :2 [leo :0 nil :4] nil]"},
-        {"LB.LEAGUE ADD weekly 5 max", "[:1 :3 [max :0 nil :5] nil]"},
-        {"ZCARD {weekly}:1:1", ":2"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE ADD weekly 1 dan", "[:1 :2 [dan :0 nil :1] nil]");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly ann", ":1");
+    zset_expect(h, "LB.LEAGUE ADD weekly 2 eva", "[:1 :2 [eva :0 nil :2] nil]");
+    zset_expect(h, "LB.LEAGUE REMOVE weekly dan", ":1"); /* of the room opened last */
+    zset_expect(h, "LB.LEAGUE ADD weekly 3 kim", "[:1 :2 [kim :0 nil :3] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 4 leo", "[:1 :2 [leo :0 nil :4] nil]");
+    zset_expect(h, "LB.LEAGUE ADD weekly 5 max", "[:1 :3 [max :0 nil :5] nil]");
+    zset_expect(h, "ZCARD {weekly}:1:1", ":2");
 }
 
 /* Each has played against others: neither result is taken out of its room. */
 ZSET_TEST(results_in_two_rooms_are_not_put_together) {
     play(h);
-    static const char *const rows[][2] = {
-        {"LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]"},
-        {"ZADD other 1 bob 2 dan", ":2"},
-        {"LB.MOVE bob dan SUM", "[:1 :2]"},
-        {"ZRANGE other 0 -1 WITHSCORES", "[dan 3]"},
-        {"LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]"},
-        {"LB.LEAGUE GET weekly dan", "[:1 :2 [dan :0 nil :40] nil up]"},
-        {"LB.MOVE bob dan BEST", "[:0 :2]"},
-        {"ZREVRANGE {weekly}:1:1 0 -1", "[ann bob cid]"},
-        {"LB.MOVE bob ann SUM", "[:2 :0]"}, /* in one room */
-        {"ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 50 cid 10]"},
-        {"LB.MOVE cid zoe SUM", "[:2 :0]"}, /* who is in none */
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.LEAGUE ADD weekly 40 dan", "[:1 :2 [dan :0 nil :40] nil]");
+    zset_expect(h, "ZADD other 1 bob 2 dan", ":2");
+    zset_expect(h, "LB.MOVE bob dan SUM", "[:1 :2]");
+    zset_expect(h, "ZRANGE other 0 -1 WITHSCORES", "[dan 3]");
+    zset_expect(h, "LB.LEAGUE GET weekly bob", "[:1 :1 [bob :1 nil :20] nil stay]");
+    zset_expect(h, "LB.LEAGUE GET weekly dan", "[:1 :2 [dan :0 nil :40] nil up]");
+    zset_expect(h, "LB.MOVE bob dan BEST", "[:0 :2]");
+    zset_expect(h, "ZREVRANGE {weekly}:1:1 0 -1", "[ann bob cid]");
+    zset_expect(h, "LB.MOVE bob ann SUM", "[:2 :0]"); /* in one room */
+    zset_expect(h, "ZREVRANGE {weekly}:1:1 0 -1 WITHSCORES", "[ann 50 cid 10]");
+    zset_expect(h, "LB.MOVE cid zoe SUM", "[:2 :0]"); /* who is in none */
     pass_days(h, 1);
     /* The rooms are archives, which keep both; the member has the better tier and its room. */
     zset_expect(h, "LB.MOVE dan ann SUM", "[:3 :0]");

@@ -20,18 +20,15 @@ static void put_id(struct harness *h, struct registry_key *ids, uint16_t owner, 
 }
 
 ZSET_TEST(a_result_that_comes_again_changes_nothing) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a INCR 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE a INCR 5 ann", ":0"},
-        {"LB.ADD bare:k ONCE b INCR 5 ann 2 bob", ":2"},
-        {"LB.ADD bare:k ONCE b INCR 5 ann 2 bob", ":0"},
-        {"LB.GET bare:k 2 ann bob", "[[ann :0 nil :10] [bob :1 nil :2]]"},
-        /* What is sent with a known id is not looked at. */
-        {"LB.ADD bare:k ONCE a SET 7 kim", ":0"},
-        {"LB.ADD bare:k SET 99 ann", ":1"},
-        {"LB.ADD bare:k ONCE a INCR 5 ann", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE b INCR 5 ann 2 bob", ":2");
+    zset_expect(h, "LB.ADD bare:k ONCE b INCR 5 ann 2 bob", ":0");
+    zset_expect(h, "LB.GET bare:k 2 ann bob", "[[ann :0 nil :10] [bob :1 nil :2]]");
+    /* What is sent with a known id is not looked at. */
+    zset_expect(h, "LB.ADD bare:k ONCE a SET 7 kim", ":0");
+    zset_expect(h, "LB.ADD bare:k SET 99 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":0");
 }
 
 ZSET_TEST(it_is_answered_with_the_present_state) {
@@ -60,132 +57,116 @@ ZSET_TEST(it_is_answered_with_the_present_state) {
 
 /* WITHREPEAT: a client can tell it from a result that counts and changes nothing. */
 ZSET_TEST(a_reply_says_that_it_came_before_where_that_is_asked_for) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":-1"},
-        {"LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":0"}, /* new, and no best */
-        {"LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":-1"},
-        {"LB.ADD bare:k ONCE b BEST 4 ann", ":0"},
-        {"LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
-         "[[[ann :1 nil :6] :0 :0] [[bob :0 nil :7] nil :0]]"},
-        {"LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
-         "[[[ann :1 nil :6] :1 :1] [[bob :0 nil :7] :0 :1]]"},
-        {"LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
-         "[[[ann :1 nil :6] :1 :0 :0] [[ann :0 nil :5] nil :1 :0]]"},
-        {"LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
-         "[[[ann :1 nil :6] :1 :0 :1] [[ann :0 nil :5] :0 :0 :1]]"},
-        {"LB.ADD bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE"},
-        {"LB.SUBMIT 1 bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE"},
-        {"ZSCORE bare:k ann", "6"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a WITHREPEAT BEST 5 ann", ":-1");
+    zset_expect(h, "LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":0"); /* new, and no best */
+    zset_expect(h, "LB.ADD bare:k ONCE b WITHREPEAT BEST 4 ann", ":-1");
+    zset_expect(h, "LB.ADD bare:k ONCE b BEST 4 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
+                "[[[ann :1 nil :6] :0 :0] [[bob :0 nil :7] nil :0]]");
+    zset_expect(h, "LB.ADD bare:k WITHREPEAT WITHRANK ONCE c 6 ann 7 bob",
+                "[[[ann :1 nil :6] :1 :1] [[bob :0 nil :7] :0 :1]]");
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
+                "[[[ann :1 nil :6] :1 :0 :0] [[ann :0 nil :5] nil :1 :0]]");
+    zset_expect(h, "LB.SUBMIT 2 bare:k bare:l ONCE d WITHREPEAT BEST 5 ann",
+                "[[[ann :1 nil :6] :1 :0 :1] [[ann :0 nil :5] :0 :0 :1]]");
+    zset_expect(h, "LB.ADD bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE");
+    zset_expect(h, "LB.SUBMIT 1 bare:k WITHREPEAT 5 ann", "-ERR WITHREPEAT needs ONCE");
+    zset_expect(h, "ZSCORE bare:k ann", "6");
 }
 
 ZSET_TEST(it_is_answered_where_nothing_can_be_written_any_more) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a 5 ann", ":1"},
-        {"LB.ADD bare:l ONCE a 5 ann", ":1"},
-        {"LB.ALTER bare:k FREEZE", "+OK"},
-        {"LB.ADD bare:k ONCE a 5 ann", ":0"},
-        {"LB.ADD bare:k ONCE a WITHRANK 5 ann", "[[[ann :0 nil :5] :0]]"},
-        {"LB.ADD bare:k ONCE b 5 ann", ERROR_FROZEN},
-        {"LB.ALTER bare:k THAW", "+OK"},
-        {"LB.ADD bare:k ONCE b INCR 5 ann", ":1"}, /* refused: it has left no id */
-        {"LB.ALTER bare:l LIMIT 1", "+OK"},
-        {"LB.ADD bare:l ONCE b 5 bob", "-FULL board is full: at most 1 members"},
-        {"LB.ADD bare:l ONCE a 5 ann", ":0"},
-        {"LB.ALTER bare:l LIMIT 2", "+OK"},
-        {"LB.ADD bare:l ONCE b 5 bob", ":1"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:l ONCE a 5 ann", ":1");
+    zset_expect(h, "LB.ALTER bare:k FREEZE", "+OK");
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE a WITHRANK 5 ann", "[[[ann :0 nil :5] :0]]");
+    zset_expect(h, "LB.ADD bare:k ONCE b 5 ann", ERROR_FROZEN);
+    zset_expect(h, "LB.ALTER bare:k THAW", "+OK");
+    zset_expect(h, "LB.ADD bare:k ONCE b INCR 5 ann", ":1"); /* refused: it has left no id */
+    zset_expect(h, "LB.ALTER bare:l LIMIT 1", "+OK");
+    zset_expect(h, "LB.ADD bare:l ONCE b 5 bob", "-FULL board is full: at most 1 members");
+    zset_expect(h, "LB.ADD bare:l ONCE a 5 ann", ":0");
+    zset_expect(h, "LB.ALTER bare:l LIMIT 2", "+OK");
+    zset_expect(h, "LB.ADD bare:l ONCE b 5 bob", ":1");
 }
 
 ZSET_TEST(what_changed_nothing_counts_all_the_same) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE a BEST 4 ann", ":0"},
-        {"LB.ADD bare:k ONCE b NX 4 ann", ":0"},
-        {"LB.ADD bare:k ONCE c XX 4 bob", ":0"},
-        {"LB.ADD none ONCE d XX 4 bob", ":0"},
-        {"TYPE none", "+none"},
-        {"ZREM bare:k ann", ":1"},
-        {"LB.ADD bare:k ONCE a BEST 4 ann", ":0"},
-        {"LB.ADD bare:k ONCE b NX 4 ann", ":0"},
-        {"LB.ADD none 1 bob", ":1"},
-        {"LB.ADD none ONCE d XX 4 bob", ":0"},
-        {"ZSCORE none bob", "1"},
-        {"TYPE bare:k", "+none"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a BEST 4 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE b NX 4 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE c XX 4 bob", ":0");
+    zset_expect(h, "LB.ADD none ONCE d XX 4 bob", ":0");
+    zset_expect(h, "TYPE none", "+none");
+    zset_expect(h, "ZREM bare:k ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a BEST 4 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE b NX 4 ann", ":0");
+    zset_expect(h, "LB.ADD none 1 bob", ":1");
+    zset_expect(h, "LB.ADD none ONCE d XX 4 bob", ":0");
+    zset_expect(h, "ZSCORE none bob", "1");
+    zset_expect(h, "TYPE bare:k", "+none");
 }
 
 ZSET_TEST(an_error_leaves_no_id) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a x ann", ERROR_NUMBER("score")},
-        {"LB.ADD bare:k ONCE a 5 ann 6", "-ERR ...: this board takes 1 value before each "
-                                         "member: score"},
-        {"LB.ADD bare:k ONCE a AT 5 5 ann", "-ERR AT is not allowed: this layout has no TIME"},
-        {"LB.SUBMIT 2 bare:k three:k ONCE a 5 ann",
-         "-ERR board 'three:k' takes 3 values before the member"},
-        {"HSET h f v", ":1"},
-        {"LB.ADD h ONCE a 5 ann",
-         "-WRONGTYPE Operation against a key holding the wrong kind of value"},
-        {"EXISTS bare:k three:k", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a x ann", ERROR_NUMBER("score"));
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann 6",
+                "-ERR ...: this board takes 1 value before each "
+                "member: score");
+    zset_expect(h, "LB.ADD bare:k ONCE a AT 5 5 ann",
+                "-ERR AT is not allowed: this layout has no TIME");
+    zset_expect(h, "LB.SUBMIT 2 bare:k three:k ONCE a 5 ann",
+                "-ERR board 'three:k' takes 3 values before the member");
+    zset_expect(h, "HSET h f v", ":1");
+    zset_expect(h, "LB.ADD h ONCE a 5 ann",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    zset_expect(h, "EXISTS bare:k three:k", ":0");
     assert_int_equal(registry_count(h->server.registry, REGISTRY_ONCE), 0);
     zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
 }
 
 ZSET_TEST(an_id_has_1_to_64_bytes_and_comes_before_the_values) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE \"\" 5 ann", "-ERR ONCE takes an id of 1 to 64 bytes"},
-        {"LB.ADD bare:k ONCE "
-         "12345678901234567890123456789012345678901234567890123456789012345 5 ann",
-         "-ERR ONCE takes an id of 1 to 64 bytes"},
-        {"LB.ADD bare:k ONCE "
-         "1234567890123456789012345678901234567890123456789012345678901234 5 ann",
-         ":1"},
-        {"LB.ADD bare:k ONCE \"\\x00\\r\\n\" 6 ann", ":1"},
-        {"LB.ADD bare:k ONCE \"\\x00\\r\\n\" 7 ann", ":0"},
-        {"LB.ADD bare:k ONCE a ONCE b 5 ann", "-ERR syntax error"},
-        {"LB.ADD bare:k 5 ann ONCE x", ERROR_NUMBER("score")},
-        {"LB.ADD bare:k PACKED ONCE a",
-         "-ERR packed key ONCE is not an integer of this layout's 32 "
-         "bits: -2147483648..2147483647 are allowed"},
-        {"LB.SUBMIT 1 bare:k ONCE a", "-ERR syntax error"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE \"\" 5 ann", "-ERR ONCE takes an id of 1 to 64 bytes");
+    zset_expect(h,
+                "LB.ADD bare:k ONCE "
+                "12345678901234567890123456789012345678901234567890123456789012345 5 ann",
+                "-ERR ONCE takes an id of 1 to 64 bytes");
+    zset_expect(h,
+                "LB.ADD bare:k ONCE "
+                "1234567890123456789012345678901234567890123456789012345678901234 5 ann",
+                ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE \"\\x00\\r\\n\" 6 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE \"\\x00\\r\\n\" 7 ann", ":0");
+    zset_expect(h, "LB.ADD bare:k ONCE a ONCE b 5 ann", "-ERR syntax error");
+    zset_expect(h, "LB.ADD bare:k 5 ann ONCE x", ERROR_NUMBER("score"));
+    zset_expect(h, "LB.ADD bare:k PACKED ONCE a",
+                "-ERR packed key ONCE is not an integer of this layout's 32 "
+                "bits: -2147483648..2147483647 are allowed");
+    zset_expect(h, "LB.SUBMIT 1 bare:k ONCE a", "-ERR syntax error");
 }
 
 ZSET_TEST(an_id_belongs_to_the_key_it_was_sent_to) {
-    static const char *const rows[][2] = {
-        {"LB.ADD bare:k ONCE a 5 ann", ":1"},
-        {"LB.ADD bare:l ONCE a 5 ann", ":1"},
-        {"LB.ADD bare:ka ONCE b 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE ab 6 ann", ":1"},
-        {"LB.SUBMIT 2 bare:l bare:k ONCE a 7 ann",
-         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :6] :0 :0]]"},
-        {"LB.SUBMIT 2 bare:m bare:k ONCE a 7 ann",
-         "[[[ann :0 nil :7] nil :1] [[ann :0 nil :7] :0 :1]]"},
-        {"LB.ADD bare:m ONCE a 9 ann", ":0"},
-        {"SELECT 1", "+OK"},
-        {"LB.ADD bare:k ONCE a 5 ann", ":1"},
-        {"LB.ADD bare:k ONCE a 5 ann", ":0"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:l ONCE a 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:ka ONCE b 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE ab 6 ann", ":1");
+    zset_expect(h, "LB.SUBMIT 2 bare:l bare:k ONCE a 7 ann",
+                "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :6] :0 :0]]");
+    zset_expect(h, "LB.SUBMIT 2 bare:m bare:k ONCE a 7 ann",
+                "[[[ann :0 nil :7] nil :1] [[ann :0 nil :7] :0 :1]]");
+    zset_expect(h, "LB.ADD bare:m ONCE a 9 ann", ":0");
+    zset_expect(h, "SELECT 1", "+OK");
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
+    zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":0");
 }
 
 ZSET_TEST(lb_submit_answers_each_board) {
-    static const char *const rows[][2] = {
-        {"LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann",
-         "[[[ann :0 nil :5] nil :1] [[ann :0 nil :5] nil :1]]"},
-        {"LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann",
-         "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0]]"},
-        {"ZREM bare:a ann", ":1"},
-        {"LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann", "[[nil* nil :0] [[ann :0 nil :5] :0 :0]]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann",
+                "[[[ann :0 nil :5] nil :1] [[ann :0 nil :5] nil :1]]");
+    zset_expect(h, "LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann",
+                "[[[ann :0 nil :5] :0 :0] [[ann :0 nil :5] :0 :0]]");
+    zset_expect(h, "ZREM bare:a ann", ":1");
+    zset_expect(h, "LB.SUBMIT 2 bare:a bare:b ONCE a INCR 5 ann",
+                "[[nil* nil :0] [[ann :0 nil :5] :0 :0]]");
 }
 
 ZSET_TEST(where_the_board_was_is_now_a_hash) {

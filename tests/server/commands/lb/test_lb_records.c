@@ -49,16 +49,14 @@ static void expect_refused(struct harness *h, const char *const (*rows)[2], size
 /* ---- LB.GET and what every record has ---- */
 
 ZSET_TEST(records_come_in_the_order_asked_for_or_sorted_with_the_missing_last) {
-    static const char *const rows[][2] = {
-        {"LB.ADD k 10 a 20 b 30 c", ":3"},
-        {"LB.GET k 4 a x b a", "[[a :2 :1767225600000 :10] nil* [b :1 :1767225600000 :20] "
-                               "[a :2 :1767225600000 :10]]"},
-        {"LB.GET k 6 x a y c b a SORT",
-         "[[c :0 :1767225600000 :30] [b :1 :1767225600000 :20] [a :2 :1767225600000 :10] "
-         "[a :2 :1767225600000 :10] nil* nil*]"},
-        {"LB.GET none 2 a b SORT COMP PCT WITHKEY", "[nil* nil*]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
+    zset_expect(h, "LB.GET k 4 a x b a",
+                "[[a :2 :1767225600000 :10] nil* [b :1 :1767225600000 :20] "
+                "[a :2 :1767225600000 :10]]");
+    zset_expect(h, "LB.GET k 6 x a y c b a SORT",
+                "[[c :0 :1767225600000 :30] [b :1 :1767225600000 :20] [a :2 :1767225600000 :10] "
+                "[a :2 :1767225600000 :10] nil* nil*]");
+    zset_expect(h, "LB.GET none 2 a b SORT COMP PCT WITHKEY", "[nil* nil*]");
     zset_use_resp3(h);
     zset_expect(h, "lb.get k 2 x b", "[_ [b :1 :1767225600000 :20]]");
     zset_expect(h, "LB.GET none 1 a", "[_]");

@@ -71,16 +71,14 @@ REPLICATION_TEST(a_server_becomes_a_replica_and_a_master_again) {
 }
 
 REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
-    static const char *const lines[][2] = {
-        {"REPLICAOF 127.0.0.1 0", "-ERR Invalid master port\r\n"},
-        {"REPLICAOF 127.0.0.1 65536", "-ERR Invalid master port\r\n"},
-        {"REPLICAOF \"\" 7001",
-         "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
-        {"REPLICAOF \"a\\r\\nb\" 7001",
-         "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
-        {"REPLICAOF * 7001", "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
-    };
-    harness_expect_each(h, s, lines);
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 0", "-ERR Invalid master port\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 65536", "-ERR Invalid master port\r\n");
+    harness_expect(h, s, "REPLICAOF \"\" 7001",
+                   "-ERR Invalid master host: an address or a host's name is wanted\r\n");
+    harness_expect(h, s, "REPLICAOF \"a\\r\\nb\" 7001",
+                   "-ERR Invalid master host: an address or a host's name is wanted\r\n");
+    harness_expect(h, s, "REPLICAOF * 7001",
+                   "-ERR Invalid master host: an address or a host's name is wanted\r\n");
     assert_int_equal(r->role, REPLICATION_MASTER);
     assert_null(h->server.settings.replicaof_host);
     char line[400] = "REPLICAOF ";
@@ -230,17 +228,15 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
 
 REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
     harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1", "+OK\r\n");
-    static const char *const lines[][2] = {
-        {"REPLCONF listening-port 65536",
-         "-ERR value is out of range, value must between 0 and 65535\r\n"},
-        {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
-         "-ERR REPLCONF ip-address must be an address or a host's name\r\n"},
-        {"REPLCONF ip-address 10.0.0.2 b c", "-ERR Unrecognized REPLCONF option: b\r\n"},
-        {"REPLCONF rdb-only 2", "-ERR REPLCONF rdb-only is 0 or 1\r\n"},
-        {"REPLCONF rdb-filter-only functions",
-         "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
-    };
-    harness_expect_each(h, s, lines);
+    harness_expect(h, s, "REPLCONF listening-port 65536",
+                   "-ERR value is out of range, value must between 0 and 65535\r\n");
+    harness_expect(h, s, "REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
+                   "-ERR REPLCONF ip-address must be an address or a host's name\r\n");
+    harness_expect(h, s, "REPLCONF ip-address 10.0.0.2 b c",
+                   "-ERR Unrecognized REPLCONF option: b\r\n");
+    harness_expect(h, s, "REPLCONF rdb-only 2", "-ERR REPLCONF rdb-only is 0 or 1\r\n");
+    harness_expect(h, s, "REPLCONF rdb-filter-only functions",
+                   "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n");
     const int formats[] = {-1, 0, 6, FILE_FORMAT + 1, 1 << 30}; /* 6: before 1.0 */
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         char reply[256];
@@ -415,11 +411,8 @@ REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
 /* ---- FAILOVER ---- */
 
 REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
-    static const char *const lines[][2] = {
-        {"FAILOVER FORCE FORCE", "-ERR syntax error\r\n"},
-        {"FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n"},
-    };
-    harness_expect_each(h, s, lines);
+    harness_expect(h, s, "FAILOVER FORCE FORCE", "-ERR syntax error\r\n");
+    harness_expect(h, s, "FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n");
     struct session *replica = connect_replica(h, 7001, REPLICA_COPIES);
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7002",
                    "-ERR FAILOVER target HOST and PORT is not a replica.\r\n");

@@ -11,38 +11,35 @@ static const char syntax[] = "-ERR syntax error";
 
 /* Random ones: tests/integration/twin.c and differential.c. */
 ZSET_TEST(options_say_who_is_changed_and_what_is_counted) {
-    static const char *const rows[][2] = {
-        {"ZADD k 1 a 2 b", ":2"},
-        {"ZADD k 3 a 4 c", ":1"},
-        /* NX leaves members that are there, XX adds nobody. */
-        {"ZADD k NX 5 a 6 d", ":1"},
-        {"ZADD k nx CH 5 a 6 d", ":0"},
-        {"ZADD k XX 5 a 6 e", ":0"},
-        {"ZADD k Xx cH 7 a 6 e", ":1"},
-        /* GT and LT change in one direction and add anyway. */
-        {"ZADD k GT CH 6 a 7 a", ":0"},
-        {"ZADD k GT CH 8 a 1 f", ":2"},
-        {"ZADD k LT CH 9 a 8 a", ":0"},
-        {"ZADD k LT CH 0 a 9 g", ":2"},
-        {"ZADD k XX GT CH 3 a 9 h", ":1"},
-        {"ZRANGE k 0 -1 WITHSCORES", "[f 1 b 2 a 3 c 4 d 6 g 9]"},
-        /* They compare scores where less is better, too. */
-        {"ZADD laps:k 5 a", ":1"},
-        {"ZADD laps:k GT CH 4 a", ":0"},
-        {"ZADD laps:k GT CH 6 a", ":1"},
-        {"ZADD laps:k LT CH 7 a", ":0"},
-        /* One member named again goes on from there. */
-        {"ZADD k CH 1 i 2 i 2 i 3 i", ":3"},
-        {"ZADD k NX 8 j 9 j", ":1"},
-        {"ZADD k GT CH 4 j 9 j 5 j", ":1"},
-        {"ZSCORE k j", "9"},
-        {"ZADD n INCR 5 a", "5"},
-        {"ZADD n incr ch -7 a", "-2"},
-        /* Options may be members. */
-        {"ZADD names 1 NX 2 INCR", ":2"},
-        {"ZRANGE names 0 -1", "[NX INCR]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD k 1 a 2 b", ":2");
+    zset_expect(h, "ZADD k 3 a 4 c", ":1");
+    /* NX leaves members that are there, XX adds nobody. */
+    zset_expect(h, "ZADD k NX 5 a 6 d", ":1");
+    zset_expect(h, "ZADD k nx CH 5 a 6 d", ":0");
+    zset_expect(h, "ZADD k XX 5 a 6 e", ":0");
+    zset_expect(h, "ZADD k Xx cH 7 a 6 e", ":1");
+    /* GT and LT change in one direction and add anyway. */
+    zset_expect(h, "ZADD k GT CH 6 a 7 a", ":0");
+    zset_expect(h, "ZADD k GT CH 8 a 1 f", ":2");
+    zset_expect(h, "ZADD k LT CH 9 a 8 a", ":0");
+    zset_expect(h, "ZADD k LT CH 0 a 9 g", ":2");
+    zset_expect(h, "ZADD k XX GT CH 3 a 9 h", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[f 1 b 2 a 3 c 4 d 6 g 9]");
+    /* They compare scores where less is better, too. */
+    zset_expect(h, "ZADD laps:k 5 a", ":1");
+    zset_expect(h, "ZADD laps:k GT CH 4 a", ":0");
+    zset_expect(h, "ZADD laps:k GT CH 6 a", ":1");
+    zset_expect(h, "ZADD laps:k LT CH 7 a", ":0");
+    /* One member named again goes on from there. */
+    zset_expect(h, "ZADD k CH 1 i 2 i 2 i 3 i", ":3");
+    zset_expect(h, "ZADD k NX 8 j 9 j", ":1");
+    zset_expect(h, "ZADD k GT CH 4 j 9 j 5 j", ":1");
+    zset_expect(h, "ZSCORE k j", "9");
+    zset_expect(h, "ZADD n INCR 5 a", "5");
+    zset_expect(h, "ZADD n incr ch -7 a", "-2");
+    /* Options may be members. */
+    zset_expect(h, "ZADD names 1 NX 2 INCR", ":2");
+    zset_expect(h, "ZRANGE names 0 -1", "[NX INCR]");
     zset_use_resp3(h);
     zset_expect(h, "ZADD n XX INCR 2 a", ",0");
     zset_expect(h, "ZADD n NX INCR 5 a", "_");
@@ -288,13 +285,10 @@ ZSET_TEST(a_board_that_outlives_its_time_takes_no_change) {
 }
 
 ZSET_TEST(an_error_leaves_no_key_behind) {
-    static const char *const rows[][2] = {
-        {"ZADD k 1 a x b", no_float},
-        {"ZADD k XX 1 a", ":0"},
-        {"ZADD k 1 a 99999999999 b", "-ERR value 99999999999" SCORE_RANGE},
-        {"ZINCRBY k 99999999999 b", "-ERR value 0 + 99999999999" SCORE_RANGE},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD k 1 a x b", no_float);
+    zset_expect(h, "ZADD k XX 1 a", ":0");
+    zset_expect(h, "ZADD k 1 a 99999999999 b", "-ERR value 99999999999" SCORE_RANGE);
+    zset_expect(h, "ZINCRBY k 99999999999 b", "-ERR value 0 + 99999999999" SCORE_RANGE);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 

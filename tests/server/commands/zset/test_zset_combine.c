@@ -8,35 +8,33 @@
 
 /* Random ones: tests/integration/twin.c and differential.c. */
 ZSET_TEST(unions_intersections_and_differences) {
-    static const char *const rows[][2] = {
-        {"ZADD k 1 a 2 b 3 c", ":3"},
-        {"ZADD l 10 b 20 c 30 d", ":3"},
-        {"ZADD m 100 c", ":1"},
-        {"ZUNION 2 k l", "[a b c d]"},
-        {"ZUNION 3 none l none WITHSCORES", "[b 10 c 20 d 30]"},
-        {"ZUNION 2 k l WITHSCORES", "[a 1 b 12 c 23 d 30]"},
-        {"ZUNION 2 none none", "[]"},
-        {"ZINTER 3 k l m WITHSCORES", "[c 123]"},
-        {"ZINTER 2 l k", "[b c]"},
-        {"ZINTER 2 none k WITHSCORES", "[]"},
-        {"ZDIFF 2 k l WITHSCORES", "[a 1]"},
-        {"ZDIFF 3 k none m", "[a b]"},
-        {"ZDIFF 2 none k", "[]"},
-        {"ZDIFF 3 k m k", "[]"},
-        /* The same board twice counts twice. */
-        {"ZUNION 3 m m m WITHSCORES", "[c 300]"},
-        {"ZINTER 2 m m WEIGHTS 1 10 WITHSCORES", "[c 1100]"},
-        {"ZINTERCARD 2 k k", ":3"},
-        {"ZUNION 2 k l WEIGHTS 1 -1 AGGREGATE SUM WITHSCORES", "[d -30 c -17 b -8 a 1]"},
-        {"ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[a 1 b 2 c 3 d 30]"},
-        {"ZUNION 2 k l aggregate max WITHSCORES", "[a 1 b 10 c 20 d 30]"},
-        {"ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[b 10 c 20]"},
-        {"ZUNION 3 k l m AGGREGATE COUNT WITHSCORES", "[d 1 a 1 b 2 c 3]"},
-        {"ZUNION 3 m m k aggregate count WITHSCORES", "[a 1 b 1 c 3]"},
-        {"ZUNION 2 k l AGGREGATE COUNT WEIGHTS 0.5 -2 WITHSCORES", "[d -2 b -1.5 c -1.5 a 0.5]"},
-        {"ZINTER 2 k l AGGREGATE COUNT WEIGHTS 3 4 WITHSCORES", "[b 7 c 7]"},
-    };
-    zset_expect_each(h, rows);
+    zset_expect(h, "ZADD k 1 a 2 b 3 c", ":3");
+    zset_expect(h, "ZADD l 10 b 20 c 30 d", ":3");
+    zset_expect(h, "ZADD m 100 c", ":1");
+    zset_expect(h, "ZUNION 2 k l", "[a b c d]");
+    zset_expect(h, "ZUNION 3 none l none WITHSCORES", "[b 10 c 20 d 30]");
+    zset_expect(h, "ZUNION 2 k l WITHSCORES", "[a 1 b 12 c 23 d 30]");
+    zset_expect(h, "ZUNION 2 none none", "[]");
+    zset_expect(h, "ZINTER 3 k l m WITHSCORES", "[c 123]");
+    zset_expect(h, "ZINTER 2 l k", "[b c]");
+    zset_expect(h, "ZINTER 2 none k WITHSCORES", "[]");
+    zset_expect(h, "ZDIFF 2 k l WITHSCORES", "[a 1]");
+    zset_expect(h, "ZDIFF 3 k none m", "[a b]");
+    zset_expect(h, "ZDIFF 2 none k", "[]");
+    zset_expect(h, "ZDIFF 3 k m k", "[]");
+    /* The same board twice counts twice. */
+    zset_expect(h, "ZUNION 3 m m m WITHSCORES", "[c 300]");
+    zset_expect(h, "ZINTER 2 m m WEIGHTS 1 10 WITHSCORES", "[c 1100]");
+    zset_expect(h, "ZINTERCARD 2 k k", ":3");
+    zset_expect(h, "ZUNION 2 k l WEIGHTS 1 -1 AGGREGATE SUM WITHSCORES", "[d -30 c -17 b -8 a 1]");
+    zset_expect(h, "ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[a 1 b 2 c 3 d 30]");
+    zset_expect(h, "ZUNION 2 k l aggregate max WITHSCORES", "[a 1 b 10 c 20 d 30]");
+    zset_expect(h, "ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[b 10 c 20]");
+    zset_expect(h, "ZUNION 3 k l m AGGREGATE COUNT WITHSCORES", "[d 1 a 1 b 2 c 3]");
+    zset_expect(h, "ZUNION 3 m m k aggregate count WITHSCORES", "[a 1 b 1 c 3]");
+    zset_expect(h, "ZUNION 2 k l AGGREGATE COUNT WEIGHTS 0.5 -2 WITHSCORES",
+                "[d -2 b -1.5 c -1.5 a 0.5]");
+    zset_expect(h, "ZINTER 2 k l AGGREGATE COUNT WEIGHTS 3 4 WITHSCORES", "[b 7 c 7]");
     zset_use_resp3(h);
     zset_expect(h, "ZUNION 2 k m WITHSCORES", "[[a ,1] [b ,2] [c ,103]]");
     zset_expect(h, "ZINTER 2 k m WITHSCORES", "[[c ,103]]");

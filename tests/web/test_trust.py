@@ -1,0 +1,695 @@
+"""TICKETS, LIMITS, HOLD and shadow bans on one board, and a twin in plain Python that keeps what each of them promises.
+
+    a step        a result of a player or of a server, a ticket, an approval, a ban, an hour that passes, a copy, kill -9,
+                  a failover
+    behind it     what all see, what each player sees, and what is held are what the twin has: on the master, and on its replica
+
+The servers are real, and their clock stands (tests/failover/clock_step.c): it moves when the twin's does.
+LEADERBOARD_TEST_SEED repeats a run, LEADERBOARD_TEST_STEPS=n ends each after so many steps."""
+import os
+import random
+import signal
+import struct
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import process
+import resp
+from process import wait_until
+from test_players import SECRET, token
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "failover"))
+import nodes
+
+BEGIN_S = 1_780_000_000
+PLAYERS = ("ann", "bob", "cid", "dan", "eve")
+HOUR_MS = 3600_000
+ERRORS = ("NOPERM", "TICKET", "TOOSOON", "LIMIT", "FULL", "BANNED", "ERR")
+SEED = int(os.environ.get("LEADERBOARD_TEST_SEED") or random.SystemRandom().randrange(10**9))
+ROUNDS = 2 if process.IS_SHORT else 20
+STEPS = int(os.environ.get("LEADERBOARD_TEST_STEPS") or (150 if process.IS_SHORT else 400))
+
+
+class Refused(Exception):
+    """The command replies an error that begins so."""
+
+
+class Rules:
+    """The options of the board, drawn."""
+
+    def __init__(self, draw):
+        self.is_ascending = draw.random() < 0.2
+        self.keeps_best = draw.random() < 0.5
+        self.tickets = draw.random() < 0.6
+        self.limits = {"MAX": 900, **{name: value for name, value in (
+            ("STEP", 300), ("EVERY", 10_000), ("RESULTS", (6, HOUR_MS)), ("GAIN", (1200, HOUR_MS))) if draw.random() < 0.5}}
+        self.min_ms = 5000 if self.tickets and draw.random() < 0.6 else 0
+        self.are_limits_of_all = draw.random() < 0.3
+        self.over = draw.choice((None, 200, 600))
+        self.top = draw.choice((0, 0, 1, 2))
+        self.holds_limits = draw.random() < 0.5 or (self.over is None and self.top == 0)
+        self.holds_of_all = draw.random() < 0.4
+        self.auto_ms = draw.choice((0, 1, 1, 2)) * HOUR_MS
+
+    def words(self):
+        def per(name):
+            count, _ = self.limits[name]
+            return (name, count, "PER", "HOUR")
+        words = ["FIELD", "score", 32, *(["ASC"] if self.is_ascending else []), "TIME", 31, "S",
+                 *(["KEEP", "BEST"] if self.keeps_best else []), *(["TICKETS", "YES"] if self.tickets else []),
+                 "LIMITS", "ALL" if self.are_limits_of_all else "PLAYERS", "MAX", self.limits["MAX"]]
+        words += ["STEP", self.limits["STEP"]] if "STEP" in self.limits else []
+        words += ["EVERY", self.limits["EVERY"] // 1000, "S"] if "EVERY" in self.limits else []
+        words += [*(per("RESULTS") if "RESULTS" in self.limits else ()), *(per("GAIN") if "GAIN" in self.limits else ())]
+        words += ["MINTIME", self.min_ms // 1000, "S"] if self.min_ms else []
+        words += ["HOLD", "ALL" if self.holds_of_all else "PLAYERS"]
+        words += ["OVER", self.over] if self.over is not None else []
+        words += ["TOP", self.top] if self.top else []
+        words += ["LIMITS"] if self.holds_limits else []
+        return words + (["AUTO", self.auto_ms // HOUR_MS, "H"] if self.auto_ms else [])
+
+    def is_better(self, value, other):
+        return value < other if self.is_ascending else value > other
+
+    def gain(self, before, after):
+        if before is None and self.is_ascending:
+            return 0
+        before = before or 0
+        return max(0, before - after if self.is_ascending else after - before)
+
+
+class Record:
+    """What LIMITS have counted of a member."""
+
+    def __init__(self):
+        self.last_ms = self.results_ms = self.results = self.gain_ms = self.gained = 0
+
+
+class Held:
+    def __init__(self, number, member, word, value, before, shown, reason, at_ms):
+        self.id, self.member, self.word, self.value, self.before = number, member, word, value, before
+        self.shown, self.reason, self.at_ms = shown, reason, at_ms
+
+
+class Twin:
+    """Entries are (value, second); a member is either on the board or hidden."""
+
+    def __init__(self, rules):
+        self.rules = rules
+        self.now_ms = 0
+        self.board, self.hidden, self.records, self.bans, self.used = {}, {}, {}, {}, {}
+        self.held, self.next_id = [], 1
+
+    # ---- who sees what ----
+
+    def order(self, entries):
+        sign = 1 if self.rules.is_ascending else -1
+        return sorted(entries, key=lambda name: (sign * entries[name][0], entries[name][1]))
+
+    def all_see(self):
+        return [word for name in self.order(self.board) for word in (name, self.board[name][0])]
+
+    def entries_for(self, player):
+        return {**self.board, **({player: self.hidden[player]} if player in self.hidden else {})}
+
+    def player_sees(self, player):
+        entries = self.entries_for(player)
+        return [word for name in self.order(entries) for word in (name, entries[name][0])]
+
+    def own_held(self, player):
+        return [[each.id, [each.shown], each.at_ms] for each in reversed(self.held) if each.member == player]
+
+    def all_held(self):
+        return [[each.id, each.member, [each.shown], each.reason, each.at_ms] for each in self.held]
+
+    # ---- bans ----
+
+    def ban_of(self, member):
+        kinds = {is_shadow for until_ms, is_shadow in self.bans.get(member, {}).values() if until_ms > self.now_ms}
+        return None if not kinds else "full" if False in kinds else "shadow"
+
+    def settle(self):
+        """Entries whose ban is over come back."""
+        for member in [member for member in self.hidden if self.ban_of(member) is None]:
+            self.board[member] = self.hidden.pop(member)
+
+    def due(self):
+        if not self.rules.auto_ms:
+            return []
+        return [each for each in self.held if each.at_ms <= self.now_ms - self.rules.auto_ms
+                and self.ban_of(each.member) is None]
+
+    def settle_auto(self):
+        for each in self.due():
+            self.write_held(each)
+
+    def entries_of(self, member):
+        return self.hidden if self.ban_of(member) == "shadow" else self.board
+
+    def ban(self, member, pattern, until_ms, is_shadow):
+        self.bans.setdefault(member, {})[pattern] = (until_ms, is_shadow)
+        if is_shadow:
+            if member in self.board:
+                self.hidden[member] = self.board.pop(member)
+            self.settle()
+            return
+        self.board.pop(member, None)
+        self.hidden.pop(member, None)
+        self.held = [each for each in self.held if each.member != member]
+
+    def unban(self, member):
+        was_banned = any(until_ms > self.now_ms for until_ms, _ in self.bans.pop(member, {}).values())
+        self.settle()
+        return was_banned
+
+    def forget(self, member):
+        for part in (self.board, self.hidden, self.records):
+            part.pop(member, None)
+        self.held = [each for each in self.held if each.member != member]
+
+    def remove(self, member):
+        return int(any(part.pop(member, None) is not None for part in (self.entries_of(member),)))
+
+    # ---- tickets ----
+
+    def ticket(self, member, seconds):
+        return {"member": member, "start_ms": self.now_ms, "id": max(self.now_ms, self.used.get(member, 0) + 1),
+                "end_s": -(-self.now_ms // 1000) + seconds}
+
+    def check_ticket(self, ticket, member, is_player):
+        if ticket is None:
+            raise Refused("TICKET")
+        if self.now_ms // 1000 >= ticket["end_s"] or ticket["start_ms"] // 1000 > self.now_ms // 1000 + 60:
+            raise Refused("TICKET")
+        if ticket["member"] != member or ticket["id"] <= self.used.get(member, 0):
+            raise Refused("TICKET")
+        has_limits = is_player or self.rules.are_limits_of_all
+        if self.rules.min_ms and has_limits and ticket["start_ms"] + self.rules.min_ms > self.now_ms:
+            raise Refused("TOOSOON")
+        return max(self.now_ms, ticket["id"])
+
+    # ---- LIMITS ----
+
+    def left_ms(self, begin_ms, time_ms):
+        return max(0, begin_ms + time_ms - self.now_ms) if 0 < begin_ms <= self.now_ms else 0
+
+    def limit_of(self, member, before, after, is_put):
+        """(the limit that is broken, the record behind it)."""
+        rules, record = self.rules, Record()
+        record.__dict__.update(self.records.get(member, record).__dict__)
+        limits, gain = rules.limits, rules.gain(before, after) if is_put else 0
+        if is_put and after > limits["MAX"]:
+            return "MAX", None
+        if is_put and "STEP" in limits and before is not None and gain > limits["STEP"]:
+            return "STEP", None
+        if "EVERY" in limits:
+            if self.left_ms(record.last_ms, limits["EVERY"]):
+                return "EVERY", None
+            record.last_ms = self.now_ms
+        if "RESULTS" in limits:
+            most, time_ms = limits["RESULTS"]
+            left_ms = self.left_ms(record.results_ms, time_ms)
+            if left_ms and record.results >= most:
+                return "RESULTS", None
+            record.results_ms = record.results_ms if left_ms else self.now_ms
+            record.results = record.results + 1 if left_ms else 1
+        if "GAIN" in limits:
+            most, time_ms = limits["GAIN"]
+            left_ms = self.left_ms(record.gain_ms, time_ms)
+            gained = gain + (record.gained if left_ms else 0)
+            if gained > most:
+                return "GAIN", None
+            record.gain_ms = record.gain_ms if left_ms else self.now_ms if gain else 0
+            record.gained = gained
+        return None, record
+
+    # ---- results ----
+
+    def result(self, member, word, value, is_player, ticket=None, has_ticket=False, takes_tickets=True, is_new_only=False):
+        """LB.ADD, LB.SUBMIT, and without takes_tickets ZADD and ZINCRBY. (how many were changed, how many are held)"""
+        rules, mark = self.rules, None
+        if rules.tickets and not takes_tickets and is_player:
+            raise Refused("TICKET")
+        if rules.tickets and takes_tickets and (is_player or has_ticket):
+            mark = self.check_ticket(ticket, member, is_player)
+        if self.ban_of(member) == "full":
+            raise Refused("BANNED")
+        entries = self.entries_of(member)
+        before = entries.get(member)
+        after = value + (before[0] if before else 0) if word == "INCR" else value
+        if before is not None and is_new_only:
+            if mark is not None:
+                self.used[member] = mark
+            return 0, 0
+        stays = before is not None and (
+            after == before[0] or (word == "BEST" or (word != "INCR" and rules.keeps_best)) and
+            not rules.is_better(after, before[0]))
+        # ZADD asks LIMITS about the value that it does not write, too, and says so of the one that it has.
+        after = before[0] if stays else after
+        held = None
+        if is_player or rules.are_limits_of_all:
+            held = self.watch(member, before, after, not stays, is_player)
+        elif not stays and rules.holds_of_all:
+            held = self.judge(member, before, after)
+        if held and sum(each.member == member for each in self.held) == 16:
+            raise Refused("FULL")
+        if mark is not None:
+            self.used[member] = mark
+        if self.record is not None:
+            self.records[member], self.record = self.record, None
+        if held:
+            self.held.append(Held(self.next_id, member, word, value, before[0] if before else 0, after, held, self.now_ms))
+            self.next_id += 1
+            return 0, 1
+        if not stays:
+            entries[member] = (after, self.now_ms // 1000)
+        return int(not stays), 0
+
+    record = None
+
+    def watch(self, member, before, after, is_put, is_player):
+        """LIMITS, and what HOLD makes of them. Leaves the record behind the result."""
+        value = before[0] if before else None
+        holds = is_put and (is_player or self.rules.holds_of_all)
+        limit, self.record = self.limit_of(member, value, after, is_put)
+        if limit and holds and self.rules.holds_limits:
+            return limit
+        if limit:
+            raise Refused("LIMIT" if limit in ("MAX", "STEP") or limit == "GAIN" and self.rules.gain(
+                value, after) > self.rules.limits["GAIN"][0] else "TOOSOON")
+        held = self.judge(member, before, after) if holds else None
+        if held:
+            _, self.record = self.limit_of(member, value, value or 0, False)
+        return held
+
+    def judge(self, member, before, after):
+        rules = self.rules
+        if rules.over is not None and rules.is_better(after, rules.over):
+            return "OVER"
+        if rules.top and (before is None or rules.is_better(after, before[0])):
+            second = self.now_ms // 1000
+            above = sum(rules.is_better(value, after) or value == after and at < second
+                        for name, (value, at) in self.entries_for(member).items() if name != member)
+            return "TOP" if above < rules.top else None
+        return None
+
+    # ---- what was held ----
+
+    def write_held(self, held):
+        """As it would have been written when it came."""
+        if self.ban_of(held.member) == "full":
+            raise Refused("BANNED")
+        rules, entries = self.rules, self.entries_of(held.member)
+        before, second = entries.get(held.member), min(held.at_ms, self.now_ms) // 1000
+        is_late = before is not None and before[1] * 1000 > min(held.at_ms, self.now_ms)
+        value = held.value + (before[0] if before else 0) if held.word == "INCR" else held.value
+        is_best = held.word == "BEST" or (held.word != "INCR" and rules.keeps_best)
+        if is_late and not is_best and held.word != "INCR" and before[0] != held.before:
+            value = before[0]
+        if before is None or value != before[0] and (not is_best or rules.is_better(value, before[0])):
+            entries[held.member] = (value, max(second, before[1]) if is_late and not is_best else second)
+        self.held.remove(held)
+
+    def of_member(self, member, number):
+        return [each for each in self.held if each.member == member and number in (None, each.id)]
+
+    def approve(self, member, number):
+        found = self.of_member(member, number)
+        for each in found:
+            self.write_held(each)
+        return len(found)
+
+    def reject(self, member, number):
+        found = self.of_member(member, number)
+        self.held = [each for each in self.held if each not in found]
+        return len(found)
+
+
+class Clock:
+    """Of all servers: how long they run, and what the wall clock says beside that."""
+
+    def __init__(self, path):
+        self.path, self.runs_us, self.wall_us = path, BEGIN_S * 1_000_000, 0
+        path.write_bytes(bytes(16))
+        self.write()
+
+    def write(self):
+        with open(self.path, "r+b") as file:
+            file.write(struct.pack("=qq", self.wall_us, self.runs_us))
+
+    def pass_s(self, seconds):
+        self.runs_us += round(seconds * 1_000_000)
+        self.write()
+
+
+class Pair:
+    """A master and its replica, whose parts change."""
+
+    def __init__(self, test):
+        directory = Path(tempfile.mkdtemp(prefix="leaderboard-trust-"))
+        test.addCleanup(lambda: __import__("shutil").rmtree(directory, ignore_errors=True))
+        self.clock = Clock(directory / "clock")
+        config = directory / "server.conf"
+        config.write_text(f"player-key back hs256 {SECRET.decode()}\n"
+                          "user player:back on ~* -@all +@read +lb.ticket +lb.add +lb.submit +zadd +zincrby +zrem\n")
+        environment = {"LD_PRELOAD": str(nodes.build_clock_step(directory)), "CLOCK_STEP_FILE": str(self.clock.path),
+                       "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        self.servers = [process.Server("--appendonly", "yes", "--appendfsync", "always", "--auth-delay", "0",
+                                       "--repl-timeout", "1000000", config=config, environment=environment)
+                        for _ in range(2)]
+        for server in self.servers:
+            test.addCleanup(server.kill)
+        self.tokens = {player: token(player, exp=BEGIN_S + 10**8) for player in PLAYERS}
+        self.clients = {}
+        self.follow()
+
+    def master(self):
+        return self.servers[0]
+
+    def client(self, server, player=None):
+        """A connection, kept; of a player, or of who may do all."""
+        if (server, player) not in self.clients:
+            client = server.connect()
+            if player:
+                answer = client.ask("AUTH", self.tokens[player])
+                assert answer == b"OK", answer
+            self.clients[server, player] = client
+        return self.clients[server, player]
+
+    def ask(self, *words, player=None):
+        return self.client(self.master(), player).ask(*words)
+
+    def now_ms(self):
+        seconds, microseconds = self.ask("TIME")
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
+    def creep(self, claim):
+        """Something goes on by the servers' own clock meanwhile."""
+        def passing():
+            if found := claim():
+                return found
+            self.clock.pass_s(0.1)
+            return None
+        return passing
+
+    def follow(self):
+        master, replica = self.servers
+        replica.ask("REPLICAOF", "127.0.0.1", master.port)
+        wait_until(self.creep(lambda: b"master_link_status:up" in replica.ask("INFO", "replication")), "the replica")
+        wait_until(self.creep(lambda: self.ask("WAIT", 1, 1) == 1), "the replica's answer")
+
+    def drop_clients(self, server):
+        for key in [key for key in self.clients if key[0] is server]:
+            self.clients.pop(key).close()
+
+    def kill(self, server):
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        self.drop_clients(server)
+
+    def restart(self):
+        """The master is killed, and comes back."""
+        self.kill(self.master())
+        self.master().start()
+        self.follow()
+
+    def fail_over(self):
+        """The master is killed, its replica takes over, and it comes back as a replica of that."""
+        self.kill(self.master())
+        self.servers.reverse()
+        assert self.ask("REPLICAOF", "NO", "ONE") == b"OK"
+        self.servers[1].start()
+        self.follow()
+
+    def wait_for_replica(self):
+        wait_until(self.creep(lambda: self.ask("WAIT", 1, 1) == 1), "the replica")
+
+
+def told(answer):
+    """As the twin has it."""
+    if isinstance(answer, list):
+        return [told(each) for each in answer]
+    return answer.decode() if isinstance(answer, bytes) else answer
+
+
+class Trust(unittest.TestCase):
+    maxDiff = None
+
+    def ask(self, *words, player=None):
+        self.lines.append(f"{self.pair.now_ms() / 1000:.3f} {player or 'all'}: "
+                          f"{' '.join(word if len(str(word)) < 60 else 'TICKET' for word in map(str, words))}")
+        answer = self.pair.ask(*words, player=player)
+        self.lines[-1] += f"  ->  {answer}"
+        return answer
+
+    def expect(self, words, twin, player=None):
+        """What the twin replies, or refuses, so does the server."""
+        self.twin.now_ms = self.pair.now_ms()
+        self.twin.record = None
+        try:
+            wanted = twin()
+        except Refused as refused:
+            wanted = refused
+        answer = self.ask(*words, player=player)
+        if isinstance(wanted, Refused):
+            self.assertIsInstance(answer, resp.Error, self.story(wanted))
+            self.assertEqual(answer.text.split()[0], str(wanted), self.story(wanted))
+        elif wanted is not None:
+            self.assertEqual(told(answer), wanted, self.story(wanted))
+        else:
+            self.assertNotIsInstance(answer, resp.Error, self.story(wanted))
+        return answer
+
+    def story(self, wanted=""):
+        return "\n".join(["LB.CREATE game " + " ".join(map(str, self.twin.rules.words())), *self.lines[-120:],
+                          f"wanted: {wanted}"])
+
+    # ---- what is seen ----
+
+    def seen(self, server, player=None):
+        client = self.pair.client(server, player)
+        words = "ZRANGE" if self.twin.rules.is_ascending else "ZREVRANGE"
+        rows = told(client.ask(words, "game", 0, -1, "WITHSCORES"))
+        rows = [int(word) if i % 2 else word for i, word in enumerate(rows)]
+        if player:
+            records, held = client.ask("LB.GET", "game", 1, player, "WITHHELD")
+            rank = records[0][1] if records[0] else None
+            return rows, rank, told(held)
+        held = told(client.ask("LB.HELD", "game", "COUNT", 500)[1])
+        return rows, [each[:5] for each in held], told(client.ask("ZCARD", "game"))
+
+    def should_be_seen(self, player=None):
+        twin = self.twin
+        if player:
+            rows = twin.player_sees(player)
+            rank = rows[::2].index(player) if player in rows[::2] else None
+            return rows, rank, twin.own_held(player)
+        return twin.all_see(), twin.all_held(), len(twin.board)
+
+    def agree(self):
+        """On both servers; what comes back by itself may take a moment."""
+        self.pair.wait_for_replica()
+        for server in self.pair.servers:
+            for player in (None, *PLAYERS):
+                until = time.monotonic() + 20
+                while self.seen(server, player) != self.should_be_seen(player) and time.monotonic() < until:
+                    time.sleep(0.005)
+                self.assertEqual(self.seen(server, player), self.should_be_seen(player),
+                                 self.story(f"{player} on {'the replica' if server is not self.pair.master() else 'the master'}"))
+
+    def pass_time(self, seconds):
+        """AUTO looks every minute: what is due is approved before anything else happens."""
+        self.lines.append(f"passes {seconds} s")
+        self.pair.clock.pass_s(seconds)
+        self.settle()
+
+    def settle(self):
+        self.twin.now_ms = self.pair.now_ms()
+        self.twin.settle()
+        while self.twin.due():
+            self.lines.append("passes 61 s")
+            self.pair.clock.pass_s(61)
+            self.twin.now_ms = self.pair.now_ms()
+            self.twin.settle()
+            self.twin.settle_auto()
+            self.agree()
+
+    # ---- steps ----
+
+    def take_ticket(self, member=None):
+        member = member or self.draw.choice(PLAYERS)
+        player = self.draw.choice((member, member, None))
+        seconds = self.draw.choice((60, 600, 7200))
+        if not self.twin.rules.tickets:
+            return
+        self.twin.now_ms = self.pair.now_ms()
+        ticket = self.twin.ticket(member, seconds)
+        ticket["text"] = self.ask("LB.TICKET", "game", member, "FOR", seconds, player=player).decode()
+        self.tickets = [*self.tickets[-15:], ticket]
+
+    def some_ticket(self, member):
+        """Mostly one of the member's, of which the latest may count."""
+        if self.draw.random() < 0.5:
+            self.take_ticket(member)
+            self.pass_time(self.draw.choice((1, 6, 6)))
+        if not self.tickets or self.draw.random() < 0.1:
+            return None
+        own = [each for each in self.tickets if each["member"] == member]
+        return own[-1] if own and self.draw.random() < 0.8 else self.draw.choice(self.tickets)
+
+    def write(self):
+        draw, twin = self.draw, self.twin
+        member = draw.choice(PLAYERS)
+        player = member if draw.random() < 0.75 else None
+        value = draw.choice((draw.randrange(1, 120), draw.randrange(1, 1100)))
+        word = draw.choice((None, None, "SET", "INCR", "BEST"))
+        kind = draw.random()
+        if kind < (0.9 if twin.rules.tickets and player else 0.65):
+            ticket = self.some_ticket(member) if twin.rules.tickets and (player or draw.random() < 0.3) else None
+            words = [*(["NX"] if (is_new := draw.random() < 0.1) else []), *([word] if word else []),
+                     *(["TICKET", ticket["text"]] if ticket else [])]
+            arguments = dict(ticket=ticket, has_ticket=ticket is not None, is_new_only=is_new)
+            if draw.random() < 0.7:
+                self.expect(("LB.ADD", "game", *words, "WITHHELD", value, member),
+                            lambda: list(twin.result(member, word, value, player is not None, **arguments)), player)
+            else:
+                self.expect(("LB.SUBMIT", 1, "game", *words, value, member),
+                            lambda: self.submit(member, word, value, player, arguments), player)
+        elif draw.random() < 0.5:
+            is_best = draw.random() < 0.3
+            best = ["LT" if twin.rules.is_ascending else "GT"] if is_best else []
+            self.expect(("ZADD", "game", *best, "CH", value, member),
+                        lambda: self.zadd(member, is_best, value, player), player)
+        else:
+            self.expect(("ZINCRBY", "game", value, member),
+                        lambda: self.submit(member, "INCR", value, player, dict(takes_tickets=False)), player)
+
+    def submit(self, member, word, value, player, arguments):
+        self.twin.result(member, word, value, player is not None, **arguments)
+
+    def zadd(self, member, is_best, value, player):
+        twin = self.twin
+        before = twin.entries_of(member).get(member)
+        if is_best and before is not None and not twin.rules.is_better(value, before[0]):
+            # GT leaves it out: no LIMITS look at it.
+            if twin.rules.tickets and player:
+                raise Refused("TICKET")
+            if twin.ban_of(member) == "full":
+                raise Refused("BANNED")
+            return 0
+        return twin.result(member, "BEST" if is_best else None, value, player is not None, takes_tickets=False)[0]
+
+    def foreign(self):
+        player, member = self.draw.sample(PLAYERS, 2)
+        words = self.draw.choice((("LB.ADD", "game", 1, member), ("ZADD", "game", 1, member), ("ZREM", "game", member),
+                                  ("LB.TICKET", "game", member), ("LB.APPROVE", "game", player),
+                                  ("LB.UNBAN", player), ("LB.BAN", member)))
+        answer = self.ask(*words, player=player)
+        self.assertIsInstance(answer, resp.Error, words)
+        self.assertTrue(answer.text.startswith(("NOPERM", "TICKET")), (words, answer))
+
+    def decide(self):
+        twin, draw = self.twin, self.draw
+        member = draw.choice([each.member for each in twin.held] or PLAYERS)
+        ids = [each.id for each in twin.held if each.member == member]
+        number = draw.choice((None, *ids, 10**6))
+        words = (member, *([number] if number is not None else []))
+        if draw.random() < 0.65:
+            self.expect(("LB.APPROVE", "game", *words), lambda: twin.approve(member, number))
+        else:
+            self.expect(("LB.REJECT", "game", *words), lambda: twin.reject(member, number))
+
+    def punish(self):
+        twin, draw = self.twin, self.draw
+        member = draw.choice(PLAYERS)
+        kind = draw.random()
+        if kind < 0.55:
+            is_shadow, pattern = draw.random() < 0.75, draw.choice(("*", "*", "g*"))
+            seconds = draw.choice((None, 30, 600, 5000, 8000))
+            words = [*(["SHADOW"] if is_shadow else []), *(["EX", seconds] if seconds else []),
+                     *(["MATCH", pattern] if pattern != "*" else [])]
+            until_ms = self.pair.now_ms() + seconds * 1000 if seconds else 1 << 62
+            self.expect(("LB.BAN", member, *words), lambda: twin.ban(member, pattern, until_ms, is_shadow))
+        elif kind < 0.8:
+            member = draw.choice(list(twin.bans) or PLAYERS)
+            self.expect(("LB.UNBAN", member), lambda: twin.unban(member) and None)
+        elif kind < 0.9:
+            self.expect(("LB.FORGET", member), lambda: twin.forget(member))
+        else:
+            player = member if draw.random() < 0.3 else None
+            self.expect(("ZREM", "game", member), lambda: self.remove(member, player), player)
+        self.settle()
+
+    def remove(self, member, player):
+        if player:
+            raise Refused("NOPERM")
+        return self.twin.remove(member)
+
+    def carry(self):
+        """The board goes away and comes back: all that it has with it."""
+        kind = self.draw.randrange(4)
+        if kind == 0:
+            self.ask("RENAME", "game", "gone")
+            self.ask("RENAME", "gone", "game")
+        elif kind == 1:
+            self.ask("COPY", "game", "gcopy", "REPLACE")
+            self.ask("DEL", "game")
+            self.ask("RENAME", "gcopy", "game")
+        elif kind == 2:
+            dumped = self.pair.ask("DUMP", "game")
+            self.assertIsInstance(dumped, bytes)
+            self.lines.append("DUMP, RESTORE")
+            self.assertEqual(self.pair.ask("RESTORE", "game", 0, dumped, "REPLACE"), b"OK")
+        else:
+            self.ask("BGREWRITEAOF")
+        self.settle()
+
+    def step_wall(self):
+        """The machine's clock is set: the server's goes on, and believes it a minute later, or after a restart."""
+        self.pair.clock.wall_us += self.draw.choice((-7_200_000_000, -90_000_000, -20_000_000, 20_000_000, 400_000_000))
+        self.lines.append(f"the wall clock is {self.pair.clock.wall_us / 1e6} s ahead")
+        self.pass_time(1)
+
+    def reach(self):
+        """A server that starts may be at the time of its last write: what comes of the time since is to be written first."""
+        if self.pair.clock.wall_us < 0 or self.draw.random() < 0.5:
+            self.agree()
+
+    def crash(self):
+        self.reach()
+        self.lines.append("kill -9")
+        self.pair.restart()
+        self.settle()
+
+    def fail_over(self):
+        self.reach()
+        self.lines.append("failover")
+        self.pair.fail_over()
+        self.settle()
+
+    def run_round(self, seed):
+        self.draw, self.lines, self.tickets = random.Random(seed), [], []
+        self.pair = Pair(self)
+        self.twin = Twin(Rules(self.draw))
+        self.ask("LB.CREATE", "game", *self.twin.rules.words())
+        steps = ((self.write, 52), (self.take_ticket, 12), (self.decide, 9), (self.punish, 9), (self.foreign, 2),
+                 (lambda: self.pass_time(self.draw.choice((61, 600, 3600, 7300))), 6), (self.carry, 2),
+                 (self.step_wall, 1), (self.crash, 1.5), (self.fail_over, 1))
+        for _ in range(STEPS):
+            self.pass_time(self.draw.choice((1, 2, 3, 7, 12)))
+            self.draw.choices([step for step, _ in steps], [weight for _, weight in steps])[0]()
+            self.agree()
+        self.crash()
+        self.agree()
+        for server in self.pair.servers:
+            self.pair.drop_clients(server)
+            server.stop()
+
+    def test_all_of_it_together_is_what_each_part_says(self):
+        print(f"test_trust: LEADERBOARD_TEST_SEED={SEED}", flush=True)
+        for number in range(ROUNDS):
+            with self.subTest(seed=SEED + number):
+                self.run_round(SEED + number)
