@@ -363,7 +363,7 @@ static uint32_t *hash_list_at(const struct hash_large *large, uint32_t index) {
     return pages_at(&large->list, index * (uint64_t)sizeof(uint32_t));
 }
 
-static struct hash_pair hash_pair_of_index(const struct hash_large *large, uint32_t index) {
+static inline struct hash_pair hash_pair_of_index(const struct hash_large *large, uint32_t index) {
     return hash_pair_of(large, *hash_list_at(large, index));
 }
 
@@ -385,13 +385,17 @@ static uint32_t hash_large_hashes(const void *owner, uint32_t id, uint64_t *hash
     return 1;
 }
 
-static bool hash_large_find(const struct hash_large *large, uint64_t hash, struct bytes field,
-                            uint32_t *index) {
+/* Its index in the list, and the pair that is there. */
+static inline bool hash_large_find(const struct hash_large *large, uint64_t hash,
+                                   struct bytes field, uint32_t *index, struct hash_pair *pair) {
     struct map_find find;
     map_find(&large->map, hash, &find);
     while (map_find_next(&find, index)) {
-        if (*index < large->count && bytes_equal(hash_pair_of_index(large, *index).field, field)) {
-            return true;
+        if (*index < large->count) {
+            *pair = hash_pair_of_index(large, *index);
+            if (bytes_equal(pair->field, field)) {
+                return true;
+            }
         }
     }
     return false;
@@ -508,27 +512,23 @@ static bool hash_large_reserve(struct hash_large *large, const struct bytes *arg
 /* A value of a size that needs nothing to be allocated. */
 static bool hash_large_overwrite(const struct hash_large *large, struct bytes field,
                                  struct bytes value) {
+    struct hash_pair pair;
     uint32_t index;
-    if (!hash_large_find(large, hash_field_hash(large, field), field, &index)) {
+    if (!hash_large_find(large, hash_field_hash(large, field), field, &index, &pair)) {
         return false;
+    }
+    if (pair.value.size == value.size) {
+        if (value.size > 0) {
+            memmove((char *)(uintptr_t)pair.value.at, value.at, value.size);
+        }
+        return true;
     }
     uint32_t place = *hash_list_at(large, index);
     uint32_t kind = hash_place_kind(place);
-    char *slot = hash_slot(large, place);
-    if (kind != SLOT_FAR) {
-        if (hash_kind_for(large, field, value) != kind) {
-            return false;
-        }
-        hash_slot_set(slot, kind, (uint32_t)field.size, value);
-        return true;
-    }
-    struct hash_entry *entry = hash_slot_entry(slot);
-    if (entry->value_size != value.size) {
+    if (kind == SLOT_FAR || hash_kind_for(large, field, value) != kind) {
         return false;
     }
-    if (value.size > 0) {
-        memmove(entry->at + entry->field_size, value.at, value.size);
-    }
+    hash_slot_set(hash_slot(large, place), kind, (uint32_t)field.size, value);
     return true;
 }
 
@@ -549,8 +549,9 @@ static enum hash_status hash_large_put(struct hash_large *large, const struct by
         uint64_t hash = hash_field_hash(large, args[0]);
         uint32_t kind = hash_kind_for(large, args[0], args[1]);
         struct hash_slots *slots = &large->slots[kind];
+        struct hash_pair pair;
         uint32_t index;
-        if (hash_large_find(large, hash, args[0], &index)) {
+        if (hash_large_find(large, hash, args[0], &index, &pair)) {
             uint32_t place = *hash_list_at(large, index);
             left_kinds |= UINT32_C(1) << hash_place_kind(place);
             hash_slot_free(large, place);
@@ -635,10 +636,8 @@ bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value)
         if (hash_packed_find(hash, field, &pair) == NULL) {
             return false;
         }
-    } else if (hash_large_find(hash->far.large, hash_field_hash(hash->far.large, field), field,
-                               &index)) {
-        pair = hash_pair_of_index(hash->far.large, index);
-    } else {
+    } else if (!hash_large_find(hash->far.large, hash_field_hash(hash->far.large, field), field,
+                                &index, &pair)) {
         return false;
     }
     *value = pair.value;
@@ -691,7 +690,7 @@ size_t hash_growth_size_for(const struct hash *hash, uint32_t count, size_t text
                      sizeof(uint32_t) + 2 * sizeof(void *),
         PAGE_SIZE_MAX = SLOTS_EACH * SLOT_SIZE_MAX + 24 + 4 * sizeof(void *) + 24,
     };
-    size_t size = (size_t)count * ENTRY_SIZE + 2 * (size_t)PAGES_SIZE + text_size +
+    size_t size = (size_t)count * ENTRY_SIZE + (size_t)PAGES_SIZE + 64 + text_size +
                   (size_t)(count < SLOT_KINDS ? count : SLOT_KINDS) * PAGE_SIZE_MAX;
     struct map empty;
     if (hash_is_large(hash)) {
@@ -752,7 +751,7 @@ bool hash_remove(struct hash *hash, struct bytes field) {
         struct hash_large *large = hash->far.large;
         uint64_t bits = hash_field_hash(large, field);
         uint32_t index;
-        if (!hash_large_find(large, bits, field, &index)) {
+        if (!hash_large_find(large, bits, field, &index, &pair)) {
             return false;
         }
         uint32_t place = *hash_list_at(large, index);
@@ -1114,11 +1113,12 @@ static const char *hash_check_large(const struct hash *hash) {
         if ((place ^ hash_place(kind, 0)) >= large->slots[kind].count) {
             return "hash: a field is in a slot that is not in use";
         }
-        struct hash_pair pair = hash_pair_of(large, place);
+        struct hash_pair found, pair = hash_pair_of(large, place);
         if (kind != SLOT_FAR && 1 + pair.field.size + pair.value.size > kind * SLOT_STEP) {
             return "hash: a field is longer than its slot";
         }
-        if (!hash_large_find(large, hash_field_hash(large, pair.field), pair.field, &index) ||
+        if (!hash_large_find(large, hash_field_hash(large, pair.field), pair.field, &index,
+                             &found) ||
             index != i) {
             return "hash: a field is not found where it stands";
         }

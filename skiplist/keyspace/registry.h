@@ -161,8 +161,11 @@ struct registry_note_room {
     char form[NAME_LEAD + 1 + NAME_FORM_MAX];
     char text[NAME_TEXT_ROOM];
 };
-struct bytes registry_note_field(const struct board_options *options, struct bytes name,
-                                 struct registry_note_room *room);
+struct bytes registry_note_short(struct bytes name, struct registry_note_room *room);
+static inline struct bytes registry_note_field(const struct board_options *options,
+                                               struct bytes name, struct registry_note_room *room) {
+    return options->has_rating ? name : registry_note_short(name, room);
+}
 /* The note at an index below the count, as hash_at, but that its field is the member. */
 void registry_note_at(const struct registry_key *key, uint32_t index, struct hash_pair *note,
                       struct registry_note_room *room);

@@ -17,8 +17,6 @@ enum {
     NAME_UUID_BYTES = 16,
 };
 
-static struct bytes registry_note_swap(struct bytes name, struct registry_note_room *room);
-
 /* The name whose short form this is; or the name itself, which begins with a mark and is none. */
 static struct bytes registry_note_unpack(struct bytes name, struct registry_note_room *room) {
     struct registry_note_room again;
@@ -42,10 +40,10 @@ static struct bytes registry_note_unpack(struct bytes name, struct registry_note
                                                    : NAME_HEX_CODE + size - 1),
     };
     struct bytes text = name_text(form, room->text);
-    return bytes_equal(registry_note_swap(text, &again), name) ? text : name;
+    return bytes_equal(registry_note_short(text, &again), name) ? text : name;
 }
 
-static struct bytes registry_note_swap(struct bytes name, struct registry_note_room *room) {
+struct bytes registry_note_short(struct bytes name, struct registry_note_room *room) {
     struct packed_name form;
     if (name.size > 0 && (uint8_t)name.at[0] >= MARK_PREFIX) {
         return registry_note_unpack(name, room);
@@ -61,11 +59,6 @@ static struct bytes registry_note_swap(struct bytes name, struct registry_note_r
                                                  : MARK_DIGITS + NAME_REST_EVEN);
     memcpy(at + 1, form.packed, NAME_FORM_MAX);
     return (struct bytes){.at = at, .size = name_stored_size(form.code) + 1};
-}
-
-struct bytes registry_note_field(const struct board_options *options, struct bytes name,
-                                 struct registry_note_room *room) {
-    return options->has_rating ? name : registry_note_swap(name, room);
 }
 
 const struct hash *registry_note_hash(const struct registry_key *key) {
