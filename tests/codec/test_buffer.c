@@ -9,8 +9,7 @@ TEST(bytes_come_out_as_they_went_in) {
     static char model[1 << 20];
     size_t model_from = 0;
     size_t model_to = 0;
-    struct buffer buffer;
-    buffer_init(&buffer, 0);
+    BUFFER(buffer, 0);
     for (int step = 0; step < 4000; step++) {
         size_t size = (size_t)random_below(&random, 200);
         if (random_below(&random, 3) == 0) {
@@ -30,12 +29,10 @@ TEST(bytes_come_out_as_they_went_in) {
             assert_memory_equal(buffer.at, model + model_from, buffer.size);
         }
     }
-    buffer_deinit(&buffer);
 }
 
 TEST(reserved_room_counts_once_committed) {
-    struct buffer buffer;
-    buffer_init(&buffer, 0);
+    BUFFER(buffer, 0);
     char *out = buffer_reserve(&buffer, 10000);
     assert_non_null(out);
     memset(out, 'a', 10000);
@@ -43,12 +40,10 @@ TEST(reserved_room_counts_once_committed) {
     buffer_commit(&buffer, 3);
     assert_int_equal(buffer.size, 3);
     assert_memory_equal(buffer.at, "aaa", 3);
-    buffer_deinit(&buffer);
 }
 
 TEST(a_cleared_buffer_is_whole_again_and_keeps_its_memory) {
-    struct buffer buffer;
-    buffer_init(&buffer, 1000);
+    BUFFER(buffer, 1000);
     buffer_append(&buffer, "0123456789", 10);
     char *at = buffer.at;
     buffer_drop_front(&buffer, 4);
@@ -58,12 +53,10 @@ TEST(a_cleared_buffer_is_whole_again_and_keeps_its_memory) {
     assert_false(buffer.is_broken);
     assert_int_equal(buffer.size, 0);
     assert_ptr_equal(buffer_reserve(&buffer, 10), at);
-    buffer_deinit(&buffer);
 }
 
 TEST(dropping_the_front_moves_nothing) {
-    struct buffer buffer;
-    buffer_init(&buffer, 0);
+    BUFFER(buffer, 0);
     enum { SIZE = 1 << 20 };
     char *out = buffer_reserve(&buffer, SIZE);
     assert_non_null(out);
@@ -76,13 +69,11 @@ TEST(dropping_the_front_moves_nothing) {
     buffer_drop_front(&buffer, 1);
     assert_ptr_equal(buffer.at, out);
     assert_int_equal(buffer.size, 0);
-    buffer_deinit(&buffer);
 }
 
 /* A client that always lags a little must not make the buffer grow for ever. */
 TEST(a_dropped_front_is_used_again) {
-    struct buffer buffer;
-    buffer_init(&buffer, 0);
+    BUFFER(buffer, 0);
     buffer_append(&buffer, "xx", 2);
     size_t used = 0;
     for (int i = 0; i < 100000; i++) {
@@ -94,13 +85,11 @@ TEST(a_dropped_front_is_used_again) {
     }
     assert_int_equal(memory_used(), used);
     assert_int_equal(buffer.size, 2);
-    buffer_deinit(&buffer);
 }
 
 TEST(the_limit_breaks_it_and_nothing_more_is_taken) {
     for (size_t limit = 1; limit < 3000; limit += 37) {
-        struct buffer buffer;
-        buffer_init(&buffer, limit);
+        BUFFER(buffer, limit);
         for (size_t i = 0; i < limit; i++) {
             buffer_append(&buffer, "x", 1);
             assert_false(buffer.is_broken);
@@ -115,13 +104,11 @@ TEST(the_limit_breaks_it_and_nothing_more_is_taken) {
         assert_null(buffer_reserve(&buffer, 1));
         buffer_append(&buffer, "z", 1);
         assert_int_equal(buffer.size, 0);
-        buffer_deinit(&buffer);
     }
 }
 
 TEST(what_was_dropped_does_not_count_for_the_limit) {
-    struct buffer buffer;
-    buffer_init(&buffer, 100);
+    BUFFER(buffer, 100);
     buffer_append(&buffer, "01234", 5);
     for (int i = 0; i < 1000; i++) {
         buffer_append(&buffer, "0123456789", 10);
@@ -129,25 +116,21 @@ TEST(what_was_dropped_does_not_count_for_the_limit) {
         assert_false(buffer.is_broken);
         assert_int_equal(buffer.size, 5);
     }
-    buffer_deinit(&buffer);
 }
 
 TEST(impossible_sizes_break_it) {
     const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 5, SIZE_MAX / 2 + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct buffer buffer;
-        buffer_init(&buffer, 0);
+        BUFFER(buffer, 0);
         buffer_append(&buffer, "0123456789", 10);
         assert_null(buffer_reserve(&buffer, sizes[i]));
         assert_true(buffer.is_broken);
         assert_memory_equal(buffer.at, "0123456789", 10);
-        buffer_deinit(&buffer);
     }
 }
 
 TEST(a_failed_allocation_breaks_it_and_keeps_what_is_there) {
-    struct buffer buffer;
-    buffer_init(&buffer, 0);
+    BUFFER(buffer, 0);
     memory_fail_at(1);
     buffer_append(&buffer, "lost", 4);
     memory_fail_at(0);
@@ -162,5 +145,4 @@ TEST(a_failed_allocation_breaks_it_and_keeps_what_is_there) {
     memory_fail_at(0);
     assert_true(buffer.is_broken);
     assert_memory_equal(buffer.at, "kept", 4);
-    buffer_deinit(&buffer);
 }

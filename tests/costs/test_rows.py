@@ -14,7 +14,7 @@ servers.free_port, servers.START_LIMIT_S = process.hold_port, process.LIMIT_S
 class Rows(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lab = long_commands.Lab(process.PROGRAM, MEMBERS, process.new_directory(), quiet_looks=1)
+        cls.lab = long_commands.Lab(process.PROGRAM, MEMBERS, process.new_directory(), quiet_looks=0)
         cls.addClassCleanup(cls.lab.stop)
         cls.lab.load()
 

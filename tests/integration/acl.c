@@ -710,7 +710,7 @@ TEST(user_lines_are_read_and_rewritten) {
     assert_null(strstr(text, "bob"));
     assert_null(strstr(text, "secret"));
     struct process_options again = {.config = strdup(text)};
-    char *list = strdup(wire_ask(&wire, "ACL LIST"));
+    OWNED char *list = strdup(wire_ask(&wire, "ACL LIST"));
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
     assert_true(process_start(&server, &again));
@@ -721,7 +721,6 @@ TEST(user_lines_are_read_and_rewritten) {
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
     free((char *)(uintptr_t)again.config);
-    free(list);
 }
 
 TEST(an_aclfile_is_loaded_all_or_nothing_and_saved) {

@@ -102,11 +102,10 @@ static int end_tool(pid_t tool) {
 
 static void assert_said(const char *words) {
     size_t size;
-    char *said = file_read(directory_join(directory, "said"), &size);
+    OWNED char *said = file_read(directory_join(directory, "said"), &size);
     if (memmem(said, size, words, strlen(words)) == NULL) {
         fail_msg("\"%s\" is not in \"%.*s\"", words, (int)size, said);
     }
-    free(said);
 }
 
 /* Is it there? Then it is whole. */
@@ -124,7 +123,7 @@ static bool has_backup(void) {
 }
 
 static void check_whole(void) {
-    char *said = NULL;
+    OWNED char *said = NULL;
     size_t size;
     FILE *out = open_memstream(&said, &size);
     enum check_result result = verify_run(backup_path(), false, out);
@@ -132,7 +131,6 @@ static void check_whole(void) {
     if (result != CHECK_IS_WHOLE) {
         fail_msg("%s", said);
     }
-    free(said);
 }
 
 static void take_backup(void) {

@@ -111,11 +111,10 @@ static const char *last_journal(void) {
 
 static void flip(const char *path, size_t at) {
     size_t size;
-    char *bytes = file_read(path, &size);
+    OWNED char *bytes = file_read(path, &size);
     assert_in_range(at, 0, size - 1);
     bytes[at] = (char)(bytes[at] ^ 0x10);
     file_write(path, bytes, size);
-    free(bytes);
 }
 
 static void assert_start_refused(const char *words) {
@@ -347,7 +346,7 @@ IN_FIXTURE(a_damaged_base_is_not_repaired) {
     flip(kept(name.text), 100);
     /* A torn tail behind it stays as well: somebody may want to look at all of it. */
     size_t size;
-    char *bytes = file_read(last_journal(), &size);
+    OWNED char *bytes = file_read(last_journal(), &size);
     file_write(last_journal(), bytes, size - 3);
     assert_start_refused(".base is damaged at offset ");
     assert_int_equal(check(true), CHECK_IS_DAMAGED);
@@ -357,7 +356,6 @@ IN_FIXTURE(a_damaged_base_is_not_repaired) {
     size_t size_after;
     free(file_read(last_journal(), &size_after));
     assert_int_equal(size_after, size - 3);
-    free(bytes);
 }
 
 /* ---- every byte ---- */
@@ -420,9 +418,8 @@ IN_FIXTURE(the_program_exits_with_what_it_found) {
     assert_int_equal(run_program("--check /nowhere/at/all"), 2);
     assert_int_equal(run_program("--check"), 1);
     assert_int_equal(run_program("--check a --repair"), 1);
-    char *text = file_read(directory_join(directory, "out"), &size);
+    OWNED char *text = file_read(directory_join(directory, "out"), &size);
     assert_non_null(strstr(text, "usage: leaderboard-server --check DIR|FILE [--fix]"));
-    free(text);
 }
 
 int main(void) {

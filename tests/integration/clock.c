@@ -465,9 +465,8 @@ static void assert_same_board(struct wire *a, struct wire *b, const char *board)
     for (int rank = 0; rank < COPIED_MEMBERS; rank += COPIED_MEMBERS / 20) {
         const char *command =
             formatted("LB.RANGE %s %d %d TAGS SINCE LAST", board, rank, rank + 20);
-        char *of_a = strdup(wire_ask(a, command));
+        OWNED char *of_a = strdup(wire_ask(a, command));
         assert_string_equal(of_a, wire_ask(b, command));
-        free(of_a);
     }
 }
 

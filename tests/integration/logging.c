@@ -121,10 +121,9 @@ TEST(asked_by_a_signal_it_says_what_runs_and_goes_on) {
         for (int i = 0; i < 50 && !is_seen; i++) {
             process_signal(&server, SIGUSR1);
             process_sleep_ms(2);
-            char *log = process_log(&server);
+            OWNED char *log = process_log(&server);
             const char *at = strstr(log, "report command=exec args=1 sizes=4 client=");
             is_seen = at != NULL && strstr(at, "/socket:0 user=\"default\" db=0") != NULL;
-            free(log);
         }
     }
     assert_true(is_seen);

@@ -457,11 +457,10 @@ static int long_board(void) {
 
 static void page_has(const char *name, const char *text) {
     size_t size;
-    char *page = file_read(name, &size);
+    OWNED char *page = file_read(name, &size);
     if (page == NULL || strstr(page, text) == NULL) {
         fail_msg("%s does not have %s", name, text);
     }
-    free(page);
 }
 
 /* The health check of docs/operate/durability.md, behind redis-cli. */
@@ -482,7 +481,7 @@ IN_FIXTURE(the_documented_health_check_is_the_one_that_is_tested) {
 
 /* Ready is who serves the boards. */
 static void check_order_in_log(void) {
-    char *log = process_log(&server);
+    OWNED char *log = process_log(&server);
     const char *loaded = NULL;
     const char *ready = NULL;
     for (const char *at = log; (at = strstr(at, "notice loaded ")) != NULL; at++) {
@@ -492,7 +491,6 @@ static void check_order_in_log(void) {
         ready = at;
     }
     assert_true(loaded != NULL && ready != NULL && loaded < ready);
-    free(log);
 }
 
 /* Start, and wait until it has loaded; returns how often it was seen loading. */

@@ -10,8 +10,7 @@
 /* ---- channels and patterns ---- */
 
 TEST(every_reply_and_error_is_as_redis_has_it) {
-    struct stage stage;
-    stage_begin(&stage, 3, NULL);
+    STAGE(stage, 3, NULL);
     STAGE_STEPS(&stage, 0, "SUBSCRIBE a", "ZCARD x", "PING", "PING abc", "PING a b", "ZADD k 1 a",
                 "SUBSCRIBE", "EXEC", "config get x", "client list", "HELLO 3", "SUBSCRIBE a a b",
                 "PSUBSCRIBE a* a?", "SSUBSCRIBE a", "UNSUBSCRIBE a a nope", "PUNSUBSCRIBE a* nope",
@@ -34,12 +33,10 @@ TEST(every_reply_and_error_is_as_redis_has_it) {
         stage_step(&stage, 1, "RESET");
         stage_step(&stage, 1, i == 0 ? "CLIENT SETNAME x" : "CLIENT GETNAME");
     }
-    stage_end(&stage);
 }
 
 TEST(resp3_mixes_pushes_and_replies_as_redis_does) {
-    struct stage stage;
-    stage_begin(&stage, 2, NULL);
+    STAGE(stage, 2, NULL);
     /* HELLO names another server. */
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < 2; i++) {
@@ -63,7 +60,6 @@ TEST(resp3_mixes_pushes_and_replies_as_redis_does) {
         "UNSUBSCRIBE nope");
     stage_step(&stage, 1, "PUBLISH q y;PUBLISH w y");
     STAGE_STEPS(&stage, 0, "RESET", "PING");
-    stage_end(&stage);
 }
 
 /* To Redis, * does not match the empty channel; to us it does. */
@@ -121,10 +117,9 @@ static void random_step(struct stage *stage, struct random *random) {
 }
 
 static void compare_at_random(const char *config, const char *name) {
-    struct stage stage;
     struct random random = random_begin(name);
     int steps = is_short_run() ? 1500 : 30000;
-    stage_begin(&stage, 5, config);
+    STAGE(stage, 5, config);
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < 2; i++) {
             wire_check_prefix(&stage.wires[side][i], "HELLO 3", "{server ");
@@ -133,7 +128,6 @@ static void compare_at_random(const char *config, const char *name) {
     for (int i = 0; i < steps; i++) {
         random_step(&stage, &random);
     }
-    stage_end(&stage);
 }
 
 TEST(random_subscriptions_and_messages_are_as_redis_has_them) {
@@ -211,12 +205,11 @@ static void fill_line(struct random *random, const char *pattern, uint64_t *scor
 
 TEST(random_commands_cause_the_events_that_redis_sends) {
     static const char *const classes[] = {"KEA", "KEAn", "KEzn", "Kg", "Ez", "An", "KE", "KExg"};
-    struct stage stage;
     struct random random = random_begin(__func__);
     int steps = is_short_run() ? 2500 : 60000;
     uint64_t score = 1;
     size_t received = 0;
-    stage_begin(&stage, 3, "layout l FIELD score 64 SIGNED\nboard * l\n");
+    STAGE(stage, 3, "layout l FIELD score 64 SIGNED\nboard * l\n");
     stage_step(&stage, 1, "PSUBSCRIBE __key*__:*");
     stage_step(&stage, 2, "SUBSCRIBE __keyevent@0__:zadd __keyspace@0__:k1");
     for (int i = 0; i < steps; i++) {
@@ -231,22 +224,18 @@ TEST(random_commands_cause_the_events_that_redis_sends) {
         received += strlen(stage_received(&stage, 1));
     }
     assert_true(received > 300 * 5); /* of all classes, at least */
-    stage_end(&stage);
 }
 
 TEST(reading_a_missing_key_is_an_event_where_it_is_asked_for) {
-    struct stage stage;
-    stage_begin(&stage, 2, NULL);
+    STAGE(stage, 2, NULL);
     stage_step(&stage, 0, "CONFIG SET notify-keyspace-events KEm");
     stage_step(&stage, 1, "PSUBSCRIBE __key*__:*");
     STAGE_STEPS(&stage, 0, "ZSCORE k m", "ZCARD k", "ZRANGE k 0 -1", "ZRANK k m", "EXISTS k j",
                 "TTL k", "TYPE k", "ZCOUNT k 1 2", "TOUCH k", "ZADD k 1 m", "ZCARD k", "DEL k j");
-    stage_end(&stage);
 }
 
 TEST(the_setting_is_read_and_printed_as_in_redis) {
-    struct stage stage;
-    stage_begin(&stage, 1, NULL);
+    STAGE(stage, 1, NULL);
     static const char *const values[] = {"KEA", "Kn",   "mEg", "xK", "AK$lshzxetd", "g$lshzxetdKE",
                                          "E",   "KExg", "q",   "A",  "KK",          "nmz"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -258,7 +247,6 @@ TEST(the_setting_is_read_and_printed_as_in_redis) {
     }
     stage_step(&stage, 0,
                "CONFIG SET notify-keyspace-events \"\";CONFIG GET notify-keyspace-events");
-    stage_end(&stage);
 }
 
 /* ---- many ---- */

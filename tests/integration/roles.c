@@ -439,23 +439,19 @@ static const char *const same_as_redis[] = {
 };
 
 TEST(replies_are_those_of_redis) {
-    struct stage stage;
-    stage_begin(&stage, 1, NULL);
+    STAGE(stage, 1, NULL);
     for (size_t i = 0; i < COUNT_OF(same_as_redis); i++) {
-        char *wanted = strdup(wire_ask(&stage.wires[1][0], same_as_redis[i]));
+        OWNED char *wanted = strdup(wire_ask(&stage.wires[1][0], same_as_redis[i]));
         const char *got = wire_ask(&stage.wires[0][0], same_as_redis[i]);
         if (strcmp(wanted, got) != 0) {
             fail_msg("%s: redis %s, here %s", same_as_redis[i], wanted, got);
         }
-        free(wanted);
     }
-    stage_end(&stage);
 }
 
 /* The fields that Redis has in INFO replication are here, in its order: Sentinel and tools read them. */
 TEST(info_has_the_fields_of_redis_in_its_order) {
-    struct stage stage;
-    stage_begin(&stage, 1, NULL);
+    STAGE(stage, 1, NULL);
     for (int role = 0; role < 2; role++) {
         char *wanted = strdup(wire_ask(&stage.witnesses[1], "INFO replication"));
         const char *rest = wire_ask(&stage.witnesses[0], "INFO replication");
@@ -477,5 +473,4 @@ TEST(info_has_the_fields_of_redis_in_its_order) {
         free(wanted);
         stage_step(&stage, 0, "REPLICAOF 127.0.0.1 1");
     }
-    stage_end(&stage);
 }

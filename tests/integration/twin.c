@@ -132,7 +132,7 @@ static void begin(struct run *run) {
 static uint64_t commands_max = COMMANDS_DEFAULT;
 
 TEST(a_server_and_its_naive_twin_answer_alike) {
-    struct run *run = calloc(1, sizeof *run);
+    OWNED struct run *run = calloc(1, sizeof *run);
     assert_non_null(run);
     run->random = random_begin("twin");
     begin(run);
@@ -152,7 +152,6 @@ TEST(a_server_and_its_naive_twin_answer_alike) {
     assert_int_equal(run->differences, 0);
     twin_server_deinit(&run->twin);
     harness_destroy(run->harness);
-    free(run);
 }
 
 int main(int argc, char **argv) {

@@ -8,8 +8,7 @@
 #include "tests/support/stage.h"
 
 TEST(arguments_are_read_as_redis_reads_them) {
-    struct stage stage;
-    stage_begin(&stage, 2, NULL);
+    STAGE(stage, 2, NULL);
     STAGE_STEPS(&stage, 0, "BZPOPMIN", "BZPOPMIN k", "BZPOPMIN k x", "BZPOPMIN k -1",
                 "BZPOPMIN k -0.002", "BZPOPMIN k 1e400", "BZPOPMIN k nan", "BZPOPMIN k inf",
                 "BZPOPMIN k -inf", "BZPOPMIN k 1e18", "BZPOPMIN k \"\"", "BZPOPMIN k \" 1\"",
@@ -21,12 +20,10 @@ TEST(arguments_are_read_as_redis_reads_them) {
                 "BZMPOP -1 1 k MIN COUNT 1 COUNT 1", "BZMPOP -1 1 k MIN", "CLIENT UNBLOCK",
                 "CLIENT UNBLOCK x", "CLIENT UNBLOCK 99", "CLIENT UNBLOCK 99 FOO",
                 "CLIENT UNBLOCK x FOO", "CLIENT UNBLOCK 99 error");
-    stage_end(&stage);
 }
 
 TEST(who_finds_a_member_does_not_wait) {
-    struct stage stage;
-    stage_begin(&stage, 2, NULL);
+    STAGE(stage, 2, NULL);
     for (int side = 0; side < 2; side++) {
         wire_check_prefix(&stage.wires[side][1], "HELLO 3", "{server ");
     }
@@ -36,12 +33,10 @@ TEST(who_finds_a_member_does_not_wait) {
                     "EXISTS z", "MULTI;BZPOPMIN z 0;ZADD z 1 a;BZPOPMIN z 0;BZMPOP 0 1 z MIN;EXEC",
                     "CLIENT REPLY SKIP;BZPOPMIN z 0.01", "BZPOPMIN z 0.01", "BZMPOP 0.01 1 z MIN");
     }
-    stage_end(&stage);
 }
 
 TEST(whoever_waits_is_served_as_redis_serves) {
-    struct stage stage;
-    stage_begin(&stage, 4, NULL);
+    STAGE(stage, 4, NULL);
     stage_wait(&stage, 1, "BZPOPMIN q q r 0");
     stage_wait(&stage, 2, "BZMPOP 0 2 r q MAX COUNT 2");
     stage_wait(&stage, 3, "BZPOPMAX r 0");
@@ -79,7 +74,6 @@ TEST(whoever_waits_is_served_as_redis_serves) {
     assert_true(stage_still_waits(&stage, 1));
     STAGE_STEPS(&stage, 0, "SELECT 1;COPY q q DB 0;SELECT 0;EXISTS q");
     (void)stage_woken(&stage, 1);
-    stage_end(&stage);
 }
 
 static int64_t id_of(struct stage *stage, int side, int client) {
@@ -104,8 +98,7 @@ static void unblock(struct stage *stage, int client, const char *reason, const c
 }
 
 TEST(waiting_ends_otherwise_too) {
-    struct stage stage;
-    stage_begin(&stage, 3, NULL);
+    STAGE(stage, 3, NULL);
     for (int side = 0; side < 2; side++) {
         wire_check_prefix(&stage.wires[side][2], "HELLO 3", "{server ");
     }
@@ -129,18 +122,16 @@ TEST(waiting_ends_otherwise_too) {
         stage_step(&stage, 0, "ZADD q 1 a;EXISTS q");
         assert_string_equal(stage_woken(&stage, client), "end");
     }
-    stage_end(&stage);
 }
 
 /* Clients wait for random keys, and one changes them at random. */
 TEST(random_waiting_is_as_in_redis) {
     enum { CLIENTS = 7, KEYS = 4 };
-    struct stage stage;
     struct random random = random_begin(__func__);
     int steps = is_short_run() ? 800 : 20000;
     uint64_t score = 1;
     uint64_t served = 0;
-    stage_begin(&stage, CLIENTS, "io-threads 2\nappendonly yes\n");
+    STAGE(stage, CLIENTS, "io-threads 2\nappendonly yes\n");
     for (int i = 0; i < steps; i++) {
         char line[512];
         int client = 1 + (int)random_below(&random, CLIENTS - 1);
@@ -211,7 +202,6 @@ TEST(random_waiting_is_as_in_redis) {
         }
     }
     assert_true(served > (uint64_t)steps / 20);
-    stage_end(&stage);
 }
 
 /* ---- attacks ---- */
@@ -279,7 +269,7 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     struct process server;
     assert_true(process_start(&server, NULL));
     WIRE(bob, process_connect_unix(&server));
-    struct wire *clients = calloc((size_t)count, sizeof *clients);
+    OWNED struct wire *clients = calloc((size_t)count, sizeof *clients);
     for (int i = 0; i < count; i++) {
         clients[i] = wire_open(process_connect_unix(&server));
         wire_send_text(&clients[i], "BZPOPMIN q 0.5\r\n");
@@ -309,5 +299,4 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     for (int i = 0; i < count; i++) {
         wire_close(&clients[i]);
     }
-    free(clients);
 }

@@ -19,9 +19,8 @@ static uint32_t random_small(struct random *random) {
 
 TEST(values_one_after_the_other_are_those_written_apart) {
     struct random random = random_begin(__func__);
-    struct buffer apart;
     char together[PUT_HEADER_ROOM + PUT_SCORED_ROOM + PUT_OVERRUN];
-    buffer_init(&apart, 0);
+    BUFFER(apart, 0);
     for (int i = 0; i < 100000; i++) {
         struct reply reply;
         bool is_pair = random_below(&random, 2) == 1;
@@ -46,7 +45,6 @@ TEST(values_one_after_the_other_are_those_written_apart) {
         assert_same(&apart, together, out);
         assert_true(out + PUT_OVERRUN <= together + sizeof together);
     }
-    buffer_deinit(&apart);
 }
 
 TEST(every_small_number_has_the_row_of_its_digits) {
@@ -174,11 +172,10 @@ TEST(decimals_are_those_that_are_printed) {
 }
 
 TEST(bulks_of_any_size_are_those_of_replies) {
-    struct buffer out;
     static char bytes[300];
     static char written[PUT_HEADER_ROOM + sizeof bytes + 2];
     memset(bytes, 'x', sizeof bytes);
-    buffer_init(&out, 0);
+    BUFFER(out, 0);
     for (size_t size = 0; size <= sizeof bytes; size++) {
         struct reply reply;
         buffer_clear(&out);
@@ -186,5 +183,4 @@ TEST(bulks_of_any_size_are_those_of_replies) {
         reply_bulk(&reply, (struct bytes){bytes, size});
         assert_same(&out, written, put_bulk(written, (struct bytes){bytes, size}));
     }
-    buffer_deinit(&out);
 }

@@ -270,8 +270,7 @@ TEST(strangers_get_ten_arguments_of_16_kib) {
     assert_refused(&limits_stranger, cases, sizeof cases / sizeof *cases);
     assert_whole_equals_split(&limits_stranger, BYTES("1 2 3 4 5 6 7 8 9 10\r\n"));
 
-    struct buffer input;
-    buffer_init(&input, 0);
+    BUFFER(input, 0);
     append_text(&input, "*10\r\n");
     for (int i = 0; i < 10; i++) {
         append_text(&input, "$16384\r\n");
@@ -285,7 +284,6 @@ TEST(strangers_get_ten_arguments_of_16_kib) {
     stream_feed(&stream, input.at, input.size);
     assert_memory_equal(stream.transcript.at, "request 10 ", 11);
     stream_end(&stream);
-    buffer_deinit(&input);
 }
 
 TEST(limits_hold_to_the_byte_for_whole_arrays_too) {
@@ -316,8 +314,7 @@ static void append_line(struct buffer *input, const char *prefix, char mark, siz
 
 static void assert_long_line(const char *prefix, char mark, size_t size, const char *end,
                              const char *expected) {
-    struct buffer input;
-    buffer_init(&input, 0);
+    BUFFER(input, 0);
     append_line(&input, prefix, mark, size, end);
     char error[160];
     snprintf(error, sizeof error, "error 0 ERR Protocol error: %s\n", expected);
@@ -332,7 +329,6 @@ static void assert_long_line(const char *prefix, char mark, size_t size, const c
         assert_memory_equal(stream.transcript.at, error, strlen(error));
         stream_end(&stream);
     }
-    buffer_deinit(&input);
 }
 
 TEST(lines_of_more_than_64_kib_are_refused) {
@@ -347,15 +343,13 @@ TEST(lines_of_more_than_64_kib_are_refused) {
     assert_long_line("*1\r\n", 'x', 65537, "\r\n", "too big bulk count string");
     assert_long_line("*1\r\n", '$', 65536, "\r\n", "invalid bulk length");
 
-    struct buffer input;
-    buffer_init(&input, 0);
+    BUFFER(input, 0);
     append_line(&input, "", 'a', 65536, "\n");
     struct stream stream;
     stream_begin(&stream, &limits_usual);
     stream_feed(&stream, input.at, input.size);
     assert_memory_equal(stream.transcript.at, "request 1 on 65537 bytes\n", 25);
     stream_end(&stream);
-    buffer_deinit(&input);
 }
 
 TEST(http_clients_are_closed) {
@@ -422,8 +416,7 @@ TEST(whole_equals_cut_anywhere_for_random_requests) {
         if (round % 2 == 1 && size > 0) {
             input[random_below(&random, size)] ^= (char)(1 + random_below(&random, 255));
         }
-        struct buffer model;
-        buffer_init(&model, 0);
+        BUFFER(model, 0);
         naive_transcript(input, size, &limits_usual, &model);
         for (int cutting = 0; cutting < 20; cutting++) {
             size_t cuts[40];
@@ -436,7 +429,6 @@ TEST(whole_equals_cut_anywhere_for_random_requests) {
             assert_cuts_do_not_matter(&limits_usual, (struct bytes){input, size}, cuts, cut_count,
                                       &model);
         }
-        buffer_deinit(&model);
     }
 }
 
@@ -493,8 +485,7 @@ static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t cou
 }
 
 TEST(a_request_in_one_byte_steps_costs_linear_time) {
-    struct buffer input;
-    buffer_init(&input, 0);
+    BUFFER(input, 0);
     append_array_of(&input, 150000, "a");
     assert_true(input.size > 1024 * 1024);
     assert_arrives_byte_by_byte(&input, 150000);
@@ -507,7 +498,6 @@ TEST(a_request_in_one_byte_steps_costs_linear_time) {
     buffer_clear(&input);
     append_line(&input, "", 'x', 65535, "\r\n");
     assert_arrives_byte_by_byte(&input, 1);
-    buffer_deinit(&input);
 }
 
 TEST(an_announced_length_reserves_nothing) {
@@ -525,9 +515,8 @@ TEST(an_announced_length_reserves_nothing) {
 }
 
 TEST(arguments_of_an_unfinished_request_cost_what_arrived) {
-    struct buffer input;
     struct parsing p = {.used = 0};
-    buffer_init(&input, 0);
+    BUFFER(input, 0);
     append_text(&input, "*1000000\r\n");
     for (int i = 0; i < 100; i++) {
         append_text(&input, "$1\r\na\r\n");
@@ -538,7 +527,6 @@ TEST(arguments_of_an_unfinished_request_cost_what_arrived) {
     assert_true(memory_used() - used_before <= 4096);
     parsing_end(&p);
     assert_int_equal(memory_used(), used_before);
-    buffer_deinit(&input);
 }
 
 TEST(no_memory_leaves_the_request_to_be_tried_again) {

@@ -201,7 +201,7 @@ static void model_split(struct model *model, struct random *random) {
 
 TEST(random_changes_agree_with_an_array) {
     struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
+    OWNED struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     model->block = block_create(1, 1);
     assert_non_null(model->block);
@@ -225,7 +225,6 @@ TEST(random_changes_agree_with_an_array) {
         }
     }
     memory_free(model->block);
-    free(model);
 }
 
 TEST(keys_are_counted_as_an_endless_search_would) {

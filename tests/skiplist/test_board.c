@@ -183,7 +183,7 @@ PAIR_TEST(members_of_all_sizes_are_kept) {
     static const uint32_t sizes[] = {1,   2,   15,  16,  17,  40,   64,    65,    126,
                                      127, 128, 129, 255, 256, 4095, 65534, 65535, 65536};
     assert_int_equal(sizes[COUNT_OF(sizes) - 1], BOARD_MEMBER_MAX);
-    char *text = malloc(BOARD_MEMBER_MAX);
+    OWNED char *text = malloc(BOARD_MEMBER_MAX);
     assert_non_null(text);
     for (int i = 0; i < 1500; i++) {
         /* Members of each size and kind that differ only in the last byte. */
@@ -199,7 +199,6 @@ PAIR_TEST(members_of_all_sizes_are_kept) {
         pair_compare(pair);
         pair_compare_member(pair, member);
     }
-    free(text);
 }
 
 PAIR_TEST(a_member_may_be_given_as_it_lies_on_the_board) {

@@ -135,7 +135,7 @@ TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
 PAIR_TEST(a_long_run_of_equals_survives_removals) {
     uint32_t members = large() / 4;
     char text[PAIR_MEMBER_MAX];
-    bool *is_gone = calloc(members, sizeof *is_gone);
+    OWNED bool *is_gone = calloc(members, sizeof *is_gone);
     assert_non_null(is_gone);
     for (uint32_t i = 0; i < members; i++) {
         put(pair->board, i, 5);
@@ -163,7 +163,6 @@ PAIR_TEST(a_long_run_of_equals_survives_removals) {
         rank++;
     }
     assert_int_equal(rank, board_count(pair->board));
-    free(is_gone);
 }
 
 /* A hot spot in the middle: every new key lands between two others that were close already. */

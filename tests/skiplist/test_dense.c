@@ -166,7 +166,7 @@ TEST(without_memory_for_it_nothing_is_counted) {
 /* As files are loaded: leaf by leaf, of a board that counts from the beginning. */
 TEST(appended_members_are_counted) {
     enum { MEMBERS = 3000 };
-    struct board_entry *entries = calloc(MEMBERS, sizeof *entries);
+    OWNED struct board_entry *entries = calloc(MEMBERS, sizeof *entries);
     char(*texts)[PAIR_MEMBER_MAX] = calloc(MEMBERS, sizeof *texts);
     assert_non_null(entries);
     assert_non_null(texts);
@@ -182,6 +182,5 @@ TEST(appended_members_are_counted) {
     assert_int_equal(board_append_end(pair.board), BOARD_OK);
     pair_compare(&pair);
     pair_deinit(&pair);
-    free(entries);
     free(texts);
 }

@@ -110,7 +110,7 @@ static void random_replace(struct map *map, struct model *model, struct random *
 static void map_test(const char *name,
                      void (*test)(struct map *map, struct model *model, struct random *random)) {
     struct random random = random_begin(name);
-    struct model *model = calloc(1, sizeof *model);
+    OWNED struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     uint64_t live_before = memory_live_count();
     struct map map;
@@ -118,7 +118,6 @@ static void map_test(const char *name,
     test(&map, model, &random);
     map_deinit(&map);
     assert_int_equal(memory_live_count(), live_before);
-    free(model);
 }
 
 /* Returns how often the table got another size. */
@@ -248,7 +247,7 @@ static void scan_model_remove(struct map *map, struct scan_model *model, uint32_
 }
 
 static void run_scan(struct random *random, bool is_growing) {
-    struct scan_model *model = calloc(1, sizeof *model);
+    OWNED struct scan_model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     struct map map;
     map_init(&map, scan_model_hashes, model);
@@ -279,7 +278,6 @@ static void run_scan(struct random *random, bool is_growing) {
         assert_true(model->visits[id] > 0);
     }
     map_deinit(&map);
-    free(model);
 }
 
 TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows_or_shrinks) {
@@ -432,7 +430,7 @@ TEST(ids_with_one_entry_each_are_moved_step_by_step) {
  * allowed, although the small one has only a bucket or two. */
 MAP_TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
     enum { ENTRIES = 300000, LEFT = 40, STEP_MAX = 1100 /* buckets */ };
-    uint64_t *hashes = calloc(ENTRIES, sizeof *hashes);
+    OWNED uint64_t *hashes = calloc(ENTRIES, sizeof *hashes);
     assert_non_null(hashes);
     assert_true(map_reserve(map, ENTRIES, MODEL_IDS));
     for (uint32_t i = 0; i < ENTRIES; i++) {
@@ -461,7 +459,6 @@ MAP_TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
     for (uint32_t id = 0; id < LEFT; id++) {
         assert_true(seen.visits[id] > 0);
     }
-    free(hashes);
 }
 
 #ifndef SKIPLIST_TINY

@@ -211,10 +211,9 @@ bool process_has_logged(const struct process *process, const char *text) {
 }
 
 static void complain(const struct process *process, const char *what) {
-    char *log = process_log(process);
+    OWNED char *log = process_log(process);
     fprintf(stderr, "process: %s: %s\n--- log of %s ---\n%s--- end of log ---\n", process->program,
             what, process->log_path, log ? log : "");
-    free(log);
 }
 
 static bool make_directory(struct process *process, const struct process_options *options) {

@@ -1,11 +1,9 @@
 /* Several clients each of our server and of a redis-server, to which the same lines are sent; all
  * that all of them receive is compared.
  *
- *     struct stage stage;
- *     stage_begin(&stage, 3, NULL);
+ *     STAGE(stage, 3, NULL);
  *     stage_step(&stage, 0, "SUBSCRIBE news");
  *     stage_step(&stage, 1, "PUBLISH news hello");
- *     stage_end(&stage);
  *
  * After each step every client that does not wait sends a PING, and what it has received up to its
  * reply is compared: as it is, or, where Redis promises no order, as a set. */
@@ -33,6 +31,10 @@ struct stage {
 /* config: of our server; or NULL. */
 void stage_begin(struct stage *stage, int client_count, const char *config);
 void stage_end(struct stage *stage);
+/* One that ends where its block does. */
+#define STAGE(name, client_count, config)                                                          \
+    __attribute__((cleanup(stage_end))) struct stage name;                                         \
+    stage_begin(&(name), (client_count), (config))
 
 /* A client sends lines parted by ';', and is then neither in a transaction nor silenced. */
 void stage_step(struct stage *stage, int client, const char *lines);

@@ -20,7 +20,21 @@
 
 #include <cmocka.h>
 
+#include "codec/buffer.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Before a pointer's declaration: what malloc gave it is freed where its block ends. */
+#define OWNED __attribute__((cleanup(test_release)))
+static inline void test_release(void *pointer) {
+    void *at;
+    memcpy(&at, pointer, sizeof at);
+    free(at);
+}
+/* A buffer of that size at most, which is released where its block ends. */
+#define BUFFER(name, size_max)                                                                     \
+    __attribute__((cleanup(buffer_deinit))) struct buffer name;                                    \
+    buffer_init(&(name), (size_max))
 
 /* Text made as by printf, until this has been called 64 times more. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);

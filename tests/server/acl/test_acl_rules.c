@@ -38,9 +38,8 @@ static char *print(const struct acl_user *user) {
 }
 
 static void assert_prints(struct acl_user *user, const char *expected) {
-    char *text = print(user);
+    OWNED char *text = print(user);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 static const struct acl_users nobody;

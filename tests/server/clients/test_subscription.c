@@ -153,7 +153,7 @@ static void check_counts(const struct twin *twin) {
 }
 
 TEST(messages_reach_who_subscribes_and_nobody_else) {
-    struct twin *twin = calloc(1, sizeof *twin);
+    OWNED struct twin *twin = calloc(1, sizeof *twin);
     static char addresses[CLIENTS];
     assert_non_null(twin);
     twin->random = random_begin(__func__);
@@ -177,7 +177,6 @@ TEST(messages_reach_who_subscribes_and_nobody_else) {
         assert_int_equal(twin->lists[i].memory_size, 0);
     }
     subscription_deinit(&twin->all);
-    free(twin);
 }
 
 TEST(many_subscriptions_of_one_client_are_freed_in_steps) {

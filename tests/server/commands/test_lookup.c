@@ -87,13 +87,12 @@ static int64_t write_each(struct harness *h, const char *key, const char *option
 
 /* Scores, times and the order of equals. */
 static void assert_same_boards(struct harness *h, const char *prefix) {
-    char *first = strdup(
+    OWNED char *first = strdup(
         harness_run_format(h, h->server.sessions.first, "LB.RANGE %sone 0 -1 WITHKEY", prefix));
     const char *second =
         harness_run_format(h, h->server.sessions.first, "LB.RANGE %sother 0 -1 WITHKEY", prefix);
     assert_non_null(first);
     assert_true(strcmp(first, second) == 0);
-    free(first);
 }
 
 static const char *const options[] = {"",      "NX",    "XX",       "GT",       "LT",   "CH",

@@ -1188,7 +1188,7 @@ static void twin_step(struct twin *twin) {
 
 static void twin_run(bool is_best, unsigned bits) {
     struct harness *h = harness_create(NULL);
-    struct twin *twin = calloc(1, sizeof *twin);
+    OWNED struct twin *twin = calloc(1, sizeof *twin);
     harness_connect(h);
     *twin = (struct twin){.h = h, .random = random_begin("test_window"), .is_best = is_best};
     twin->lowest = -(1 << (bits - 1));
@@ -1209,7 +1209,6 @@ static void twin_run(bool is_best, unsigned bits) {
     twin_compare(twin);
     jobs_end(&h->server);
     harness_destroy(h);
-    free(twin);
 }
 
 TEST(sums_are_those_of_the_twin) {

@@ -236,7 +236,7 @@ SERVER_TEST(long_and_binary_words_are_shown_shortened_and_escaped) {
 
 SERVER_TEST(a_mistake_at_the_end_of_a_long_request_is_found) {
     enum { COUNT = 9000 };
-    struct bytes *words = malloc((COUNT + 3) * sizeof *words);
+    OWNED struct bytes *words = malloc((COUNT + 3) * sizeof *words);
     assert_non_null(words);
     words[0] = BYTES("LB.ABOVE");
     words[1] = BYTES("w");
@@ -247,7 +247,6 @@ SERVER_TEST(a_mistake_at_the_end_of_a_long_request_is_found) {
     assert_string_equal(harness_run_args(h, s, words, COUNT + 3),
                         "-ERR tag expected after 'WHERE' (LB.ABOVE key packed-key ... [WHERE tag "
                         "value ...] ...)\r\n");
-    free(words);
 }
 
 SERVER_TEST(commands_of_redis_say_what_redis_says) {

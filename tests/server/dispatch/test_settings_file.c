@@ -30,10 +30,9 @@ static void ask(struct fixture *f, const char *request, const char *expected) {
 
 static void assert_file(struct fixture *f, const char *expected) {
     size_t size;
-    char *text = file_read(f->path, &size);
+    OWNED char *text = file_read(f->path, &size);
     assert_int_equal(size, strlen(expected));
     assert_memory_equal(text, expected, size);
-    free(text);
 }
 
 static void begin(struct fixture *f) {

@@ -818,7 +818,7 @@ static void ask_some(struct counting *counting, int client) {
 
 TEST(no_number_is_seen_before_it_is_on_disk) {
     int rounds = is_short_run() ? 20000 : 100000;
-    struct counting *counting = calloc(1, sizeof *counting);
+    OWNED struct counting *counting = calloc(1, sizeof *counting);
     assert_non_null(counting);
     counting->fixture = begin(ALWAYS);
     counting->random = random_begin(__func__);
@@ -853,7 +853,6 @@ TEST(no_number_is_seen_before_it_is_on_disk) {
            (unsigned long long)counting->noted_group);
     assert_true(counting->seen_count > 0);
     end(counting->fixture);
-    free(counting);
 }
 
 /* ---- effects that are long ---- */
@@ -863,7 +862,7 @@ enum { LONG_MEMBERS = 600, LONG_MEMBER = 60000, AT_ONCE_MAX = 8 * 1024 * 1024 };
 
 /* 36 MB on the board `src`. */
 static void fill_src(struct loop_server *fixture, int client) {
-    char *text = malloc(LONG_MEMBER + 64);
+    OWNED char *text = malloc(LONG_MEMBER + 64);
     assert_non_null(text);
     for (int i = 0; i < LONG_MEMBERS; i++) {
         int size = sprintf(text, "*4\r\n$4\r\nZADD\r\n$3\r\nsrc\r\n$1\r\n7\r\n$%d\r\n%08d",
@@ -873,7 +872,6 @@ static void fill_src(struct loop_server *fixture, int client) {
         loop_send_all(fixture, client, text, (size_t)size + LONG_MEMBER - 6);
         loop_expect(fixture, client, ":1\r\n");
     }
-    free(text);
 }
 
 static uint64_t member_count(struct loop_server *fixture, int client, const char *board) {

@@ -782,7 +782,7 @@ TEST(any_bytes_are_read_without_harm) {
     int rounds = is_short_run() ? 20000 : 200000;
     for (int i = 0; i < rounds; i++) {
         size_t size = 1 + random_below(&random, chunk.size);
-        char *any = malloc(size);
+        OWNED char *any = malloc(size);
         assert_non_null(any);
         bool is_changed = random_below(&random, 2) == 0;
         memcpy(any, chunk.at + random_below(&random, chunk.size - size + 1), size);
@@ -793,7 +793,6 @@ TEST(any_bytes_are_read_without_harm) {
         }
         enum effect_record last;
         (void)read_any((struct bytes){any, size}, &last);
-        free(any);
     }
     buffer_deinit(&chunk);
 }

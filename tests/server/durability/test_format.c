@@ -223,9 +223,8 @@ static void run_lines(struct durable_server *durable, struct session *session, i
 static void copy_files(const char *from, const char *to) {
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         size_t size;
-        char *bytes = file_read(formatted("%s/%s", from, files[i]), &size);
+        OWNED char *bytes = file_read(formatted("%s/%s", from, files[i]), &size);
         file_write(formatted("%s/%s", to, files[i]), bytes, size);
-        free(bytes);
     }
 }
 
@@ -278,7 +277,7 @@ static int tear_down(void **state) {
 }
 
 static void assert_holds(const struct durable_server *durable, const char *wanted) {
-    char *text = print_all(durable->server->registry);
+    OWNED char *text = print_all(durable->server->registry);
     for (const char *found = text, *line = wanted; *line != '\0';) {
         size_t size = strcspn(line, "\n") + 1;
         if (strncmp(found, line, size) != 0) {
@@ -289,7 +288,6 @@ static void assert_holds(const struct durable_server *durable, const char *wante
         line += size;
     }
     assert_int_equal(strlen(text), strlen(wanted));
-    free(text);
 }
 
 /* The caller frees it. */
@@ -304,7 +302,7 @@ static char *read_holds(void) {
 TEST_WITH(the_sample_of_this_format_is_loaded_and_goes_on, set_up, tear_down) {
     struct durable_server durable;
     char error[PERSISTENCE_ERROR_MAX];
-    char *holds = read_holds();
+    OWNED char *holds = read_holds();
     durable_start(&durable, *state, "appendonly yes\n");
     assert_holds(&durable, holds);
     struct session *session = harness_connect(durable.harness);
@@ -322,7 +320,6 @@ TEST_WITH(the_sample_of_this_format_is_loaded_and_goes_on, set_up, tear_down) {
         assert_true(durable_settle(&durable));
         durable_stop(&durable);
     }
-    free(holds);
 }
 
 TEST(the_sample_has_every_option_and_state_of_boards) {
@@ -340,13 +337,12 @@ TEST(the_sample_has_every_option_and_state_of_boards) {
                                         " EXPIRES ",  " SHARE ",        " COUNTS ",
                                         " CREATED",   " hash",          " until ",
                                         "\n19 ",      "\n18 "};
-    char *holds = read_holds();
+    OWNED char *holds = read_holds();
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (strstr(holds, words[i]) == NULL) {
             fail_msg("the sample has no%s", words[i]);
         }
     }
-    free(holds);
 }
 
 /* By record, and of effects by kind, of boards and of other keys. */
@@ -414,11 +410,10 @@ TEST_WITH(the_sample_has_every_kind_of_record, set_up, tear_down) {
 static void rewrite_head(const char *path, const char *magic) {
     enum { CHECKSUM = 24 };
     size_t size;
-    char *bytes = file_read(path, &size);
+    OWNED char *bytes = file_read(path, &size);
     memcpy(bytes, magic, FILE_FORMAT_MAGIC);
     little_put_u64(bytes + CHECKSUM, XXH3_64bits(bytes, CHECKSUM));
     file_write(path, bytes, size);
-    free(bytes);
 }
 
 static void ignore(void *context) {

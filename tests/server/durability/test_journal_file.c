@@ -462,7 +462,7 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     struct journal_reader reader;
     struct journal_group group;
     bool is_whole;
-    char *bytes = calloc(1, JOURNAL_GROUP_HEAD + SIZE);
+    OWNED char *bytes = calloc(1, JOURNAL_GROUP_HEAD + SIZE);
     assert_non_null(bytes);
     assert_true(journal_file_create(&file, directory_fd, "journal", FIRST));
     for (unsigned i = 0; i < COUNT; i++) {
@@ -483,7 +483,6 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     }
     assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_END);
     journal_file_reader_close(&reader);
-    free(bytes);
 }
 
 /* ---- large groups, and memory ---- */
@@ -495,7 +494,7 @@ static const uint32_t large_sizes[LARGE_GROUPS] = {
 
 static void make_large(void) {
     struct journal_file file;
-    char *group = malloc(JOURNAL_GROUP_HEAD + 4 * JOURNAL_READ_SIZE);
+    OWNED char *group = malloc(JOURNAL_GROUP_HEAD + 4 * JOURNAL_READ_SIZE);
     assert_non_null(group);
     for (size_t i = 0; i < 4 * JOURNAL_READ_SIZE; i++) {
         group[JOURNAL_GROUP_HEAD + i] = (char)(i * 31 / 7);
@@ -510,7 +509,6 @@ static void make_large(void) {
         assert_true(journal_file_append(&file, group, size, size, &is_whole));
     }
     journal_file_close(&file);
-    free(group);
 }
 
 IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
@@ -783,7 +781,7 @@ IN_FIXTURE(a_group_whose_end_is_still_room_is_cut_short) {
     struct journal_file file;
     append_with_room(&file);
     size_t size;
-    char *bytes = file_read(file_path(), &size);
+    OWNED char *bytes = file_read(file_path(), &size);
     journal_file_close(&file);
     size_t begin = made.starts[GROUPS - 1];
     for (size_t filled = begin + 1; filled < made.size; filled++) {
@@ -801,7 +799,6 @@ IN_FIXTURE(a_group_whose_end_is_still_room_is_cut_short) {
     struct result result = read_bytes(bytes, size, true);
     assert_int_equal(result.status, JOURNAL_TORN);
     assert_false(result.torn.is_cut_short);
-    free(bytes);
 }
 
 IN_FIXTURE(going_on_with_a_journal_fails_as_a_whole) {

@@ -546,15 +546,13 @@ FIXTURE_TEST(a_hash_is_what_its_last_changes_make_it) {
 
 /* Only a snapshot is written while its hashes change. */
 FIXTURE_TEST(a_journal_does_not_remove_what_is_not_there) {
-    struct buffer group;
-    buffer_init(&group, 0);
+    BUFFER(group, 0);
     put(base, "hash-create h; hash-put h tier gold; block");
     effect_bytes_encode_begin(&base->encoder, &group);
     put(base, "hash-take h name");
     put_journal(base, 8, &group);
     effect_bytes_encode_begin(&base->encoder, &base->chunk);
     assert_error(base, "a change does not fit the keys");
-    buffer_deinit(&group);
 }
 
 /* ---- where ---- */

@@ -503,7 +503,7 @@ TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
     for (uint32_t i = 0; i < copies.count; i++) {
         const struct copy *copy = &copies.files[i];
         bool is_journal = has_ending(copy->path, ".journal");
-        char *bytes = malloc(copy->size);
+        OWNED char *bytes = malloc(copy->size);
         assert_non_null(bytes);
         memcpy(bytes, copy->bytes, copy->size);
         for (size_t at = 0; at < copy->size; at += step) {
@@ -517,7 +517,6 @@ TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
             torn += found.is_torn;
         }
         file_write(copy->path, copy->bytes, copy->size);
-        free(bytes);
     }
     assert_true(refused > 0);
     assert_true(torn > 0);

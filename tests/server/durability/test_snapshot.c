@@ -585,7 +585,7 @@ static void finish(struct fixture *fixture) {
 
 SNAPSHOT_TEST(effects_beside_a_walk_take_bounded_memory, 12) {
     enum { NAME_SIZE = 60000, ROUNDS = 2500, MEMORY_MAX = 64 * 1024 * 1024 };
-    char *name = malloc(NAME_SIZE);
+    OWNED char *name = malloc(NAME_SIZE);
     assert_non_null(name);
     memset(name, 'x', NAME_SIZE);
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
@@ -600,7 +600,6 @@ SNAPSHOT_TEST(effects_beside_a_walk_take_bounded_memory, 12) {
                     MEMORY_MAX);
     }
     finish(fixture);
-    free(name);
 }
 
 SNAPSHOT_TEST(a_board_that_is_cut_again_and_again_is_walked_to_its_end, 12) {

@@ -66,9 +66,8 @@ static bool write_blocks(struct snapshot_writer *writer, const struct plan *plan
                          struct snapshot_footer *footer) {
     bool is_done = true;
     for (unsigned i = 0; is_done && i < plan->count; i++) {
-        char *raw = make_raw(plan, i);
+        OWNED char *raw = make_raw(plan, i);
         is_done = snapshot_file_writer_block(writer, raw, plan->sizes[i]);
-        free(raw);
     }
     return is_done && snapshot_file_writer_finish(writer, footer);
 }
@@ -131,10 +130,9 @@ static struct result read_all(const struct plan *plan) {
         if (result.status == SNAPSHOT_BLOCK) {
             unsigned i = result.block_count++;
             assert_in_range(i, 0, plan->count - 1);
-            char *expected = make_raw(plan, i);
+            OWNED char *expected = make_raw(plan, i);
             assert_int_equal(size, plan->sizes[i]);
             assert_memory_equal(raw, expected, size);
-            free(expected);
         }
         free(raw);
     }
@@ -261,7 +259,7 @@ IN_FIXTURE(any_bit_flipped_is_found) {
 IN_FIXTURE(any_byte_cut_or_added_is_found) {
     make_file(&plan_small);
     size_t size;
-    char *bytes = file_read(file_path(), &size);
+    OWNED char *bytes = file_read(file_path(), &size);
     for (size_t cut = 0; cut < size; cut++) {
         file_write(file_path(), bytes, cut);
         struct result result = read_all(&plan_small);
@@ -272,7 +270,6 @@ IN_FIXTURE(any_byte_cut_or_added_is_found) {
     struct result result = read_all(&plan_small);
     assert_int_equal(result.status, SNAPSHOT_DAMAGED);
     assert_error_has(&result, "continues after its end mark");
-    free(bytes);
 }
 
 /* Where each block begins; the last is the end mark, then the end of the file. */
@@ -292,8 +289,8 @@ IN_FIXTURE(a_block_left_out_or_moved_is_found) {
     make_file(&plan_small);
     size_t size;
     size_t starts[BLOCKS_MAX + 2];
-    char *bytes = file_read(file_path(), &size);
-    char *changed = malloc(size);
+    OWNED char *bytes = file_read(file_path(), &size);
+    OWNED char *changed = malloc(size);
     unsigned count = find_blocks(bytes, size, starts);
     assert_int_equal(count, plan_small.count + 1);
     for (unsigned gone = 0; gone < count - 1; gone++) {
@@ -310,15 +307,13 @@ IN_FIXTURE(a_block_left_out_or_moved_is_found) {
         file_write(file_path(), changed, size);
         assert_int_equal(read_all(&plan_small).status, SNAPSHOT_DAMAGED);
     }
-    free(changed);
-    free(bytes);
 }
 
 IN_FIXTURE(a_flip_in_a_huge_block_is_found_before_memory_is_asked_for) {
     make_file(&plan_large);
     size_t size;
     size_t starts[BLOCKS_MAX + 2];
-    char *bytes = file_read(file_path(), &size);
+    OWNED char *bytes = file_read(file_path(), &size);
     find_blocks(bytes, size, starts);
     for (unsigned i = 3; i < 6; i++) {
         char *at = bytes + starts[i + 1] - 1;
@@ -340,7 +335,6 @@ IN_FIXTURE(a_flip_in_a_huge_block_is_found_before_memory_is_asked_for) {
         free(raw);
         *at = (char)(*at ^ 4);
     }
-    free(bytes);
 }
 
 /* ---- the nth call fails ---- */

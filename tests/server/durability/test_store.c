@@ -339,7 +339,7 @@ DIRECTORY_TEST(of_more_than_is_wanted_the_oldest_go) {
 DIRECTORY_TEST(a_manifest_reads_as_it_is_documented) {
     make_first();
     size_t size;
-    char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
+    OWNED char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
     const char *lines = "leaderboard manifest 1\n"
                         "base leaderboard.3.base sequence 81250\n"
                         "journal leaderboard.4.journal first 81251\n"
@@ -347,7 +347,6 @@ DIRECTORY_TEST(a_manifest_reads_as_it_is_documented) {
                         "checksum ";
     assert_memory_equal(text, lines, strlen(lines));
     assert_int_equal(size, strlen(lines) + 17);
-    free(text);
 }
 
 DIRECTORY_TEST(the_largest_state_has_room) {

@@ -17,11 +17,10 @@ enum {
 };
 
 static void add_bytes(struct text *text, char byte, size_t size) {
-    char *at = malloc(size);
+    OWNED char *at = malloc(size);
     assert_non_null(at);
     memset(at, byte, size);
     text_add(text, at, size);
-    free(at);
 }
 
 /* A board whose ZRANGE is a reply of LONG_SIZE bytes and some. */

@@ -487,12 +487,10 @@ static void drop_stale(void) {
 /* What was written is read. */
 static void restart(void) {
     drop_stale();
-    char *before = print_keys(x.f.server->registry);
+    OWNED char *before = print_keys(x.f.server->registry);
     begin_server(false);
-    char *after = print_keys(x.f.server->registry);
+    OWNED char *after = print_keys(x.f.server->registry);
     assert_same_keys("after a restart", before, after);
-    free(before);
-    free(after);
 }
 
 /* ---- while it goes on ---- */
@@ -804,9 +802,8 @@ static void check_stream(void) {
         assert_true(x.is_stream_told);
         fflush(x.stream);
         struct registry *copy = commands_read_copy(x.stream_path);
-        char *keys_of_copy = print_keys(copy);
+        OWNED char *keys_of_copy = print_keys(copy);
         assert_same_keys("in a full copy", x.stream_keys, keys_of_copy);
-        free(keys_of_copy);
         registry_destroy(copy);
     }
 }

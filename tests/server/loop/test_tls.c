@@ -129,7 +129,7 @@ static void say(struct tls_peer *peer, const char *text) {
 
 static void expect_bytes(struct fixture *f, struct tls_peer *peer, const char *expected,
                          size_t size) {
-    char *got = malloc(size + 1);
+    OWNED char *got = malloc(size + 1);
     struct loop_wait wait = {0};
     assert_non_null(got);
     for (size_t done = 0; done < size;) {
@@ -144,7 +144,6 @@ static void expect_bytes(struct fixture *f, struct tls_peer *peer, const char *e
         turn(f, peer, &wait);
     }
     assert_memory_equal(got, expected, size);
-    free(got);
 }
 
 static void expect(struct fixture *f, struct tls_peer *peer, const char *expected) {

@@ -188,7 +188,7 @@ FIXTURE_TEST(an_error_prefix_cannot_break_a_line) {
 
 /* Units end the names of families, names are there once, and each has a text. */
 FIXTURE_TEST(families_keep_to_the_conventions) {
-    char *text = strdup(print(f, METRICS_OPENMETRICS));
+    OWNED char *text = strdup(print(f, METRICS_OPENMETRICS));
     char family[128] = "";
     unsigned count = 0;
     char *save = NULL;
@@ -208,21 +208,19 @@ FIXTURE_TEST(families_keep_to_the_conventions) {
         }
     }
     assert_in_range(count, 70, 200);
-    free(text);
 }
 
 /* Both print the row's field: here a number that either could have had from elsewhere. */
 FIXTURE_TEST(info_and_the_metrics_say_the_same_of_a_figure) {
     const struct bytes everything = BYTES("everything");
     struct server *server = &f->harness->server;
-    struct buffer info;
     unsigned count = 0;
     harness_run(f->harness, f->session, "ZADD a 1 ann 2 bob 3 cid");
     harness_run(f->harness, f->session, "ZADD a x ann");
     harness_run(f->harness, f->session, "ZRANGE a 0 -1");
     harness_run(f->harness, f->session, "SUBSCRIBE c");
     const char *text = print(f, METRICS_PROMETHEUS);
-    buffer_init(&info, 0);
+    BUFFER(info, 0);
     info_print(server, server->clock.now_ms, &everything, 1, &info);
     buffer_append(&info, "", 1);
     for (const struct figure *row = figures_table; row < figures_table + figures_row_count; row++) {
@@ -238,7 +236,6 @@ FIXTURE_TEST(info_and_the_metrics_say_the_same_of_a_figure) {
         }
     }
     assert_in_range(count, 30, 60);
-    buffer_deinit(&info);
 }
 
 static void expect_once(const char *one, const char *other) {

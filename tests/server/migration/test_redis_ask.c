@@ -55,9 +55,8 @@ static const struct held *find_held(const struct played *p, struct bytes name) {
 }
 
 static void put_dump(const struct played *p, const struct held *held, struct buffer *out) {
-    struct buffer payload;
     uint64_t count = 0;
-    buffer_init(&payload, 0);
+    BUFFER(payload, 0);
     while (held->members != NULL && held->members[count * 2] != NULL) {
         count++;
     }
@@ -74,7 +73,6 @@ static void put_dump(const struct played *p, const struct held *held, struct buf
     make_footer(&payload, p->version);
     payload.at[payload.size / 2] = (char)(payload.at[payload.size / 2] ^ (p->is_damaged ? 64 : 0));
     put_bulk(out, payload.at, payload.size);
-    buffer_deinit(&payload);
 }
 
 static void put_answer(const struct played *p, const struct request *request, struct buffer *out) {
@@ -126,10 +124,9 @@ static void play(struct played *p, struct buffer *out) {
                                               .is_authenticated = true};
     struct resp_parser parser = {0};
     struct resp_arena arena = {0};
-    struct buffer parts;
     uint32_t part_count = 0;
     bool is_in_multi = false;
-    buffer_init(&parts, 0);
+    BUFFER(parts, 0);
     while (p->ask.output.size > 0) {
         struct request request;
         const char *error;
@@ -166,7 +163,6 @@ static void play(struct played *p, struct buffer *out) {
         resp_arena_reset(&arena);
     }
     resp_arena_deinit(&arena);
-    buffer_deinit(&parts);
 }
 
 /* ---- both ---- */
@@ -397,7 +393,7 @@ ASK_TEST(nothing_is_applied_behind_what_had_come_before_the_question) {
 
 TEST(an_answer_may_be_cut_anywhere) {
     for (size_t piece = 1; piece < 400; piece = piece < 20 ? piece + 1 : piece * 2) {
-        struct played *p = malloc(sizeof *p);
+        OWNED struct played *p = malloc(sizeof *p);
         begin(p);
         greet(p);
         p->piece = piece;
@@ -409,14 +405,13 @@ TEST(an_answer_may_be_cut_anywhere) {
         expect(p, "EXISTS none", ":0\r\n");
         expect_exact(p);
         end(p);
-        free(p);
     }
 }
 
 /* Behind every byte of the answer. */
 TEST(what_a_lost_connection_was_asked_is_asked_again) {
     for (size_t lost_after = 1; lost_after < 300; lost_after++) {
-        struct played *p = malloc(sizeof *p);
+        OWNED struct played *p = malloc(sizeof *p);
         begin(p);
         greet(p);
         p->piece = 1;
@@ -432,7 +427,6 @@ TEST(what_a_lost_connection_was_asked_is_asked_again) {
         expect(p, "ZREVRANGE z 0 -1", "*3\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n");
         expect_exact(p);
         end(p);
-        free(p);
     }
 }
 
@@ -636,7 +630,7 @@ ASK_TEST(an_expiry_comes_with_its_key) {
 
 TEST(a_source_before_redis_7_is_asked_otherwise) {
     static const struct held lasting[] = {{"z", "zset", of_ties, 60000}, {.name = NULL}};
-    struct played *p = malloc(sizeof *p);
+    OWNED struct played *p = malloc(sizeof *p);
     begin(p);
     p->is_old = true;
     greet(p);
@@ -651,14 +645,13 @@ TEST(a_source_before_redis_7_is_asked_otherwise) {
     assert_memory_not_equal(harness_run(p->h, p->s, "PEXPIRETIME z"), ":4102444800000", 14);
     expect_exact(p);
     end(p);
-    free(p);
 }
 
 TEST(a_right_that_is_missing_is_named_at_the_start) {
     static const char *const needed[] = {"DUMP",   "TYPE", "INFO",    "MULTI",      "EXEC",
                                          "SELECT", "PTTL", "COMMAND", "PEXPIRETIME"};
     for (size_t i = 0; i < COUNT_OF(needed); i++) {
-        struct played *p = malloc(sizeof *p);
+        OWNED struct played *p = malloc(sizeof *p);
         begin(p);
         p->denied = needed[i];
         assert_true(answer(p));
@@ -668,7 +661,6 @@ TEST(a_right_that_is_missing_is_named_at_the_start) {
         assert_non_null(strstr(p->ask.error, needed[i]));
         assert_non_null(strstr(p->ask.error, "+dump"));
         end(p);
-        free(p);
     }
 }
 
@@ -688,7 +680,7 @@ TEST(an_answer_that_cannot_be_held_stops_it) {
         {{"few", "zset", of_ties, -1}, 11, true, "'few'"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct played *p = malloc(sizeof *p);
+        OWNED struct played *p = malloc(sizeof *p);
         const struct held keys[] = {cases[i].held, {.name = NULL}};
         begin(p);
         greet(p);
@@ -699,7 +691,6 @@ TEST(an_answer_that_cannot_be_held_stops_it) {
         assert_false(settle(p));
         assert_non_null(strstr(p->stream.apply.error, cases[i].told));
         end(p);
-        free(p);
     }
 }
 

@@ -109,12 +109,10 @@ static void remove_empty_boards(void) {
 }
 
 static void feed_copy(void) {
-    struct buffer file;
-    buffer_init(&file, 0);
+    BUFFER(file, 0);
     assert_true(rdb_write(workload.registry, workload.now_ms * 1000, put_piece, &file));
     feed((struct bytes){.at = file.at, .size = file.size});
     assert_int_equal(stream.state, REDIS_STREAM_FOLLOWS);
-    buffer_deinit(&file);
 }
 
 /* In steps of any size. */

@@ -41,14 +41,13 @@ static char byte_at(uint64_t position) {
 }
 
 static void put(struct place *place, size_t size) {
-    char *bytes = malloc(size);
+    OWNED char *bytes = malloc(size);
     assert_non_null(bytes);
     for (size_t i = 0; i < size; i++) {
         bytes[i] = byte_at(place->in + i);
     }
     assert_true(redis_spool_put(place->spool, (struct bytes){.at = bytes, .size = size}));
     place->in += size;
-    free(bytes);
 }
 
 static size_t take(struct place *place, size_t size) {

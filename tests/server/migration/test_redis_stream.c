@@ -99,8 +99,7 @@ static void expect_stopped(struct follower *follower, const char *first, const c
 }
 
 TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
-    struct buffer file;
-    buffer_init(&file, 0);
+    BUFFER(file, 0);
     make_file(&file);
     const char commands[] = "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
                             "*4\r\n$4\r\nZADD\r\n$2\r\nz9\r\n$3\r\n1.5\r\n$3\r\nann\r\n"
@@ -124,12 +123,10 @@ TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
         expect(&f, "ZSCORE z9 ann", "$3\r\n2.5\r\n");
         end(&f);
     }
-    buffer_deinit(&file);
 }
 
 TEST(a_damaged_copy_leaves_what_is_there) {
-    struct buffer file;
-    buffer_init(&file, 0);
+    BUFFER(file, 0);
     make_file(&file);
     for (size_t at = 0; at < file.size; at++) {
         struct follower f;
@@ -144,7 +141,6 @@ TEST(a_damaged_copy_leaves_what_is_there) {
         expect(&f, "DBSIZE", ":1\r\n");
         end(&f);
     }
-    buffer_deinit(&file);
 }
 
 TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {

@@ -18,7 +18,7 @@ static uint64_t item_count(void) {
 }
 
 TEST(a_ring_takes_its_size_and_gives_it_back_in_order) {
-    struct ring *ring = aligned_alloc(RING_CACHE_LINE, sizeof *ring);
+    OWNED struct ring *ring = aligned_alloc(RING_CACHE_LINE, sizeof *ring);
     assert_non_null(ring);
     memset(ring, 0, sizeof *ring);
     static char items[RING_SIZE + 1];
@@ -44,7 +44,6 @@ TEST(a_ring_takes_its_size_and_gives_it_back_in_order) {
         assert_ptr_equal(ring_take(ring), &items[i]);
     }
     assert_true(ring_is_empty(ring));
-    free(ring);
 }
 
 /* What passes is written by one thread and read by the other without atomics: the ring orders it. */
@@ -94,7 +93,7 @@ static void *consume(void *context) {
 
 static void run_race(bool is_sleepy, uint64_t count) {
     static struct item items[RING_SIZE / 2];
-    struct race *race = aligned_alloc(RING_CACHE_LINE, (sizeof *race + 63) / 64 * 64);
+    OWNED struct race *race = aligned_alloc(RING_CACHE_LINE, (sizeof *race + 63) / 64 * 64);
     uv_loop_t loop;
     pthread_t thread;
     assert_non_null(race);
@@ -129,7 +128,6 @@ static void run_race(bool is_sleepy, uint64_t count) {
     wakeup_deinit(&race->consumer);
     wakeup_deinit(&race->producer);
     assert_int_equal(uv_loop_close(&loop), 0);
-    free(race);
 }
 
 TEST(nothing_is_lost_torn_or_out_of_order_at_full_speed) {

@@ -78,9 +78,8 @@ static void expect_loaded(const struct buffer *file, size_t piece, const struct 
 RDB_TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size, "") {
     static const size_t pieces[] = {1, 7, 64, 1000000};
     static const uint32_t members_per_chunk[] = {1, 100, 512};
-    struct buffer dumps;
     make_boards(h, s);
-    buffer_init(&dumps, 0);
+    BUFFER(dumps, 0);
     dump_all(h, &dumps);
     for (size_t i = 0; i < COUNT_OF(members_per_chunk); i++) {
         make_all(file, h, members_per_chunk[i]);
@@ -88,7 +87,6 @@ RDB_TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size, "") {
             expect_loaded(file, pieces[j], &dumps);
         }
     }
-    buffer_deinit(&dumps);
 }
 
 /* Without a checksum, so that damage is seen by what is damaged. */
@@ -219,13 +217,11 @@ RDB_TEST(values_of_tags_that_are_not_there_are_refused, "") {
 }
 
 static void make_notes(struct buffer *out, const struct registry_key *key) {
-    struct buffer chunk;
     struct effect_encoder encoder;
-    buffer_init(&chunk, 0);
+    BUFFER(chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
     for (uint32_t i = 0; effect_bytes_encode_next_note(&encoder, key, &i);) {}
     make_chunk(out, &chunk);
-    buffer_deinit(&chunk);
 }
 
 RDB_TEST(notes_may_stand_before_members, "") {
@@ -313,11 +309,10 @@ RDB_TEST(ids_of_results_are_passed_over, "") {
 /* The same for changes. */
 RDB_TEST(a_blob_of_another_format_is_told_from_a_damaged_one, "") {
     static struct effect_encoder encoder;
-    struct buffer blob;
     struct bytes chunk;
     int64_t time_us;
     const struct effect put = {.kind = EFFECT_PUT, .name = BYTES("b"), .member = BYTES("ann")};
-    buffer_init(&blob, 0);
+    BUFFER(blob, 0);
     effect_bytes_begin_blob(&encoder, &blob, TIME_US);
     effect_bytes_encode(&encoder, &put);
     assert_true(effect_bytes_open_blob(buffer_bytes(&blob), &time_us, &chunk));
@@ -330,7 +325,6 @@ RDB_TEST(a_blob_of_another_format_is_told_from_a_damaged_one, "") {
         assert_true(effect_bytes_is_blob_of_another_format(buffer_bytes(&blob)));
         assert_false(effect_bytes_open_blob(buffer_bytes(&blob), &time_us, &chunk));
     }
-    buffer_deinit(&blob);
 }
 
 /* What a Redis computes from the name in its documentation of modules: 64 letters, six bits each. */

@@ -44,9 +44,8 @@ static void expect_made(struct harness *h) {
 RDB_TEST(fields_that_have_expired_are_left_out, NULL) {
     const uint64_t now_ms = HARNESS_START_US / 1000;
     for (unsigned type = 22; type <= 26; type++) {
-        struct buffer pack;
         buffer_clear(file);
-        buffer_init(&pack, 0);
+        BUFFER(pack, 0);
         bool is_valkey = type == 26;
         MAKE_RAW(file, "REDIS0013\xfe\x00");
         if (is_valkey) {
@@ -92,15 +91,13 @@ RDB_TEST(fields_that_have_expired_are_left_out, NULL) {
         assert_int_equal(load->expired_field_count, 2);
         assert_int_equal(load->field_count, 2);
         harness_expect(h, s, "HMGET h a b c d", "*4\r\n$-1\r\n$-1\r\n$1\r\nx\r\n$1\r\nx\r\n");
-        buffer_deinit(&pack);
     }
 }
 
 TEST(every_encoding_is_read_in_pieces_of_any_size) {
     static const size_t pieces[] = {1, 2, 3, 7, 64, 1000000};
-    struct buffer file;
     struct rdb_load load;
-    buffer_init(&file, 0);
+    BUFFER(file, 0);
     make_file(&file);
     for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         struct harness *h = harness_create(SETTINGS);
@@ -124,7 +121,6 @@ TEST(every_encoding_is_read_in_pieces_of_any_size) {
         expect_made(h);
         harness_destroy(h);
     }
-    buffer_deinit(&file);
 }
 
 RDB_TEST(a_file_that_is_cut_anywhere_is_never_whole, SETTINGS) {
@@ -188,8 +184,7 @@ static void begin_templates(struct buffer *file) {
 }
 
 RDB_TEST(hashes_without_their_template_or_with_another_number_of_values_are_refused, NULL) {
-    struct buffer pack;
-    buffer_init(&pack, 0);
+    BUFFER(pack, 0);
     begin_templates(file);
     make_key(file, 32, "h");
     make_length(file, 6);
@@ -209,7 +204,6 @@ RDB_TEST(hashes_without_their_template_or_with_another_number_of_values_are_refu
     make_key(file, 30, "h");
     make_names_listpack(file, &pack);
     expect_refused(h, file, "without the number of its template");
-    buffer_deinit(&pack);
 }
 
 RDB_TEST(templates_that_are_empty_twice_or_behind_a_key_are_refused, NULL) {
@@ -388,8 +382,7 @@ TEST(the_checksum_is_that_of_redis) {
 }
 
 TEST(compressed_strings_that_are_damaged_are_refused) {
-    struct buffer out;
-    buffer_init(&out, 0);
+    BUFFER(out, 0);
     assert_true(rdb_bytes_expand(BYTES("\x00"
                                        "a\xe0\x09\x00\x00"
                                        "x"),
@@ -412,7 +405,6 @@ TEST(compressed_strings_that_are_damaged_are_refused) {
     assert_false(rdb_bytes_expand(BYTES("\x00"
                                         "a\xe0"),
                                   4, &out));
-    buffer_deinit(&out);
 }
 
 TEST(scores_are_the_shortest_decimals_of_their_doubles) {

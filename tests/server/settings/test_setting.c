@@ -574,10 +574,10 @@ static char *checked(struct fixture *fixture, const char *text, bool is_fine) {
 }
 
 FIXTURE_TEST(a_check_shows_what_of_a_redis_conf_is_used_ignored_or_refused) {
-    char *said = checked(fixture,
-                         "port 7000\nhz 10\nmaxmemory-samples 5\nslave-priority 5\n"
-                         "dynamic-hz yes\nport 7001\n",
-                         true);
+    OWNED char *said = checked(fixture,
+                               "port 7000\nhz 10\nmaxmemory-samples 5\nslave-priority 5\n"
+                               "dynamic-hz yes\nport 7001\n",
+                               true);
     assert_string_equal(said, ": used: port replica-priority\n"
                               ": ignored (expiry, growth and freeing go in small steps, with "
                               "nothing to tune): hz dynamic-hz\n"
@@ -595,7 +595,6 @@ FIXTURE_TEST(a_check_shows_what_of_a_redis_conf_is_used_ignored_or_refused) {
     free(said);
     said = checked(fixture, "port 7000\n", true);
     assert_string_equal(said, ": no errors\n");
-    free(said);
 }
 
 FIXTURE_TEST(names_that_valkey_gave_to_settings_are_taken) {
@@ -624,7 +623,7 @@ FIXTURE_TEST(texts_in_messages_are_shortened) {
 }
 
 FIXTURE_TEST(lines_without_end_are_refused) {
-    char *line = malloc(SETTING_VALUE_MAX + 2);
+    OWNED char *line = malloc(SETTING_VALUE_MAX + 2);
     memset(line, 'x', SETTING_VALUE_MAX + 1);
     line[SETTING_VALUE_MAX + 1] = '\0';
     assert_refused(fixture, line, AT "a line may have at most 16384 bytes");
@@ -635,18 +634,15 @@ FIXTURE_TEST(lines_without_end_are_refused) {
     assert_refused(fixture, line, AT "a line may have at most 1024 words");
     memset(line, '#', SETTING_VALUE_MAX + 1); /* a comment may be longer */
     assert_loads(fixture, line);
-    free(line);
 }
 
 FIXTURE_TEST(a_bad_line_leaves_everything_as_it_was) {
     assert_loads(fixture, "port 7000\nlayout laps FIELD t 32 ASC\nboard a* laps\n");
-    char *before = print_all(&fixture->settings);
+    OWNED char *before = print_all(&fixture->settings);
     assert_false(load(fixture, "port 1\nbind 10.0.0.1\nlogfile x\nlayout b FIELD s 1\n"
                                "board b* b\ndefault-layout b\nprot 1\n"));
-    char *after = print_all(&fixture->settings);
+    OWNED char *after = print_all(&fixture->settings);
     assert_string_equal(after, before);
-    free(before);
-    free(after);
 }
 
 /* ---- Files ---- */
@@ -1073,16 +1069,14 @@ FIXTURE_TEST(sync_replicas_needs_nodes_and_a_journal) {
 #define FAILED(name) "CONFIG SET failed (possibly related to argument '" name "') - "
 
 FIXTURE_TEST(set_is_all_or_nothing) {
-    char *before = print_all(&fixture->settings);
+    OWNED char *before = print_all(&fixture->settings);
     const struct bytes pairs[] = {BYTES("timeout"), BYTES("30"),         BYTES("requirepass"),
                                   BYTES("secret"),  BYTES("maxclients"), BYTES("0")};
     assert_false(settings_set(&fixture->settings, pairs, 3, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error,
                         FAILED("maxclients") "argument must be between 1 and 4294967295 inclusive");
-    char *after = print_all(&fixture->settings);
+    OWNED char *after = print_all(&fixture->settings);
     assert_string_equal(after, before);
-    free(before);
-    free(after);
 }
 
 FIXTURE_TEST(set_refuses_in_the_words_of_redis) {
@@ -1244,7 +1238,7 @@ TEST_WITH(without_memory_nothing_is_initialised, set_up, tear_down) {
 FIXTURE_TEST(without_memory_set_changes_nothing) {
     assert_loads(fixture, FULL_TEXT);
     assert_finishes(fixture);
-    char *before = print_all(&fixture->settings);
+    OWNED char *before = print_all(&fixture->settings);
     uint64_t live_count = memory_live_count();
     const struct bytes pairs[] = {BYTES("requirepass"),    BYTES("new"),
                                   BYTES("timeout"),        BYTES("3"),
@@ -1264,13 +1258,12 @@ FIXTURE_TEST(without_memory_set_changes_nothing) {
     }
     assert_string_equal(fixture->settings.requirepass, "new");
     assert_ptr_equal(layout_for(fixture, "z"), layout_named(fixture, "default"));
-    free(before);
 }
 
 FIXTURE_TEST(without_memory_a_file_leaves_the_settings_as_they_were) {
     assert_loads(fixture, "logfile before\nlayout l FIELD s 3\nboard x l\n");
     const char *path = write_file(fixture, FULL_TEXT);
-    char *before = print_all(&fixture->settings);
+    OWNED char *before = print_all(&fixture->settings);
     uint64_t live_count = memory_live_count();
     bool is_done = false;
     uint64_t failures = 0;
@@ -1291,7 +1284,6 @@ FIXTURE_TEST(without_memory_a_file_leaves_the_settings_as_they_were) {
     assert_true(failures > 15);
     assert_string_equal(fixture->settings.file_path, path);
     assert_finishes(fixture);
-    free(before);
 }
 
 /* ---- Output of the table ---- */
@@ -1299,17 +1291,15 @@ FIXTURE_TEST(without_memory_a_file_leaves_the_settings_as_they_were) {
 FIXTURE_TEST(what_is_printed_loads_back_to_the_same) {
     assert_loads(fixture, FULL_TEXT "layout m FIELD b 40 SCALE 2\nboard \"q\\\"\\x01 *\" m\n"
                                     "maxmemory 3gb\nloglevel debug\n");
-    char *printed = print_all(&fixture->settings);
+    OWNED char *printed = print_all(&fixture->settings);
     static struct settings again;
     assert_true(settings_init(&again));
     if (!setting_file_apply_text(&again, bytes_from_text(printed), "printed", fixture->error)) {
         fail_msg("%s", fixture->error);
     }
-    char *printed_again = print_all(&again);
+    OWNED char *printed_again = print_all(&again);
     assert_string_equal(printed_again, printed);
     settings_deinit(&again);
-    free(printed);
-    free(printed_again);
 }
 
 /* Not inlined: gcc would report the stream's buffer as a dangling pointer. */
@@ -1346,10 +1336,10 @@ static void uncomment(char *text, const char *name) {
 }
 
 FIXTURE_TEST(the_example_file_changes_nothing_and_has_every_setting) {
-    char *before = print_all(&fixture->settings);
-    char *text = read_page("leaderboard.conf");
+    OWNED char *before = print_all(&fixture->settings);
+    OWNED char *text = read_page("leaderboard.conf");
     assert_loads(fixture, text);
-    char *after = print_all(&fixture->settings);
+    OWNED char *after = print_all(&fixture->settings);
     assert_string_equal(after, before);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         uncomment(text, setting->name);
@@ -1366,9 +1356,6 @@ FIXTURE_TEST(the_example_file_changes_nothing_and_has_every_setting) {
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
         assert_true(strcspn(line, "\n") <= 100);
     }
-    free(text);
-    free(before);
-    free(after);
 }
 
 /* The layouts shown in the explanations are valid. */
@@ -1386,12 +1373,10 @@ FIXTURE_TEST(the_examples_of_layouts_load) {
 }
 
 TEST_WITH(docs_and_help_name_every_setting, set_up, tear_down) {
-    char *docs = read_page("docs/reference/settings.md");
-    char *help = written_by(settings_write_help);
+    OWNED char *docs = read_page("docs/reference/settings.md");
+    OWNED char *help = written_by(settings_write_help);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         assert_non_null(strstr(docs, formatted("\n### %s\n", setting->name)));
         assert_non_null(strstr(help, formatted("\n  --%s ", setting->name)));
     }
-    free(docs);
-    free(help);
 }

@@ -14,10 +14,9 @@ static int open_new(const char *name) {
 
 static void assert_file_is(const char *name, const char *expected) {
     size_t size;
-    char *text = file_read(directory_join(directory, name), &size);
+    OWNED char *text = file_read(directory_join(directory, name), &size);
     assert_int_equal(size, strlen(expected));
     assert_string_equal(text, expected);
-    free(text);
 }
 
 DIRECTORY_TEST(a_short_or_interrupted_write_goes_on_where_it_stopped) {

@@ -65,13 +65,12 @@ static char *log_of(void (*commit)(void), int expected_signal) {
 }
 
 static void assert_logs(void (*commit)(void), int expected_signal, const char *const *texts) {
-    char *log = log_of(commit, expected_signal);
+    OWNED char *log = log_of(commit, expected_signal);
     for (size_t i = 0; texts[i] != NULL; i++) {
         if (strstr(log, texts[i]) == NULL) {
             fail_msg("the log does not say \"%s\": %s", texts[i], log);
         }
     }
-    free(log);
 }
 
 __attribute__((no_sanitize("undefined", "address"))) static void write_to_nowhere(void) {
@@ -132,7 +131,7 @@ TEST(a_thread_whose_stack_overflows_has_its_report) {
 }
 
 TEST(the_report_says_what_ran_and_what_info_said_last) {
-    char *log = log_of(write_to_nowhere, SIGSEGV);
+    OWNED char *log = log_of(write_to_nowhere, SIGSEGV);
     static const char *const texts[] = {
         "report build_id=",
         " thread=\"",
@@ -151,7 +150,6 @@ TEST(the_report_says_what_ran_and_what_info_said_last) {
         at = found;
     }
     assert_null(strstr(log, "used_memory:1"));
-    free(log);
 }
 
 static void write_without_report(void) {
@@ -160,10 +158,9 @@ static void write_without_report(void) {
 }
 
 TEST(without_crash_log_enabled_there_is_one_line) {
-    char *log = log_of(write_without_report, SIGSEGV);
+    OWNED char *log = log_of(write_without_report, SIGSEGV);
     assert_non_null(strstr(log, "fatal signal=SIGSEGV"));
     assert_ptr_equal(strchr(log, '\n'), log + strlen(log) - 1);
-    free(log);
 }
 
 static void end_in_real_time(void) {
@@ -182,7 +179,7 @@ static void ask_twice(void) {
 }
 
 TEST(asked_for_the_report_is_written_and_it_goes_on) {
-    char *log = log_of(ask_twice, SIGQUIT);
+    OWNED char *log = log_of(ask_twice, SIGQUIT);
     const char *at = log;
     for (int i = 0; i < 2; i++) {
         at = strstr(at, "report asked for signal=SIGUSR1 sender=");
@@ -191,7 +188,6 @@ TEST(asked_for_the_report_is_written_and_it_goes_on) {
         assert_non_null(at);
     }
     assert_non_null(strstr(at, "fatal signal=SIGQUIT"));
-    free(log);
 }
 
 static void *fail_at_once(void *context) {
@@ -214,12 +210,11 @@ static void fail_in_many_threads(void) {
 
 TEST(of_threads_that_fail_together_one_writes_a_whole_report) {
     for (int round = 0; round < 20; round++) {
-        char *log = log_of(fail_in_many_threads, SIGSEGV);
+        OWNED char *log = log_of(fail_in_many_threads, SIGSEGV);
         const char *first = strstr(log, "fatal signal=");
         assert_non_null(first);
         assert_null(strstr(first + 1, "fatal signal="));
         assert_non_null(strstr(first, "report end"));
-        free(log);
     }
 }
 

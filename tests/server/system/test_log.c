@@ -127,22 +127,20 @@ static int close_log(void **state) {
 
 TEST_WITH(a_line_is_time_level_and_message, open_log, close_log) {
     log_write(LOG_NOTICE, "ready pid=%d", 7);
-    char *log = read_log();
+    OWNED char *log = read_log();
     assert_int_equal(strlen(log), strlen("2026-11-21T10:59:01.250000Z notice ready pid=7\n"));
     assert_int_equal(log[10], 'T');
     assert_int_equal(log[26], 'Z');
     assert_string_equal(log + 27, " notice ready pid=7\n");
-    free(log);
 }
 
 TEST_WITH(json_has_the_time_to_the_millisecond, open_log, close_log) {
     log_set_json(true);
     log_write(LOG_WARNING, "ready pid=%d\n", 7);
-    char *log = read_log();
+    OWNED char *log = read_log();
     assert_memory_equal(log, "{\"time\":\"2", 10);
     assert_string_equal(log + strlen("{\"time\":\"2026-11-21T10:59:01.250"),
                         "Z\",\"level\":\"warning\",\"message\":\"ready\",\"pid\":\"7?\"}\n");
-    free(log);
 }
 
 TEST_WITH(levels_below_the_wanted_are_not_written, open_log, close_log) {
@@ -154,14 +152,13 @@ TEST_WITH(levels_below_the_wanted_are_not_written, open_log, close_log) {
             log_write(levels[i], "line");
         }
         log_write(LOG_AUDIT, "who");
-        char *log = read_log();
+        OWNED char *log = read_log();
         size_t lines = 0;
         for (const char *at = log; (at = strchr(at, '\n')) != NULL; at++) {
             lines++;
         }
         assert_int_equal(lines, 4 - least + 1);
         assert_non_null(strstr(log, " audit who\n"));
-        free(log);
     }
 }
 
@@ -170,9 +167,8 @@ TEST_WITH(with_nothing_only_signals_write, open_log, close_log) {
     log_write(LOG_WARNING, "line");
     log_write(LOG_AUDIT, "line");
     log_write_from_signal(LOG_WARNING, "report", 6);
-    char *log = read_log();
+    OWNED char *log = read_log();
     assert_string_equal(log + 27, " warning report\n");
-    free(log);
 }
 
 TEST_WITH(a_long_line_is_cut, open_log, close_log) {
@@ -181,9 +177,8 @@ TEST_WITH(a_long_line_is_cut, open_log, close_log) {
     text[sizeof text - 1] = '\0';
     log_write(LOG_NOTICE, "%s", text);
     log_write_from_signal(LOG_NOTICE, text, sizeof text - 1);
-    char *log = read_log();
+    OWNED char *log = read_log();
     assert_int_equal(strlen(log), 2 * (1024 + strlen("2026-11-21T10:59:01.250000Z notice \n")));
-    free(log);
 }
 
 TEST_WITH(after_a_move_a_reopened_log_goes_on_in_a_new_file, open_log, close_log) {
@@ -280,7 +275,7 @@ static char *write_with(const char *journal_stream, bool is_json) {
 
 TEST(lines_in_the_journal_begin_with_their_priority) {
     for (int is_json = 0; is_json < 2; is_json++) {
-        char *log = write_with(NULL, is_json);
+        OWNED char *log = write_with(NULL, is_json);
         char *at = log;
         for (const char *priority = "455674"; *priority != '\0'; priority++) {
             assert_int_equal(at[0], '<');
@@ -290,11 +285,9 @@ TEST(lines_in_the_journal_begin_with_their_priority) {
             at = strchr(at, '\n') + 1;
         }
         assert_int_equal(*at, '\0');
-        free(log);
     }
-    char *log = write_with("0:1", false);
+    OWNED char *log = write_with("0:1", false);
     assert_int_equal(log[0], '2');
-    free(log);
 }
 
 TEST(a_value_is_quoted) {

@@ -44,11 +44,10 @@ static void expect_said(int64_t tcp_backlog, uint64_t maxmemory, const char *wan
         .maxmemory = maxmemory,
         .root = root,
     });
-    char *log = file_read(directory_join(root, "log"), &size);
+    OWNED char *log = file_read(directory_join(root, "log"), &size);
     if (wanted == NULL ? size > 0 : memmem(log, size, wanted, strlen(wanted)) == NULL) {
         fail_msg("\"%s\" was expected of: %.*s", wanted != NULL ? wanted : "", (int)size, log);
     }
-    free(log);
 }
 
 TEST(a_system_that_tells_nothing_is_not_blamed) {

@@ -38,7 +38,7 @@ static bool import_text(struct registry *registry, enum record_format format, co
 static void check_round_trip(const struct registry *registry, enum record_format format) {
     size_t size = 0;
     const char *reason = "";
-    char *text = export_text(registry, format, &size);
+    OWNED char *text = export_text(registry, format, &size);
     struct registry *again = workload_create_registry(0xface);
     if (!import_text(again, format, text, size)) {
         fail_msg("%s", error);
@@ -46,7 +46,6 @@ static void check_round_trip(const struct registry *registry, enum record_format
     assert_true(registry_validate(again, &reason));
     assert_true(workload_digest(again) == workload_digest(registry));
     registry_destroy(again);
-    free(text);
 }
 
 /* Names and values that need every kind of quoting. */
@@ -330,11 +329,10 @@ TEST(tags_are_words_of_a_members_line) {
     tags_at(&board_of(registry)->board, 1, &values);
     assert_int_equal(values.mask, 1);
     assert_true(bytes_equal(values.at[0], BYTES("a b,\0")));
-    char *text = export_text(registry, RECORD_CSV, &size);
+    OWNED char *text = export_text(registry, RECORD_CSV, &size);
     assert_non_null(strstr(text, "0,b,member,m,2,,country DE class mage,,\n"
                                  "0,b,member,n,1,,\"country \"\"a b,\\\\x00\"\"\",,\n"
                                  "0,b,member,o,0,,,,\n"));
-    free(text);
     registry_destroy(registry);
 }
 
@@ -346,10 +344,9 @@ TEST(the_key_of_tickets_is_in_no_export) {
     assert_non_null(registry_hash_put_own(registry, REGISTRY_TICKETS, BYTES("key"), secret, 1, 0));
     assert_non_null(registry_hash_put_own(registry, REGISTRY_TICKETS, BYTES("19654"), used, 1, 0));
     for (int i = 0; i < 2; i++) {
-        char *text = export_text(registry, i == 0 ? RECORD_CSV : RECORD_JSONL, &size);
+        OWNED char *text = export_text(registry, i == 0 ? RECORD_CSV : RECORD_JSONL, &size);
         assert_null(strstr(text, "s3cr3t"));
         assert_non_null(strstr(text, "1767225600000"));
-        free(text);
     }
     registry_destroy(registry);
 }

@@ -144,8 +144,7 @@ TEST(there_are_so_many_results_at_most) {
 }
 
 TEST(the_document_has_every_operation_of_the_table) {
-    struct buffer out;
-    buffer_init(&out, 0);
+    BUFFER(out, 0);
     struct json json = web_json(&out);
     web_openapi_put(&json);
     buffer_append(&out, "", 1);
@@ -158,5 +157,4 @@ TEST(the_document_has_every_operation_of_the_table) {
         assert_non_null(strstr(out.at, text));
         assert_true(web_operations[i].is_stream || web_operations[i].answer != NULL);
     }
-    buffer_deinit(&out);
 }

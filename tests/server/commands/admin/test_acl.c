@@ -222,7 +222,7 @@ ACL_TEST(monitors_without_the_right_are_closed) {
 }
 
 ACL_TEST(a_password_has_a_limit) {
-    char *line = malloc(ACL_PASSWORD_MAX + 64);
+    OWNED char *line = malloc(ACL_PASSWORD_MAX + 64);
     assert_non_null(line);
     for (size_t over = 0; over < 2; over++) {
         size_t size = (size_t)sprintf(line, "ACL SETUSER ann on >");
@@ -236,7 +236,6 @@ ACL_TEST(a_password_has_a_limit) {
     harness_expect_prefix(h, client, line, "-WRONGPASS");
     line[size + ACL_PASSWORD_MAX - 1] = '\0';
     harness_expect(h, client, line, "+OK\r\n");
-    free(line);
 }
 
 ACL_TEST(the_default_users_password_is_requirepass) {
@@ -261,7 +260,7 @@ ACL_TEST(the_default_users_password_is_requirepass) {
 
 ACL_TEST(an_error_changes_nothing) {
     make("~a +zadd");
-    char *before = strdup(harness_run(h, admin, "ACL LIST"));
+    OWNED char *before = strdup(harness_run(h, admin, "ACL LIST"));
     static const char *const lines[] = {"ACL SETUSER ann +zrem ~b &c (+get) >pw +nosuch",
                                         "ACL SETUSER ann off (~a", "ACL SETUSER ann !12",
                                         "ACL SETUSER bob on +nosuch", "ACL SETUSER \"b b\" on"};
@@ -269,7 +268,6 @@ ACL_TEST(an_error_changes_nothing) {
         harness_expect_prefix(h, admin, lines[i], "-ERR ");
         assert_string_equal(harness_run(h, admin, "ACL LIST"), before);
     }
-    free(before);
 }
 
 ACL_TEST(what_is_refused_is_in_the_log_and_repetitions_are_counted) {
@@ -493,7 +491,7 @@ ACL_TEST(a_boards_channels_need_the_right_to_read_the_board) {
 ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
     make("~a +zadd (+zrem ~b)");
     harness_expect_prefix(h, admin, "ACL SETUSER ann token>old", "$68\r\n");
-    char *before = strdup(harness_run(h, admin, "ACL LIST"));
+    OWNED char *before = strdup(harness_run(h, admin, "ACL LIST"));
     bool is_made = false;
     for (uint64_t nth = 1; !is_made && nth < 200; nth++) {
         static const char line[] = "ACL SETUSER ann >pw token>new ~c &d +get (~q +zadd)";
@@ -505,5 +503,4 @@ ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
         }
     }
     assert_true(is_made);
-    free(before);
 }

@@ -264,10 +264,9 @@ CONFIG_TEST(rewrite_writes_the_file) {
         size_t size;
         EXPECT(rows[i][0], "+OK\r\n");
         EXPECT("CONFIG REWRITE", "+OK\r\n");
-        char *text = file_read(path, &size);
+        OWNED char *text = file_read(path, &size);
         assert_int_equal(size, strlen(rows[i][1]));
         assert_memory_equal(text, rows[i][1], size);
-        free(text);
     }
     log_set_level(LOG_NOTICE);
     directory_remove(directory);

@@ -84,8 +84,7 @@ SERVER_TEST(arguments_of_any_bytes_and_size_outlive_their_input) {
         assert_string_equal(harness_run_args(h, s, args, 2), QUEUED);
     }
     harness_run(h, s, "EXEC");
-    struct buffer expected;
-    buffer_init(&expected, 0);
+    BUFFER(expected, 0);
     struct reply reply;
     reply_init(&reply, &expected, 2);
     reply_array(&reply, 4);
@@ -94,7 +93,6 @@ SERVER_TEST(arguments_of_any_bytes_and_size_outlive_their_input) {
     }
     assert_int_equal(h->reply.size, expected.size);
     assert_memory_equal(h->reply.at, expected.at, expected.size);
-    buffer_deinit(&expected);
     memory_free(large);
 }
 

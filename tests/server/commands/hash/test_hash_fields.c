@@ -109,7 +109,7 @@ ZSET_TEST(a_key_has_the_bytes_that_any_key_has) {
 
 ZSET_TEST(a_value_of_64_megabytes_is_kept) {
     const size_t size = (size_t)64 << 20;
-    char *value = malloc(size);
+    OWNED char *value = malloc(size);
     assert_non_null(value);
     memset(value, 'v', size);
     value[size - 1] = 'w';
@@ -124,7 +124,6 @@ ZSET_TEST(a_value_of_64_megabytes_is_kept) {
     struct bytes get[] = {BYTES("HGET"), BYTES("k"), {value, size}};
     assert_string_equal(harness_run_args(h, s, get, 3), "$1\r\n1\r\n");
     zset_expect(h, "HLEN k", ":2");
-    free(value);
 }
 
 /* The reply is given up as soon as its buffer is. */

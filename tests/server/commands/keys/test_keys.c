@@ -34,7 +34,7 @@ KEYS_TEST(a_removed_board_is_buried_and_then_freed_in_steps) {
 }
 
 KEYS_TEST(keys_that_cannot_be_are_simply_missing) {
-    char *long_key = malloc(REGISTRY_KEY_MAX + 1);
+    OWNED char *long_key = malloc(REGISTRY_KEY_MAX + 1);
     assert_non_null(long_key);
     memset(long_key, 'k', REGISTRY_KEY_MAX + 1);
     static const char *const names[] = {"DEL", "UNLINK", "EXISTS", "TOUCH"};
@@ -46,7 +46,6 @@ KEYS_TEST(keys_that_cannot_be_are_simply_missing) {
         };
         assert_string_equal(harness_run_args(h, s, args, 3), ":0\r\n");
     }
-    free(long_key);
 }
 
 /* ---- EXISTS, TOUCH, TYPE ---- */
@@ -160,13 +159,12 @@ KEYS_TEST(a_new_name_has_1_to_65536_bytes) {
         expect_name_refused(h, s, commands[i], 0);
         expect_name_refused(h, s, commands[i], REGISTRY_KEY_MAX + 1);
     }
-    char *name = malloc(REGISTRY_KEY_MAX);
+    OWNED char *name = malloc(REGISTRY_KEY_MAX);
     assert_non_null(name);
     memset(name, 'n', REGISTRY_KEY_MAX);
     const struct bytes args[] = {
         BYTES("RENAME"), BYTES("a"), {.at = name, .size = REGISTRY_KEY_MAX}};
     assert_string_equal(harness_run_args(h, s, args, 3), "+OK\r\n");
-    free(name);
 }
 
 KEYS_TEST(names_may_hold_any_byte) {

@@ -204,9 +204,9 @@ RESTORE_TEST(a_board_comes_back_to_the_last_bit) {
         h->wall_us += i % 5 == 0 ? 1000 : 0;
     }
     struct bytes payload = dump(h, s, "a");
-    char *before = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WITHKEY"));
-    char *info = strdup(harness_run(h, s, "LB.INFO a"));
-    char *germans = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WHERE land DE"));
+    OWNED char *before = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WITHKEY"));
+    OWNED char *info = strdup(harness_run(h, s, "LB.INFO a"));
+    OWNED char *germans = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WHERE land DE"));
     assert_memory_equal(before, "*2000\r\n", 7);
     assert_memory_equal(germans, "*500\r\n", 6);
     h->wall_us += 1000000000;
@@ -231,9 +231,6 @@ RESTORE_TEST(a_board_comes_back_to_the_last_bit) {
     harness_expect(h, s, "EXISTS other", ":1\r\n");
     drop(payload);
     drop(again);
-    free(before);
-    free(germans);
-    free(info);
 }
 
 /* What a Redis with the module replies to DUMP of a board like this one. */
@@ -254,7 +251,7 @@ RESTORE_TEST(tags_come_back) {
                            i % 5 == 0 ? "" : "mage", i * 7 % 31, i);
     }
     struct bytes payload = dump(h, s, "a");
-    char *before = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WITHKEY TAGS"));
+    OWNED char *before = strdup(harness_run(h, s, "LB.RANGE a 0 -1 WITHKEY TAGS"));
     harness_expect(h, s, "LB.TAGS a m7",
                    "*1\r\n*4\r\n$7\r\ncountry\r\n$2\r\nc7\r\n$5\r\nclass\r\n"
                    "$4\r\nmage\r\n");
@@ -268,7 +265,6 @@ RESTORE_TEST(tags_come_back) {
                    "-ERR payload is of a board with another layout");
     drop(payload);
     drop(again);
-    free(before);
 }
 
 RESTORE_TEST(tags_of_a_board_of_the_module_come_back) {
@@ -339,7 +335,7 @@ RESTORE_TEST(a_version_that_is_newer_is_named) {
 /* Every cut, and every flipped bit; then the same with a right checksum: an error, or some board that is
  * valid. */
 static void damage(struct harness *h, struct session *s, struct bytes payload) {
-    char *copy = malloc(payload.size);
+    OWNED char *copy = malloc(payload.size);
     const char *reason;
     harness_run(h, s, "DEL k");
     harness_run(h, s, "ZADD k 1 untouched");
@@ -363,7 +359,6 @@ static void damage(struct harness *h, struct session *s, struct bytes payload) {
             assert_string_equal(reason, "");
         }
     }
-    free(copy);
 }
 
 RESTORE_TEST(a_hash_with_a_field_that_expires_is_refused) {

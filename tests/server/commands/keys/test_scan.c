@@ -118,7 +118,7 @@ SERVER_TEST(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
         {BYTES_INIT("COMMAND"), BYTES_INIT("LIST"), BYTES_INIT("FILTERBY"), BYTES_INIT("PATTERN")},
     };
     enum { SIZE = 1000000 };
-    char *stars = malloc(SIZE);
+    OWNED char *stars = malloc(SIZE);
     assert_non_null(stars);
     memset(stars, '*', SIZE);
     make_keys(h, s, 0, 20);
@@ -138,5 +138,4 @@ SERVER_TEST(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
         assert_string_equal(harness_run_args(h, s, args, count + 1),
                             "-ERR pattern is too long: at most 1024 bytes\r\n");
     }
-    free(stars);
 }

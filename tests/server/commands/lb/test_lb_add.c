@@ -311,11 +311,9 @@ ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
         zset_run(h, "COPY %sk copy", zset_layout_prefixes[i]);
         zset_run(h, "ZREM copy b");
         zset_run(h, "LB.ADD copy PACKED %s b", strrchr(record, ' ') + 1);
-        char *wanted = zset_dump(h, "copy");
-        char *dump = zset_dump(h, formatted("%sk", zset_layout_prefixes[i]));
+        OWNED char *wanted = zset_dump(h, "copy");
+        OWNED char *dump = zset_dump(h, formatted("%sk", zset_layout_prefixes[i]));
         assert_string_equal(dump, wanted);
-        free(wanted);
-        free(dump);
     }
 }
 

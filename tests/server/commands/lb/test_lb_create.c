@@ -141,10 +141,9 @@ ZSET_TEST(an_empty_board_reads_as_a_key_that_is_not_there) {
     for (size_t i = 0; i < 2 * sizeof(on_emptiness) / sizeof(on_emptiness[0]); i++) {
         const char *line = on_emptiness[i / 2];
         h->server.sessions.first->protocol = i % 2 == 0 ? 2 : 3;
-        char *missing = strdup(run_on(h, line, "missing"));
+        OWNED char *missing = strdup(run_on(h, line, "missing"));
         assert_string_equal(run_on(h, line, "empty"), missing);
         assert_string_equal(run_on(h, line, "emptied"), missing);
-        free(missing);
     }
     zset_use_resp3(h);
     zset_expect(h, "ZSCAN empty 0", "[0 []]");

@@ -90,7 +90,7 @@ ZSET_TEST(names_may_be_long) {
     zset_run(h, "ZADD bare:k 1 %03000d", 7);
     zset_run(h, "HSET profile:%03000d name Zoe", 7);
     zset_expect_part(h, "LB.RANGE bare:k 0 -1 DATA profile:*", "[name Zoe]");
-    char *pattern = malloc(65537);
+    OWNED char *pattern = malloc(65537);
     assert_non_null(pattern);
     memset(pattern, 'x', 65537);
     pattern[0] = '*';
@@ -100,7 +100,6 @@ ZSET_TEST(names_may_be_long) {
     assert_string_equal(reply + h->reply.size - 5, "*-1\r\n");
     args[5].size++;
     assert_memory_equal(harness_run_args(h, s, args, 6), no_star, sizeof(no_star) - 1);
-    free(pattern);
 }
 
 ZSET_TEST(what_makes_no_sense_is_refused) {

@@ -451,9 +451,8 @@ static void make_group(struct twin *twin, const struct words *words, int own, un
 /* A line about k with words behind it is answered as the same about g without. */
 static void compare(struct twin *twin, const char *line, const char *words) {
     const char *key = strchr(line, '$');
-    char *expected = strdup(zset_run(twin->h, "%.*sg%s", (int)(key - line), line, key + 1));
+    OWNED char *expected = strdup(zset_run(twin->h, "%.*sg%s", (int)(key - line), line, key + 1));
     zset_expect(twin->h, formatted("%.*sk%s%s", (int)(key - line), line, key + 1, words), expected);
-    free(expected);
 }
 
 /* Points in any order, of which some are equal, and edges: a few, or so many that the group is counted beforehand. */

@@ -228,9 +228,8 @@ static char *dump_all(struct harness *h) {
             zset_run(h, "LB.ALTER %s THAW", names[i]);
             zset_run(h, "ZREM %s ann", names[i]);
         }
-        char *dump = zset_dump(h, names[i]);
+        OWNED char *dump = zset_dump(h, names[i]);
         text_format(&text, "%s %s\n", names[i], dump);
-        free(dump);
     }
     return text.at;
 }
@@ -253,18 +252,16 @@ TEST(boards_that_move_meanwhile_are_found) {
         fill(at);
         forget_between(&random, at, &history);
         check_gone(at);
-        char *dump = dump_all(at);
+        OWNED char *dump = dump_all(at);
         harness_tear_down(&at);
         zset_start(&at);
         fill(at);
         for (int i = 0; i < history.count; i++) {
             run_line(at, history.lines[i]);
         }
-        char *wanted = dump_all(at);
+        OWNED char *wanted = dump_all(at);
         harness_tear_down(&at);
         assert_string_equal(dump, wanted);
-        free(dump);
-        free(wanted);
     }
 }
 

@@ -302,6 +302,7 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
                      "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
                      "TOP 1",
                      "-ERR ");
+    shadow_end(h->shadow); /* the module does not take AUTO */
     zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
     zset_expect_part(h, "LB.INFO b", " hold ALL TOP 1 LIMITS AUTO 36 H ");
     zset_expect_part(h, "LB.ALTER b LIMITS NONE", "-ERR HOLD LIMITS needs a board with LIMITS");
@@ -448,7 +449,7 @@ JOB_TEST(HSET_of_what_is_held_needs_the_right_to_the_hash) {
     zset_expect(h, "LB.CREATE mine FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
     zset_expect(h, "LB.ADD mine HSET secret:* 1 f v 200 ann", ":0");
     zset_run(h, "DUMP mine");
-    char *payload = malloc(h->reply.size);
+    OWNED char *payload = malloc(h->reply.size);
     size_t size = strtoul(h->reply.at + 1, NULL, 10);
     memcpy(payload, strchr(h->reply.at, '\n') + 1, size);
     struct session *low = user(h, "~mine* +@all");
@@ -461,7 +462,6 @@ JOB_TEST(HSET_of_what_is_held_needs_the_right_to_the_hash) {
     zset_expect(h, "HGETALL secret:ann", "[f v]");
     low = user(h, "~* +@all");
     assert_string_equal(harness_run_args(h, low, args, 4), "+OK\r\n");
-    free(payload);
 }
 
 JOB_TEST(a_dump_of_what_is_held_needs_the_right_to_look_at_it) {

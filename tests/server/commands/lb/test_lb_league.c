@@ -204,14 +204,12 @@ ZSET_TEST(a_league_is_written_by_its_own_command_alone) {
     };
     play(h);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char *before = zset_dump(h, "weekly");
+        OWNED char *before = zset_dump(h, "weekly");
         const char *answered = zset_run(h, "%s", rows[i][0]);
         const char *expected = rows[i][1] != NULL ? rows[i][1] : refused;
         assert_memory_equal(answered, expected, strlen(expected));
-        char *after = zset_dump(h, "weekly");
+        OWNED char *after = zset_dump(h, "weekly");
         assert_string_equal(after, before);
-        free(before);
-        free(after);
     }
 }
 

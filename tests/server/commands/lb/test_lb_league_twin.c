@@ -362,7 +362,7 @@ static void begin(struct twin *twin, int kind) {
 
 static void run_kind(struct random *random, int kind) {
     struct harness *h = harness_create(NULL);
-    struct twin *twin = calloc(1, sizeof *twin);
+    OWNED struct twin *twin = calloc(1, sizeof *twin);
     assert_non_null(twin);
     harness_connect(h);
     twin->h = h;
@@ -386,7 +386,6 @@ static void run_kind(struct random *random, int kind) {
     effect_listener_remove(h->server.registry, &twin->listener);
     registry_destroy(twin->copy);
     free(twin->rooms);
-    free(twin);
     harness_destroy(h);
 }
 

@@ -272,20 +272,18 @@ static void compare(struct harness *h, struct random *random, int member) {
     const char *group = groups[random_below(random, COUNT_OF(groups))];
     const char *comp = random_below(random, 2) == 0 ? "" : "COMP";
     char same[128];
-    char *reply = strdup(zset_run(h, "LB.GET k 1 m%d %s %s SINCE then", member, comp, group));
+    OWNED char *reply = strdup(zset_run(h, "LB.GET k 1 m%d %s %s SINCE then", member, comp, group));
     if (strcmp(reply, "[nil*]") != 0) {
         snprintf(same, sizeof same, "%s", group);
         if (strncmp(group, "WITHIN", 6) == 0) {
-            char *tags = strdup(zset_run(h, "LB.TAGS k m%d", member));
+            OWNED char *tags = strdup(zset_run(h, "LB.TAGS k m%d", member));
             char country[8] = "";
             (void)!sscanf(tags, "[[country %7[A-Z]", country);
             snprintf(same, sizeof same, "WHERE country \"%s\"", country);
-            free(tags);
         }
         assert_int_equal(last_element(reply),
                          rank_in(zset_run(h, "LB.GET then 1 m%d %s %s", member, comp, same)));
     }
-    free(reply);
 }
 
 /* All members in one command, whose look-ups on both boards go side by side, are what each one is by itself. */
@@ -319,7 +317,7 @@ ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
         compare_all(h, "COMP PCT TAGS");
         compare_all(h, "WITHIN country");
         /* Of a range, which is looked up in groups, each record is that of LB.GET. */
-        char *range = strdup(zset_run(h, "LB.RANGE k 0 -1 COMP WHERE country DE SINCE then"));
+        OWNED char *range = strdup(zset_run(h, "LB.RANGE k 0 -1 COMP WHERE country DE SINCE then"));
         char names[MEMBERS * 8] = "";
         int count = 0;
         for (const char *at = range; (at = strchr(at, 'm')) != NULL; at++) {
@@ -330,6 +328,5 @@ ZSET_TEST(it_is_what_lb_get_of_the_other_board_says) {
             assert_string_equal(
                 range, zset_run(h, "LB.GET k %d%s COMP WHERE country DE SINCE then", count, names));
         }
-        free(range);
     }
 }

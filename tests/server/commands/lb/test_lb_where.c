@@ -140,11 +140,10 @@ LOOP_SERVER_TEST(no_more_searches_run_than_are_allowed, NULL) {
     make_boards(f, eve);
     /* By sessions without sockets: nothing turns the loop meanwhile. */
     struct session sessions[JOBS_MAX + 1];
-    struct buffer out;
     struct reply reply;
     struct bytes args[] = {bytes_from_text("LB.WHERE"), bytes_from_text("ann")};
     const struct request request = {.args = args, .count = 2};
-    buffer_init(&out, 0);
+    BUFFER(out, 0);
     for (int i = 0; i <= JOBS_MAX; i++) {
         session_init(&sessions[i], 1000 + (uint64_t)i, 0);
         sessions[i].is_unlimited = true;
@@ -161,7 +160,6 @@ LOOP_SERVER_TEST(no_more_searches_run_than_are_allowed, NULL) {
     }
     session_deinit(&sessions[JOBS_MAX]);
     assert_int_equal(f->server->jobs.count, 0);
-    buffer_deinit(&out);
 }
 
 LOOP_SERVER_TEST(shutdown_ends_a_search, NULL) {

@@ -234,8 +234,7 @@ ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
     for (int version = 2; version <= 3; version++) {
         harness_run(h, session, version == 3 ? "HELLO 3" : "HELLO 2");
         for (int is_reverse = 0; is_reverse < 2; is_reverse++) {
-            struct buffer expected;
-            buffer_init(&expected, 0);
+            BUFFER(expected, 0);
             buffer_append_text(&expected, formatted("*%d\r\n", EDGE_SCORES * (4 - version)));
             for (int i = 0; i < EDGE_SCORES; i++) {
                 add_edge(&expected, is_reverse ? EDGE_SCORES - 1 - i : i, version == 3);
@@ -246,7 +245,6 @@ ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
                                              is_reverse ? "ZREVRANGE" : "ZRANGE", keys[key]);
                 assert_string_equal(harness_run(h, session, line), expected.at);
             }
-            buffer_deinit(&expected);
         }
     }
 }
@@ -283,8 +281,7 @@ ZSET_TEST(names_of_any_kinds_beside_each_other_are_written_in_both_directions) {
         bool with_scores = form / 2 % 2 == 1;
         int version = 2 + form / 4 % 2;
         int factor = form / 8 == 0 ? 1 : 2000017;
-        struct buffer expected;
-        buffer_init(&expected, 0);
+        BUFFER(expected, 0);
         harness_run(h, session, version == 3 ? "HELLO 3" : "HELLO 2");
         buffer_append_text(
             &expected, formatted("*%d\r\n", MIXED_NAMES * (with_scores && version == 2 ? 2 : 1)));
@@ -304,7 +301,6 @@ ZSET_TEST(names_of_any_kinds_beside_each_other_are_written_in_both_directions) {
         const char *line = formatted("%s k%d 0 -1%s", is_reverse ? "ZREVRANGE" : "ZRANGE", factor,
                                      with_scores ? " WITHSCORES" : "");
         assert_string_equal(harness_run(h, session, line), expected.at);
-        buffer_deinit(&expected);
     }
 }
 

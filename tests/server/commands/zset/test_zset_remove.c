@@ -171,10 +171,8 @@ ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD k %d member:%d", i, i);
     }
-    char *before = zset_dump(h, "k");
+    OWNED char *before = zset_dump(h, "k");
     assert_true(harness_breaks(h, s, "ZPOPMIN k 900", 1000));
-    char *after = zset_dump(h, "k");
+    OWNED char *after = zset_dump(h, "k");
     assert_string_equal(before, after);
-    free(before);
-    free(after);
 }

@@ -255,16 +255,14 @@ ZSET_TEST(members_of_every_length_are_stored) {
     for (int i = 0; i < 64; i++) {
         zset_run(h, "ZADD k %d %0*d", i % 5, sizes[i % 8], i % 8 == 0 ? i / 8 : i);
     }
-    char *before = zset_dump(h, "k");
+    OWNED char *before = zset_dump(h, "k");
     zset_expect(h, "ZRANGESTORE d k 0 -1", ":64");
-    char *after = zset_dump(h, "d");
+    OWNED char *after = zset_dump(h, "d");
     assert_string_equal(before, after);
     free(after);
     zset_expect(h, "ZUNIONSTORE d 1 k", ":64");
     after = zset_dump(h, "d");
     assert_string_equal(before, after);
-    free(before);
-    free(after);
 }
 
 /* ---- other fields, and ZRANGESTORE ---- */
@@ -301,13 +299,11 @@ ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
             }
         }
         zset_pass_seconds(h, 1000);
-        char *before = zset_dump(h, key);
+        OWNED char *before = zset_dump(h, key);
         assert_string_equal(zset_run(h, "ZRANGESTORE %sd %s 0 -1", zset_layout_prefixes[i], key),
                             ":200");
-        char *after = zset_dump(h, formatted("%sd", zset_layout_prefixes[i]));
+        OWNED char *after = zset_dump(h, formatted("%sd", zset_layout_prefixes[i]));
         assert_string_equal(before, after);
-        free(before);
-        free(after);
     }
 }
 
