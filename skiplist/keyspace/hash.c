@@ -562,7 +562,7 @@ static enum hash_status hash_large_put(struct hash_large *large, const struct by
         }
         char *slot = hash_slot_at(large, kind, slots->count);
         if (kind == SLOT_FAR) {
-            memmove(slot, hash_slot_at(large, kind, next_far++), sizeof(struct hash_entry *));
+            hash_slot_point(slot, hash_slot_entry(hash_slot_at(large, kind, next_far++)));
         } else {
             hash_copy_text(slot + 1, args[0]);
             hash_slot_set(slot, kind, (uint32_t)args[0].size, args[1]);

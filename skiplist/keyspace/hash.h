@@ -8,7 +8,7 @@
  *                            slots of one size, side by side:   slot    slot    slot: a size field value
  *
  * Field and value have a slot together with others of their size if they are short (62 bytes with that byte), else a piece
- * of memory to which a slot points. So a short field of a large hash takes about 9 bytes, and its own.
+ * of memory to which a slot points. So a short field of a large hash takes about 12 bytes beside its own.
  *
  * A short or packed hash has no gaps and is searched from its beginning: three short fields take
  * fewer bytes than one entry of a table. A short one is where its owner has put it, at any address:
