@@ -5,29 +5,6 @@
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
-static void assert_same_boards(const struct board *a, const struct board *b) {
-    struct board_cursor at_a, at_b;
-    struct board_stored entry_a, entry_b;
-    struct tag_values values_a, values_b;
-    assert_int_equal(board_count(a), board_count(b));
-    board_cursor_seek(a, 0, &at_a);
-    board_cursor_seek(b, 0, &at_b);
-    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
-        tags_at(a, rank, &values_a);
-        tags_at(b, rank, &values_b);
-        assert_int_equal(values_a.mask, values_b.mask);
-        for (unsigned i = 0; i < TAGS_MAX; i++) {
-            assert_true((values_a.mask >> i & 1) == 0 ||
-                        bytes_equal(values_a.at[i], values_b.at[i]));
-        }
-        assert_true(board_cursor_read(&at_b, &entry_b));
-        assert_true(entry_a.key == entry_b.key);
-        assert_true(name_equal(entry_a.member, entry_b.member));
-        board_cursor_next(&at_a);
-        board_cursor_next(&at_b);
-    }
-}
-
 static void assert_same_hashes(const struct hash *a, const struct hash *b) {
     struct hash_cursor at_a = hash_begin(a);
     struct hash_cursor at_b = hash_begin(b);
