@@ -358,11 +358,10 @@ struct scene {
 
 static void run_scene(const void *context) {
     const struct scene *scene = context;
-    struct durable_server durable;
+    ENDED_BY(durable_stop) struct durable_server durable;
     fails_directory = scene->has_no_directory;
     begin(&durable, scene->settings);
     scene->run(&durable);
-    durable_stop(&durable);
 }
 
 static void play(const struct scene *scene) {

@@ -81,7 +81,7 @@ static struct registry_key *pick(struct workload *workload) {
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     const uint32_t rounds = is_short_run() ? 2000 : 30000;
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
     workload_begin(&workload, __func__, 300);
     workload.database_count = 2;
@@ -115,12 +115,11 @@ TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     }
     print_message("whole %u, of hashes %u, lost %u\n", whole_count, whole_hashes, lost_count);
     assert_true(whole_count > rounds / 10 && whole_hashes > 10 && lost_count > 10);
-    workload_end(&workload);
 }
 
 /* Notes are followed wherever they are removed: nothing is lost by that. */
 TEST(a_copy_follows_notes_that_come_change_and_go) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     workload_begin(&workload, __func__, 300);
     for (int round = 0; round < (is_short_run() ? 100 : 2000); round++) {
         struct registry_mirror mirror;
@@ -149,7 +148,6 @@ TEST(a_copy_follows_notes_that_come_change_and_go) {
         }
         (void)registry_free_step(workload.registry, 10000);
     }
-    workload_end(&workload);
 }
 
 TEST(a_copy_of_the_members_alone_has_no_notes) {
@@ -311,7 +309,7 @@ TEST(a_large_hash_of_which_one_field_is_left_is_copied_as_that) {
 }
 
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     struct registry_mirror mirror;
     struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t live = 0;
@@ -327,11 +325,10 @@ TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     }
     while (registry_free_step(workload.registry, 1000)) {}
     assert_true(memory_live_count() <= live);
-    workload_end(&workload);
 }
 
 TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t digest = workload_digest(workload.registry);
     bool is_done = false;
@@ -351,5 +348,4 @@ TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
         assert_true(workload_digest(workload.registry) == digest);
     }
     assert_true(nth > 2);
-    workload_end(&workload);
 }

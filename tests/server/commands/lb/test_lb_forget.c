@@ -275,7 +275,7 @@ static void add_boards(struct loop_server *f) {
 }
 
 static void a_restart_finishes_it(const char *settings, bool is_saved) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     struct loop_wait wait = {0};
     loop_begin_kept(&f, settings);
     add_boards(&f);
@@ -304,7 +304,6 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         assert_int_equal(registry_count(f.server->registry, DURABLE_JOBS), 0);
         assert_int_equal(registry_count(f.server->registry, 0), 0);
     }
-    loop_end(&f);
 }
 
 TEST(a_restart_finishes_it_from_the_journal) {
