@@ -157,7 +157,7 @@ CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/confo
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data \
-                   lb_filter lb_forget lb_hset lb_info lb_league_twin lb_limits lb_list lb_match lb_model lb_move lb_once lb_records lb_roll \
+                   lb_filter lb_forget lb_held lb_hset lb_info lb_league_twin lb_limits lb_list lb_match lb_model lb_move lb_once lb_records lb_roll \
                    lb_settle lb_since lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
@@ -610,7 +610,7 @@ endif
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c server/commands/lb/lb_ticket.c,$(MODULE_SOURCES) \
-    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/holding.c server/commands/limiting.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/limiting.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
         $(addprefix server/replication/,replication.c failover.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \

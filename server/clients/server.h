@@ -51,11 +51,8 @@ struct server_shadows {
     /* Run a command with them. NULL: there are none, and SHADOW is refused. */
     void (*run)(struct call *call);
     struct buffer pairs;
-    bool is_open; /* a client's command runs: not what a job or a wait writes */
-    bool are_shown, are_new_shown;
-    bool is_asked; /* the command was refused, and is to run with them; before the refusal: */
-    struct reply reply;
-    size_t reply_size;
+    const struct request
+        *shown; /* of the command that runs with those of pairs; NULL: there are none */
 };
 
 /* Boards that somebody follows (follow.h). */

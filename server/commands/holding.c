@@ -5,7 +5,6 @@
 #include "server/commands/holding.h"
 
 #include "codec/little.h"
-#include "server/commands/limiting.h"
 
 enum {
     SIX = 6,
@@ -207,35 +206,6 @@ uint8_t holding_judge(const struct writing *writing, bool was_there, uint64_t be
                    board_count_above(writing->board, after) < rule->top
                ? HOLDING_TOP
                : 0;
-}
-
-bool holding_plan(const struct writing *writing, struct bytes member, bool had_result,
-                  uint64_t before, uint64_t after, bool is_written, struct limited *limited,
-                  uint8_t *reason) {
-    const struct layout *layout = board_layout(writing->board);
-    bool has_limits = limiting_applies(writing);
-    bool is_put = is_written && (!had_result || layout_ordinal(layout, before, 0) !=
-                                                    layout_ordinal(layout, after, 0));
-    *reason = 0;
-    limited->size = 0;
-    limited->broken = LIMITS;
-    if (registry_options(writing_shown_key(writing))->has_hold && registry_note_is_own(member)) {
-        return call_refuse(writing->call, "ERR a board with HOLD has no members whose names begin "
-                                          "with a zero byte");
-    }
-    if (has_limits &&
-        !limiting_check(writing, member, had_result, before, after, is_put, is_written, limited)) {
-        return false;
-    }
-    if (limited->broken != LIMITS) {
-        *reason = (uint8_t)(HOLDING_LIMIT + limited->broken);
-    } else if (is_written && holding_applies(writing)) {
-        *reason = holding_judge(writing, had_result, before, after);
-        /* It counts as a result, and gains nothing. */
-        return *reason == 0 || !has_limits ||
-               limiting_check(writing, member, had_result, before, before, false, true, limited);
-    }
-    return true;
 }
 
 void holding_add_word(struct holding_words *words, struct bytes word) {

@@ -1,10 +1,5 @@
 /* Results that are held (HOLD, skiplist/keyspace/holds.h): kept, and not ranked, until somebody has looked at them.
  *
- *     holding_judge(&writing, ...)          is this result to be held? while a command plans its results
- *     holding_check(&writing, ...)          is there room for it?
- *     memory for holding_growth_size(...)
- *     holding_put(&writing, ...)            when the other results are put; cannot fail
- *
  * A held result is the words of the LB.ADD that would write it, and who sent it from where, when, and why it is held. So
  * LB.APPROVE writes it as it would have been written, with the time at which it came: an increment is added, and a result
  * that is not the best changes nothing.
@@ -47,14 +42,6 @@ static inline bool holding_applies(const struct writing *writing) {
  * member has. */
 uint8_t holding_judge(const struct writing *writing, bool was_there, uint64_t before,
                       uint64_t after);
-
-/* Of a result that the board would take: is it held? Puts the reason, or 0, to *reason. limited: of a board with LIMITS,
- * which have checked it; its record becomes that of a result which is not put. member, had_result, before, after: as
- * limiting_check has them. is_written: something changes, be it the time alone. false: the error was replied. */
-struct limited;
-MUST_CHECK bool holding_plan(const struct writing *writing, struct bytes member, bool had_result,
-                             uint64_t before, uint64_t after, bool is_written,
-                             struct limited *limited, uint8_t *reason);
 
 /* The words of a result: of LB.ADD what is behind the key, without the member. */
 struct holding_words {

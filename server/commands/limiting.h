@@ -1,12 +1,6 @@
 /* Results and the LIMITS of their board (skiplist/keyspace/limits.h): asked before anything changes, noted when all of it
  * has.
  *
- *     if (limiting_applies(&writing)) {
- *         limiting_check(&writing, name, &result, &limited)     for each result: the member's record after it
- *         memory for limiting_growth_size(...)
- *         limiting_put(&writing, name, &limited)                when the results are put; cannot fail
- *     }
- *
  * A result counts when its command is done, also if it is not the member's best. What NX and XX leave out does not, nor
  * does an id that came before (ONCE). On a board with a WINDOW the result is the one of the running period. */
 #ifndef SERVER_LIMITING_H

@@ -3,6 +3,7 @@
 
 #include "server/clients/notify.h"
 #include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 
@@ -253,100 +254,106 @@ static struct bytes shadow_own(const struct call *call) {
 }
 
 uint32_t shadow_count_shown(const struct call *call, const struct registry_key *key) {
+    const struct request *request = call->server->shadows.shown;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+    for (uint32_t i = 0; request != NULL && i < shadow_pair_count(call); i++) {
         struct shadow_pair pair = shadow_pair_at(call, i);
         uint64_t packed_key;
-        count += bytes_equal(call_arg(call, pair.key_at), registry_name(key)) &&
-                 board_find(&key->board, call_arg(call, pair.member_at), &packed_key);
+        count += bytes_equal(request->args[pair.key_at], registry_name(key)) &&
+                 board_find(&key->board, request->args[pair.member_at], &packed_key);
     }
     return count;
 }
 
-bool shadow_ask(const struct call *call, const struct registry_key *key, bool is_new,
-                struct bytes member) {
-    struct server_shadows *shadows = &call->server->shadows;
-    if (shadows->run == NULL || !shadows->is_open || !shadow_may_be(key) || !shadow_fits(member) ||
-        (call->command->flags & COMMAND_OWN_MEMBER) == 0) {
+bool shadow_is_shown(const struct call *call, const struct registry_key *key, bool is_new,
+                     struct bytes member) {
+    return call->server->shadows.shown != NULL && shadow_may_be(key) && shadow_fits(member) &&
+           (is_new || shadow_is_there(key, member));
+}
+
+/* The words of a request that name members: at, and each step further, as the command's entry says. Of a board that is to
+ * come nobody knows how many values it takes: any word behind the options may be one. */
+struct shadow_words {
+    uint32_t at, step;
+};
+
+static struct shadow_words shadow_find_words(const struct call *call,
+                                             const struct registry_key *key) {
+    const struct command *command = call->command;
+    const struct request *request = call->request;
+    uint32_t count = request->count;
+    if (command->member_arg > 0) {
+        return (struct shadow_words){
+            .at = syntax_behind_options(command, request, (uint32_t)command->member_arg),
+            .step = command->member_step > 0 ? (uint32_t)command->member_step : count};
+    }
+    if (command->member_step != COMMAND_STEP_OF_VALUES) {
+        return (struct shadow_words){.at = count - 1, .step = count};
+    }
+    uint32_t first = syntax_behind_options(command, request, syntax_options_at(command));
+    if (first < count && call_arg_is(call, first, "PACKED")) {
+        return (struct shadow_words){.at = first + 2, .step = 2};
+    }
+    uint32_t value_count = key != NULL ? registry_options(key)->layout.field_count : 0;
+    return (struct shadow_words){.at = first + value_count, .step = value_count + 1};
+}
+
+/* Put the entry of a member there, or make a place for one. key: NULL: the board is to come; it may get another address.
+ * false: no memory. */
+static bool shadow_show(struct call *call, struct registry_key **key, struct shadow_pair pair) {
+    static const char place[NOTE_MAX] = {PLACE};
+    struct bytes member = call_arg(call, pair.member_at);
+    struct shadow_name name;
+    struct bytes note;
+    uint64_t packed_key;
+    int64_t until_ms;
+    bool has_note = *key != NULL && shadow_find_note(*key, member, &note);
+    /* Named twice? */
+    if (has_note && (!shadow_has_entry(note) || board_find(&(*key)->board, member, &packed_key))) {
         return true;
     }
-    if (shadows->are_shown && (is_new ? shadows->are_new_shown : shadow_is_there(key, member))) {
+    enum ban_kind kind = ban_find(call->registry, call->session->database,
+                                  call_arg(call, pair.key_at), member, call->now_ms, &until_ms);
+    if (has_note && kind == BAN_NONE) {
+        call->ahead = NULL; /* of the board as it was */
+        bool is_back = shadow_return(call->registry, *key, member);
+        registry_tell_members(call->registry, *key);
+        return is_back;
+    }
+    pair.was_kept = has_note;
+    pair.is_first = *key != NULL && !registry_options(*key)->has_shadows;
+    if (kind != BAN_SHADOW || (!has_note && (call->command->flags & COMMAND_DENYOOM) == 0)) {
+        return true;
+    }
+    call->ahead = NULL;
+    if (!shadow_add_pair(call, pair)) {
         return false;
     }
-    if (!shadows->is_asked) {
-        shadows->is_asked = true;
-        shadows->reply = *call->reply;
-        shadows->reply_size = call->reply->out->size;
+    if (!has_note) {
+        return *key == NULL ||
+               (shadow_open(call->registry, key) &&
+                registry_note_put(call->registry, *key, shadow_name_of(member, &name),
+                                  (struct bytes){place, sizeof place}));
+    }
+    if (!shadow_put(call->registry, *key, member, note)) {
+        shadow_drop_pair(call);
+        return false;
     }
     return true;
 }
 
-/* Other words of a player's request may be the names of members, too. */
-static bool shadow_may_write(const struct call *call, struct bytes member) {
-    return call->session->player == NULL || bytes_equal(member, shadow_own(call));
-}
-
-/* Entries that there are of members whom the request names, on boards that it names: put them back. false: no memory. */
-static bool shadow_show_kept(const struct call *call, uint32_t command) {
+/* The members whom a request names on the boards that it names. A player writes nobody else. false: no memory. */
+static bool shadow_show_named(struct call *call, uint32_t command) {
     struct request_keys keys = request_keys_begin(command, call->request);
     for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
         struct registry_key *key = shadow_find_board(call, at);
-        for (uint32_t i = 1; key != NULL && registry_options(key)->has_shadows &&
-                             shadow_may_be(key) && i < call->request->count;
-             i++) {
+        struct shadow_words words = shadow_find_words(call, key);
+        for (uint32_t i = words.at; (key == NULL || shadow_may_be(key)) && i < call->request->count;
+             i += words.step) {
             struct bytes member = call_arg(call, i);
-            struct bytes note;
-            int64_t until_ms;
-            uint64_t packed_key;
-            if (i == at || !shadow_may_write(call, member) ||
-                !shadow_find_note(key, member, &note) ||
-                board_find(&key->board, member, &packed_key)) {
-                continue;
-            }
-            enum ban_kind kind = ban_find(call->registry, call->session->database,
-                                          registry_name(key), member, call->now_ms, &until_ms);
-            if (kind == BAN_FULL) {
-                continue;
-            }
-            if (kind == BAN_NONE
-                    ? !shadow_return(call->registry, key, member)
-                    : !shadow_add_pair(call, (struct shadow_pair){at, i, true, false})) {
-                return false;
-            }
-            if (kind == BAN_NONE) {
-                registry_tell_members(call->registry, key);
-            }
-            if (kind == BAN_SHADOW && !shadow_put(call->registry, key, member, note)) {
-                shadow_drop_pair(call);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Members who are banned with SHADOW, and have no entry yet. false: no memory. */
-static bool shadow_show_new(const struct call *call, uint32_t command) {
-    static const char place[NOTE_MAX] = {PLACE};
-    struct request_keys keys = request_keys_begin(command, call->request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
-        struct registry_key *key = shadow_find_board(call, at);
-        for (uint32_t i = 1; (key == NULL || shadow_may_be(key)) && i < call->request->count; i++) {
-            struct bytes member = call_arg(call, i);
-            struct shadow_name name;
-            int64_t until_ms;
-            if (i == at || !shadow_fits(member) || !shadow_may_write(call, member) ||
-                ban_find(call->registry, call->session->database, call_arg(call, at), member,
-                         call->now_ms, &until_ms) != BAN_SHADOW ||
-                (key != NULL && shadow_is_there(key, member))) {
-                continue;
-            }
-            bool is_first = key != NULL && !registry_options(key)->has_shadows;
-            if (!shadow_add_pair(call, (struct shadow_pair){at, i, false, is_first}) ||
-                (key != NULL &&
-                 (!shadow_open(call->registry, &key) ||
-                  !registry_note_put(call->registry, key, shadow_name_of(member, &name),
-                                     (struct bytes){place, sizeof place})))) {
+            bool may_write = call->session->player == NULL || bytes_equal(member, shadow_own(call));
+            if (may_write && shadow_fits(member) &&
+                !shadow_show(call, &key, (struct shadow_pair){.key_at = at, .member_at = i})) {
                 return false;
             }
         }
@@ -384,9 +391,12 @@ static bool shadow_hide_shown(const struct call *call) {
             continue;
         }
         board_look_up(&key->board, member, NULL, &found);
-        /* What CAP would drop were it one of all. */
+        /* What CAP would drop were it one of all; not where nothing came of the command. */
         uint32_t cap = registry_options(key)->cap;
-        bool is_below = found.is_there && cap > 0 && board_rank_of(&key->board, &found) >= cap;
+        bool is_as_before = pair.was_kept && found.is_there &&
+                            shadow_find_note(key, member, &note) && shadow_key(note) == found.key;
+        bool is_below =
+            !is_as_before && found.is_there && cap > 0 && board_rank_of(&key->board, &found) >= cap;
         if (is_below) {
             registry_board_take(registry, key, &found);
         }
@@ -478,27 +488,12 @@ static void shadow_run_writing(struct call *call, uint32_t command) {
     struct server_shadows *shadows = &call->server->shadows;
     struct reply before = *call->reply;
     size_t size_before = call->reply->out->size;
-    if (shadows->is_asked) {
-        before = shadows->reply;
-        size_before = shadows->reply_size;
-    }
-    bool is_shown = shadow_show_kept(call, command);
-    shadows->are_shown = true;
-    if (is_shown && !shadows->is_asked) {
+    bool is_shown = shadow_show_named(call, command);
+    shadows->shown = shadow_pair_count(call) > 0 ? call->request : NULL;
+    if (is_shown) {
         call->command->run(call);
     }
-    if (is_shown && shadows->is_asked) {
-        *call->reply = before;
-        buffer_cut(call->reply->out, size_before);
-        is_shown = shadow_show_new(call, command);
-        shadows->are_new_shown = true;
-        if (is_shown) {
-            call->command->run(call);
-        }
-    }
-    shadows->are_shown = false;
-    shadows->are_new_shown = false;
-    shadows->is_asked = false;
+    shadows->shown = NULL;
     if (!shadow_hide_shown(call) || !is_shown) {
         *call->reply = before;
         buffer_cut(call->reply->out, size_before);
@@ -510,10 +505,10 @@ void shadow_run_call(struct call *call) {
     struct server_shadows *shadows = &call->server->shadows;
     uint32_t command = command_index(call->command);
     buffer_clear(&shadows->pairs);
-    call->ahead = NULL; /* of boards as they were */
     if ((call->command->flags & COMMAND_WRITE) != 0) {
         shadow_run_writing(call, command);
     } else {
+        call->ahead = NULL; /* of boards as they were */
         if (shadow_show_own(call, command)) {
             call->command->run(call);
         } else {

@@ -11,8 +11,8 @@
  *                                                                               read what is there before or behind them
  *     LB.RANGE, by ann    put it there  run the command   take it off           without an effect: also on a replica
  *
- * So results, ties, LIMITS, KEEP BEST, tags and ranks follow from the board's own rules. A command that writes a member
- * shows it, whoever sends it; of those that read, the player's own do (COMMAND_OWN_MEMBER).
+ * So results, ties, LIMITS, KEEP BEST, tags and ranks follow from the board's own rules. A command that writes members
+ * (member_arg) shows those that it names, whoever sends it; of those that read, the player's own do (COMMAND_OWN_MEMBER).
  *
  * Boards that cannot have shadows take such a ban as one without SHADOW: those with a WINDOW or RATING, and leagues.
  * When the ban is over, a job (shadow_job.c) puts the entries back, as does the first command that writes one. */
@@ -49,9 +49,9 @@ static inline bool shadow_fits(struct bytes member) {
     return member.size > 0 && member.size + 2 <= BOARD_MEMBER_MAX;
 }
 
-/* Is a refusal for this ban to be left to shadow_run_call? Then it notes so, before the error is replied. */
-MUST_CHECK bool shadow_ask(const struct call *call, const struct registry_key *key, bool is_new,
-                           struct bytes member);
+/* May the running command write this member, who is banned with SHADOW? */
+bool shadow_is_shown(const struct call *call, const struct registry_key *key, bool is_new,
+                     struct bytes member);
 /* CAP: how many of the board's members are there for the running command alone. */
 uint32_t shadow_count_shown(const struct call *call, const struct registry_key *key);
 

@@ -105,6 +105,34 @@ static inline bool writing_takes(const struct writing *writing, const struct boa
            board_options_take(writing->options, member->key, key);
 }
 
+/* The members that a command names on a board, by their hashes, where one may be named twice. */
+struct writing_names {
+    const struct bytes *first; /* in the request, and each step further */
+    uint32_t step;
+    uint32_t *
+        slots; /* zeroed at first, at least twice their number: what the latest one of a member is, from 1; NULL: none is named twice */
+    uint32_t mask; /* of the slots, whose number is a power of 2 */
+};
+/* So many slots are enough. */
+static inline uint32_t writing_names_slots(uint32_t member_count) {
+    uint32_t count = 8;
+    while (count < 2 * member_count) {
+        count *= 2;
+    }
+    return count;
+}
+/* The member's slot, to be set; 0 in it: it was not named before. */
+static inline uint32_t *writing_names_find(const struct writing_names *names,
+                                           const struct board_member *member) {
+    uint32_t place = (uint32_t)(member->hash >> 32) & names->mask;
+    while (
+        names->slots[place] != 0 &&
+        !bytes_equal(names->first[(size_t)(names->slots[place] - 1) * names->step], member->name)) {
+        place = (place + 1) & names->mask;
+    }
+    return &names->slots[place];
+}
+
 /* WINDOW: would the sum be out of a field's range if the member had this key in the running period?
  * For every member before the first change. false: the error was replied. */
 bool writing_check_sum(const struct writing *writing, struct bytes member, uint64_t key);

@@ -167,6 +167,8 @@ struct command_cost {
         *instead; /* the non-blocking alternative, as Markdown: "pages of some hundred members" */
 };
 
+enum { COMMAND_STEP_OF_VALUES = -1 }; /* member_step */
+
 struct command {
     const char *name;       /* upper case: "ZADD"; for a subcommand its own word: "SETNAME" */
     const char *summary;    /* one sentence, no full stop */
@@ -184,10 +186,11 @@ struct command {
     const char *key_access;
     const char *key_option; /* whose value is a key, which is read: "SINCE". NULL: there is none */
     enum command_channels channels;
-    /* For prefetching: members are args[member_arg] (negative: from the end) and every
-     * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
-     * score of a single new member (ZADD 2), else 0. new_key: used where score_arg is not enough,
-     * or NULL. */
+    /* Members are args[member_arg] (negative: from the end) and every member_step-th argument after it (0: only one;
+     * COMMAND_STEP_OF_VALUES: the last of many, each behind as many values as the board takes), where no options stand
+     * before them. member_arg 0: none.
+     * For prefetching, score_arg: index of the score of a single new member (ZADD 2), else 0. new_key: used where
+     * score_arg is not enough, or NULL. */
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
     bool reads_hash;                          /* for prefetching, too: the hash of the first key */

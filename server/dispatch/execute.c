@@ -341,9 +341,13 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
 /* Does it see entries that others do not? */
 static inline bool execute_sees_shadows(const struct server *server, const struct session *session,
                                         const struct command *command) {
-    return (command->flags & COMMAND_OWN_MEMBER) != 0 &&
-           ((command->flags & COMMAND_WRITE) != 0 || session->player != NULL) &&
-           registry_has_shadows(server->registry) && server->shadows.run != NULL;
+    const struct registry *registry = server->registry;
+    return ((command->flags & COMMAND_WRITE) != 0
+                ? command->member_arg != 0 && (registry_count(registry, REGISTRY_BANS) > 0 ||
+                                               registry_has_shadows(registry))
+                : session->player != NULL && (command->flags & COMMAND_OWN_MEMBER) != 0 &&
+                      registry_has_shadows(registry)) &&
+           server->shadows.run != NULL;
 }
 
 /* Run a request that passed all checks, and count it. */
@@ -355,16 +359,11 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     struct call call = call_begin(server, session, command, request, reply);
     call.ahead = server->ahead;
     server_set_writer(server, session);
-    server->shadows.is_open = true;
     if (__builtin_expect(execute_sees_shadows(server, session, command), 0)) {
         server->shadows.run(&call);
     } else {
         command->run(&call);
-        if (__builtin_expect(server->shadows.is_asked, 0)) {
-            server->shadows.run(&call);
-        }
     }
-    server->shadows.is_open = false;
     server_set_writer(server, NULL);
     if (__builtin_expect(server->tracking.client_count > 0, 0)) {
         execute_remember_keys(server, session, index, command, request);

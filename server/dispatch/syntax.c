@@ -806,6 +806,17 @@ static uint32_t syntax_skip(const struct command *command, const struct request 
     return is_there ? index + 1 + words : index;
 }
 
+uint32_t syntax_behind_options(const struct command *command, const struct request *request,
+                               uint32_t index) {
+    const struct syntax_form *form = command->form;
+    uint32_t begin = form != NULL ? form->options_at : UINT32_MAX;
+    uint32_t end = begin;
+    for (uint32_t next; begin <= index && (next = syntax_skip(command, request, end)) > end;) {
+        end = next;
+    }
+    return index + (end - begin);
+}
+
 uint32_t syntax_find(const struct command *command, const struct request *request,
                      const char *word) {
     const struct syntax_form *form = command->form;

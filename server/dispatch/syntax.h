@@ -59,6 +59,9 @@ const char *syntax_take_use(const struct call *call, struct option_uses *uses, u
 /* The index of the first value of an option in a request that may be wrong; 0: it is not there. */
 uint32_t syntax_find(const struct command *command, const struct request *request,
                      const char *word);
+/* Where the argument is, in a request that may be wrong, that is at this index where no options stand before it. */
+uint32_t syntax_behind_options(const struct command *command, const struct request *request,
+                               uint32_t index);
 /* Where the options begin at the earliest. */
 uint32_t syntax_options_at(const struct command *command);
 

@@ -46,6 +46,19 @@ struct http_peer {
     int64_t since_ms, limit_ms; /* limit_ms 0: none */
 };
 
+/* A reply of the library that is used again: copying its headers takes longer than all else that the library does for a
+ * short one. Its headers are static, and its size fixed. */
+enum { HTTP_SPARE_SLOTS = 64, HTTP_SPARES_MAX = 256, HTTP_SPARE_SIZE_MAX = 4096 };
+struct http_spare {
+    struct http_spare *next; /* of the same slot */
+    struct MHD_Response *response;
+    const struct http_header *common;
+    const char *content_type;
+    bool is_kept;
+    size_t size;
+    char body[];
+};
+
 struct http_server {
     struct MHD_Daemon *daemon;
     struct asks asks;
@@ -64,7 +77,9 @@ struct http_server {
     size_t sending_size;      /* of replies that are being sent */
     size_t bodies_size;       /* of requests */
     struct pollfd *streams;   /* streams_max of them */
-    int64_t streams_swept_ms;
+    struct http_spare *spares[HTTP_SPARE_SLOTS];
+    unsigned spare_count, spare_next;
+    int64_t streams_swept_ms, peers_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */
     _Atomic bool is_stopping;
     bool is_ended;
@@ -319,8 +334,74 @@ static void http_server_add_headers(const struct http_exchange *exchange,
         snprintf(seconds, sizeof seconds, "%u", reply->retry_s > 0 ? reply->retry_s : 1);
         MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
+    for (const struct http_header *each = reply->common; each != NULL && each->name != NULL;
+         each++) {
+        MHD_add_response_header(response, each->name, each->value);
+    }
     for (unsigned i = 0; i < reply->header_count; i++) {
         MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+    }
+}
+
+static void http_spare_destroy(struct http_spare *spare) {
+    MHD_destroy_response(spare->response);
+    memory_free(spare);
+}
+
+/* Take one that fits, or make one. NULL: this reply has headers of its own, or is long, or there is no memory. */
+static struct http_spare *http_server_take_spare(struct http_server *server,
+                                                 const struct http_exchange *exchange) {
+    const struct http_reply *reply = &exchange->reply;
+    size_t size = reply->body.size;
+    bool is_plain = reply->header_count == 0 && reply->fixed.at == NULL && !reply->is_last &&
+                    !reply->is_login_wanted && reply->retry_s == 0 &&
+                    reply->status != MHD_HTTP_METHOD_NOT_ALLOWED &&
+                    reply->status != MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (!is_plain || size == 0 || size > HTTP_SPARE_SIZE_MAX) {
+        return NULL;
+    }
+    struct http_spare **at = &server->spares[size % HTTP_SPARE_SLOTS];
+    struct http_spare *spare;
+    while ((spare = *at) != NULL) {
+        if (spare->size == size && spare->common == reply->common &&
+            spare->content_type == reply->content_type && spare->is_kept == reply->is_kept) {
+            *at = spare->next;
+            server->spare_count--;
+            return spare;
+        }
+        at = &spare->next;
+    }
+    spare = memory_allocate(sizeof *spare + size);
+    if (spare == NULL) {
+        return NULL;
+    }
+    *spare = (struct http_spare){.common = reply->common,
+                                 .content_type = reply->content_type,
+                                 .is_kept = reply->is_kept,
+                                 .size = size};
+    spare->response = MHD_create_response_from_buffer(size, spare->body, MHD_RESPMEM_PERSISTENT);
+    if (spare->response == NULL) {
+        memory_free(spare);
+        return NULL;
+    }
+    http_server_add_headers(exchange, spare->response);
+    return spare;
+}
+
+/* The reply was sent. Where there are enough, one of another slot goes, slot by slot. */
+static void http_server_give_spare(struct http_server *server, struct http_spare *spare) {
+    struct http_spare **slot = &server->spares[spare->size % HTTP_SPARE_SLOTS];
+    spare->next = *slot;
+    *slot = spare;
+    server->spare_count++;
+    while (server->spare_count > HTTP_SPARES_MAX) {
+        struct http_spare **from = &server->spares[server->spare_next++ % HTTP_SPARE_SLOTS];
+        struct http_spare *old = *from;
+        if (old != NULL) {
+            *from = old->next;
+            server->spare_count--;
+            http_spare_destroy(old);
+        }
     }
 }
 
@@ -342,6 +423,12 @@ static enum MHD_Result http_server_send(struct http_exchange *exchange) {
     server->sending_size += exchange->counted;
     /* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
      * parameters are not const. */
+    exchange->spare = http_server_take_spare(server, exchange);
+    if (exchange->spare != NULL) {
+        memcpy(exchange->spare->body, reply->body.at, reply->body.size);
+        http_server_begin_phase(server, exchange->peer, HTTP_SEND_LIMIT_MS);
+        return MHD_queue_response(exchange->connection, reply->status, exchange->spare->response);
+    }
     bool is_fixed = reply->fixed.at != NULL;
     struct MHD_Response *response = MHD_create_response_from_buffer(
         is_fixed ? reply->fixed.size : reply->body.size,
@@ -909,6 +996,9 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
         LIST_PART(server->stream_first, exchange);
         server->stream_count--;
     }
+    if (exchange->spare != NULL) {
+        http_server_give_spare(server, exchange->spare);
+    }
     http_text_release(exchange->sending);
     http_text_release(exchange->pending);
     server->sending_size -= exchange->counted;
@@ -1045,7 +1135,10 @@ static void http_server_on_timer(uv_timer_t *timer) {
     /* Cut those whose time is over; and where there are many those from whom nothing has come for a while, so that
      * those who connect and say nothing do not keep others out. */
     bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
-    for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
+    bool is_due = now_ms - server->peers_swept_ms >= SWEEP_MS;
+    server->peers_swept_ms = is_due ? now_ms : server->peers_swept_ms;
+    for (struct http_peer *peer = is_due ? server->peer_first : NULL; peer != NULL;
+         peer = peer->next) {
         int64_t passed_ms = now_ms - peer->since_ms;
         bool is_over = peer->limit_ms > 0 && passed_ms >= peer->limit_ms;
         bool is_silent =
@@ -1079,6 +1172,12 @@ static void http_server_end(struct http_server *server) {
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
+    for (unsigned i = 0; i < HTTP_SPARE_SLOTS; i++) {
+        struct http_spare *spare;
+        LIST_TAKE_EACH(server->spares[i], spare) {
+            http_spare_destroy(spare);
+        }
+    }
     if (handler->end != NULL) {
         handler->end(handler->context);
     }

@@ -73,8 +73,9 @@ struct http_reply {
     unsigned status;
     const char *content_type; /* static */
     struct buffer body;
-    struct bytes fixed;                           /* static, in place of body; at NULL: none */
-    struct http_header headers[HTTP_HEADERS_MAX]; /* name NULL: none */
+    struct bytes fixed;               /* static, in place of body; at NULL: none */
+    const struct http_header *common; /* static, the last one's name is NULL; NULL: none */
+    struct http_header headers[HTTP_HEADERS_MAX]; /* beside those */
     unsigned header_count;
     bool is_kept;         /* no "Cache-Control: no-store": a header of its own says so */
     bool is_last;         /* the connection ends with it */
@@ -128,9 +129,10 @@ struct http_exchange {
     int64_t due_ms;
     struct http_text *sending, *pending;
     size_t sent;
-    size_t counted;  /* bytes of its reply among those that are being sent */
-    size_t received; /* bytes of its body among those of all */
-    size_t dropped;  /* bytes of a body that is too long */
+    struct http_spare *spare; /* with which its reply is sent */
+    size_t counted;           /* bytes of its reply among those that are being sent */
+    size_t received;          /* bytes of its body among those of all */
+    size_t dropped;           /* bytes of a body that is too long */
 };
 
 struct http_handler {

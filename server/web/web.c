@@ -127,24 +127,25 @@ static void web_gzip_file(struct bytes file, struct buffer *out) {
 #define POLICY_OF_PAGE   "form-action 'self'; frame-ancestors 'none'; " NO_HTML
 #define POLICY_OF_FRAMES "form-action 'none'; frame-ancestors *; " NO_HTML
 
-static void web_add_policy(struct http_reply *reply, const char *policy) {
-    http_reply_header(reply, "Content-Security-Policy", policy);
-    http_reply_header(reply, "Referrer-Policy", "no-referrer");
-    http_reply_header(reply, "Cross-Origin-Resource-Policy", "same-origin");
-    http_reply_header(reply, "Permissions-Policy",
-                      "camera=(), microphone=(), geolocation=(), payment=()");
-}
-
-static void web_forbid_frames(struct http_reply *reply) {
-    http_reply_header(reply, "X-Frame-Options", "DENY");
-    http_reply_header(reply, "Cross-Origin-Opener-Policy", "same-origin");
-}
+#define HEADERS_OF_ALL                                                                             \
+    {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Resource-Policy", "same-origin"}, {         \
+        "Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()"               \
+    }
+#define HEADERS_WITHOUT_FRAMES                                                                     \
+    {"X-Frame-Options", "DENY"}, {                                                                 \
+        "Cross-Origin-Opener-Policy", "same-origin"                                                \
+    }
 
 void web_add_headers(struct http_exchange *exchange) {
+    static const struct http_header common[] = {
+        {"Content-Security-Policy", POLICY_BEGIN POLICY_END POLICY_OF_PAGE},
+        HEADERS_OF_ALL,
+        HEADERS_WITHOUT_FRAMES,
+        {.name = NULL},
+    };
     struct http_reply *reply = &exchange->reply;
     const struct web_request *request = exchange->own;
-    web_add_policy(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
-    web_forbid_frames(reply);
+    reply->common = common;
     if (request != NULL && (request->web->origin_count > 0 || request->web->is_open)) {
         http_reply_header(reply, "Vary", "Origin");
     }
@@ -296,11 +297,13 @@ static bool web_files_answer(struct http_exchange *exchange, const struct http_t
     http_reply_header(reply, "Vary", "Accept-Encoding");
     /* They may show pictures, where the page itself may not; and other sites may show some of them in a frame. */
     const struct web *web = ((const struct web_request *)exchange->own)->web;
+    static const struct http_header of_frames[] = {HEADERS_OF_ALL, {.name = NULL}};
+    static const struct http_header of_page[] = {
+        HEADERS_OF_ALL, HEADERS_WITHOUT_FRAMES, {.name = NULL}};
     bool may_frame = web_files_begins_with(target, "embed");
-    web_add_policy(reply, may_frame ? web->policy_of_frames : web->policy);
-    if (!may_frame) {
-        web_forbid_frames(reply);
-    }
+    reply->common = may_frame ? of_frames : of_page;
+    http_reply_header(reply, "Content-Security-Policy",
+                      may_frame ? web->policy_of_frames : web->policy);
     if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");

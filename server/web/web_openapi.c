@@ -71,6 +71,11 @@ const struct web_operation web_operations[] = {
     {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
      "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
      &web_route_replace_tags, false},
+    {HTTP_PUT, "bans/{MEMBER}", "banMember",
+     "Keep a member off the boards, from now on, and take it off them, meanwhile: LB.BAN",
+     "db shadow seconds match", NULL, "Banned", &web_route_ban, false},
+    {HTTP_DELETE, "bans/{MEMBER}", "unbanMember", "Lift all bans of a member: LB.UNBAN", "db", NULL,
+     "Unbanned", &web_route_unban, false},
     {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
      "db", NULL, "League", &web_route_league, false},
     {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
@@ -245,6 +250,8 @@ static const struct web_schema {
      NAMED_BOARD "fields:[s] cursor:s'0: that was all' "
                  "held:[(id member()~ values():[s]'that the member would have' "
                  "reason'OVER, TOP or the limit' at user()~ address()~)]"},
+    {"Banned", NULL, "member~ db:i banned:b"},
+    {"Unbanned", NULL, "member~ db:i unbanned:b'false: it was not banned'"},
     {"Decided", NULL, NAMED_BOARD "member~ results:i'that were held, and are no more'"},
     {"Written", "@Placed",
      NAMED_BOARD "results:i changed?:i'members' "
@@ -326,6 +333,9 @@ static const struct web_parameter {
      "1: a board that is not there is made; otherwise it is not found (NOCREATE)"},
     {"id", "query", "{\"type\":\"integer\",\"minimum\":1}",
      "of one held result; without, all of the member"},
+    {"shadow", "query", "{\"type\":\"integer\",\"enum\":[0,1],\"default\":0}",
+     "1: the member goes on, and sees its entry, which nobody else does (SHADOW)"},
+    {"seconds", "query", "{\"type\":\"integer\",\"minimum\":1}", "how long; without, for ever"},
     {"key", "query", "{\"type\":\"string\"}",
      "of POST /stream-key, in the place of the header Authorization; it works once"},
     {"Idempotency-Key", "header", "{\"type\":\"string\",\"maxLength\":66}",

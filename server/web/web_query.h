@@ -700,7 +700,7 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_set_tags, web_route_replace_tags, web_route_league_results, web_route_league_member,
     web_route_leave_league, web_route_stream_key, web_route_league, web_route_matches,
     web_route_predictions, web_route_rating, web_route_held, web_route_approve, web_route_reject,
-    web_route_ticket;
+    web_route_ban, web_route_unban, web_route_ticket;
 
 /* NULL: there is none of this method. */
 const struct web_operation *web_openapi_find(enum http_method method,

@@ -1208,6 +1208,42 @@ static bool web_write_print_decision(struct web_query *query) {
     return web_reply_end(query);
 }
 
+/* ---- bans: the path has no board ---- */
+
+/* ?shadow=1&seconds=N&match=GLOB */
+static bool web_write_ask_ban(struct web_query *query) {
+    struct bytes match = http_target_find(&query->target, "match");
+    bool has_end = http_target_find(&query->target, "seconds").size > 0;
+    int64_t is_shadow;
+    int64_t seconds;
+    if (!web_query_number(query, "shadow", 0, 1, 0, &is_shadow) ||
+        !web_query_number(query, "seconds", 1, UINT32_MAX, 1, &seconds)) {
+        return false;
+    }
+    web_query_command(query, "LB.BAN $board");
+    if (is_shadow != 0) {
+        web_query_words(query, "SHADOW");
+    }
+    if (has_end) {
+        web_query_words(query, "EX #", seconds);
+    }
+    if (match.size > 0) {
+        web_query_words(query, "MATCH $", match);
+    }
+    return true;
+}
+
+static bool web_write_print_ban(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader reader = web_query_reply(query, 0);
+    struct value value = value_next(&reader);
+    json_open(json, NULL, '{');
+    json_bytes(json, "member", query->board);
+    json_integer(json, "db", query->database);
+    json_boolean(json, query->route->flag, value.kind == VALUE_TEXT || value.number != 0);
+    return web_reply_end(query);
+}
+
 /* ---- leagues ---- */
 
 static void web_write_begin_league(struct web_query *query) {
@@ -1375,6 +1411,10 @@ const struct web_route web_route_approve = {
     .ask = web_write_ask_approve, .print = web_write_print_decision, .writes = true};
 const struct web_route web_route_reject = {
     .ask = web_write_ask_reject, .print = web_write_print_decision, .writes = true};
+const struct web_route web_route_ban = {
+    .ask = web_write_ask_ban, .print = web_write_print_ban, .flag = "banned", .writes = true};
+const struct web_route web_route_unban = {
+    .command = "LB.UNBAN $board", .print = web_write_print_ban, .flag = "unbanned", .writes = true};
 const struct web_route web_route_league_results = {.read = web_write_read,
                                                    .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_write_ask_results,

@@ -1,14 +1,17 @@
 """Players' tokens over HTTP and RESP, as a login makes them: with whatever it says, for whoever it is, until it ends."""
 import base64
+import contextlib
 import functools
 import hashlib
 import hmac
 import json
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -141,6 +144,45 @@ class Players(unittest.TestCase):
         self.server.run("LB.UNBAN", "ann")
         wait_until(lambda: self.server.run("ZSCORE", "game", "ann") == b"9", "the entry")
         self.assertEqual(self.api.get("/boards/game/me", **bearer(bob))["rank"], 1)
+
+    def test_a_ban_over_http_holds_at_once_and_goes_on_by_itself(self):
+        self.begin("--appendonly", "yes")
+        run, api = self.server.run, self.api
+        run("ACL", "SETUSER", "judge", "on", ">p", "allkeys", "+@all")
+        run("ACL", "SETUSER", "clerk", "on", ">p", "~game", "+@all")
+
+        def ask(method, path, **options):
+            return api.ask(f"/api/v1/bans/{path}", method, **options)[:2]
+        self.assertEqual(ask("PUT", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "banned": True}))
+        self.assertIn("BANNED", self.refused(self.client(), "ZADD", "game", "7", "bob"))
+        wait_until(lambda: run("ZCARD", "game") == 0, "the end of the ban's pass")
+        self.assertEqual(run("LB.BANS"), [b"0", [[b"bob", b"*", None, 0]]])
+        self.assertEqual(ask("DELETE", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "unbanned": True}))
+        self.assertEqual(ask("DELETE", "bob", user="judge:p"), (200, {"member": "bob", "db": 0, "unbanned": False}))
+        # Many boards, by steps, over a crash: nobody waits.
+        run("ZADD", "game", "7", "a/b")
+        many = self.server.connect()
+        self.addCleanup(many.close)
+        for first in range(0, 6000, 500):
+            many.send([("ZADD", f"many:{i}", "1", "a/b") for i in range(first, first + 500)])
+            for _ in range(500):
+                many.receive()
+        path = "a%2Fb?shadow=1&seconds=1000&match=*"
+        self.assertEqual(ask("PUT", path, user="judge:p"), (200, {"member": "a/b", "db": 0, "banned": True}))
+        self.restart()
+        wait_until(lambda: run("DBSIZE") == 6002 and all(run("ZCARD", f"many:{i}") == 0 for i in range(0, 6000, 7)), "the ban")
+        member, pattern, until, is_shadow = run("LB.BANS")[1][0]
+        self.assertEqual((member, pattern, is_shadow), (b"a/b", b"*", 1))
+        self.assertTrue(0 < until / 1000 - time.time() < 1001)
+        self.assertEqual(api.get("/boards/game/me", **bearer(token("a/b")))["rank"], 0)
+        run("ACL", "SETUSER", "clerk", "on", ">p", "~game", "+@all")
+        for options in ({"user": "clerk:p"}, bearer(token("ann"))):
+            for method in ("PUT", "DELETE"):
+                status, problem = ask(method, "a%2Fb", **options)
+                self.assertEqual((status, problem["redis"]), (403, "NOPERM"))
+        for wrong in ("bob?seconds=0", "bob?seconds=x", "bob?shadow=2", "bob?db=99"):
+            self.assertEqual(ask("PUT", wrong)[0], 400, wrong)
+        self.assertEqual(ask("GET", "bob")[0], 405)
 
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
@@ -504,6 +546,26 @@ class Players(unittest.TestCase):
         self.assertEqual(client.ask("LB.ADD", "game", "TICKET", open_one, "5", "ann"), 1)
         self.assertIn("it was used", self.refused(client, "LB.ADD", "game", "TICKET", open_one, "5", "ann"))
 
+    def test_a_ticket_that_was_given_outlives_a_kill(self):
+        for policy in ("always", "everysec"):
+            self.begin("--appendonly", "yes", "--appendfsync", policy)
+            run = self.server.run
+            run("LB.ALTER", "game", "TICKETS", "YES")
+            clients = [self.server.connect() for _ in range(8)]
+            for i, client in enumerate(clients):
+                client.send([("LB.TICKET", "game", f"m{i}")])
+            given = {i: clients[i].receive() for i in (random.randrange(8),)}
+            self.server.process.send_signal(signal.SIGKILL)
+            self.server.process.wait()
+            for i, client in enumerate(clients):
+                with contextlib.suppress(OSError):
+                    given.setdefault(i, client.receive())
+                client.close()
+            self.server.start()
+            for i, text in given.items():
+                self.assertEqual(run("LB.ADD", "game", "TICKET", text, "5", f"m{i}"), 1, policy)
+            self.server.stop()
+
     def signed(self, player, start, boards="game", kid="web", typ="ticket+jwt"):
         text = ".".join((coded({"alg": "EdDSA" if kid == "web" else "HS256", "typ": typ, "kid": kid}),
                          coded({"sub": player, "boards": boards, "iat": start, "exp": start + 600})))
@@ -543,6 +605,61 @@ class Players(unittest.TestCase):
             self.assertIn("WRONGPASS", self.refused(self.client(), "AUTH", self.signed("ann", now + 9, kid="back")))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", ann, "5", "ann"))
             self.assertIn("typ", self.refused(client, "LB.ADD", "game", "TICKET", token("ann"), "5", "ann"))
+            self.server.stop()
+
+    def test_what_somebody_makes_of_a_ticket_is_none(self):
+        self.begin()
+        for kid in ("back", "web"):
+            self.server.run("ACL", "SETUSER", f"player:{kid}", "+lb.ticket", "+select")
+        self.server.run("LB.CREATE", "game2", "FIELD", "score", "32", "TICKETS", "YES")
+        self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+        now, ann = int(time.time()), token("ann")
+        client = self.client(ann)
+
+        def with_parts(head=None, claims=None, secret=SECRET, **more):
+            head = coded({"alg": "HS256", "typ": "ticket+jwt", "kid": "back", **(head or {})})
+            text = f"{head}.{coded({'sub': 'ann', 'boards': 'game', 'iat': now - 5, 'exp': now + 600, **(claims or {}), **more})}"
+            return f"{text}.{coded(hmac.new(secret, text.encode(), hashlib.sha256).digest())}"
+        own, signed = self.ticket(ann), with_parts()
+        public = base64.b64decode(key_pair(0)[1])
+        wrong = [text for right in (own, signed) for text in (
+            right.rpartition(".")[0], right.rpartition(".")[0] + ".", right.partition(".")[2], right + ".x", right[:-1],
+            ".".join((coded({"alg": "none", "typ": "ticket+jwt"}), right.split(".")[1], "")),
+            ".".join((coded({"alg": "none", "typ": "ticket+jwt", "kid": "back"}), *right.split(".")[1:])),
+            ".".join((right.split(".")[0], coded({"sub": "ann", "boards": "game", "iat": now, "exp": now + 9}),
+                      right.split(".")[2])))]
+        wrong += [with_parts({"kid": "web"}, secret=secret) for secret in (
+            public, public[12:], key_pair(0)[1].encode(), b"")]  # a key for signatures, taken for a secret
+        wrong += [with_parts({"kid": None}, secret=b""), with_parts(secret=b""), with_parts({"alg": "EdDSA"}),
+                  with_parts({"typ": "JWT"}), with_parts(exp=now - 61), with_parts(iat=now + 100), with_parts(exp=now + 90000),
+                  with_parts(sub="bob"), with_parts(sub="ANN"), with_parts(boards="game2"), with_parts(boards=["game2", "gam"]),
+                  with_parts(db=1), with_parts(iat=None), with_parts(exp=None), with_parts({"crit": ["x"]})]
+        for text in wrong:
+            status, problem = self.result(ann, "ann", text, 9)
+            self.assertEqual((status, problem["redis"]), (403, "TICKET"), text)
+            self.assertTrue(self.refused(client, "LB.ADD", "game", "TICKET", text, "9", "ann").startswith("TICKET"), text)
+        self.assertEqual(self.server.run("ZSCORE", "game", "ann"), None)
+        # What was refused has used nothing up.
+        self.assertEqual(self.result(ann, "ann", own)[0], 200)
+        self.assertEqual(client.ask("LB.ADD", "game", "TICKET", self.ticket(ann), "8", "ann"), 1)
+
+    def test_of_all_who_send_one_ticket_at_a_time_one_has_a_result(self):
+        for threads in ("1", "2"):
+            self.begin("--io-threads", threads)
+            self.server.run("ACL", "SETUSER", "player:back", "+lb.ticket")
+            self.server.run("LB.ALTER", "game", "TICKETS", "YES")
+            ann, answers = token("ann"), []
+            clients = [self.client(ann) for _ in range(6)]
+            text = self.ticket(ann)
+            web = [threading.Thread(target=lambda i=i: answers.append(self.result(ann, "ann", text, 50 + i)[0] == 200))
+                   for i in range(6)]
+            for i, client in enumerate(clients):
+                web[i].start()
+                client.send([("LB.ADD", "game", "TICKET", text, str(100 + i), "ann")])
+            answers += [client.receive() == 1 for client in clients]
+            for thread in web:
+                thread.join()
+            self.assertEqual(sum(answers), 1, answers)
             self.server.stop()
 
     def test_a_request_has_few_signatures_looked_at_and_a_stranger_none(self):

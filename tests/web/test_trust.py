@@ -2,12 +2,14 @@
 
     a step        a result of a player or of a server, a ticket, an approval, a ban, an hour that passes, a copy, kill -9,
                   a failover
-    behind it     what all see, what each player sees, and what is held are what the twin has: on the master, and on its replica
+    behind it     what all see, what each player sees, and what is held are what the twin has: on the master, and on its
+                  replica
 
 The servers are real, and their clock stands (tests/failover/clock_step.c): it moves when the twin's does.
 LEADERBOARD_TEST_SEED repeats a run, LEADERBOARD_TEST_STEPS=n ends each after so many steps."""
 import os
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -52,6 +54,7 @@ class Rules:
         self.top = draw.choice((0, 0, 1, 2))
         self.holds_limits = draw.random() < 0.5 or (self.over is None and self.top == 0)
         self.holds_of_all = draw.random() < 0.4
+        self.cap = draw.choice((0, 0, 0, 2, 4))
         self.auto_ms = draw.choice((0, 1, 1, 2)) * HOUR_MS
 
     def words(self):
@@ -59,7 +62,8 @@ class Rules:
             count, _ = self.limits[name]
             return (name, count, "PER", "HOUR")
         words = ["FIELD", "score", 32, *(["ASC"] if self.is_ascending else []), "TIME", 31, "S",
-                 *(["KEEP", "BEST"] if self.keeps_best else []), *(["TICKETS", "YES"] if self.tickets else []),
+                 *(["KEEP", "BEST"] if self.keeps_best else []), *(["CAP", self.cap] if self.cap else []),
+                 *(["TICKETS", "YES"] if self.tickets else []),
                  "LIMITS", "ALL" if self.are_limits_of_all else "PLAYERS", "MAX", self.limits["MAX"]]
         words += ["STEP", self.limits["STEP"]] if "STEP" in self.limits else []
         words += ["EVERY", self.limits["EVERY"] // 1000, "S"] if "EVERY" in self.limits else []
@@ -117,7 +121,29 @@ class Twin:
 
     def player_sees(self, player):
         entries = self.entries_for(player)
-        return [word for name in self.order(entries) for word in (name, entries[name][0])]
+        rows = self.order(entries)
+        if player in self.hidden and self.is_below(player, entries):
+            rows.remove(player)
+        return [word for name in rows for word in (name, entries[name][0])]
+
+    # ---- CAP ----
+
+    def is_below(self, member, entries):
+        return self.rules.cap > 0 and self.order(entries).index(member) >= self.rules.cap
+
+    def cut(self):
+        for member in self.order(self.board)[self.rules.cap or len(self.board):]:
+            del self.board[member]
+
+    def put(self, member, entry):
+        """On the board, or where it is hidden. Is it still there?"""
+        entries = self.entries_of(member)
+        entries[member] = entry
+        if entries is self.board:
+            self.cut()
+        elif self.is_below(member, self.entries_for(member)):
+            del entries[member]
+        return member in entries
 
     def own_held(self, player):
         return [[each.id, [each.shown], each.at_ms] for each in reversed(self.held) if each.member == player]
@@ -135,6 +161,7 @@ class Twin:
         """Entries whose ban is over come back."""
         for member in [member for member in self.hidden if self.ban_of(member) is None]:
             self.board[member] = self.hidden.pop(member)
+            self.cut()
 
     def due(self):
         if not self.rules.auto_ms:
@@ -264,9 +291,8 @@ class Twin:
             self.held.append(Held(self.next_id, member, word, value, before[0] if before else 0, after, held, self.now_ms))
             self.next_id += 1
             return 0, 1
-        if not stays:
-            entries[member] = (after, self.now_ms // 1000)
-        return int(not stays), 0
+        has_stayed = not stays and self.put(member, (after, self.now_ms // 1000))
+        return int(has_stayed or not stays and before is not None), 0
 
     record = None
 
@@ -310,7 +336,7 @@ class Twin:
         if is_late and not is_best and held.word != "INCR" and before[0] != held.before:
             value = before[0]
         if before is None or value != before[0] and (not is_best or rules.is_better(value, before[0])):
-            entries[held.member] = (value, max(second, before[1]) if is_late and not is_best else second)
+            self.put(held.member, (value, max(second, before[1]) if is_late and not is_best else second))
         self.held.remove(held)
 
     def of_member(self, member, number):
@@ -350,7 +376,7 @@ class Pair:
 
     def __init__(self, test):
         directory = Path(tempfile.mkdtemp(prefix="leaderboard-trust-"))
-        test.addCleanup(lambda: __import__("shutil").rmtree(directory, ignore_errors=True))
+        test.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         self.clock = Clock(directory / "clock")
         config = directory / "server.conf"
         config.write_text(f"player-key back hs256 {SECRET.decode()}\n"
@@ -497,8 +523,8 @@ class Trust(unittest.TestCase):
                 until = time.monotonic() + 20
                 while self.seen(server, player) != self.should_be_seen(player) and time.monotonic() < until:
                     time.sleep(0.005)
-                self.assertEqual(self.seen(server, player), self.should_be_seen(player),
-                                 self.story(f"{player} on {'the replica' if server is not self.pair.master() else 'the master'}"))
+                where = "the master" if server is self.pair.master() else "the replica"
+                self.assertEqual(self.seen(server, player), self.should_be_seen(player), self.story(f"{player} on {where}"))
 
     def pass_time(self, seconds):
         """AUTO looks every minute: what is due is approved before anything else happens."""

@@ -316,7 +316,7 @@ class Refused(unittest.TestCase):
                 self.assertEqual((status, reply["code"]), (403, "forbidden"), path)
                 self.assertIn("web-write", reply["detail"])
                 count += 1
-        self.assertEqual(count, 12)
+        self.assertEqual(count, 14)
         self.assertEqual(server.run("DBSIZE"), 0)
 
     def test_a_replica_says_where_writes_go(self):

@@ -393,17 +393,17 @@ static void lb_add_look_up(const struct lb_results *results, const struct result
 
 /* ---- planning ---- */
 
-/* LIMITS and HOLD: slow paths of boards that have them. */
-static bool lb_add_is_watched(const struct writing *writing) {
-    return limiting_applies(writing) || holding_applies(writing);
-}
+struct lb_add_words {
+    const struct lb_results *results;
+    const struct lb_result *result;
+};
 
 /* The words of a result that is held, as they will be read again when it is approved. */
-static void lb_add_put_words(const struct lb_results *results, const struct lb_result *result,
-                             struct holding_words *words) {
-    const struct call *call = results->call;
-    const struct lb_add *add = results->add;
-    const struct bytes *values = lb_add_values(call->request, add, result->index);
+static void lb_add_put_words(const void *context, struct holding_words *words) {
+    const struct lb_add_words *of = context;
+    const struct call *call = of->results->call;
+    const struct lb_add *add = of->results->add;
+    const struct bytes *values = lb_add_values(call->request, add, of->result->index);
     static const char *const operations[] = {
         [LB_ADD_UNSAID] = NULL, [LB_ADD_SET] = "SET",       [LB_ADD_INCREMENT] = "INCR",
         [LB_ADD_BEST] = "BEST", [LB_ADD_PACKED] = "PACKED",
@@ -446,31 +446,28 @@ static void lb_add_put_words(const struct lb_results *results, const struct lb_r
 }
 
 /* LIMITS and HOLD. is_again: the member was named before. */
-static bool lb_add_watch(struct lb_results *results, struct lb_result *result, struct bytes member,
+static bool lb_add_guard(struct lb_results *results, struct lb_result *result, struct bytes member,
                          const struct lb_add_step *before, bool is_again) {
     const struct lb_add *add = results->add;
-    result->limited.size = 0;
-    result->held = 0;
+    const struct lb_add_words words = {results, result};
+    result->guarded = (struct guarded){.held = 0};
     if (is_again) {
         return limiting_refuse_again(results->call, member);
     }
     if (before->is_there ? add->is_new_only : add->is_existing_only) {
         return true;
     }
-    if (!holding_plan(result->writing, member, before->is_there, before->key, result->step.key,
-                      result->step.is_written, &result->limited, &result->held)) {
+    const struct guarding_result guarding = {.member = member,
+                                             .had_result = before->is_there,
+                                             .is_written = result->step.is_written,
+                                             .before = before->key,
+                                             .after = result->step.key,
+                                             .put_words = lb_add_put_words,
+                                             .context = &words};
+    if (!guarding_plan(result->writing, &guarding, &results->guards, &result->guarded)) {
         return false;
     }
-    if (result->held != 0) {
-        struct holding_words words = {.size = 0};
-        lb_add_put_words(results, result, &words);
-        if (!holding_check(result->writing, member, &words, results->held_count)) {
-            return false;
-        }
-        results->held_count++;
-        result->held_key = result->step.key;
-        result->held_before =
-            before->is_there ? before->key : layout_zero_key(board_layout(result->writing->board));
+    if (result->guarded.held != 0) {
         result->step = *before;
         result->step.is_written = false;
     }
@@ -481,15 +478,9 @@ static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
                             const struct board_member *member) {
     const struct lb_add *add = results->add;
     struct lb_result *result = &results->list[at];
-    uint32_t *slot = NULL; /* of the member's latest step, or the free one for it */
-    if (results->slots != NULL) {
-        uint32_t place = (uint32_t)(member->hash >> 32) & results->slot_mask;
-        while (results->slots[place] != 0 &&
-               !bytes_equal(lb_add_result_name(results, results->slots[place] - 1), member->name)) {
-            place = (place + 1) & results->slot_mask;
-        }
-        slot = &results->slots[place];
-    }
+    /* Of the member's latest step, or the free one for it. */
+    uint32_t *slot =
+        results->names.slots != NULL ? writing_names_find(&results->names, member) : NULL;
     struct lb_add_step before = slot != NULL && *slot != 0
                                     ? results->list[*slot - 1].step
                                     : lb_add_step_of(result->writing, add, member);
@@ -498,8 +489,8 @@ static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
                      &result->step)) {
         return false;
     }
-    if (lb_add_is_watched(result->writing) &&
-        !lb_add_watch(results, result, member->name, &before, slot != NULL && *slot != 0)) {
+    if (guarding_applies(result->writing) &&
+        !lb_add_guard(results, result, member->name, &before, slot != NULL && *slot != 0)) {
         return false;
     }
     /* HSET needs the right to the hash, whatever becomes of the result. */
@@ -536,7 +527,9 @@ static bool lb_add_plan_all(struct lb_results *results) {
     struct tag_values tags;
     for (uint32_t begin = 0; begin < results->count; begin += group.count) {
         results->failed = begin;
-        results->held_count = lb_add_begins_board(results, begin) ? 0 : results->held_count;
+        if (lb_add_begins_board(results, begin)) {
+            results->guards = (struct guards){.count = 0};
+        }
         if (results->add->tags.count > 0 && lb_add_begins_board(results, begin) &&
             !lb_add_read_tags(results, results->list[begin].writing, &tags)) {
             return false;
@@ -622,9 +615,8 @@ __attribute__((noinline)) static bool lb_add_check_tickets(struct lb_results *re
 
 bool lb_results_prepare(struct lb_results *results) {
     struct once *once = results->add->once;
-    size_t names_size = 0;
+    struct guards guards = {.count = 0};
     uint32_t count = 0;
-    uint32_t held_count = 0;
     bool has_tickets = false;
     for (uint32_t i = 0; i < results->count && !has_tickets; i++) {
         has_tickets = ticketing_applies(results->list[i].writing, results->add->tickets.count > 0);
@@ -651,22 +643,17 @@ bool lb_results_prepare(struct lb_results *results) {
     if (once != NULL && !once_put(once)) {
         return false;
     }
-    count = 0;
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
         size_t name_size = lb_add_result_name(results, i).size;
         size += name_size * (writing->whole != NULL ? 2 : 1);
-        names_size += name_size;
-        held_count += holding_applies(writing) && results->list[i].held != 0;
-        count++;
+        guards.names_size += name_size;
+        guards.held_count += results->list[i].guarded.held != 0;
+        guards.count++;
         if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
-            size += writing_growth_size(writing, count, results->add->tags.count > 0);
-            size +=
-                limiting_applies(writing) ? limiting_growth_size(writing, count, names_size) : 0;
-            size += holding_applies(writing) ? holding_growth_size(writing, held_count) : 0;
-            held_count = 0;
-            names_size = 0;
-            count = 0;
+            size += writing_growth_size(writing, guards.count, results->add->tags.count > 0) +
+                    guarding_growth_size(writing, &guards);
+            guards = (struct guards){.count = 0};
         }
     }
     results->is_reserved = memory_reserve_begin(size);
@@ -707,14 +694,12 @@ static void lb_add_put_members(struct lb_results *results) {
     }
     for (uint32_t i = 0; i < results->count; i++) {
         struct writing *writing = results->list[i].writing;
-        if (limiting_applies(writing)) {
-            limiting_put(writing, lb_add_result_name(results, i), &results->list[i].limited);
-        }
-        if (holding_applies(writing) && results->list[i].held != 0) {
-            struct holding_words words = {.size = 0};
-            lb_add_put_words(results, &results->list[i], &words);
-            holding_put(writing, lb_add_result_name(results, i), results->list[i].held_before,
-                        results->list[i].held_key, results->list[i].held, &words);
+        if (guarding_applies(writing)) {
+            const struct lb_add_words words = {results, &results->list[i]};
+            const struct guarding_result guarding = {.member = lb_add_result_name(results, i),
+                                                     .put_words = lb_add_put_words,
+                                                     .context = &words};
+            guarding_put(writing, &guarding, &results->list[i].guarded);
         }
         if (lb_add_begins_board(results, i)) {
             writing_settle(writing);
@@ -736,8 +721,7 @@ static void lb_add_put_tags(struct lb_results *results) {
             const struct lb_result *result = &results->list[begin + i];
             struct board_member member;
             lb_add_look_up(results, &group, i, &member);
-            bool is_held = holding_applies(result->writing) && result->held != 0;
-            if (member.is_there && !is_held &&
+            if (member.is_there && result->guarded.held == 0 &&
                 !(results->add->is_new_only && result->step.was_there)) {
                 writing_tag(result->writing, &member, &tags);
             }
@@ -893,7 +877,7 @@ static void lb_add_answer(const struct call *call, const struct board *board,
     if (add->with_held) {
         uint32_t held_count = 0;
         for (uint32_t i = 0; i < add->member_count; i++) {
-            held_count += list[i].held != 0;
+            held_count += list[i].guarded.held != 0;
         }
         reply_array(call->reply, 2);
         reply_integer(call->reply, written_count);
@@ -940,24 +924,24 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
                             const struct lb_add *add) {
     struct lb_result list[RESULTS_ON_STACK];
     uint32_t slots[4 * RESULTS_ON_STACK] = {0};
+    const struct bytes *values = lb_add_values(call->request, add, 0);
     struct lb_results results = {.call = call,
                                  .add = add,
                                  .list = list,
                                  .count = add->member_count,
-                                 .slots = slots,
-                                 .slot_mask = 4 * RESULTS_ON_STACK - 1};
+                                 .names = {.first = &values[add->value_count],
+                                           .step = add->value_count + 1,
+                                           .slots = slots,
+                                           .mask = 4 * RESULTS_ON_STACK - 1}};
     bool is_long = add->member_count > RESULTS_ON_STACK;
     CHECK(results.count > 0); /* lb_add_fits */
     if (is_long) {
-        uint32_t slot_count = 4 * RESULTS_ON_STACK;
-        while (slot_count < 2 * add->member_count) {
-            slot_count *= 2;
-        }
+        uint32_t slot_count = writing_names_slots(add->member_count);
         results.list = memory_allocate(add->member_count * sizeof list[0]);
-        results.slots = memory_allocate_zeroed(slot_count * sizeof slots[0]);
-        results.slot_mask = slot_count - 1;
+        results.names.slots = memory_allocate_zeroed(slot_count * sizeof slots[0]);
+        results.names.mask = slot_count - 1;
     }
-    if (results.list != NULL && results.slots != NULL) {
+    if (results.list != NULL && results.names.slots != NULL) {
         for (uint32_t i = 0; i < add->member_count; i++) {
             results.list[i] = (struct lb_result){.writing = writing, .index = i};
         }
@@ -974,7 +958,7 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
     }
     if (is_long) {
         memory_free(results.list);
-        memory_free(results.slots);
+        memory_free(results.names.slots);
     }
 }
 
@@ -1114,7 +1098,7 @@ static void lb_add_run(struct call *call) {
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_hset_check(call, &add.hset, add.member_count)) {
             bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset) &&
-                             !add.with_held && !lb_add_is_watched(&writing) &&
+                             !add.with_held && !guarding_applies(&writing) &&
                              !ticketing_has(&writing);
             writing.is_only = add.member_count == 1;
             (writing.is_only && is_simple ? lb_add_run_one : lb_add_run_many)(call, &writing, &add);
@@ -1181,6 +1165,7 @@ const struct command command_lb_add = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = -1,
+    .member_step = COMMAND_STEP_OF_VALUES,
     .new_key = lb_add_new_key,
     .cost = COST(COMMAND_BY_RESULTS, lb_add_count, 1200, 1, "member named",
                  "several commands of a thousand each"),

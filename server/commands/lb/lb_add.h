@@ -10,11 +10,10 @@
 #ifndef SERVER_COMMAND_LB_ADD_H
 #define SERVER_COMMAND_LB_ADD_H
 
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_tag.h"
-#include "server/commands/limiting.h"
 #include "server/commands/once.h"
 #include "server/commands/ticketing.h"
 
@@ -109,10 +108,7 @@ struct lb_result {
     struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;
     struct lb_hset_place place; /* of HSET */
-    struct limited limited;     /* of LIMITS */
-    uint8_t held;               /* HOLD: why it is held; 0: it is not */
-    uint64_t held_before;       /* then: what the member has, */
-    uint64_t held_key;          /* and would have */
+    struct guarded guarded;     /* LIMITS and HOLD */
 };
 
 struct lb_results {
@@ -121,12 +117,10 @@ struct lb_results {
     struct lb_result
         *list; /* zeroed but for writing and index; those of a board one behind the other */
     uint32_t count;
-    /* Where a member may be named twice: a zeroed table of slots, at least 2 * count and a power of 2. */
-    uint32_t *slots;
-    uint32_t slot_mask;
-    uint32_t held_count; /* prepare: of the board so far */
-    size_t more;         /* bytes that the caller will need, besides */
-    struct bytes league; /* whose room it is; at NULL: none */
+    struct writing_names names; /* where a member may be named twice */
+    struct guards guards;       /* prepare: of the board so far */
+    size_t more;                /* bytes that the caller will need, besides */
+    struct bytes league;        /* whose room it is; at NULL: none */
     struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;

@@ -307,6 +307,7 @@ const struct command command_lb_approve = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",
+    .member_arg = 2,
     .audit = AUDIT_PLAYERS,
     .run = lb_approve_run,
 };

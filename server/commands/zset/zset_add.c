@@ -9,8 +9,7 @@
  * The command is all or nothing: scores are parsed and range-checked first; a time outside the
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
-#include "server/commands/holding.h"
-#include "server/commands/limiting.h"
+#include "server/commands/guarding.h"
 #include "server/commands/ticketing.h"
 #include "server/dispatch/syntax.h"
 #include "skiplist/lookup.h"
@@ -38,7 +37,7 @@ struct zadd {
     struct decimal delta;
     uint32_t added_count;
     uint32_t updated_count;
-    const struct zadd_limited *limited; /* LIMITS and HOLD; NULL: neither */
+    const struct zadd_guarded *guarded; /* LIMITS and HOLD; NULL: neither */
     bool is_skipped; /* the last pair was skipped by an option or removed by CAP, or is held */
     uint64_t result; /* otherwise the last pair's ordinal */
 };
@@ -171,13 +170,10 @@ static bool zset_add_put(const struct call *call, struct writing *writing, struc
 }
 
 /* Of a board with LIMITS or HOLD. */
-struct zadd_limited {
-    struct limited *list; /* of each pair */
-    uint8_t *held;        /* of each pair: why it is held; 0: it is not */
-    uint64_t *held_before, *held_keys;
-    uint32_t *slots; /* by the hashes of members, so that none is named twice: pair + 1 */
-    uint32_t slot_mask, held_count;
-    size_t names_size;
+struct zadd_guarded {
+    struct guarded *list; /* of each pair */
+    struct guards guards;
+    struct writing_names names;
 };
 
 /* What a pair does to its member. */
@@ -223,7 +219,7 @@ static bool zset_add_apply_pair(const struct call *call, struct writing *writing
     }
     zadd->ordinals[pair] = false;
     zadd->is_skipped = step.is_skipped;
-    if (zadd->limited != NULL && zadd->limited->held[pair] != 0) {
+    if (zadd->guarded != NULL && zadd->guarded->list[pair].held != 0) {
         zadd->is_skipped = !zadd->is_sum_wanted;
         zadd->result = step.before;
         return true;
@@ -308,42 +304,45 @@ static bool zset_add_check_sums(const struct call *call, const struct writing *w
 
 /* ---- LIMITS and HOLD ---- */
 
+struct zadd_words {
+    const struct call *call;
+    const struct layout *layout;
+    const struct zadd *zadd;
+    uint32_t pair;
+};
+
 /* The words of the LB.ADD that writes the same: of the other fields none is named. */
-static void zset_add_put_words(const struct call *call, const struct writing *writing,
-                               const struct zadd *zadd, uint32_t pair,
-                               struct holding_words *words) {
-    const struct layout *layout = board_layout(writing->board);
-    bool is_best = layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
+static void zset_add_put_words(const void *context, struct holding_words *words) {
+    const struct zadd_words *of = context;
+    const struct zadd *zadd = of->zadd;
+    bool is_best = of->layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
     if (zadd->is_increment || is_best) {
         holding_add_word(words, bytes_from_text(zadd->is_increment ? "INCR" : "BEST"));
     }
-    holding_add_word(words, zset_add_pair_score(call, zadd, pair));
-    for (unsigned i = 1; i < layout->field_count; i++) {
+    holding_add_word(words, zset_add_pair_score(of->call, zadd, of->pair));
+    for (unsigned i = 1; i < of->layout->field_count; i++) {
         holding_add_word(words, BYTES("*"));
     }
 }
 
 /* false: the error was replied. */
-__attribute__((noinline)) static bool zset_add_check_limits(const struct call *call,
+__attribute__((noinline)) static bool zset_add_plan_guarded(const struct call *call,
                                                             const struct writing *writing,
                                                             const struct zadd *zadd,
-                                                            struct zadd_limited *limited) {
+                                                            struct zadd_guarded *guarded) {
     const struct layout *layout = board_layout(writing->board);
+    guarded->guards.count = zadd->pair_count;
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
         struct zadd_step step;
-        struct bytes name = zset_add_pair_member(call, zadd, pair);
         if (!zset_add_plan_pair(call, writing, zadd, pair, NULL, &step)) {
             return false;
         }
-        uint32_t slot = (uint32_t)(step.member.hash >> 32) & limited->slot_mask;
-        while (limited->slots[slot] != 0) {
-            if (bytes_equal(zset_add_pair_member(call, zadd, limited->slots[slot] - 1), name)) {
-                return limiting_refuse_again(call, name);
-            }
-            slot = (slot + 1) & limited->slot_mask;
+        uint32_t *slot = writing_names_find(&guarded->names, &step.member);
+        if (*slot != 0) {
+            return limiting_refuse_again(call, step.member.name);
         }
-        limited->slots[slot] = pair + 1;
-        limited->names_size += name.size;
+        *slot = pair + 1;
+        guarded->guards.names_size += step.member.name.size;
         if (step.is_skipped) {
             continue;
         }
@@ -352,35 +351,25 @@ __attribute__((noinline)) static bool zset_add_check_limits(const struct call *c
         if (is_put && layout_stamp(layout, step.key, call->now_us, &step.key) != LAYOUT_OK) {
             return call_refuse_time(call, layout, call->now_us);
         }
-        if (!holding_plan(writing, name, step.member.is_there, step.member.key, step.key, is_put,
-                          &limited->list[pair], &limited->held[pair])) {
+        const struct zadd_words words = {call, layout, zadd, pair};
+        const struct guarding_result result = {.member = step.member.name,
+                                               .had_result = step.member.is_there,
+                                               .is_written = is_put,
+                                               .before = step.member.key,
+                                               .after = step.key,
+                                               .put_words = zset_add_put_words,
+                                               .context = &words};
+        if (!guarding_plan(writing, &result, &guarded->guards, &guarded->list[pair])) {
             return false;
-        }
-        if (limited->held[pair] != 0) {
-            struct holding_words words = {.size = 0};
-            zset_add_put_words(call, writing, zadd, pair, &words);
-            if (!holding_check(writing, name, &words, limited->held_count)) {
-                return false;
-            }
-            limited->held_before[pair] =
-                step.member.is_there ? step.member.key : layout_zero_key(layout);
-            limited->held_keys[pair] = step.key;
-            limited->held_count++;
         }
     }
     return true;
 }
 
-/* limited: of each pair; NULL: there are no LIMITS. false: the error was replied; the board is unchanged. */
+/* guarded: NULL: the board has neither LIMITS nor HOLD. false: the error was replied; the board is unchanged. */
 static bool zset_add_apply_all(const struct call *call, struct writing *writing, struct zadd *zadd,
-                               const struct zadd_limited *limited) {
-    size_t limited_size =
-        (limited != NULL && limiting_applies(writing)
-             ? limiting_growth_size(writing, zadd->pair_count, limited->names_size)
-             : 0) +
-        (limited != NULL && limited->held_count > 0
-             ? holding_growth_size(writing, limited->held_count)
-             : 0);
+                               const struct zadd_guarded *guarded) {
+    size_t guarded_size = guarded != NULL ? guarding_growth_size(writing, &guarded->guards) : 0;
     /* Does the board have room for every pair's member? Only counted when the board is nearly full; a newcomer that is
      * named twice then counts twice. */
     uint32_t room = writing_room(writing);
@@ -396,7 +385,7 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
         return false;
     }
     if (!writing_reserve(writing, zset_add_pair_members(call, zadd, 0), 2, zadd->pair_count, false,
-                         limited_size)) {
+                         guarded_size)) {
         return call_out_of_memory(call);
     }
     /* A few pairs have already been prefetched by the tick. */
@@ -407,17 +396,12 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
         is_applied = is_grouped ? zset_add_apply_group(call, writing, zadd, pair)
                                 : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
-    for (uint32_t pair = 0; limited != NULL && pair < zadd->pair_count && is_applied; pair++) {
-        struct bytes name = zset_add_pair_member(call, zadd, pair);
-        if (limiting_applies(writing)) {
-            limiting_put(writing, name, &limited->list[pair]);
-        }
-        if (limited->held[pair] != 0) {
-            struct holding_words words = {.size = 0};
-            zset_add_put_words(call, writing, zadd, pair, &words);
-            holding_put(writing, name, limited->held_before[pair], limited->held_keys[pair],
-                        limited->held[pair], &words);
-        }
+    for (uint32_t pair = 0; guarded != NULL && pair < zadd->pair_count && is_applied; pair++) {
+        const struct zadd_words words = {call, board_layout(writing->board), zadd, pair};
+        const struct guarding_result result = {.member = zset_add_pair_member(call, zadd, pair),
+                                               .put_words = zset_add_put_words,
+                                               .context = &words};
+        guarding_put(writing, &result, &guarded->list[pair]);
     }
     writing_settle(writing);
     /* Members that were added and then removed by CAP in the same command do not count as added. */
@@ -432,38 +416,30 @@ static bool zset_add_apply_all(const struct call *call, struct writing *writing,
 }
 
 __attribute__((noinline)) static bool
-zset_add_apply_limited(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    uint32_t slot_count = 8;
-    while (slot_count < 2 * zadd->pair_count) {
-        slot_count *= 2;
-    }
-    struct zadd_limited limited = {
-        .list = memory_allocate_zeroed(zadd->pair_count * sizeof *limited.list),
-        .held = memory_allocate_zeroed(zadd->pair_count),
-        .held_before = memory_allocate(zadd->pair_count * sizeof *limited.held_before),
-        .held_keys = memory_allocate(zadd->pair_count * sizeof *limited.held_keys),
-        .slots = memory_allocate_zeroed(slot_count * sizeof *limited.slots),
-        .slot_mask = slot_count - 1,
+zset_add_apply_guarded(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    uint32_t slot_count = writing_names_slots(zadd->pair_count);
+    struct zadd_guarded guarded = {
+        .list = memory_allocate_zeroed(zadd->pair_count * sizeof *guarded.list),
+        .names = {.first = zset_add_pair_members(call, zadd, 0),
+                  .step = 2,
+                  .slots = memory_allocate_zeroed(slot_count * sizeof *guarded.names.slots),
+                  .mask = slot_count - 1},
     };
-    zadd->limited = &limited;
-    bool is_done = ((limited.list != NULL && limited.held != NULL && limited.held_before != NULL &&
-                     limited.held_keys != NULL && limited.slots != NULL) ||
-                    call_out_of_memory(call)) &&
-                   zset_add_check_limits(call, writing, zadd, &limited) &&
-                   zset_add_apply_all(call, writing, zadd, &limited);
-    memory_free(limited.list);
-    memory_free(limited.held);
-    memory_free(limited.held_before);
-    memory_free(limited.held_keys);
-    memory_free(limited.slots);
-    zadd->limited = NULL;
+    zadd->guarded = &guarded;
+    bool is_done =
+        ((guarded.list != NULL && guarded.names.slots != NULL) || call_out_of_memory(call)) &&
+        zset_add_plan_guarded(call, writing, zadd, &guarded) &&
+        zset_add_apply_all(call, writing, zadd, &guarded);
+    memory_free(guarded.list);
+    memory_free(guarded.names.slots);
+    zadd->guarded = NULL;
     return is_done;
 }
 
 static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
                                  struct zadd *zadd) {
-    if (limiting_applies(writing) || holding_applies(writing)) {
-        return zset_add_apply_limited(call, writing, zadd);
+    if (guarding_applies(writing)) {
+        return zset_add_apply_guarded(call, writing, zadd);
     }
     return zadd->pair_count == 1 ? zset_add_apply_pair(call, writing, zadd, 0, call->ahead)
                                  : zset_add_apply_all(call, writing, zadd, NULL);

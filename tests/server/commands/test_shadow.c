@@ -92,6 +92,38 @@ SHADOW_TEST(what_a_player_says_beside_its_name_shows_nobody) {
     harness_expect_part(h, cid, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
 }
 
+SHADOW_TEST(words_that_name_no_member_show_nobody) {
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK 51 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK TAG clan ann 52 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.ADD k WITHRANK ONCE ann 53 cid", "cid\r\n:1\r\n");
+    harness_expect_part(h, s, "LB.SUBMIT 1 k TAG clan ann 54 cid", "cid\r\n:1\r\n");
+    expect(h, s, "LB.TAG k cid clan ann", ":0\r\n");
+    expect(h, s, "ZCARD k", ":2\r\n");
+}
+
+/* By the board's layout, behind options, and on a board that is to come. */
+SHADOW_TEST(members_are_found_wherever_they_are_named) {
+    static const char *const lines[] = {
+        "LB.ADD two 1 2 bob 3 4 ann",    "LB.ADD two 3 4 ann 1 2 bob",
+        "LB.ADD two PACKED 9 bob 8 ann", "LB.ADD two NX TAG clan x 7 8 ann 5 6 bob",
+        "ZADD two 5 bob 4 ann",          "ZADD two NX CH 5 ann 4 bob",
+        "LB.SUBMIT 1 two 1 2 ann",       "ZINCRBY two 5 ann",
+        "LB.ADD new 5 bob 6 ann",        "ZADD new 5 bob 6 ann"};
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.BAN ann SHADOW", ":0\r\n");
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        test_row("%s", lines[i]);
+        expect(h, s, "LB.CREATE two FIELD a 16 FIELD b 16 TAG clan 8", "+OK\r\n");
+        const char *board = strstr(lines[i], "two") != NULL ? "two" : "new";
+        assert_true(harness_run(h, s, lines[i])[0] != '-');
+        expect(h, s, formatted("ZSCORE %s ann", board), "$-1\r\n");
+        harness_expect_part(h, ann, formatted("ZREVRANK %s ann", board), ":");
+        expect(h, s, "DEL two", ":1\r\n");
+    }
+}
+
 SHADOW_TEST(the_member_sees_itself_among_the_others_who_do_not) {
     struct session *ann = log_in(h, "ann");
     struct session *bob = log_in(h, "bob");
@@ -411,6 +443,38 @@ SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
         expect(h, s, formatted("ZSCORE k m%d", i),
                i % 2 == 0 ? "$4\r\n1905\r\n" : "$4\r\n1005\r\n");
     }
+}
+
+SHADOW_TEST(what_is_approved_of_a_hidden_entry_pushes_nobody_off) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2 HOLD ALL OVER 100", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann 20 bob", ":2\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 5 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k WITHHELD 150 ann", "*2\r\n:0\r\n:1\r\n");
+    expect(h, s, "LB.APPROVE k ann 1", ":1\r\n");
+    expect(h, s, "ZREVRANGE k 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+    expect(h, ann, "ZREVRANGE k 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\ncid\r\n");
+}
+
+/* That others have pushed it out counts with its next result, not with one that is refused. */
+SHADOW_TEST(what_changes_nothing_of_an_entry_leaves_it_below_cap) {
+    struct session *ann = log_in(h, "ann");
+    expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S CAP 2", "+OK\r\n");
+    expect(h, s, "ZADD k 10 ann", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "ZADD k 20 bob 30 cid", ":2\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
+    uint64_t before = workload_digest(h->server.registry);
+    harness_expect_prefix(h, s, "LB.ADD k 0.5 ann", "-ERR value 0.5");
+    expect(h, ann, "LB.ADD k BEST 9 ann", ":0\r\n");
+    assert_int_equal(workload_digest(h->server.registry), before);
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$2\r\n10\r\n");
+    expect(h, s, "ZADD k 30 cid", ":1\r\n");
+    expect(h, ann, "LB.ADD k 11 ann", ":1\r\n");
+    expect(h, s, "ZREM k cid", ":1\r\n");
+    expect(h, ann, "ZSCORE k ann", "$-1\r\n");
 }
 
 /* ---- memory ---- */

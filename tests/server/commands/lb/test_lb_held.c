@@ -302,6 +302,7 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
                      "LB.LEAGUE CREATE l FIELD s 20 PERIOD DAY ROOM 9 TIERS 3 UP 1 DOWN 1 HOLD ALL "
                      "TOP 1",
                      "-ERR ");
+    shadow_end(h->shadow); /* the module does not take AUTO */
     zset_expect(h, "LB.CREATE b LIMITS ALL MAX 9 HOLD ALL TOP 1 LIMITS AUTO 36 H", "+OK");
     zset_expect_part(h, "LB.INFO b", " hold ALL TOP 1 LIMITS AUTO 36 H ");
     zset_expect_part(h, "LB.ALTER b LIMITS NONE", "-ERR HOLD LIMITS needs a board with LIMITS");
