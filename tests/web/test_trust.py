@@ -1,4 +1,4 @@
-"""TICKETS, LIMITS, HOLD and shadow bans on one board, and a twin in plain Python that keeps what each of them promises.
+"""TICKETS, LIMITS, HOLD and shadow bans together on two boards, and a twin of each in plain Python that keeps what each of them promises.
 
     a step        a result of a player or of a server, a ticket, an approval, a ban, an hour that passes, a copy, kill -9,
                   a failover
@@ -7,6 +7,8 @@
 
 The servers are real, and their clock stands (tests/failover/clock_step.c): it moves when the twin's does.
 LEADERBOARD_TEST_SEED repeats a run, LEADERBOARD_TEST_STEPS=n ends each after so many steps."""
+import copy
+import itertools
 import os
 import random
 import shutil
@@ -99,12 +101,12 @@ class Held:
 
 
 class Twin:
-    """Entries are (value, second); a member is either on the board or hidden."""
+    """Of one board. Entries are (value, second); a member is either on the board or hidden. bans: of all boards."""
 
-    def __init__(self, rules):
-        self.rules = rules
+    def __init__(self, name, rules, bans):
+        self.name, self.rules, self.bans = name, rules, bans
         self.now_ms = 0
-        self.board, self.hidden, self.records, self.bans, self.used = {}, {}, {}, {}, {}
+        self.board, self.hidden, self.records, self.used = {}, {}, {}, {}
         self.held, self.next_id = [], 1
 
     # ---- who sees what ----
@@ -153,8 +155,12 @@ class Twin:
 
     # ---- bans ----
 
+    def is_of(self, pattern):
+        return self.name.startswith(pattern[:-1])
+
     def ban_of(self, member):
-        kinds = {is_shadow for until_ms, is_shadow in self.bans.get(member, {}).values() if until_ms > self.now_ms}
+        kinds = {is_shadow for pattern, (until_ms, is_shadow) in self.bans.get(member, {}).items()
+                 if until_ms > self.now_ms and self.is_of(pattern)}
         return None if not kinds else "full" if False in kinds else "shadow"
 
     def settle(self):
@@ -176,21 +182,14 @@ class Twin:
     def entries_of(self, member):
         return self.hidden if self.ban_of(member) == "shadow" else self.board
 
-    def ban(self, member, pattern, until_ms, is_shadow):
-        self.bans.setdefault(member, {})[pattern] = (until_ms, is_shadow)
-        if is_shadow:
-            if member in self.board:
-                self.hidden[member] = self.board.pop(member)
-            self.settle()
-            return
-        self.board.pop(member, None)
-        self.hidden.pop(member, None)
-        self.held = [each for each in self.held if each.member != member]
-
-    def unban(self, member):
-        was_banned = any(until_ms > self.now_ms for until_ms, _ in self.bans.pop(member, {}).values())
+    def begin_ban(self, member, pattern, is_shadow):
+        if self.is_of(pattern) and is_shadow and member in self.board:
+            self.hidden[member] = self.board.pop(member)
+        elif self.is_of(pattern) and not is_shadow:
+            self.board.pop(member, None)
+            self.hidden.pop(member, None)
+            self.held = [each for each in self.held if each.member != member]
         self.settle()
-        return was_banned
 
     def forget(self, member):
         for part in (self.board, self.hidden, self.records):
@@ -203,11 +202,11 @@ class Twin:
     # ---- tickets ----
 
     def ticket(self, member, seconds):
-        return {"member": member, "start_ms": self.now_ms, "id": max(self.now_ms, self.used.get(member, 0) + 1),
+        return {"board": self.name, "member": member, "start_ms": self.now_ms, "id": max(self.now_ms, self.used.get(member, 0) + 1),
                 "end_s": -(-self.now_ms // 1000) + seconds}
 
     def check_ticket(self, ticket, member, is_player):
-        if ticket is None:
+        if ticket is None or ticket["board"] != self.name:
             raise Refused("TICKET")
         if self.now_ms // 1000 >= ticket["end_s"] or ticket["start_ms"] // 1000 > self.now_ms // 1000 + 60:
             raise Refused("TICKET")
@@ -255,13 +254,21 @@ class Twin:
 
     # ---- results ----
 
-    def result(self, member, word, value, is_player, ticket=None, has_ticket=False, takes_tickets=True, is_new_only=False):
-        """LB.ADD, LB.SUBMIT, and without takes_tickets ZADD and ZINCRBY. (how many were changed, how many are held)"""
-        rules, mark = self.rules, None
-        if rules.tickets and not takes_tickets and is_player:
+    def mark_of(self, member, is_player, tickets):
+        """What a result uses up. tickets: those that come with it; of several the one that names the board counts."""
+        if not self.rules.tickets or not (is_player or tickets):
+            return None
+        own = [each for each in tickets if each["board"] == self.name]
+        return self.check_ticket((own or tickets or [None])[0], member, is_player)
+
+    def check_plain(self, is_player):
+        """ZADD and ZINCRBY bring no tickets."""
+        if self.rules.tickets and is_player:
             raise Refused("TICKET")
-        if rules.tickets and takes_tickets and (is_player or has_ticket):
-            mark = self.check_ticket(ticket, member, is_player)
+
+    def result(self, member, word, value, is_player, mark=None, is_new_only=False):
+        """(how many were changed, how many are held)"""
+        rules = self.rules
         if self.ban_of(member) == "full":
             raise Refused("BANNED")
         entries = self.entries_of(member)
@@ -473,8 +480,7 @@ class Trust(unittest.TestCase):
 
     def expect(self, words, twin, player=None):
         """What the twin replies, or refuses, so does the server."""
-        self.twin.now_ms = self.pair.now_ms()
-        self.twin.record = None
+        self.read_clock()
         try:
             wanted = twin()
         except Refused as refused:
@@ -489,26 +495,31 @@ class Trust(unittest.TestCase):
             self.assertNotIsInstance(answer, resp.Error, self.story(wanted))
         return answer
 
+    def read_clock(self):
+        now_ms = self.pair.now_ms()
+        for twin in self.twins:
+            twin.now_ms, twin.record = now_ms, None
+
     def story(self, wanted=""):
-        return "\n".join(["LB.CREATE game " + " ".join(map(str, self.twin.rules.words())), *self.lines[-120:],
-                          f"wanted: {wanted}"])
+        made = [f"LB.CREATE {twin.name} " + " ".join(map(str, twin.rules.words())) for twin in self.twins]
+        return "\n".join([*made, *self.lines[-120:], f"wanted: {wanted}"])
 
     # ---- what is seen ----
 
-    def seen(self, server, player=None):
+    def seen(self, twin, server, player=None):
         client = self.pair.client(server, player)
-        words = "ZRANGE" if self.twin.rules.is_ascending else "ZREVRANGE"
-        rows = told(client.ask(words, "game", 0, -1, "WITHSCORES"))
+        words = "ZRANGE" if twin.rules.is_ascending else "ZREVRANGE"
+        rows = told(client.ask(words, twin.name, 0, -1, "WITHSCORES"))
         rows = [int(word) if i % 2 else word for i, word in enumerate(rows)]
         if player:
-            records, held = client.ask("LB.GET", "game", 1, player, "WITHHELD")
+            records, held = client.ask("LB.GET", twin.name, 1, player, "WITHHELD")
             rank = records[0][1] if records[0] else None
             return rows, rank, told(held)
-        held = told(client.ask("LB.HELD", "game", "COUNT", 500)[1])
-        return rows, [each[:5] for each in held], told(client.ask("ZCARD", "game"))
+        held = told(client.ask("LB.HELD", twin.name, "COUNT", 500)[1])
+        return rows, [each[:5] for each in held], told(client.ask("ZCARD", twin.name))
 
-    def should_be_seen(self, player=None):
-        twin = self.twin
+    @staticmethod
+    def should_be_seen(twin, player=None):
         if player:
             rows = twin.player_sees(player)
             rank = rows[::2].index(player) if player in rows[::2] else None
@@ -518,13 +529,12 @@ class Trust(unittest.TestCase):
     def agree(self):
         """On both servers; what comes back by itself may take a moment."""
         self.pair.wait_for_replica()
-        for server in self.pair.servers:
-            for player in (None, *PLAYERS):
-                until = time.monotonic() + 20
-                while self.seen(server, player) != self.should_be_seen(player) and time.monotonic() < until:
-                    time.sleep(0.005)
-                where = "the master" if server is self.pair.master() else "the replica"
-                self.assertEqual(self.seen(server, player), self.should_be_seen(player), self.story(f"{player} on {where}"))
+        for server, twin, player in itertools.product(self.pair.servers, self.twins, (None, *PLAYERS)):
+            until, wanted = time.monotonic() + 20, self.should_be_seen(twin, player)
+            while self.seen(twin, server, player) != wanted and time.monotonic() < until:
+                time.sleep(0.005)
+            where = "the master" if server is self.pair.master() else "the replica"
+            self.assertEqual(self.seen(twin, server, player), wanted, self.story(f"{player} of {twin.name} on {where}"))
 
     def pass_time(self, seconds):
         """AUTO looks every minute: what is due is approved before anything else happens."""
@@ -533,80 +543,99 @@ class Trust(unittest.TestCase):
         self.settle()
 
     def settle(self):
-        self.twin.now_ms = self.pair.now_ms()
-        self.twin.settle()
-        while self.twin.due():
+        self.read_clock()
+        for twin in self.twins:
+            twin.settle()
+        while any(twin.due() for twin in self.twins):
             self.lines.append("passes 61 s")
             self.pair.clock.pass_s(61)
-            self.twin.now_ms = self.pair.now_ms()
-            self.twin.settle()
-            self.twin.settle_auto()
+            self.read_clock()
+            for twin in self.twins:
+                twin.settle()
+                twin.settle_auto()
             self.agree()
 
     # ---- steps ----
 
-    def take_ticket(self, member=None):
-        member = member or self.draw.choice(PLAYERS)
+    def take_ticket(self, member=None, twin=None):
+        member, twin = member or self.draw.choice(PLAYERS), twin or self.draw.choice(self.twins)
         player = self.draw.choice((member, member, None))
         seconds = self.draw.choice((60, 600, 7200))
-        if not self.twin.rules.tickets:
+        if not twin.rules.tickets:
             return
-        self.twin.now_ms = self.pair.now_ms()
-        ticket = self.twin.ticket(member, seconds)
-        ticket["text"] = self.ask("LB.TICKET", "game", member, "FOR", seconds, player=player).decode()
-        self.tickets = [*self.tickets[-15:], ticket]
+        self.read_clock()
+        ticket = twin.ticket(member, seconds)
+        ticket["text"] = self.ask("LB.TICKET", twin.name, member, "FOR", seconds, player=player).decode()
+        self.tickets = [*self.tickets[-25:], ticket]
 
-    def some_ticket(self, member):
-        """Mostly one of the member's, of which the latest may count."""
-        if self.draw.random() < 0.5:
-            self.take_ticket(member)
+    def some_tickets(self, member, twins):
+        """Mostly one of the member's for each board, of which the latest may count."""
+        wanted = [twin for twin in twins if twin.rules.tickets]
+        if wanted and self.draw.random() < 0.5:
+            for twin in wanted:
+                self.take_ticket(member, twin)
             self.pass_time(self.draw.choice((1, 6, 6)))
-        if not self.tickets or self.draw.random() < 0.1:
-            return None
-        own = [each for each in self.tickets if each["member"] == member]
-        return own[-1] if own and self.draw.random() < 0.8 else self.draw.choice(self.tickets)
+        given = []
+        for twin in wanted:
+            own = [each for each in self.tickets if each["member"] == member and each["board"] == twin.name]
+            if self.tickets and self.draw.random() < 0.9:
+                given.append(own[-1] if own and self.draw.random() < 0.8 else self.draw.choice(self.tickets))
+        return given
 
     def write(self):
-        draw, twin = self.draw, self.twin
+        draw, twin = self.draw, self.draw.choice(self.twins)
         member = draw.choice(PLAYERS)
         player = member if draw.random() < 0.75 else None
         value = draw.choice((draw.randrange(1, 120), draw.randrange(1, 1100)))
         word = draw.choice((None, None, "SET", "INCR", "BEST"))
-        kind = draw.random()
-        if kind < (0.9 if twin.rules.tickets and player else 0.65):
-            ticket = self.some_ticket(member) if twin.rules.tickets and (player or draw.random() < 0.3) else None
+        if draw.random() < (0.9 if twin.rules.tickets and player else 0.65):
+            twins = draw.choice(([twin], [twin], self.twins, self.twins[::-1]))
+            tickets = self.some_tickets(member, twins) if player or draw.random() < 0.3 else []
             words = [*(["NX"] if (is_new := draw.random() < 0.1) else []), *([word] if word else []),
-                     *(["TICKET", ticket["text"]] if ticket else [])]
-            arguments = dict(ticket=ticket, has_ticket=ticket is not None, is_new_only=is_new)
-            if draw.random() < 0.7:
-                self.expect(("LB.ADD", "game", *words, "WITHHELD", value, member),
-                            lambda: list(twin.result(member, word, value, player is not None, **arguments)), player)
+                     *(part for each in tickets for part in ("TICKET", each["text"]))]
+
+            def result():
+                return self.submit(twins, member, word, value, player is not None, tickets, is_new)
+            if len(twins) == 1 and draw.random() < 0.8:
+                self.expect(("LB.ADD", twin.name, *words, "WITHHELD", value, member), lambda: list(result()[0]), player)
             else:
-                self.expect(("LB.SUBMIT", 1, "game", *words, value, member),
-                            lambda: self.submit(member, word, value, player, arguments), player)
+                names = [each.name for each in twins]
+                self.expect(("LB.SUBMIT", len(names), *names, *words, value, member), lambda: result() and None, player)
         elif draw.random() < 0.5:
             is_best = draw.random() < 0.3
             best = ["LT" if twin.rules.is_ascending else "GT"] if is_best else []
-            self.expect(("ZADD", "game", *best, "CH", value, member),
-                        lambda: self.zadd(member, is_best, value, player), player)
+            self.expect(("ZADD", twin.name, *best, "CH", value, member),
+                        lambda: self.zadd(twin, member, is_best, value, player), player)
         else:
-            self.expect(("ZINCRBY", "game", value, member),
-                        lambda: self.submit(member, "INCR", value, player, dict(takes_tickets=False)), player)
+            self.expect(("ZINCRBY", twin.name, value, member),
+                        lambda: self.zincrby(twin, member, value, player), player)
 
-    def submit(self, member, word, value, player, arguments):
-        self.twin.result(member, word, value, player is not None, **arguments)
+    @staticmethod
+    def submit(twins, member, word, value, is_player, tickets, is_new):
+        """On all of them, or on none."""
+        marks = [twin.mark_of(member, is_player, tickets) for twin in twins]
+        before = [copy.deepcopy(vars(twin)) for twin in twins]
+        try:
+            return [twin.result(member, word, value, is_player, mark, is_new) for twin, mark in zip(twins, marks)]
+        except Refused:
+            for twin, was in zip(twins, before):
+                vars(twin).update(was, bans=twin.bans)
+            raise
 
-    def zadd(self, member, is_best, value, player):
-        twin = self.twin
+    @staticmethod
+    def zincrby(twin, member, value, player):
+        twin.check_plain(player is not None)
+        twin.result(member, "INCR", value, player is not None)
+
+    @staticmethod
+    def zadd(twin, member, is_best, value, player):
+        twin.check_plain(player is not None)
+        if twin.ban_of(member) == "full":
+            raise Refused("BANNED")
         before = twin.entries_of(member).get(member)
         if is_best and before is not None and not twin.rules.is_better(value, before[0]):
-            # GT leaves it out: no LIMITS look at it.
-            if twin.rules.tickets and player:
-                raise Refused("TICKET")
-            if twin.ban_of(member) == "full":
-                raise Refused("BANNED")
-            return 0
-        return twin.result(member, "BEST" if is_best else None, value, player is not None, takes_tickets=False)[0]
+            return 0  # GT leaves it out: no LIMITS look at it
+        return twin.result(member, "BEST" if is_best else None, value, player is not None)[0]
 
     def foreign(self):
         player, member = self.draw.sample(PLAYERS, 2)
@@ -618,57 +647,73 @@ class Trust(unittest.TestCase):
         self.assertTrue(answer.text.startswith(("NOPERM", "TICKET")), (words, answer))
 
     def decide(self):
-        twin, draw = self.twin, self.draw
+        draw, twin = self.draw, self.draw.choice(self.twins)
         member = draw.choice([each.member for each in twin.held] or PLAYERS)
         ids = [each.id for each in twin.held if each.member == member]
         number = draw.choice((None, *ids, 10**6))
-        words = (member, *([number] if number is not None else []))
+        words = (twin.name, member, *([number] if number is not None else []))
         if draw.random() < 0.65:
-            self.expect(("LB.APPROVE", "game", *words), lambda: twin.approve(member, number))
+            self.expect(("LB.APPROVE", *words), lambda: twin.approve(member, number))
         else:
-            self.expect(("LB.REJECT", "game", *words), lambda: twin.reject(member, number))
+            self.expect(("LB.REJECT", *words), lambda: twin.reject(member, number))
+
+    def ban(self, member, pattern, until_ms, is_shadow):
+        self.bans.setdefault(member, {})[pattern] = (until_ms, is_shadow)
+        for twin in self.twins:
+            twin.begin_ban(member, pattern, is_shadow)
+
+    def unban(self, member):
+        self.bans.pop(member, None)
+        for twin in self.twins:
+            twin.settle()
+
+    def forget(self, member):
+        for twin in self.twins:
+            twin.forget(member)
 
     def punish(self):
-        twin, draw = self.twin, self.draw
+        draw, twin = self.draw, self.draw.choice(self.twins)
         member = draw.choice(PLAYERS)
         kind = draw.random()
         if kind < 0.55:
-            is_shadow, pattern = draw.random() < 0.75, draw.choice(("*", "*", "g*"))
+            is_shadow, pattern = draw.random() < 0.75, draw.choice(("*", "*", "g*", "h*"))
             seconds = draw.choice((None, 30, 600, 5000, 8000))
             words = [*(["SHADOW"] if is_shadow else []), *(["EX", seconds] if seconds else []),
                      *(["MATCH", pattern] if pattern != "*" else [])]
             until_ms = self.pair.now_ms() + seconds * 1000 if seconds else 1 << 62
-            self.expect(("LB.BAN", member, *words), lambda: twin.ban(member, pattern, until_ms, is_shadow))
+            self.expect(("LB.BAN", member, *words), lambda: self.ban(member, pattern, until_ms, is_shadow))
         elif kind < 0.8:
-            member = draw.choice(list(twin.bans) or PLAYERS)
-            self.expect(("LB.UNBAN", member), lambda: twin.unban(member) and None)
+            member = draw.choice(list(self.bans) or PLAYERS)
+            self.expect(("LB.UNBAN", member), lambda: self.unban(member))
         elif kind < 0.9:
-            self.expect(("LB.FORGET", member), lambda: twin.forget(member))
+            self.expect(("LB.FORGET", member), lambda: self.forget(member))
         else:
             player = member if draw.random() < 0.3 else None
-            self.expect(("ZREM", "game", member), lambda: self.remove(member, player), player)
+            self.expect(("ZREM", twin.name, member), lambda: self.remove(twin, member, player), player)
         self.settle()
 
-    def remove(self, member, player):
+    @staticmethod
+    def remove(twin, member, player):
         if player:
             raise Refused("NOPERM")
-        return self.twin.remove(member)
+        return twin.remove(member)
 
     def carry(self):
         """The board goes away and comes back: all that it has with it."""
-        kind = self.draw.randrange(4)
+        kind, name = self.draw.randrange(4), self.draw.choice(self.twins).name
+        other = f"{name}-other"
         if kind == 0:
-            self.ask("RENAME", "game", "gone")
-            self.ask("RENAME", "gone", "game")
+            self.ask("RENAME", name, other)
+            self.ask("RENAME", other, name)
         elif kind == 1:
-            self.ask("COPY", "game", "gcopy", "REPLACE")
-            self.ask("DEL", "game")
-            self.ask("RENAME", "gcopy", "game")
+            self.ask("COPY", name, other, "REPLACE")
+            self.ask("DEL", name)
+            self.ask("RENAME", other, name)
         elif kind == 2:
-            dumped = self.pair.ask("DUMP", "game")
+            dumped = self.pair.ask("DUMP", name)
             self.assertIsInstance(dumped, bytes)
             self.lines.append("DUMP, RESTORE")
-            self.assertEqual(self.pair.ask("RESTORE", "game", 0, dumped, "REPLACE"), b"OK")
+            self.assertEqual(self.pair.ask("RESTORE", name, 0, dumped, "REPLACE"), b"OK")
         else:
             self.ask("BGREWRITEAOF")
         self.settle()
@@ -697,10 +742,11 @@ class Trust(unittest.TestCase):
         self.settle()
 
     def run_round(self, seed):
-        self.draw, self.lines, self.tickets = random.Random(seed), [], []
+        self.draw, self.lines, self.tickets, self.bans = random.Random(seed), [], [], {}
         self.pair = Pair(self)
-        self.twin = Twin(Rules(self.draw))
-        self.ask("LB.CREATE", "game", *self.twin.rules.words())
+        self.twins = [Twin(name, Rules(self.draw), self.bans) for name in ("game", "hall")]
+        for twin in self.twins:
+            self.ask("LB.CREATE", twin.name, *twin.rules.words())
         steps = ((self.write, 52), (self.take_ticket, 12), (self.decide, 9), (self.punish, 9), (self.foreign, 2),
                  (lambda: self.pass_time(self.draw.choice((61, 600, 3600, 7300))), 6), (self.carry, 2),
                  (self.step_wall, 1), (self.crash, 1.5), (self.fail_over, 1))

@@ -90,3 +90,30 @@ ZSET_TEST(many_values_are_counted) {
     assert_memory_equal(reply, "[[c0 :3] [c1 :3] [c10 :3]", 25);
     zset_expect(h, "LB.COUNT k 0 99 BY country", "[[1 :34] [0 :33] [2 :33]]");
 }
+
+/* The first eight bytes of a value decide most comparisons; here all of them are the same. */
+ZSET_TEST(rows_of_two_tags_are_in_order_whatever_their_values_begin_with) {
+    enum { CLANS = 90, COUNTRIES = 2, MOST = 3 };
+    static char expected[CLANS * COUNTRIES * 64];
+    size_t size = 0;
+    int member = 0;
+    zset_expect(h, "LB.CREATE k FIELD score 33 TAG clan 12 TAG country 4", "+OK");
+    for (int i = 0; i < CLANS * COUNTRIES; i++) {
+        for (int k = 0; k <= i * 7 % MOST; k++) {
+            zset_run(h, "LB.ADD k TAG clan the-clan-%02d TAG country in-country-%d 1 m%d",
+                     i / COUNTRIES, i % COUNTRIES, member++);
+        }
+    }
+    expected[size++] = '[';
+    for (int count = MOST; count > 0; count--) {
+        for (int i = 0; i < CLANS * COUNTRIES; i++) {
+            if (i * 7 % MOST + 1 == count) {
+                size += (size_t)snprintf(expected + size, sizeof expected - size,
+                                         "%s[the-clan-%02d in-country-%d :%d]", size > 1 ? " " : "",
+                                         i / COUNTRIES, i % COUNTRIES, count);
+            }
+        }
+    }
+    snprintf(expected + size, sizeof expected - size, "]");
+    zset_expect(h, "LB.COUNT k BY clan BY country", expected);
+}
