@@ -20,7 +20,8 @@ static void shadow_job_see(struct board_job *job, const struct registry_key *key
         struct hash_cursor cursor = hash_begin(registry_hash(key));
         for (struct hash_pair pair; hash_next(&cursor, &pair);) {
             int64_t until_ms = ban_until(pair.value);
-            if (until_ms > job->server->clock.now_ms) { /* others are as good as gone */
+            /* Others were over for each board of this pass. */
+            if (until_ms > job->passed_ms) {
                 board_job_await(job, until_ms);
             }
         }
