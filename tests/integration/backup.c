@@ -186,7 +186,7 @@ static void add_scores(void *context, const struct registry_key *key) {
 }
 
 IN_FIXTURE(a_backup_has_whole_transactions_only) {
-    struct settings settings;
+    ENDED_BY(settings_deinit) struct settings settings;
     char error[DISK_ERROR_MAX];
     pid_t writer = start_writer();
     assert_true(settings_init(&settings));
@@ -205,7 +205,6 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
     }
     kill(writer, SIGKILL);
     (void)end_tool(writer);
-    settings_deinit(&settings);
 }
 
 /* ---- kills and cuts ---- */

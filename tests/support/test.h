@@ -24,8 +24,10 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Before a declaration: the function that takes its address where its block ends. */
+#define ENDED_BY(function) __attribute__((cleanup(function)))
 /* Before a pointer's declaration: what malloc gave it is freed where its block ends. */
-#define OWNED __attribute__((cleanup(test_release)))
+#define OWNED ENDED_BY(test_release)
 static inline void test_release(void *pointer) {
     void *at;
     memcpy(&at, pointer, sizeof at);
@@ -33,7 +35,7 @@ static inline void test_release(void *pointer) {
 }
 /* A buffer of that size at most, which is released where its block ends. */
 #define BUFFER(name, size_max)                                                                     \
-    __attribute__((cleanup(buffer_deinit))) struct buffer name;                                    \
+    ENDED_BY(buffer_deinit) struct buffer name;                                                    \
     buffer_init(&(name), (size_max))
 
 /* Text made as by printf, until this has been called 64 times more. */
