@@ -50,8 +50,7 @@ static void put_values(const char *name, int count) {
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     const char *const words[] = {"--appendonly", "yes", "--auto-aof-rewrite-percentage", "0", NULL};
     const struct process_options options = {.arguments = words};
     signal(SIGPIPE, SIG_IGN);
@@ -66,8 +65,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     wire_close(&wire);
     int status = process_stop(&server);
     directory_remove(directory);

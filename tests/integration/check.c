@@ -21,15 +21,13 @@ static char directory[DIRECTORY_PATH_MAX];
 static struct process server;
 static struct wire wire;
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     clock_calibrate();
     directory_make(directory);
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     wire_close(&wire);
     process_stop(&server);
     directory_remove(directory);

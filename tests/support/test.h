@@ -74,6 +74,9 @@ void test_write(const char *file, int line, struct CMUnitTest test);
 /* Run them all, between a set-up and a tear-down of the program, which may be NULL. */
 int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
+/* A set-up or a tear-down: it returns 0 when all went well. */
+#define FIXTURE(name) static inline int name(__attribute__((unused)) void **state)
+
 /* With a set-up and a tear-down, which may be NULL, that pass `state`. */
 #define TEST_WITH(name, set_up, tear_down)                                                         \
     static void name(void **state);                                                                \
