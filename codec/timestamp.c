@@ -49,14 +49,18 @@ int timestamp_days_in_month(int64_t year, int month) {
     return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
+static char *timestamp_print_two(char *out, uint32_t number, char behind) {
+    out[0] = (char)('0' + number / 10);
+    out[1] = (char)('0' + number % 10);
+    out[2] = behind;
+    return out + 3;
+}
+
 char *timestamp_print_number(char *out, int64_t number, size_t digit_count) {
-    static const int64_t limits[] = {0, 10, 100, 1000, 10000};
-    if (digit_count < sizeof limits / sizeof limits[0] && number < limits[digit_count]) {
-        uint32_t small = (uint32_t)number;
-        for (size_t i = digit_count; i-- > 0; small /= 10) {
-            out[i] = (char)('0' + small % 10);
-        }
-        return out + digit_count;
+    if (digit_count == 2 && number < 100) {
+        out[0] = (char)('0' + number / 10);
+        out[1] = (char)('0' + number % 10);
+        return out + 2;
     }
     char digits[BYTES_INTEGER_TEXT_MAX];
     size_t size = bytes_print_u64(digits, (uint64_t)number);
@@ -189,19 +193,20 @@ size_t timestamp_print(char *out, int64_t time_us) {
     int64_t of_day_us = time_us - days * US_PER_DAY;
     uint32_t of_day_s = (uint32_t)(of_day_us / US_PER_SECOND);
     int64_t fraction_us = of_day_us - of_day_s * US_PER_SECOND;
-    char *at = timestamp_print_date(out, timestamp_date_of(days));
-    *at++ = 'T';
-    at = timestamp_print_number(at, of_day_s / 3600, 2);
-    *at++ = ':';
-    at = timestamp_print_number(at, of_day_s / 60 % 60, 2);
-    *at++ = ':';
-    at = timestamp_print_number(at, of_day_s % 60, 2);
+    struct date date = timestamp_date_of(days);
+    uint32_t year = (uint32_t)date.year; /* 1 to 9999 */
+    char *at = timestamp_print_two(out, year / 100, '\0') - 1;
+    at = timestamp_print_two(at, year % 100, '-');
+    at = timestamp_print_two(at, (uint32_t)date.month, '-');
+    at = timestamp_print_two(at, (uint32_t)date.day, 'T');
+    at = timestamp_print_two(at, of_day_s / 3600, ':');
+    at = timestamp_print_two(at, of_day_s / 60 % 60, ':');
+    at = timestamp_print_two(at, of_day_s % 60, fraction_us != 0 ? '.' : 'Z');
     if (fraction_us != 0) {
         bool is_in_ms = fraction_us % US_PER_MS == 0;
-        *at++ = '.';
         at = timestamp_print_number(at, is_in_ms ? fraction_us / US_PER_MS : fraction_us,
                                     is_in_ms ? 3 : 6);
+        *at++ = 'Z';
     }
-    *at++ = 'Z';
     return (size_t)(at - out);
 }

@@ -55,8 +55,8 @@ static void board_job_receive(void *context, const struct effect *effect) {
 /* The clock may be set back, which ends all rest. */
 static bool board_job_wants_pass(const struct board_job *job) {
     int64_t now_ms = job->server->clock.now_ms;
-    bool is_due = now_ms < job->passed_ms || (now_ms >= job->due_ms && now_ms >= job->rests_ms);
-    return (job->has_missed || is_due) &&
+    bool is_awaited = job->has_missed || now_ms >= job->due_ms;
+    return (now_ms < job->passed_ms || (is_awaited && now_ms >= job->rests_ms)) &&
            (job->work->has_any == NULL || job->work->has_any(job->server->registry));
 }
 

@@ -5,7 +5,7 @@
  *     comes behind the pass,               its name, begins it anew
  *     the time of board_job_await
  *
- * A pass that was awaited begins after a rest, so that many times in a row share passes: over n keys they rest n / 200 ms.
+ * Passes over n keys rest n / 200 ms, so that many times, or boards, in a row share passes.
  * What a step does must be true for whoever looks at the board in between, and a step that comes twice changes nothing. */
 #ifndef SERVER_BOARD_JOB_H
 #define SERVER_BOARD_JOB_H
@@ -19,15 +19,16 @@ struct board_job {
     const struct board_work *work;
     struct server *server;
     uint64_t turn;       /* of the passes */
+    int64_t passed_ms;   /* the last pass began */
     uint32_t notes_left; /* board_job_step_notes: those at indexes below it are to be looked at */
 
     struct effect_listener listener;
     struct registry_pass pass;
-    uint32_t passed_count;       /* keys */
-    int64_t passed_ms, rests_ms; /* the last pass began, and another may begin then */
-    int64_t due_ms;              /* another pass is awaited then, */
-    bool has_missed;             /* or is needed at once */
-    bool has_board, is_begun;    /* one is in hand: */
+    uint32_t passed_count;    /* keys */
+    int64_t rests_ms;         /* another pass may begin then, */
+    int64_t due_ms;           /* and is awaited then, */
+    bool has_missed;          /* or a board came behind it */
+    bool has_board, is_begun; /* one is in hand: */
     uint32_t database;
     struct buffer board; /* its name */
     int64_t waits_ms;    /* there was no memory at that time */

@@ -102,6 +102,10 @@ static struct web_session *
 web_login_take_cookie(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
     const char *cookies = http_exchange_header(exchange, "Cookie");
     char name[WEB_COOKIE_NAME_MAX];
+    *is_secure = http_server_is_secure(web->http);
+    if (cookies == NULL) {
+        return NULL;
+    }
     web_login_print_name(web, *is_secure = true, name);
     struct bytes token = http_header_find_cookie(cookies, name);
     if (token.at == NULL && !http_server_is_secure(web->http)) {

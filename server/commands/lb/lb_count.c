@@ -115,10 +115,14 @@ static void lb_count_add_row(void *context, const struct tag_values *values, uin
     }
 }
 
+struct tally_place {
+    const struct tally_row *row;
+};
+
 /* By the bytes of the values. */
 static int lb_count_compare_rows(const void *left, const void *right) {
-    const struct tally_row *a = left;
-    const struct tally_row *b = right;
+    const struct tally_row *a = ((const struct tally_place *)left)->row;
+    const struct tally_row *b = ((const struct tally_place *)right)->row;
     int order = 0;
     for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
         order = a->first[i] != b->first[i] ? (a->first[i] < b->first[i] ? -1 : 1)
@@ -127,65 +131,45 @@ static int lb_count_compare_rows(const void *left, const void *right) {
     return order;
 }
 
-/* Put the rows in this order. */
-static void lb_count_move_rows(struct tally_row *rows, struct sort_record *order, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct tally_row first = rows[i];
-        uint32_t to = i;
-        while (order[to].index != i) {
-            uint32_t from = order[to].index;
-            rows[to] = rows[from];
-            order[to].index = to;
-            to = from;
-        }
-        rows[to] = first;
-        order[to].index = to;
-    }
-}
-
-/* Most first; ties by the bytes of the values. false: no memory. */
-static bool lb_count_sort_rows(struct tally_rows *rows) {
+/* The rows, most first; ties by the bytes of the values. To be freed. NULL: no memory. */
+static struct tally_place *lb_count_sort_rows(const struct tally_rows *rows) {
     uint32_t count = rows->count;
-    if (count < 2) {
-        return true;
-    }
-    struct sort_record *order = memory_allocate(2 * (size_t)count * sizeof *order);
+    struct sort_record *order = memory_allocate(2 * ((size_t)count + 1) * sizeof *order);
     if (order == NULL) {
-        return false;
+        return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
-        order[i] = (struct sort_record){.word = UINT32_MAX - rows->rows[i].count, .index = i};
+        order[i].index = i;
+    }
+    for (uint32_t by = rows->by_count; by-- > 0;) {
+        for (uint32_t i = 0; i < count; i++) {
+            order[i].word = rows->rows[order[i].index].first[by];
+        }
+        sort_records(order, order + count, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        order[i].word = UINT32_MAX - rows->rows[order[i].index].count;
     }
     sort_records(order, order + count, count);
-    for (uint32_t begin = 0, end; begin < count; begin = end) {
-        uint64_t word = order[begin].word;
-        for (end = begin + 1; end < count && order[end].word == word;) {
-            end++;
-        }
-        for (uint32_t by = end - begin > 1 ? rows->by_count : 0; by-- > 0;) {
-            for (uint32_t i = begin; i < end; i++) {
-                order[i].word = rows->rows[order[i].index].first[by];
-            }
-            sort_records(order + begin, order + count, end - begin);
-        }
+    /* A place takes less than a record: it is written where the records have been read. */
+    struct tally_place *sorted = (struct tally_place *)(void *)order;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tally_place place = {.row = &rows->rows[order[i].index]};
+        memcpy(&sorted[i], &place, sizeof place);
     }
-    lb_count_move_rows(rows->rows, order, count);
-    memory_free(order);
     /* Those whose first bytes are the same. */
     for (uint32_t begin = 0, end; begin < count; begin = end) {
-        struct tally_row *first = &rows->rows[begin];
         bool is_sorted = true;
-        for (end = begin + 1; end < count && rows->rows[end].count == first->count &&
-                              rows->rows[end].first[0] == first->first[0];
+        for (end = begin + 1; end < count && sorted[end].row->count == sorted[begin].row->count &&
+                              sorted[end].row->first[0] == sorted[begin].row->first[0];
              end++) {
-            is_sorted =
-                is_sorted && lb_count_compare_rows(&rows->rows[end - 1], &rows->rows[end]) < 0;
+            is_sorted = is_sorted && lb_count_compare_rows(&sorted[end - 1], &sorted[end]) < 0;
         }
         if (!is_sorted) {
-            qsort(first, end - begin, sizeof *first, lb_count_compare_rows);
+            qsort(&sorted[begin], end - begin, sizeof sorted[0], lb_count_compare_rows);
         }
     }
-    return true;
+    return sorted;
 }
 
 /* filter: NULL without WHERE. */
@@ -201,25 +185,29 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         by_mask |= 1U << rows.by[i];
     }
     const struct tag_filter *group = filter != NULL ? filter->group : NULL;
-    if (!tag_group_tally(board, group, span.rank, span.rank + span.count, by_mask, lb_count_add_row,
-                         &rows) ||
-        rows.is_lost || !lb_count_sort_rows(&rows)) {
+    bool is_done = tag_group_tally(board, group, span.rank, span.rank + span.count, by_mask,
+                                   lb_count_add_row, &rows) &&
+                   !rows.is_lost;
+    struct tally_place *sorted = is_done ? lb_count_sort_rows(&rows) : NULL;
+    if (sorted == NULL) {
         call_out_of_memory(call);
         rows.count = 0;
     } else {
         reply_array(call->reply, rows.count);
     }
     for (uint32_t i = 0; i < rows.count && !reply_is_lost(call->reply); i++) {
+        const struct tally_row *row = sorted[i].row;
         reply_array(call->reply, rows.by_count + 1);
         for (uint32_t j = 0; j < rows.by_count; j++) {
-            if (rows.rows[i].values[j].size > 0) {
-                reply_bulk(call->reply, rows.rows[i].values[j]);
+            if (row->values[j].size > 0) {
+                reply_bulk(call->reply, row->values[j]);
             } else {
                 reply_null(call->reply);
             }
         }
-        reply_integer(call->reply, rows.rows[i].count);
+        reply_integer(call->reply, row->count);
     }
+    memory_free(sorted);
     memory_free(rows.rows);
 }
 

@@ -560,6 +560,29 @@ SHADOW_TEST(bans_that_end_one_after_another_share_passes) {
     assert_in_range(job->turn - turn, 3, 5);
 }
 
+/* What is refused opens the board for an entry, and closes it again. */
+SHADOW_TEST(refused_results_share_passes) {
+    enum { MANY = 50, KEYS = 4000 };
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < KEYS; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 bob", i), ":1\r\n");
+    }
+    fill(h, s);
+    expect(h, s, "LB.CREATE l FIELD score 32 TIME 31 S LIMITS PLAYERS EVERY 10 S", "+OK\r\n");
+    struct session *bob = log_in(h, "bob");
+    struct session *ann = log_in(h, "ann");
+    expect(h, bob, "ZADD l 5 bob", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    settle(h);
+    uint64_t turn = job->turn;
+    for (int i = 0; i < MANY; i++) {
+        expect(h, ann, "LB.ADD l XX 5 ann", ":0\r\n");
+        h->wall_us += 1000;
+        settle(h);
+    }
+    assert_in_range(job->turn - turn, 0, 4);
+}
+
 /* The job begins behind the ban, as after a restart, and another ban is there. */
 SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     fill(h, s);
@@ -575,6 +598,30 @@ SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     h->wall_us += 101000000;
     settle(h);
     expect(h, s, "ZSCORE k new", "$1\r\n5\r\n");
+    expect(h, s, "ZCARD k", ":3\r\n");
+}
+
+/* The pass has come by the board already, and not yet to the ban, whose key stays for another pattern. */
+SHADOW_TEST(a_ban_that_ends_during_a_pass_brings_its_entry_back) {
+    const struct board_job *job = (const struct board_job *)h->server.jobs.first;
+    for (int i = 0; i < 100; i++) {
+        expect(h, s, formatted("ZADD other:%d 1 bob", i), ":1\r\n");
+    }
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW EX 100 MATCH k", ":1\r\n");
+    expect(h, s, "LB.BAN ann SHADOW EX 2000 MATCH e", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 99", ":0\r\n");
+    expect(h, s, "LB.BAN eve EX 2000 MATCH e", ":0\r\n");
+    settle(h);
+    h->wall_us += 99500000;
+    server_update_time(&h->server);
+    do {
+        assert_true(jobs_step(&h->server, 0, true));
+    } while (!job->pass.is_going || job->has_board || job->passed_count < 32);
+    for (int i = 0; i < 2; i++) {
+        h->wall_us += 1000000;
+        settle(h);
+    }
     expect(h, s, "ZCARD k", ":3\r\n");
 }
 
@@ -711,7 +758,7 @@ static void ask(struct loop_server *f, const char *request, const char *reply) {
 }
 
 static void shadows_are_there_after_a_restart(const char *settings, const char *save) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     char token[JWT_SIZE_MAX + 100];
     char line[JWT_SIZE_MAX + 200];
     token[jwt_maker_player(JWT_HS256, "ann", NOW + 100000000, token)] = '\0';
@@ -733,12 +780,11 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     ask(&f, "PING\r\n", "+PONG\r\n");
     while (jobs_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
-    loop_end(&f);
 }
 
 /* It is nowhere that STALE looks at; back among all it is as old as it is. */
 TEST(a_hidden_entry_does_not_leave_as_stale) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
     board_job_begin(f.server, &shadow_job);
     ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
@@ -753,7 +799,6 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     f.harness->wall_us += 120 * INT64_C(1000000);
     loop_turn_some(&f);
     ask(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
-    loop_end(&f);
 }
 
 TEST(shadows_are_in_the_journal) {

@@ -1,15 +1,6 @@
 /* LB.COUNT, sentence by sentence. Random ones: test_lb_filter.c. */
 #include "tests/server/zset_fixture.h"
 
-static void set_up(struct harness *h) {
-    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 8 TAG class 4", "+OK");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class mage 90 a 80 b", ":2");
-    zset_expect(h, "LB.ADD k TAG country FR TAG class mage 70 c", ":1");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class rogue 60 d", ":1");
-    zset_expect(h, "LB.ADD k TAG class rogue 50 e", ":1");
-    zset_expect(h, "LB.ADD k TAG country CH 40 f", ":1");
-}
-
 ZSET_TEST(without_by_it_is_the_number_of_members) {
     static const char *const rows[][2] = {
         {"LB.COUNT k", ":6"},
@@ -31,7 +22,7 @@ ZSET_TEST(without_by_it_is_the_number_of_members) {
         {"LB.COUNT none", ":0"},
         {"LB.COUNT none 0 9 WHERE x y", ":0"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
 }
 
@@ -50,7 +41,7 @@ ZSET_TEST(by_counts_each_value_most_first_and_ties_by_their_bytes) {
         {"LB.COUNT k BY class WHERE country US", "[]"},
         {"LB.COUNT none BY class", "[]"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
     zset_use_resp3(h);
     zset_expect(h, "LB.COUNT k BY country", "[[DE :3] [_ :1] [CH :1] [FR :1]]");
@@ -85,7 +76,7 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
         {"LB.COUNT k BY class BY country BY class", "-ERR LB.COUNT takes at most 2 BY"},
         {"LB.COUNT hash", "-WRONGTYPE Operation against a key holding the wrong kind of value"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect(h, "HSET hash a 1", ":1");
     zset_expect_each(h, rows);
 }
@@ -98,4 +89,31 @@ ZSET_TEST(many_values_are_counted) {
     const char *reply = zset_run(h, "LB.COUNT k BY clan");
     assert_memory_equal(reply, "[[c0 :3] [c1 :3] [c10 :3]", 25);
     zset_expect(h, "LB.COUNT k 0 99 BY country", "[[1 :34] [0 :33] [2 :33]]");
+}
+
+/* The first eight bytes of a value decide most comparisons; here all of them are the same. */
+ZSET_TEST(rows_of_two_tags_are_in_order_whatever_their_values_begin_with) {
+    enum { CLANS = 90, COUNTRIES = 2, MOST = 3 };
+    static char expected[CLANS * COUNTRIES * 64];
+    size_t size = 0;
+    int member = 0;
+    zset_expect(h, "LB.CREATE k FIELD score 33 TAG clan 12 TAG country 4", "+OK");
+    for (int i = 0; i < CLANS * COUNTRIES; i++) {
+        for (int k = 0; k <= i * 7 % MOST; k++) {
+            zset_run(h, "LB.ADD k TAG clan the-clan-%02d TAG country in-country-%d 1 m%d",
+                     i / COUNTRIES, i % COUNTRIES, member++);
+        }
+    }
+    expected[size++] = '[';
+    for (int count = MOST; count > 0; count--) {
+        for (int i = 0; i < CLANS * COUNTRIES; i++) {
+            if (i * 7 % MOST + 1 == count) {
+                size += (size_t)snprintf(expected + size, sizeof expected - size,
+                                         "%s[the-clan-%02d in-country-%d :%d]", size > 1 ? " " : "",
+                                         i / COUNTRIES, i % COUNTRIES, count);
+            }
+        }
+    }
+    snprintf(expected + size, sizeof expected - size, "]");
+    zset_expect(h, "LB.COUNT k BY clan BY country", expected);
 }
