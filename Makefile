@@ -50,7 +50,7 @@ EXACT := -ffp-contract=off -fno-math-errno
 %/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
-SHARED := -fPIC -fno-semantic-interposition -ffunction-sections
+SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
 IS_GCC := $(findstring Free Software,$(shell $(CC) --version))
 # Some 250 tests are linked in each build, each in a third of the time where this is there.
 QUICK_LINK := $(if $(IS_GCC),$(if $(shell $(CC) -fuse-ld=gold -Wl,--version 2>/dev/null),-fuse-ld=gold))
@@ -504,15 +504,15 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (5), with clang's libFuzzer
 	    SANITIZE=fuzzer-no-link,address,undefined CFLAGS="-O1 -g1"
 	@tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
-# gcc: its sanitizers are shared libraries, which redis-server can be started with.
+# gcc: its sanitizers are shared libraries, which redis-server can be started with. The objects are those of make sanitize.
 module-fuzz: ## commands at random in redis-server, the module under ASan and UBSan, for FUZZ_SECONDS
 	@.ci/install-packages check
-	@$(PARALLEL) $(B)/module-sanitize/leaderboard-test.so redis-server CC=gcc B=$(B)/module-sanitize WERROR=1 \
-	    SANITIZE=address,undefined CFLAGS="-O1 -g"
+	@$(PARALLEL) $(B)/gcc-sanitize/leaderboard-test.so redis-server CC=gcc B=$(B)/gcc-sanitize WERROR=1 \
+	    SANITIZE=address,undefined CFLAGS="-O1 -g1"
 	@$(PARALLEL) $(DRAW)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" \
-	    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/module-sanitize/peers/redis-server)" tests/module/fuzz.py \
-	    --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --module "$(abspath $(B)/module-sanitize/leaderboard-test.so)"
+	    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/gcc-sanitize/peers/redis-server)" tests/module/fuzz.py \
+	    --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --module "$(abspath $(B)/gcc-sanitize/leaderboard-test.so)"
 
 lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check
@@ -609,7 +609,7 @@ endif
 
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
-MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
+MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c server/commands/lb/lb_ticket.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/limiting.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
@@ -623,7 +623,7 @@ $(B)/module/%.o: %.c
 $(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
 
 # The same with a clock that tests set (tests/support/shadow.h). Where the module is compiled as one program, which takes
-# as long as 60 tests do, this is linked of the tests' objects.
+# as long as 60 tests do, or sanitizers are in it, this is linked of the tests' objects.
 MODULE_TEST  := $(B)/leaderboard-test.so
 MODULE_TEST_SOURCES := server/module/module.c server/module/module_load.c
 $(B)/module/%-test.o: %.c
@@ -631,7 +631,7 @@ $(B)/module/%-test.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) -DMODULE_TEST $(CFLAGS) -fPIC -fvisibility=hidden $(CPPFLAGS) -MMD -MP -c $< -o $@
 $(MODULE_TEST): $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES)) \
-    $(patsubst %.c,$(B)/$(if $(LTO),,module/)%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS)))
+    $(patsubst %.c,$(B)/$(if $(LTO)$(SANITIZE),,module/)%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS)))
 	@echo "  LINK  $@"
 	@echo '{ global: RedisModule_OnLoad; RedisModule_OnUnload; local: *; };' > $(B)/module/exported
 	@$(CC) -shared $(LINK) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined \

@@ -15,7 +15,7 @@
  * (member_arg) shows those that it names, whoever sends it; of those that read, the player's own do (COMMAND_OWN_MEMBER).
  *
  * Boards that cannot have shadows take such a ban as one without SHADOW: those with a WINDOW or RATING, and leagues.
- * When the ban is over, a job (shadow_job.c) puts the entries back, as does the first command that writes one. */
+ * When the ban is over, a job (shadow_job) puts the entries back, as does the first command that writes one. */
 #ifndef SERVER_SHADOW_H
 #define SERVER_SHADOW_H
 

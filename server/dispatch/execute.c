@@ -341,12 +341,10 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
 /* Does it see entries that others do not? */
 static inline bool execute_sees_shadows(const struct server *server, const struct session *session,
                                         const struct command *command) {
-    const struct registry *registry = server->registry;
     return ((command->flags & COMMAND_WRITE) != 0
-                ? command->member_arg != 0 && (registry_count(registry, REGISTRY_BANS) > 0 ||
-                                               registry_has_shadows(registry))
+                ? command->member_arg != 0 && registry_has_hidden(server->registry)
                 : session->player != NULL && (command->flags & COMMAND_OWN_MEMBER) != 0 &&
-                      registry_has_shadows(registry)) &&
+                      registry_has_shadows(server->registry)) &&
            server->shadows.run != NULL;
 }
 

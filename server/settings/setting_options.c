@@ -282,11 +282,22 @@ static bool setting_options_rating_has(const struct rating_rule *rule, unsigned 
                : name == RATING_MINGAMES || rule->system != RATING_ELO;
 }
 
-static unsigned setting_options_rating_decimals(const struct rating_rule *rule, unsigned name) {
-    return name == RATING_MAXDEV ? rating_decimals(rule->system)
+/* What a value may be. */
+struct rating_range {
+    unsigned decimals;
+    int64_t least, most;
+};
+
+static struct rating_range setting_options_rating_range(const struct rating_rule *rule,
+                                                        unsigned name) {
+    enum rating_parameter parameter = (enum rating_parameter)name;
+    return name == RATING_MAXDEV
+               ? (struct rating_range){rating_decimals(rule->system), 0, RATING_LIMIT}
            : name == RATING_MINGAMES
-               ? 0
-               : rating_parameter_decimals((enum rating_parameter)name, rule->system);
+               ? (struct rating_range){0, 0, UINT32_MAX}
+               : (struct rating_range){rating_parameter_decimals(parameter, rule->system),
+                                       rating_parameter_least(parameter, rule->system),
+                                       rating_parameter_most(parameter, rule->system)};
 }
 
 static int64_t setting_options_rating_value(const struct board_rating *rating, unsigned name) {
@@ -308,55 +319,40 @@ static size_t setting_options_print_rating(const struct board_rating *rating, ch
             (value != setting_options_rating_value(&usual, name) || (is_k && has_k))) {
             at += sprintf(at, " %s ", setting_options_rating_name(name));
             at += decimal_print(at, decimal_from_i64(value),
-                                setting_options_rating_decimals(&rating->rule, name));
+                                setting_options_rating_range(&rating->rule, name).decimals);
         }
     }
     return (size_t)(at - out);
-}
-
-static bool setting_options_fail_rating(const struct parsing *parsing,
-                                        const struct rating_rule *rule, unsigned name,
-                                        struct bytes word) {
-    unsigned decimals = setting_options_rating_decimals(rule, name);
-    int64_t least = name < RATING_PARAMETERS
-                        ? rating_parameter_least((enum rating_parameter)name, rule->system)
-                        : 0;
-    int64_t most = name == RATING_MINGAMES ? UINT32_MAX
-                   : name == RATING_MAXDEV
-                       ? RATING_LIMIT
-                       : rating_parameter_most((enum rating_parameter)name, rule->system);
-    char limits[2][DECIMAL_TEXT_MAX + 1];
-    limits[0][decimal_print(limits[0], decimal_from_i64(least), decimals)] = '\0';
-    limits[1][decimal_print(limits[1], decimal_from_i64(most), decimals)] = '\0';
-    return setting_words_fail(parsing->reason,
-                              "RATING %s %s '%s' is not a number with at most %u decimals: %s..%s",
-                              rating_system_name(rule->system), setting_options_rating_name(name),
-                              bytes_show(word).text, decimals, limits[0], limits[1]);
 }
 
 /* The value of a name; false: the reason was given. */
 static bool setting_options_parse_parameter(const struct parsing *parsing, unsigned name,
                                             struct bytes word) {
     struct board_rating *rating = &parsing->options->rating;
+    struct rating_range range = setting_options_rating_range(&rating->rule, name);
     struct decimal value;
-    unsigned decimals = setting_options_rating_decimals(&rating->rule, name);
-    if (decimal_parse(word, decimals, &value) != DECIMAL_OK || value.magnitude > INT64_MAX) {
-        return setting_options_fail_rating(parsing, &rating->rule, name, word);
+    bool is_number =
+        decimal_parse(word, range.decimals, &value) == DECIMAL_OK && value.magnitude <= INT64_MAX;
+    int64_t number = !is_number          ? 0
+                     : value.is_negative ? -(int64_t)value.magnitude
+                                         : (int64_t)value.magnitude;
+    if (!is_number || number < range.least || number > range.most) {
+        char limits[2][DECIMAL_TEXT_MAX + 1];
+        limits[0][decimal_print(limits[0], decimal_from_i64(range.least), range.decimals)] = '\0';
+        limits[1][decimal_print(limits[1], decimal_from_i64(range.most), range.decimals)] = '\0';
+        return setting_words_fail(
+            parsing->reason, "RATING %s %s '%s' is not a number with at most %u decimals: %s..%s",
+            rating_system_name(rating->rule.system), setting_options_rating_name(name),
+            bytes_show(word).text, range.decimals, limits[0], limits[1]);
     }
-    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
-    bool is_fine =
-        number >= 0 && number <= (name == RATING_MINGAMES ? (int64_t)UINT32_MAX : RATING_LIMIT);
-    if (name == RATING_MAXDEV && is_fine) {
+    if (name == RATING_MAXDEV) {
         rating->dev_max = number;
-    } else if (name == RATING_MINGAMES && is_fine) {
+    } else if (name == RATING_MINGAMES) {
         rating->games_min = (uint32_t)number;
-    } else if (name < RATING_PARAMETERS) {
-        enum rating_parameter parameter = (enum rating_parameter)name;
-        is_fine = number >= rating_parameter_least(parameter, rating->rule.system) &&
-                  number <= rating_parameter_most(parameter, rating->rule.system);
+    } else {
         rating->rule.of[name] = number;
     }
-    return is_fine || setting_options_fail_rating(parsing, &rating->rule, name, word);
+    return true;
 }
 
 /* *size words. Where the board has this system already, what is not named stays. */

@@ -347,6 +347,8 @@ struct board_option {
 
 #define BOARD_OPTION_PERIODS "HOUR | DAY | WEEK | MONTH | YEAR"
 
+#define BOARD_RATING_SYNTAX                                                                        \
+    "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] "
 #define BOARD_LIMITS                                                                               \
     "for=<PLAYERS | ALL> [MAX max] [MIN min] [STEP step] "                                         \
     "cooldown=[EVERY count:integer unit=<S | M | H | D>] "                                         \
@@ -393,10 +395,8 @@ struct board_option {
         .word = "DENSE", .is_kept = true, .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},       \
         .wanted = "YES or NO", .may_be_alone = true)                                               \
     ROW(RATING, has_rating, "[RATING ELO|GLICKO2|OPENSKILL [name value ...]] ",                    \
-        "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
-        "[RATING system=<ELO | GLICKO2 | OPENSKILL> parameters=[parameter value]...] ",            \
-        .code = 40, .word = "RATING", .is_kept = true, .form = BOARD_FORM_RATING,                  \
-        .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")                                  \
+        BOARD_RATING_SYNTAX, BOARD_RATING_SYNTAX, .code = 40, .word = "RATING", .is_kept = true,   \
+        .form = BOARD_FORM_RATING, .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")       \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \

@@ -339,6 +339,10 @@ bool registry_has_shadows(const struct registry *registry) {
     return registry->options.shadow_count > 0;
 }
 
+bool registry_has_hidden(const struct registry *registry) {
+    return (registry->options.shadow_count | registry->databases[REGISTRY_BANS].count) > 0;
+}
+
 bool registry_is_embedded(const struct registry *registry) {
     return registry->outside.is_elsewhere != NULL;
 }

@@ -165,6 +165,8 @@ MUST_CHECK bool registry_note_put(struct registry *registry, struct registry_key
 bool registry_note_remove(struct registry *registry, struct registry_key *key, struct bytes member);
 /* Is there a board with has_shadows? */
 bool registry_has_shadows(const struct registry *registry);
+/* The same, or is anybody banned? */
+bool registry_has_hidden(const struct registry *registry);
 /* Has the board neither members nor notes? */
 static inline bool registry_board_is_empty(const struct registry_key *key) {
     return board_count(&key->board) == 0 &&

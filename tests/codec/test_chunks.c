@@ -10,7 +10,7 @@
 enum { RANGE_CHUNKS = 40, ROUNDS = 3000 };
 
 TEST(every_chunk_of_the_range_can_be_taken_once) {
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
     assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < RANGE_CHUNKS; i++) {
@@ -24,11 +24,10 @@ TEST(every_chunk_of_the_range_can_be_taken_once) {
     assert_null(chunks_take(&chunks));
     chunks_give(&chunks, taken[7] + 12345);
     assert_ptr_equal(chunks_take(&chunks), taken[7]);
-    chunks_deinit(&chunks);
 }
 
 TEST(what_is_given_back_beyond_the_spare_ones_is_the_systems) {
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
     assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < RANGE_CHUNKS; i++) {
@@ -42,13 +41,12 @@ TEST(what_is_given_back_beyond_the_spare_ones_is_the_systems) {
     assert_int_equal(chunks_held_size(&chunks), (size_t)CHUNKS_SPARE_MAX * CHUNK_SIZE);
     /* Returned memory is zeroed when taken again. */
     assert_int_equal(taken[RANGE_CHUNKS - 1][0], 0);
-    chunks_deinit(&chunks);
 }
 
 /* Every chunk taken is filled with its own number; the keeper must never touch it. */
 TEST(the_keeper_never_touches_what_is_in_use) {
     struct random random = random_begin(__func__);
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS] = {NULL};
     assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
     for (int round = 0; round < ROUNDS; round++) {
@@ -72,7 +70,6 @@ TEST(the_keeper_never_touches_what_is_in_use) {
             usleep(1000);
         }
     }
-    chunks_deinit(&chunks);
 }
 
 /* A minute at least. */
@@ -99,7 +96,7 @@ static size_t wait_while_growing(struct chunks *chunks, size_t used) {
 }
 
 TEST(chunks_are_made_ready_ahead_of_their_use) {
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
     assert_int_equal(chunks_held_size(&chunks), 0);
     assert_non_null(chunks_take(&chunks));
@@ -112,12 +109,11 @@ TEST(chunks_are_made_ready_ahead_of_their_use) {
     wait_for(&chunks, used);
     chunks_expect(&chunks);
     wait_for(&chunks, used + 1);
-    chunks_deinit(&chunks);
 }
 
 /* A keeper that never comes. */
 TEST(work_that_can_wait_waits_for_the_keeper_and_leaves_a_chunk_to_others_while_usage_grows) {
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
     assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     taken[0] = chunks_take(&chunks);
@@ -142,13 +138,11 @@ TEST(work_that_can_wait_waits_for_the_keeper_and_leaves_a_chunk_to_others_while_
     chunks.is_growing = true;
     assert_true(chunks_are_ready(&chunks)); /* no more will come */
     chunks.has_keeper = false;
-    chunks_deinit(&chunks);
 }
 
 TEST(a_range_of_nothing_gives_nothing) {
-    struct chunks chunks;
+    ENDED_BY(chunks_deinit) struct chunks chunks;
     assert_false(chunks_init(&chunks, CHUNK_SIZE - 1, true));
     assert_null(chunks_take(&chunks));
     assert_int_equal(chunks_held_size(&chunks), 0);
-    chunks_deinit(&chunks);
 }

@@ -94,7 +94,7 @@ static void free_all(struct pool *pool) {
 
 TEST(random_pieces_never_overlap) {
     struct random random = random_begin("pool");
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (uint64_t i = 0; i < OPERATIONS; i++) {
         step(&pool, &random, i);
@@ -104,39 +104,30 @@ TEST(random_pieces_never_overlap) {
     }
     free_all(&pool);
     assert_valid(&pool);
-    pool_deinit(&pool);
 }
 
 TEST(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     assert_int_equal(chunks_held_size(&pool.chunks), 0);
-    for (size_t i = 0; i < PIECES; i++) {
-        pieces[i].at = pool_allocate(&pool, 4000);
-        assert_non_null(pieces[i].at);
-        pieces[i].size = pool_size(pieces[i].at);
-        fill(&pieces[i], i);
+    for (int round = 0; round < 2; round++) { /* what was freed can be allocated again */
+        for (size_t i = 0; i < PIECES; i++) {
+            pieces[i].at = pool_allocate(&pool, 4000);
+            assert_non_null(pieces[i].at);
+            pieces[i].size = pool_size(pieces[i].at);
+            fill(&pieces[i], i);
+        }
+        assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
+        free_all(&pool);
+        assert_int_equal(chunks_held_size(&pool.chunks), CHUNKS_SPARE_MAX * (size_t)CHUNK_SIZE);
+        assert_valid(&pool);
     }
-    assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
-    free_all(&pool);
-    assert_int_equal(chunks_held_size(&pool.chunks), CHUNKS_SPARE_MAX * (size_t)CHUNK_SIZE);
-    assert_valid(&pool);
-    /* What was freed can be allocated again. */
-    for (size_t i = 0; i < PIECES; i++) {
-        pieces[i].at = pool_allocate(&pool, 4000);
-        assert_non_null(pieces[i].at);
-        pieces[i].size = pool_size(pieces[i].at);
-        fill(&pieces[i], i);
-    }
-    assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
-    free_all(&pool);
-    pool_deinit(&pool);
 }
 
 /* Long-lived pieces must not be between short-lived ones, where the holes would be too small for
  * anything. */
 TEST(freed_pieces_beside_lasting_ones_make_room_for_larger_ones) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < PIECES; i++) {
         assert_non_null(pool_allocate_lasting(&pool, 50));
@@ -155,7 +146,6 @@ TEST(freed_pieces_beside_lasting_ones_make_room_for_larger_ones) {
     assert_int_equal(chunks_held_size(&pool.chunks), held);
     assert_valid(&pool);
     memset(pieces, 0, sizeof pieces);
-    pool_deinit(&pool);
 }
 
 TEST(a_range_that_is_used_up_gives_null_and_goes_on) {
@@ -184,7 +174,7 @@ TEST(a_range_that_is_used_up_gives_null_and_goes_on) {
 }
 
 TEST(a_piece_grows_where_it_lies_only_into_free_neighbours) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, CHUNK_SIZE, false));
     char *first = pool_allocate(&pool, 100);
     char *second = pool_allocate(&pool, 100);
@@ -200,11 +190,10 @@ TEST(a_piece_grows_where_it_lies_only_into_free_neighbours) {
     assert_valid(&pool);
     pool_free(&pool, first);
     assert_valid(&pool);
-    pool_deinit(&pool);
 }
 
 TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, CHUNK_SIZE, false));
     void *kept = pool_allocate(&pool, 700);
     void *freed = pool_allocate(&pool, 700);
@@ -218,20 +207,18 @@ TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
     pool_settle(&pool);
     assert_int_equal(chunks_is_used(&pool.chunks, 0), false);
     assert_valid(&pool);
-    pool_deinit(&pool);
 }
 
 TEST(a_pool_without_range_owns_nothing) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     int here = 0;
     assert_false(pool_init(&pool, 100, false));
     assert_false(pool_owns(&pool, &here));
     assert_false(pool_owns(&pool, NULL));
-    pool_deinit(&pool);
 }
 
 TEST(another_chunk_is_expected_when_the_last_is_nearly_full) {
-    struct pool pool;
+    ENDED_BY(pool_deinit) struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX));
     assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX / 4));
@@ -241,5 +228,4 @@ TEST(another_chunk_is_expected_when_the_last_is_nearly_full) {
     pool_free(&pool, large);
     assert_non_null(pool_allocate(&pool, POOL_PIECE_MAX));
     assert_false(pool.chunks.is_expected);
-    pool_deinit(&pool);
 }

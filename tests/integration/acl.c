@@ -22,8 +22,7 @@ enum {
 
 static struct process servers[SIDES];
 
-static int start_servers(void **state) {
-    (void)state;
+FIXTURE(start_servers) {
     /* Wrong passwords are among the requests. */
     static const char *const no_delay[] = {"--auth-delay", "0", NULL};
     return process_start(&servers[OURS], &(struct process_options){.arguments = no_delay}) &&
@@ -33,8 +32,7 @@ static int start_servers(void **state) {
                : -1;
 }
 
-static int stop_servers(void **state) {
-    (void)state;
+FIXTURE(stop_servers) {
     int status = process_stop(&servers[OURS]);
     return process_stop(&servers[THEIRS]) | status;
 }

@@ -23,8 +23,7 @@ enum {
 static struct process server, guarded; /* guarded: with a password */
 static struct wire witness;
 
-static int start_servers(void **state) {
-    (void)state;
+FIXTURE(start_servers) {
     static const char *const arguments[] = {"--requirepass", "secret", "--auth-timeout", "0", NULL};
     const struct process_options options = {.arguments = arguments};
     struct rlimit files;
@@ -34,22 +33,19 @@ static int start_servers(void **state) {
     return process_start(&server, NULL) && process_start(&guarded, &options) ? 0 : -1;
 }
 
-static int stop_servers(void **state) {
-    (void)state;
+FIXTURE(stop_servers) {
     int failed = process_stop(&server);
     return process_stop(&guarded) | failed;
 }
 
-static int connect_witness(void **state) {
-    (void)state;
+FIXTURE(connect_witness) {
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
     wire_wait_info(&witness, "connected_clients", 1); /* nobody is left of the test before */
     return 0;
 }
 
-static int disconnect_witness(void **state) {
-    (void)state;
+FIXTURE(disconnect_witness) {
     wire_check(&witness, "PING", "PONG");
     wire_close(&witness);
     return 0;

@@ -50,8 +50,7 @@ static void put_values(const char *name, int count) {
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     const char *const words[] = {"--appendonly", "yes", "--auto-aof-rewrite-percentage", "0", NULL};
     const struct process_options options = {.arguments = words};
     signal(SIGPIPE, SIG_IGN);
@@ -66,8 +65,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     wire_close(&wire);
     int status = process_stop(&server);
     directory_remove(directory);
@@ -186,7 +184,7 @@ static void add_scores(void *context, const struct registry_key *key) {
 }
 
 IN_FIXTURE(a_backup_has_whole_transactions_only) {
-    struct settings settings;
+    ENDED_BY(settings_deinit) struct settings settings;
     char error[DISK_ERROR_MAX];
     pid_t writer = start_writer();
     assert_true(settings_init(&settings));
@@ -205,7 +203,6 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
     }
     kill(writer, SIGKILL);
     (void)end_tool(writer);
-    settings_deinit(&settings);
 }
 
 /* ---- kills and cuts ---- */

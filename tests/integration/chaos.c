@@ -25,14 +25,12 @@ static struct process server;
 static struct random chance;
 static struct wire clients[CLIENTS];
 
-static int start_server(void **state) {
-    (void)state;
+FIXTURE(start_server) {
     execute_init(command_table);
     return process_start(&server, NULL) ? 0 : -1;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+FIXTURE(stop_server) {
     return process_stop(&server);
 }
 

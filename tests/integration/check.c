@@ -21,15 +21,13 @@ static char directory[DIRECTORY_PATH_MAX];
 static struct process server;
 static struct wire wire;
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     clock_calibrate();
     directory_make(directory);
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     wire_close(&wire);
     process_stop(&server);
     directory_remove(directory);
@@ -163,7 +161,7 @@ static void add_long_members(int count) {
 IN_FIXTURE(a_snapshot_that_stops_everything_is_written_in_blocks_too) {
     static struct store_state kept_state;
     static char raw[SNAPSHOT_BLOCK_SIZE];
-    struct snapshot_reader reader;
+    ENDED_BY(snapshot_file_reader_close) struct snapshot_reader reader;
     struct store_name name;
     size_t size;
     start((const char *[]){"--appendonly", "no", NULL});
@@ -179,7 +177,6 @@ IN_FIXTURE(a_snapshot_that_stops_everything_is_written_in_blocks_too) {
     }
     assert_int_equal(status, SNAPSHOT_END);
     assert_int_equal(reader.footer.member_count, 400000);
-    snapshot_file_reader_close(&reader);
 }
 
 IN_FIXTURE(a_snapshot_alone_is_whole) {

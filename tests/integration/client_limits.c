@@ -23,8 +23,7 @@ static void stop(void) {
 }
 
 /* After a failed test. */
-static int clean_up(void **state) {
-    (void)state;
+FIXTURE(clean_up) {
     wire_close(&witness);
     (void)process_stop(&server);
     return 0;

@@ -36,8 +36,7 @@ static int64_t right_time_s(void) {
 }
 
 /* No day of the machine ends within a test. */
-static int begin(void **state) {
-    (void)state;
+FIXTURE(begin) {
     glob_t found = {.gl_pathc = 0};
     int result = glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found);
     snprintf(machine.preload, sizeof machine.preload, "LD_PRELOAD=%s",
@@ -55,8 +54,7 @@ static int begin(void **state) {
     return result;
 }
 
-static int end(void **state) {
-    (void)state;
+FIXTURE(end) {
     unlink(machine.file_name);
     return 0;
 }

@@ -13,30 +13,26 @@
 static struct process server, guarded; /* guarded: with a password */
 static struct wire wire, witness;
 
-static int start_servers(void **state) {
-    (void)state;
+FIXTURE(start_servers) {
     static const char *const arguments[] = {"--requirepass", "open sesame", "--auth-timeout", "0",
                                             NULL};
     const struct process_options options = {.arguments = arguments};
     return process_start(&server, NULL) && process_start(&guarded, &options) ? 0 : -1;
 }
 
-static int stop_servers(void **state) {
-    (void)state;
+FIXTURE(stop_servers) {
     int failed = process_stop(&server);
     return process_stop(&guarded) | failed;
 }
 
-static int connect_both(void **state) {
-    (void)state;
+FIXTURE(connect_both) {
     wire = wire_open(process_connect_tcp(&server));
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
     return 0;
 }
 
-static int disconnect_both(void **state) {
-    (void)state;
+FIXTURE(disconnect_both) {
     wire_close(&wire);
     wire_close(&witness);
     return 0;

@@ -24,8 +24,7 @@ enum {
 static struct process server;
 static struct wire wire;
 
-static int start_server(void **state) {
-    (void)state;
+FIXTURE(start_server) {
     if (!process_start(&server, NULL)) {
         return -1;
     }
@@ -33,8 +32,7 @@ static int start_server(void **state) {
     return 0;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+FIXTURE(stop_server) {
     wire_close(&wire);
     return process_stop(&server);
 }

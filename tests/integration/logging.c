@@ -29,8 +29,7 @@ static void skip_under_sanitizers(void) {
     }
 }
 
-static int setup(void **state) {
-    (void)state;
+FIXTURE(setup) {
     struct rlimit core;
     if (getrlimit(RLIMIT_CORE, &core) != 0) {
         return -1;

@@ -36,14 +36,12 @@ static const char *const with_save[] = {"--save", "3600 1000000", NULL};
 
 /* ---- fixture ---- */
 
-static int make_directory(void **state) {
-    (void)state;
+FIXTURE(make_directory) {
     directory_make(directory);
     return 0;
 }
 
-static int remove_directory(void **state) {
-    (void)state;
+FIXTURE(remove_directory) {
     wire_close(&wire);
     process_stop(&server);
     directory_remove(directory);

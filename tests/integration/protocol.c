@@ -15,26 +15,22 @@ enum {
 static struct process server;
 static struct wire wire, witness;
 
-static int start_server(void **state) {
-    (void)state;
+FIXTURE(start_server) {
     return process_start(&server, NULL) ? 0 : -1;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+FIXTURE(stop_server) {
     return process_stop(&server);
 }
 
-static int connect_empty(void **state) {
-    (void)state;
+FIXTURE(connect_empty) {
     wire = wire_open(process_connect_tcp(&server));
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
     return 0;
 }
 
-static int disconnect(void **state) {
-    (void)state;
+FIXTURE(disconnect) {
     wire_close(&wire);
     wire_close(&witness);
     return 0;

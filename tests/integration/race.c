@@ -423,14 +423,12 @@ TEST(sixteen_clients_lose_nothing_and_rank_as_their_commands_ran) {
     munmap(shared, size);
 }
 
-static int start_server(void **state) {
-    (void)state;
+FIXTURE(start_server) {
     const struct process_options options = {.config = config};
     return process_start(&server, &options) ? 0 : -1;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+FIXTURE(stop_server) {
     return process_stop(&server);
 }
 

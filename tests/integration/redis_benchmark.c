@@ -9,13 +9,11 @@
 
 static struct process server;
 
-static int start_server(void **state) {
-    (void)state;
+FIXTURE(start_server) {
     return process_start(&server, NULL) ? 0 : -1;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+FIXTURE(stop_server) {
     return process_stop(&server);
 }
 

@@ -46,16 +46,14 @@ static struct {
     struct wire to_master, to_replica;
 } pair;
 
-static int begin_pair(void **state) {
-    (void)state;
+FIXTURE(begin_pair) {
     begin(&pair.master, &pair.to_master, CONFIG);
     begin(&pair.replica, &pair.to_replica, CONFIG);
     follow(&pair.to_replica, &pair.master);
     return 0;
 }
 
-static int end_pair(void **state) {
-    (void)state;
+FIXTURE(end_pair) {
     wire_close(&pair.to_replica);
     wire_close(&pair.to_master);
     bool is_killed = pair.master.pid == 0;

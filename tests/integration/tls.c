@@ -18,16 +18,14 @@ enum { THREADS = 4, CLIENTS = 6, ROUNDS = 40, PIPELINE = 50, STRANGERS = 60, LON
 static struct tls_files files;
 static struct process server;
 
-static int make_files(void **state) {
-    (void)state;
+FIXTURE(make_files) {
     signal(SIGPIPE, SIG_IGN);
     tls_files_make(&files);
     tls_files_sign(&files, "other", "other", -1);
     return 0;
 }
 
-static int remove_files(void **state) {
-    (void)state;
+FIXTURE(remove_files) {
     tls_files_remove(&files);
     return 0;
 }

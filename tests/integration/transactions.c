@@ -35,8 +35,7 @@ static struct process server, redis;
 static struct wire witness;
 static uint64_t steps;
 
-static int start_servers(void **state) {
-    (void)state;
+FIXTURE(start_servers) {
     /* What a vote makes of a key today, and its points alone; the end is a month ahead. */
     char config[512], end[32];
     time_t end_s = time(NULL) + 30 * 86400;
@@ -52,14 +51,12 @@ static int start_servers(void **state) {
     return process_start(&server, &options) && process_start(&redis, &redis_options) ? 0 : -1;
 }
 
-static int stop_servers(void **state) {
-    (void)state;
+FIXTURE(stop_servers) {
     int failed = process_stop(&server);
     return process_stop(&redis) | failed;
 }
 
-static int connect_witness(void **state) {
-    (void)state;
+FIXTURE(connect_witness) {
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
     return 0;
@@ -69,8 +66,7 @@ static void wait_for_clients(int64_t count) {
     wire_wait_info(&witness, "connected_clients", count);
 }
 
-static int disconnect_witness(void **state) {
-    (void)state;
+FIXTURE(disconnect_witness) {
     wait_for_clients(1);
     assert_int_equal(wire_info(&witness, "watching_clients"), 0);
     wire_wait_info(&witness, "total_watched_keys", 0);

@@ -65,12 +65,38 @@ class Host(process.Server):
         return (client.execute_command("DEBUG", "DIGEST"),
                 sorted(client.execute_command("LB.BANS", "COUNT", 10000)[1]))
 
+    def wait_for_rewriting(self):
+        """Until its AOF has been written anew."""
+        told = lambda: self.client().info("persistence")
+        wait_until(lambda: not told()["aof_rewrite_in_progress"] and not told()["aof_rewrite_scheduled"], "rewritten")
+
+    def come_back_rewritten(self):
+        """Write the AOF anew, be killed, and load it."""
+        self.client().bgrewriteaof()
+        self.wait_for_rewriting()
+        self.kill()
+        self.start()
+
     def stop(self):
         if self.process.poll() is None:
             self.kill()
         elif self.process.returncode not in (0, -signal.SIGKILL, -signal.SIGTERM):
             print(f"{program()} has ended with {self.process.returncode}:\n{self.told()}", file=sys.stderr)
         process.let_port_go(self.port)
+
+
+class Hosted(unittest.TestCase):
+    """Hosts that are stopped behind the test, and random numbers whose seed is printed."""
+
+    def setUp(self):
+        self.seed = random.randrange(1 << 30)
+        self.draw = random.Random(self.seed)
+        print(f"seed {self.seed} ", end="", flush=True)
+
+    def host(self, *options, **more):
+        host = Host(*options, **more)
+        self.addCleanup(host.stop)
+        return host
 
 
 class SixNodes(unittest.TestCase):

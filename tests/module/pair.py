@@ -4,7 +4,8 @@ import tempfile
 
 import redis
 
-from hosts import Host
+import follow
+from hosts import Changes, Host
 from test_dump import Ours
 
 SEED = random.SystemRandom().randrange(2 ** 32)
@@ -23,6 +24,38 @@ def bans(client):
         found += some
         if cursor == b"0":
             return sorted(found, key=str)
+
+
+class Load(Changes):
+    """Besides changes of boards: what commands do to them as keys, in and out of MULTI. rows() of a subclass has more."""
+    late = "late"
+
+    def rows(self):
+        r = self.random
+        return [
+            lambda: ["PERSIST", self.key()],
+            lambda: ["UNLINK", self.key()],
+            lambda: ["RENAME", self.key(), self.key()],
+            lambda: ["COPY", self.key(), self.key(), "DB", 3, "REPLACE"],
+            lambda: ["LB.CREATE", self.late, "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M", "LATEST"],
+            lambda: ["LB.CREATE", self.key(), "PERIOD", "MONTH", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
+            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["YEAR", "NONE"])],
+            lambda: ["LB.ADD", self.late, r.randrange(9), r.randrange(3), self.member()],
+            lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],
+            lambda: ["LB.ALTER", self.key(), "CAP", "NONE"],
+            lambda: ["LB.ALTER", self.key(), "FREEZE" if r.random() < 0.2 else "THAW"],
+            lambda: ["ZADD", self.key(), *[word for _ in range(200)
+                                           for word in (r.randrange(100), self.member())]],
+        ]
+
+    def next(self):
+        return super().next() if self.random.random() < 0.6 else self.random.choice(self.rows())()
+
+    def batch(self):
+        commands = [self.next() for _ in range(follow.BATCH)]
+        if self.random.random() < 0.3:
+            commands = [["MULTI"], *commands, ["EXEC"]]
+        return b"".join(follow.encode(command) for command in commands)
 
 
 class Pair:

@@ -12,7 +12,7 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from hosts import MODULE, MODULE_TEST, Server, Changes, Host, SHORT, settled, wait_until
+from hosts import MODULE, MODULE_TEST, Server, Changes, Host, Hosted, SHORT, settled, wait_until
 
 COUNT = 2000 if SHORT else 100000
 
@@ -538,17 +538,8 @@ def incr_file(host):
     return next(Path(host.directory, "appendonlydir").glob("*.incr.aof"))
 
 
-class Files(unittest.TestCase):
+class Files(Hosted):
     """What is saved is loaded, and what is replicated is the same, to the last bit."""
-
-    def setUp(self):
-        self.seed = random.randrange(1 << 30)
-        print(f"seed {self.seed} ", end="", flush=True)
-
-    def host(self, *options, **more):
-        host = Host(*options, **more)
-        self.addCleanup(host.stop)
-        return host
 
     def test_rdb_and_aof(self):
         for preamble in ("yes", "no"):
@@ -564,8 +555,7 @@ class Files(unittest.TestCase):
             self.assertEqual(host.digest(), digest)
             client.bgrewriteaof()
             changes.run(client, 500)
-            wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"] and
-                       not client.info("persistence")["aof_rewrite_scheduled"], "rewritten")
+            host.wait_for_rewriting()
             changes.run(client, 500)
             digest = host.digest()
             host.kill()

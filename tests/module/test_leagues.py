@@ -1,28 +1,16 @@
 """Leagues in redis-server: their boards are keys of the host, on every copy, and in one slot."""
-import random
-import unittest
 
 import redis
 from redis.cluster import ClusterNode, RedisCluster
 
-from hosts import MODULE_TEST, Host, settled, wait_until
+from hosts import MODULE_TEST, Hosted, settled, wait_until
 
 NOON_US = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
 HOUR_US = 3600 * 10 ** 6
 CREATE = "LB.LEAGUE CREATE weekly FIELD points 20 PERIOD HOUR ROOM 5 TIERS 4 UP 2 DOWN 1".split()
 
 
-class Leagues(unittest.TestCase):
-    def setUp(self):
-        self.seed = random.randrange(1 << 30)
-        self.draw = random.Random(self.seed)
-        print(f"seed {self.seed} ", end="", flush=True)
-
-    def host(self, *options, **more):
-        host = Host(*options, **more)
-        self.addCleanup(host.stop)
-        return host
-
+class Leagues(Hosted):
     def told(self, client):
         return [client.execute_command("LB.LEAGUE", "GET", "weekly", f"m{i}") for i in range(30)] + \
                [client.execute_command("LB.LEAGUE", "INFO", "weekly"), sorted(client.keys("*"))]

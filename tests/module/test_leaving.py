@@ -11,10 +11,10 @@ from pathlib import Path
 
 import redis
 
-from hosts import Changes, Host, SHORT, settled, wait_until
+from hosts import Host, SHORT, settled, wait_until
 import follow
 from process import hold_port, make_certificate
-from pair import Pair, SEED
+from pair import Load, Pair, SEED
 from test_dump import PROGRAM, Ours, run_import
 
 SECONDS = 2 if SHORT else 60
@@ -24,8 +24,8 @@ SETTINGS = ["--layout", "money FIELD points 22 TIME 41 MS TAG country 6 TAG clan
 DATABASES = (0, 3, 5)
 
 
-class Load(Changes):
-    """Every command of the server that changes keys, in and out of MULTI."""
+class ServersLoad(Load):
+    """Every command of the server that changes keys."""
 
     def __init__(self, seed):
         super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "late", "p"), has_players=True)
@@ -34,43 +34,25 @@ class Load(Changes):
         return f"hash:{self.random.randrange(4)}"
 
     def next(self):
+        command = super().next()
+        return self.next() if command[0] == "EVAL" else command
+
+    def rows(self):
         r = self.random
-        if r.random() < 0.6:
-            command = super().next()
-            return self.next() if command[0] == "EVAL" else command
         field = lambda: f"field {r.randrange(20)}"
-        return r.choice([
+        return super().rows() + [
             lambda: ["PEXPIRE", r.choice([self.key(), self.hash()]), r.choice([20, 100000, 10 ** 9])],
-            lambda: ["PERSIST", self.key()],
-            lambda: ["UNLINK", self.key()],
             lambda: ["DEL", self.hash()] if r.random() < 0.2 else ["HGETALL", self.hash()],
-            lambda: ["RENAME", self.key(), self.key()],
             lambda: ["RENAME", self.hash(), self.hash()],
             lambda: ["RENAME", self.hash(), self.key()] if r.random() < 0.1 else ["PING"],
-            lambda: ["COPY", self.key(), self.key(), "DB", 3, "REPLACE"],
             lambda: ["COPY", self.hash(), self.hash(), "DB", r.choice([0, 3]), "REPLACE"],
             lambda: ["HSET", self.hash(), field(), r.randrange(1000), "other", "x" * 100, b"\xff\x00", b""],
             lambda: ["HDEL", self.hash(), field(), "other"],
             lambda: ["HINCRBY", self.hash(), "number", r.randint(-9, 9)],
             lambda: ["HINCRBYFLOAT", self.hash(), "float", 0.5],
-            lambda: ["LB.CREATE", "late", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M", "LATEST"],
-            lambda: ["LB.CREATE", self.key(), "PERIOD", "MONTH", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
-            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["YEAR", "NONE"])],
             lambda: ["LB.ROLL", "p", f"p@{r.randrange(5)}"],
-            lambda: ["LB.ADD", "late", r.randrange(9), r.randrange(3), self.member()],
-            lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],
-            lambda: ["LB.ALTER", self.key(), "CAP", "NONE"],
-            lambda: ["LB.ALTER", self.key(), "FREEZE" if r.random() < 0.2 else "THAW"],
-            lambda: ["ZADD", self.key(), *[word for _ in range(200)
-                                           for word in (r.randrange(100), self.member())]],
             lambda: ["FLUSHDB"] if r.random() < 0.03 else ["PING"],
-        ])()
-
-    def batch(self):
-        commands = [self.next() for _ in range(follow.BATCH)]
-        if self.random.random() < 0.3:
-            commands = [["MULTI"], *commands, ["EXEC"]]
-        return b"".join(follow.encode(command) for command in commands)
+        ]
 
 
 def children_of(process):
@@ -134,7 +116,7 @@ class Leaving(Pair, unittest.TestCase):
         print(f"seed {SEED}", end=" ")
         self.start()
         self.fill(self.ours)
-        writers = follow.Writers(self.server.port, SEED, count=4, rate=RATE, writer=Load)
+        writers = follow.Writers(self.server.port, SEED, count=4, rate=RATE, writer=ServersLoad)
         try:
             time.sleep(0.5)
             self.follow()
@@ -228,7 +210,7 @@ class Leaving(Pair, unittest.TestCase):
         self.old.execute_command("REPLICAOF", "127.0.0.1", replica.port)
         self.wait_for_link()
         last.client().execute_command("REPLICAOF", "127.0.0.1", self.host.port)
-        load = Load(f"{SEED} chain")
+        load = ServersLoad(f"{SEED} chain")
         for _ in range(40):
             with socket.create_connection(("127.0.0.1", self.server.port)) as link:
                 link.sendall(load.batch() + follow.encode(["ECHO", "the end"]))
@@ -253,7 +235,7 @@ class Leaving(Pair, unittest.TestCase):
         writers = None
         try:
             for what in ("child", "redis", "child"):
-                writers = writers or follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=Load)
+                writers = writers or follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=ServersLoad)
                 self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
                 said = self.server.log.read_text().count("has failed")
                 children = wait_until(lambda: children_of(self.server.process), "a copy is made")
@@ -342,7 +324,7 @@ class Leaving(Pair, unittest.TestCase):
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             link.sendall(follow.encode(["PSYNC", "?", -1]))
             wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 1, "it is a replica")
-            writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE, writer=Load)
+            writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE, writer=ServersLoad)
             try:
                 wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 0,
                            lambda: f"it is closed: {self.ours.info('replication')}")
@@ -435,7 +417,7 @@ class Leaving(Pair, unittest.TestCase):
         self.start_server(*SETTINGS)
         self.fill(self.ours)
         path = f"{self.directory}/copy.rdb"
-        writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=Load)
+        writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=ServersLoad)
         try:
             done = subprocess.run(["redis-cli", "-p", str(self.server.port), "--rdb", path], timeout=300,
                                   capture_output=True, text=True)

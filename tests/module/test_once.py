@@ -7,18 +7,13 @@ import unittest
 import redis
 
 from crc import Crc
-from hosts import BOARDS, MODULE_TEST, Host, settled, wait_until
+from hosts import BOARDS, MODULE_TEST, Hosted, settled, wait_until
 
 END_US = (1795176000 + 3600) * 10 ** 6  # 2026-11-20 13:00:00Z
 draw = random.Random(7)
 
 
-class Once(unittest.TestCase):
-    def host(self, *options, **more):
-        host = Host(*options, **more)
-        self.addCleanup(host.stop)
-        return host
-
+class Once(Hosted):
     def add(self, client, key, name, hashes="run:*"):
         return client.execute_command("LB.ADD", key, "ONCE", name, "HSET", hashes, 1, "id", name, "INCR", 1, "ann")
 
@@ -46,11 +41,7 @@ class Once(unittest.TestCase):
         is_kept("kill -9")
         for preamble in ("no", "yes"):
             client.config_set("aof-use-rdb-preamble", preamble)
-            client.bgrewriteaof()
-            wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"] and
-                       not client.info("persistence")["aof_rewrite_scheduled"], "rewritten")
-            host.kill()
-            host.start()
+            host.come_back_rewritten()
             is_kept(preamble)
         client.swapdb(0, 4)  # the ids are in the database of their key
         client = host.client(decode_responses=True, db=4)
@@ -175,11 +166,7 @@ class Once(unittest.TestCase):
             client.execute_command("DEBUG", what)
             is_known(client, what)
         client.config_set("aof-use-rdb-preamble", "no")
-        client.bgrewriteaof()
-        wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"] and
-                   not client.info("persistence")["aof_rewrite_scheduled"], "rewritten")
-        master.kill()
-        master.start()
+        master.come_back_rewritten()
         is_known(client, "rewritten")
         if time.monotonic() - begin < 2:
             self.assertEqual(self.add(client, "m:1", "a"), 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import redis
 
-from hosts import Changes, Host, Server, SHORT, settled, wait_until
+from hosts import Changes, Hosted, Server, SHORT, settled, wait_until
 
 BOARDS = 20000 if SHORT else 300000
 BANNED = "BANNED member is banned from this board"
@@ -36,16 +36,7 @@ def fill(client, count, member="ann"):
     pipe.execute()
 
 
-class Hosts(unittest.TestCase):
-    def setUp(self):
-        self.seed = random.randrange(1 << 30)
-        print(f"seed {self.seed} ", end="", flush=True)
-
-    def host(self, *options, **others):
-        host = Host(*options, **others)
-        self.addCleanup(host.stop)
-        return host
-
+class Hosts(Hosted):
     def expect_error(self, client, text, *command):
         with self.assertRaisesRegex(redis.ResponseError, text):
             client.execute_command(*command)
@@ -254,9 +245,7 @@ class Bans(Hosts):
                     client.execute_command("DEBUG", "LOADAOF")
                     self.check(host)
                     client.bgrewriteaof()
-                    wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 0
-                               and client.info("persistence")["aof_rewrite_scheduled"] == 0,
-                               "it is rewritten")
+                    host.wait_for_rewriting()
                     client.execute_command("LB.BAN", "late")
                     client.execute_command("LB.UNBAN", "late")
                 host.kill()
@@ -384,8 +373,7 @@ class Leaving(Hosts):
         client.execute_command("LB.UNBAN", "bob")
         client.config_set("aof-use-rdb-preamble", "no")
         client.config_set("appendonly", "yes")
-        wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 0 and
-                   client.info("persistence")["aof_rewrite_scheduled"] == 0, "it is written")
+        host.wait_for_rewriting()
         host.kill()
         host.boards = None
         host.options = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")

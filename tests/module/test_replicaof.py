@@ -9,9 +9,9 @@ import unittest
 import redis
 
 from crc import Crc
-from hosts import MODULE_TEST, Changes, SHORT, wait_until
+from hosts import MODULE_TEST, SHORT, wait_until
 import follow
-from pair import Pair, SEED, bans, raw
+from pair import Load, Pair, SEED, bans, raw
 from test_dump import run_import
 
 SECONDS = 2 if SHORT else 60
@@ -21,59 +21,38 @@ LONG = 10000 if SHORT else 100000
 SETTINGS = follow.SETTINGS
 
 
-class Load(Changes):
-    """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys. No
-    hour or day ends a period: behind the cut-over each of the two would see that for itself, and not at once."""
+class HostsLoad(Load):
+    """What the host's own commands do to boards, in two databases, and to other keys. No hour or day ends a period:
+    behind the cut-over each of the two would see that for itself, and not at once."""
+    late = "daily:late"
 
     def __init__(self, seed, has_players=False):
         super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "daily:late", "daily:p"),
                          has_players=has_players)
         self.others = follow.Writer(seed)
 
-    def next(self):
+    def rows(self):
         r = self.random
-        if r.random() < 0.5:
-            return super().next()
         text = lambda: r.choice(["text:1", "daily:3"])
-        return r.choice([
+        return super().rows() + [
             lambda: ["PEXPIRE", self.key(), r.choice([20, 100000, 10 ** 9])],
-            lambda: ["PERSIST", self.key()],
-            lambda: ["UNLINK", self.key()],
-            lambda: ["RENAME", self.key(), self.key()],
-            lambda: ["COPY", self.key(), self.key(), "DB", 3, "REPLACE"],
             lambda: ["MOVE", self.key(), 3],
             lambda: ["SET", text(), "x"],
             lambda: ["SADD", "set:1", self.member()],
             lambda: ["SUNIONSTORE", "text:1", "set:1"],
             lambda: ["DEL", text()],
             lambda: ["LB.ZUNIONSTORE", self.key(), 1, self.key()],
-            lambda: ["LB.CREATE", "daily:late", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M",
-                     "LATEST"],
-            lambda: ["LB.CREATE", self.key(), "PERIOD", "MONTH", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
-            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["YEAR", "NONE"])],
-            lambda: ["LB.ADD", "daily:late", r.randrange(9), r.randrange(3), self.member()],
             lambda: ["LB.ADD", "daily:late", "*", r.randrange(3), self.member()],
-            lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],
-            lambda: ["LB.ALTER", self.key(), "CAP", "NONE"],
-            lambda: ["LB.ALTER", self.key(), "FREEZE" if r.random() < 0.3 else "THAW"],
-            lambda: ["ZADD", self.key(), *[word for _ in range(200)
-                                           for word in (r.randrange(100), self.member())]],
             lambda: ["EVAL", "local v = redis.call('DUMP', KEYS[1]); if v then "
                              "redis.call('RESTORE', KEYS[2], 0, v, 'REPLACE') end", 2, self.key(),
                      self.key()],
             lambda: [*self.others.table[r.randrange(len(self.others.table))][1]()],
             lambda: ["SWAPDB", 0, 3] if r.random() < 0.1 else ["FLUSHDB"] if r.random() < 0.03
             else ["PING"],
-        ])()
-
-    def batch(self):
-        commands = [self.next() for _ in range(follow.BATCH)]
-        if self.random.random() < 0.3:
-            commands = [["MULTI"], *commands, ["EXEC"]]
-        return b"".join(follow.encode(command) for command in commands)
+        ]
 
 
-class PlayersLoad(Load):
+class PlayersLoad(HostsLoad):
     """The same with LB.FORGET, LB.MOVE, LB.BAN and LB.UNBAN, which take steps between other commands."""
 
     def __init__(self, seed):
@@ -97,7 +76,7 @@ class Moving(Pair, unittest.TestCase):
     def fill(self):
         """Boards of each kind, in order and in none."""
         run = self.old.execute_command
-        Load(f"{SEED} fill").run(raw(self.host.client()), 500)
+        HostsLoad(f"{SEED} fill").run(raw(self.host.client()), 500)
         self.old.flushall()
         run("LB.CREATE", "daily:latest", "FIELD", "score", 20, "TIME", 24, "M", "LATEST", "CAP", 4)
         run("LB.CREATE", "daily:empty", "FIELD", "score", 64, "SIGNED")
@@ -120,7 +99,7 @@ class Moving(Pair, unittest.TestCase):
         self.start_host()
         self.start_server(*SETTINGS, "--appendonly", "yes")
         self.old.zadd("daily:9", {f"m{i}": i for i in range(2000)})
-        writers = follow.Writers(self.host.port, SEED, count=3, rate=RATE, writer=Load)
+        writers = follow.Writers(self.host.port, SEED, count=3, rate=RATE, writer=HostsLoad)
         try:
             time.sleep(0.5)
             self.follow()
@@ -165,7 +144,7 @@ class Moving(Pair, unittest.TestCase):
         self.start_host("--repl-backlog-size", "256mb")
         options = [*SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.host.port}"]
         self.start_server(*options)
-        writers = follow.Writers(self.host.port, SEED, count=2, rate=RATE / 2, writer=Load)
+        writers = follow.Writers(self.host.port, SEED, count=2, rate=RATE / 2, writer=HostsLoad)
         try:
             for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
                 self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),

@@ -1,12 +1,11 @@
 """Tags of a board's members in redis-server: they go wherever the board goes, and every copy answers for groups."""
-import random
 import re
 import time
 import unittest
 
 import redis
 
-from hosts import MODULE_TEST, Host, Server, SHORT, settled, wait_until
+from hosts import MODULE_TEST, Hosted, Server, SHORT, settled, wait_until
 
 MEMBERS = 3000 if SHORT else 100000
 COUNTRIES = ["DE", "FR", "US", "JP", ""]
@@ -27,17 +26,7 @@ def told(client, key):
     return [client.execute_command(*[str(word).format(key) for word in question]) for question in QUESTIONS]
 
 
-class Tagged(unittest.TestCase):
-    def setUp(self):
-        self.seed = random.randrange(1 << 30)
-        self.draw = random.Random(self.seed)
-        print(f"seed {self.seed} ", end="", flush=True)
-
-    def host(self, *options, **more):
-        host = Host(*options, **more)
-        self.addCleanup(host.stop)
-        return host
-
+class Tagged(Hosted):
     def fill(self, client, key, count=MEMBERS):
         """Members of every country and clan, and some without."""
         pipe = client.pipeline(transaction=False)
@@ -65,11 +54,7 @@ class Alone(Tagged):
             self.assertEqual(host.digest(), digest, what)
         for preamble in ("no", "yes"):
             client.config_set("aof-use-rdb-preamble", preamble)
-            client.bgrewriteaof()
-            wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"] and
-                       not client.info("persistence")["aof_rewrite_scheduled"], "rewritten")
-            host.kill()
-            host.start()
+            host.come_back_rewritten()
             self.assertEqual(told(client, "m:1"), before, preamble)
             self.assertEqual(host.digest(), digest, preamble)
         payload = host.client().dump("m:1")

@@ -90,22 +90,43 @@ class ScoreAndUnixSeconds(Packed):
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 32))
 
 
-class PointsAndMilliseconds(Packed):
-    page_name = "points-and-milliseconds"
-    key = "week:47"
-    END_MS = 1795363200000
+class Milliseconds(Packed):
+    """Points, and below them the milliseconds up to an end."""
 
     def pack(self, points, ms):
         return (points << 41) + self.END_MS - ms
 
-    def test_up_to_4095_points_the_keys_move_from_redis(self):
+    def move_keys(self):
+        """Up to 4095 points: from Redis. Rows as they were, and as they rank."""
         rows = self.begin_with(few(4095))
         self.run_python(0)
         right = ranked(rows, by_name=True)
         self.assert_moved(self.key, right)
         self.assertEqual([record[0] for record in right], self.shown_by_redis(self.key))
         self.assert_keys(self.key, rows, self.pack)
-        self.check_commands(rows, right)
+        return rows, right
+
+    def move_records(self):
+        """Above: the points from Redis, and all of it from records."""
+        rows = self.begin_with(few(4194303))
+        self.run_python(0)
+        self.assert_fields_moved_and_times_within(rows, 512)
+        self.new.delete(self.key)
+        self.run_transcript()
+        self.run_python(1, self.records(rows))
+        right = ranked(rows)
+        self.assert_moved(self.key, right)
+        self.assert_keys(self.key, rows, self.pack)
+        self.assert_ranked_otherwise_by_redis(self.key, right)
+
+
+class PointsAndMilliseconds(Milliseconds):
+    page_name = "points-and-milliseconds"
+    key = "week:47"
+    END_MS = 1795363200000
+
+    def test_up_to_4095_points_the_keys_move_from_redis(self):
+        self.check_commands(*self.move_keys())
 
     def check_commands(self, rows, right):
         place = place_of(rows, 5)
@@ -117,16 +138,7 @@ class PointsAndMilliseconds(Packed):
 
     def test_above_points_move_from_redis_and_all_of_it_from_records(self):
         self.assert_said("Up to 4095 points this is exact", "within 512 milliseconds")
-        rows = self.begin_with(few(4194303))
-        self.run_python(0)
-        self.assert_fields_moved_and_times_within(rows, 512)
-        self.new.delete(self.key)
-        self.run_transcript()
-        self.run_python(1, self.records(rows))
-        right = ranked(rows)
-        self.assert_moved(self.key, right)
-        self.assert_keys(self.key, rows, self.pack)
-        self.assert_ranked_otherwise_by_redis(self.key, right)
+        self.move_records()
 
     def test_redis_makes_one_of_two_milliseconds_and_loses_an_addition(self):
         self.assert_said("It breaks at 4096 points")
@@ -175,21 +187,13 @@ class PointsAndMilliseconds(Packed):
                          [member for member in before if member in stayed])
 
 
-class FarEnd(Packed):
+class FarEnd(Milliseconds):
     page_name = "far-end"
     key = "scores"
     END_MS = 3250454399000
 
-    def pack(self, points, ms):
-        return (points << 41) + self.END_MS - ms
-
     def test_up_to_4095_points_the_keys_move_from_redis(self):
-        rows = self.begin_with(few(4095))
-        self.run_python(0)
-        right = ranked(rows, by_name=True)
-        self.assert_moved("scores", right)
-        self.assertEqual([record[0] for record in right], self.shown_by_redis("scores"))
-        self.assert_keys("scores", rows, self.pack)
+        rows, right = self.move_keys()
         self.check_table(
             ("ZINCRBY scores 5 ann", b"5"), ("ZSCORE scores ann", b"5"),
             ("LB.GET scores 1 ann", [[b"ann", place_of(rows, 5), Recent(1), 5]]),
@@ -199,15 +203,7 @@ class FarEnd(Packed):
         self.assert_said("Above 4095 points")
         self.assert_redis_keeps_up_to((4096 << 41) - 1, self.pack(4096, CLOCK_MS + 1))
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 41))
-        rows = self.begin_with(few(4194303))
-        self.run_python(0)
-        self.assert_fields_moved_and_times_within(rows, 512)
-        self.new.delete("scores")
-        self.run_transcript()
-        self.run_python(1, self.records(rows))
-        right = ranked(rows)
-        self.assert_moved("scores", right)
-        self.assert_ranked_otherwise_by_redis("scores", right)
+        self.move_records()
 
 
 class CountersAndDay(Packed):

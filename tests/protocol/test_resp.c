@@ -36,7 +36,7 @@ static void assert_same_transcript(const struct buffer *a, const struct buffer *
 static void assert_cuts_do_not_matter(const struct resp_limits *limits, struct bytes input,
                                       const size_t *cuts, size_t cut_count,
                                       const struct buffer *expected) {
-    struct stream stream;
+    ENDED_BY(stream_end) struct stream stream;
     stream_begin(&stream, limits);
     for (size_t i = 0; i < cut_count; i++) {
         stream_feed(&stream, input.at, cuts[i]);
@@ -44,7 +44,6 @@ static void assert_cuts_do_not_matter(const struct resp_limits *limits, struct b
     stream_feed(&stream, input.at, input.size);
     stream_finish(&stream, input.size);
     assert_same_transcript(&stream.transcript, expected);
-    stream_end(&stream);
 }
 
 /* Whole, split at every byte, byte by byte, and the model: all must agree. */
@@ -109,7 +108,7 @@ static void append_array_of(struct buffer *buffer, uint32_t count, const char *a
 TEST(an_array_becomes_slices_of_the_input) {
     static const char input[] =
         "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*1\r\n$4\r\n";
-    struct parsing p = {.used = 0};
+    ENDED_BY(parsing_end) struct parsing p = {.used = 0};
     assert_int_equal(parse(&p, input, sizeof input - 1), RESP_REQUEST);
     assert_int_equal(p.used, sizeof input - 1 - 8);
     assert_int_equal(p.request.size, p.used);
@@ -120,18 +119,16 @@ TEST(an_array_becomes_slices_of_the_input) {
     assert_ptr_equal(p.request.args[2].at, input + 25);
     assert_int_equal(p.request.args[2].size, 12);
     assert_null(p.parser.spans);
-    parsing_end(&p);
 }
 
 TEST(arguments_hold_any_byte) {
     assert_string_equal(USUAL("*2\r\n$3\r\nA\r\n\r\n$4\r\n*1\r\n\r\n"),
                         "request 2 on 23 bytes\n3:A\r\n\n4:*1\r\n\nleft 0 \n");
     static const char input[] = "*1\r\n$3\r\n\0\xff\0\r\n";
-    struct stream stream;
+    ENDED_BY(stream_end) struct stream stream;
     stream_begin(&stream, &limits_usual);
     stream_feed(&stream, input, sizeof input - 1);
     assert_memory_equal(stream.transcript.at, "request 1 on 13 bytes\n3:\0\xff\0\n", 28);
-    stream_end(&stream);
 }
 
 TEST(the_bytes_where_line_ends_belong_are_not_read) {
@@ -279,11 +276,10 @@ TEST(strangers_get_ten_arguments_of_16_kib) {
         memset(at, 'a', 16386);
         buffer_commit(&input, 16386);
     }
-    struct stream stream;
+    ENDED_BY(stream_end) struct stream stream;
     stream_begin(&stream, &limits_stranger);
     stream_feed(&stream, input.at, input.size);
     assert_memory_equal(stream.transcript.at, "request 10 ", 11);
-    stream_end(&stream);
 }
 
 TEST(limits_hold_to_the_byte_for_whole_arrays_too) {
@@ -321,13 +317,12 @@ static void assert_long_line(const char *prefix, char mark, size_t size, const c
     /* In one piece and in two: where the input is split at the limit must not matter. */
     size_t cuts[] = {strlen(prefix) + 1, 65535, 65536, 65537, 65538, input.size - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        struct stream stream;
+        ENDED_BY(stream_end) struct stream stream;
         stream_begin(&stream, &limits_usual);
         stream_feed(&stream, input.at, cuts[i] < input.size ? cuts[i] : input.size);
         stream_feed(&stream, input.at, input.size);
         assert_int_equal(stream.transcript.size, strlen(error));
         assert_memory_equal(stream.transcript.at, error, strlen(error));
-        stream_end(&stream);
     }
 }
 
@@ -345,11 +340,10 @@ TEST(lines_of_more_than_64_kib_are_refused) {
 
     BUFFER(input, 0);
     append_line(&input, "", 'a', 65536, "\n");
-    struct stream stream;
+    ENDED_BY(stream_end) struct stream stream;
     stream_begin(&stream, &limits_usual);
     stream_feed(&stream, input.at, input.size);
     assert_memory_equal(stream.transcript.at, "request 1 on 65537 bytes\n", 25);
-    stream_end(&stream);
 }
 
 TEST(http_clients_are_closed) {
@@ -468,7 +462,7 @@ TEST(any_bytes_are_judged_as_the_model_does) {
 
 /* Feed one request byte by byte without copying it; quadratic work would take for ever. */
 static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t count) {
-    struct parsing p = {.used = 0};
+    ENDED_BY(parsing_end) struct parsing p = {.used = 0};
     size_t position = 0;
     for (size_t size = 0; size < input->size; size++) {
         assert_int_equal(parse(&p, input->at, size), RESP_MORE);
@@ -481,7 +475,6 @@ static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t cou
     assert_int_equal(parse(&p, input->at, input->size), RESP_REQUEST);
     assert_int_equal(p.request.count, count);
     assert_int_equal(p.used, input->size);
-    parsing_end(&p);
 }
 
 TEST(a_request_in_one_byte_steps_costs_linear_time) {
@@ -545,7 +538,7 @@ TEST(no_memory_leaves_the_request_to_be_tried_again) {
         naive_transcript(inputs[i].at, inputs[i].size, &limits_usual, &model);
         for (uint64_t nth = 1; nth <= 5; nth++) {
             for (size_t cut = 0; cut < inputs[i].size; cut++) {
-                struct stream stream;
+                ENDED_BY(stream_end) struct stream stream;
                 stream_begin(&stream, &limits_usual);
                 stream.failing_allocation = nth;
                 stream_feed(&stream, inputs[i].at, cut);
@@ -553,7 +546,6 @@ TEST(no_memory_leaves_the_request_to_be_tried_again) {
                 stream_finish(&stream, inputs[i].size);
                 assert_same_transcript(&stream.transcript, &model);
                 failures += stream.failures;
-                stream_end(&stream);
             }
         }
         buffer_deinit(&model);
@@ -581,7 +573,7 @@ TEST(a_parser_given_up_holds_nothing) {
 
 TEST(the_arena_hands_out_aligned_pieces_that_stay) {
     struct random random = random_begin(__func__);
-    struct resp_arena arena = {0};
+    ENDED_BY(resp_arena_deinit) struct resp_arena arena = {0};
     enum { PIECES = 2000 };
     static unsigned char *pieces[PIECES];
     static size_t sizes[PIECES];
@@ -600,7 +592,6 @@ TEST(the_arena_hands_out_aligned_pieces_that_stay) {
         }
         resp_arena_reset(&arena);
     }
-    resp_arena_deinit(&arena);
 }
 
 TEST(a_reset_arena_keeps_a_mebibyte_at_most) {
@@ -626,7 +617,7 @@ TEST(a_reset_arena_keeps_a_mebibyte_at_most) {
 }
 
 TEST(an_arena_without_memory_stays_as_it_was) {
-    struct resp_arena arena = {0};
+    ENDED_BY(resp_arena_deinit) struct resp_arena arena = {0};
     memory_fail_at(1);
     assert_null(resp_arena_allocate(&arena, 8));
     memory_fail_at(0);
@@ -638,5 +629,4 @@ TEST(an_arena_without_memory_stays_as_it_was) {
     memory_fail_at(0);
     assert_non_null(resp_arena_allocate(&arena, 100000));
     assert_string_equal(kept, "kept so");
-    resp_arena_deinit(&arena);
 }

@@ -4,7 +4,9 @@
 #define TESTS_SERVER_PLAYER_FIXTURE_H
 
 #include "server/commands/lb/board_task.h"
+#include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/failing_memory.h"
+#include "tests/support/random.h"
 #include "tests/support/shadow.h"
 
 enum { PLAYER_WORDS_MAX = 16 };
@@ -49,6 +51,21 @@ static inline const char *player_end(struct harness *h, struct session *session)
 
 static inline uint32_t player_orders(const struct harness *h) {
     return registry_count(h->server.registry, DURABLE_JOBS);
+}
+
+/* A snapshot goes on, or begins. */
+static inline void player_walk_some(struct random *random, struct registry *registry) {
+    struct registry_walk_piece piece;
+    union {
+        struct board_stored of_board;
+        struct hash_pair of_hash;
+    } entries[2];
+    for (uint64_t left = random_below(random, 20); left > 0; left--) {
+        if (!registry_walk_next(registry, entries, COUNT_OF(entries), &piece)) {
+            registry_walk_begin(registry);
+            return;
+        }
+    }
 }
 
 #endif

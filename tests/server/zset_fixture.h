@@ -296,4 +296,14 @@ static inline void zset_copy_archives(struct harness *harness) {
         registry_roll_archive_step(harness->server.registry, harness_now_us(harness) / 1000, 64)) {}
 }
 
+/* A board of six with two tags, of which some have none. */
+static inline void zset_make_tagged(struct harness *h) {
+    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 8 TAG class 4", "+OK");
+    zset_expect(h, "LB.ADD k TAG country DE TAG class mage 90 a 80 b", ":2");
+    zset_expect(h, "LB.ADD k TAG country FR TAG class mage 70 c", ":1");
+    zset_expect(h, "LB.ADD k TAG country DE TAG class rogue 60 d", ":1");
+    zset_expect(h, "LB.ADD k TAG class rogue 50 e", ":1");
+    zset_expect(h, "LB.ADD k TAG country CH 40 f", ":1");
+}
+
 #endif

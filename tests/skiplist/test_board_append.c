@@ -91,7 +91,7 @@ TEST(a_board_appended_to_is_like_one_that_was_put) {
     int rounds = is_short_run() ? 30 : 150;
     for (int round = 0; round < rounds; round++) {
         bool is_latest = round % 2 == 1;
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         pair_init(&pair, is_latest, random_next(&random));
         uint32_t most = round < 80 ? 80 : ENTRIES_MAX;
         make_ranking(&ranking, &random, (uint32_t)random_below(&random, most), false);
@@ -103,7 +103,6 @@ TEST(a_board_appended_to_is_like_one_that_was_put) {
             pair_compare_member(&pair, ranking.entries[i].member);
         }
         change_at_random(&pair, &random, ranking.count);
-        pair_deinit(&pair);
     }
 }
 
@@ -112,7 +111,7 @@ TEST(a_board_in_use_is_appended_to_and_its_members_are_found) {
     struct random random = random_begin(__func__);
     for (int round = 0; round < (is_short_run() ? 10 : 60); round++) {
         enum { PIECES = 30, PIECE_MAX = 90 };
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         uint32_t id = 0;
         pair_init(&pair, round % 2 == 1, random_next(&random));
         for (uint64_t piece = 0; piece < PIECES; piece++) {
@@ -140,7 +139,6 @@ TEST(a_board_in_use_is_appended_to_and_its_members_are_found) {
             }
             pair_compare(&pair);
         }
-        pair_deinit(&pair);
     }
 }
 
@@ -187,7 +185,7 @@ static uint32_t count_leaves(const struct board *board) {
 
 TEST(few_leaves_of_a_board_that_was_appended_split_when_members_move) {
     struct random random = random_begin(__func__);
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     pair_init(&pair, false, 1);
     make_ranking(&ranking, &random, ENTRIES_MAX, true);
     assert_int_equal(board_append(pair.board, ranking.entries, ranking.count), BOARD_OK);
@@ -202,13 +200,12 @@ TEST(few_leaves_of_a_board_that_was_appended_split_when_members_move) {
     assert_board_valid(pair.board);
     printf("%u leaves, %u after %u moves\n", before, count_leaves(pair.board), moves);
     assert_true(count_leaves(pair.board) <= before + moves / 4);
-    pair_deinit(&pair);
 }
 
 TEST(however_many_are_appended_at_once_no_leaf_is_nearly_empty) {
     enum { AT_ONCE = 2 * BLOCK_ENTRIES_MAX, LEAST = (BLOCK_LOADED_MAX + 1) / 2 };
     struct random random = random_begin(__func__);
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     pair_init(&pair, false, 1);
     make_ranking(&ranking, &random, ENTRIES_MAX, true);
     uint32_t done = 300;
@@ -222,7 +219,6 @@ TEST(however_many_are_appended_at_once_no_leaf_is_nearly_empty) {
         done += count;
     }
     assert_board_valid(pair.board);
-    pair_deinit(&pair);
 }
 
 TEST(appending_takes_about_as_much_memory_as_putting_in_order) {

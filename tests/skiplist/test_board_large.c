@@ -76,7 +76,7 @@ PAIR_TEST(a_random_load_stands_in_order_through_moves_and_removals) {
 /* Each segment of 64 KiB is memory that the system has to bring. */
 TEST(members_that_go_and_come_do_not_hurry_the_table_that_is_prepared) {
     enum { CHANGES = 100, SEGMENTS_MIN = 8 };
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     pair_init(&pair, false, 42);
     uint32_t count = 0;
     while (count < 1000) {
@@ -101,7 +101,6 @@ TEST(members_that_go_and_come_do_not_hurry_the_table_that_is_prepared) {
         count++;
     }
     assert_board_valid(pair.board);
-    pair_deinit(&pair);
 }
 #endif
 
@@ -109,7 +108,7 @@ TEST(members_that_go_and_come_do_not_hurry_the_table_that_is_prepared) {
 TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
     uint32_t members = large() / 4;
     for (int is_latest = 0; is_latest < 2; is_latest++) {
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         pair_init(&pair, is_latest, 7);
         put(pair.board, members, 9);
         put(pair.board, members + 1, 3);
@@ -128,7 +127,6 @@ TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
         put(pair.board, 0, 5);
         assert_stands_at(pair.board, 0, is_latest ? 1 : members);
         assert_board_valid(pair.board);
-        pair_deinit(&pair);
     }
 }
 
@@ -188,7 +186,7 @@ TEST(many_ranks_have_the_entries_of_each) {
     struct random random = random_begin(__func__);
     const uint32_t sizes[] = {1, 3, 40, 200, 3000, large()};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         pair_init(&pair, false, 42);
         for (uint32_t number = 0; number < sizes[i]; number++) {
             put(pair.board, number, random_below(&random, sizes[i]));
@@ -207,6 +205,5 @@ TEST(many_ranks_have_the_entries_of_each) {
                 assert_true(name_equal(entries[at].member, entry.member));
             }
         }
-        pair_deinit(&pair);
     }
 }

@@ -148,7 +148,7 @@ PAIR_TEST(a_failed_copy_leaves_nothing_behind) {
     pair_fill(pair, random, 400, 100);
     uint64_t live_before = memory_live_count();
     size_t used_before = memory_used();
-    struct board copy;
+    ENDED_BY(board_deinit) struct board copy;
     bool is_copied = false;
     for (uint64_t nth = 1; !is_copied; nth++) {
         memory_fail_at(nth);
@@ -161,7 +161,6 @@ PAIR_TEST(a_failed_copy_leaves_nothing_behind) {
         }
     }
     pair_compare(pair);
-    board_deinit(&copy);
 }
 
 TEST(a_copy_is_equal_and_independent) {
@@ -169,7 +168,7 @@ TEST(a_copy_is_equal_and_independent) {
     char text[PAIR_MEMBER_MAX];
     for (int round = 0; round < 60; round++) {
         struct board_pair pair;
-        struct board_pair copy;
+        ENDED_BY(pair_deinit) struct board_pair copy;
         pair_init(&pair, round % 2 == 0, random_next(&random));
         pair_fill(&pair, &random, (uint32_t)random_below(&random, 500), 100);
         for (int i = 0; i < 200; i++) {
@@ -193,7 +192,6 @@ TEST(a_copy_is_equal_and_independent) {
         pair_compare(&copy);
         pair_deinit(&pair);
         pair_compare(&copy);
-        pair_deinit(&copy);
     }
 }
 
@@ -261,11 +259,10 @@ static void compare_members(const struct board_pair *pair, uint32_t members) {
 }
 
 static void compare_copy(const struct board_pair *pair) {
-    struct board copy;
+    ENDED_BY(board_deinit) struct board copy;
     assert_true(board_copy(pair->board, &copy));
     assert_board_valid(&copy);
     assert_true(twin_board_equals(&pair->twin, &copy));
-    board_deinit(&copy);
 }
 
 /* Around the sizes at which a board gets an index and loses it again. */

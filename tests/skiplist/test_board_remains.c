@@ -67,7 +67,7 @@ static void change_at_random(struct board_pair *pair, struct random *random, uin
 }
 
 static void run_at_random(struct random *random, bool is_latest, uint64_t keys) {
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, is_latest, random_next(random));
     pair_fill(&pair, random, NUMBERS, keys);
@@ -80,7 +80,6 @@ static void run_at_random(struct random *random, bool is_latest, uint64_t keys) 
         }
         pair_compare_key(&pair, random_below(random, keys));
     }
-    pair_deinit(&pair);
 }
 
 TEST(bulk_removals_equal_the_twin_after_every_change) {
@@ -256,12 +255,12 @@ static uint32_t free_all(struct board *board, uint32_t work_max) {
  * being prepared, and is being moved to. */
 TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
     enum { KEPT = 100 };
-    struct board_pair fresh;
+    ENDED_BY(pair_deinit) struct board_pair fresh;
     pair_init(&fresh, false, 5);
     fill_board(fresh.board, 0, KEPT);
     size_t size_needed = board_memory_size(fresh.board);
     for (uint32_t count = LARGE / 8; count <= LARGE; count += count / 16) {
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         pair_init(&pair, false, 5);
         fill_board(pair.board, 0, count);
         board_remove_range(pair.board, KEPT / 2, count - KEPT);
@@ -269,9 +268,7 @@ TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
         assert_int_equal(board_count(pair.board), KEPT);
         assert_board_valid(pair.board);
         assert_in_range(board_memory_size(pair.board), 0, 2 * size_needed + 6000);
-        pair_deinit(&pair);
     }
-    pair_deinit(&fresh);
 }
 
 /* Range by range, each too small to be detached; only the changes free memory. A removal runs one
@@ -281,7 +278,7 @@ TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
 PAIR_TEST(what_small_ranges_held_is_given_back_as_they_go) {
     enum { KEPT = 100 };
     char text[PAIR_MEMBER_MAX];
-    struct board_pair fresh;
+    ENDED_BY(pair_deinit) struct board_pair fresh;
     pair_init(&fresh, false, 5);
     fill_board(fresh.board, 0, KEPT);
     fill_board(pair->board, 0, LARGE);
@@ -297,7 +294,6 @@ PAIR_TEST(what_small_ranges_held_is_given_back_as_they_go) {
     }
     assert_board_valid(pair->board);
     assert_in_range(board_memory_size(pair->board), 0, 2 * board_memory_size(fresh.board) + 6000);
-    pair_deinit(&fresh);
 }
 
 /* A board with few members left also frees memory in small pieces. */
@@ -321,7 +317,7 @@ TEST(a_board_changes_while_its_memory_comes_back) {
     struct random random = random_begin(__func__);
     char text[PAIR_MEMBER_MAX];
     for (int round = 0; round < 12; round++) {
-        struct board_pair pair;
+        ENDED_BY(pair_deinit) struct board_pair pair;
         pair_init(&pair, round % 2 == 0, random_next(&random));
         pair_fill(&pair, &random, NUMBERS / 2 + (uint32_t)random_below(&random, NUMBERS / 2),
                   UINT64_MAX);
@@ -340,7 +336,6 @@ TEST(a_board_changes_while_its_memory_comes_back) {
         }
         (void)free_all(pair.board, 50);
         pair_compare(&pair);
-        pair_deinit(&pair);
     }
 }
 

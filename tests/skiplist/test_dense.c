@@ -16,7 +16,7 @@ static uint32_t dense_rank_of(const struct board *board, const char *name) {
 }
 
 TEST(members_of_one_score_share_a_rank_and_the_next_is_one_more) {
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     begin(&pair, true, 4);
     assert_int_equal(board_dense_count(pair.board), 0);
     pair_put(&pair, BYTES("zoe"), 9 << 4 | 3);
@@ -35,23 +35,21 @@ TEST(members_of_one_score_share_a_rank_and_the_next_is_one_more) {
     pair_remove(&pair, BYTES("bob"));
     assert_int_equal(dense_rank_of(pair.board, "kim"), 1);
     pair_compare(&pair);
-    pair_deinit(&pair);
 }
 
 /* Where the time has no bits, each key is a score. */
 TEST(without_a_time_equal_keys_share_a_rank) {
     struct random random = random_begin("without a time");
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     begin(&pair, true, 0);
     pair_fill(&pair, &random, 1000, 50);
     pair_compare(&pair);
-    pair_deinit(&pair);
 }
 
 /* A score whose members fill many leaves, and what is around it. */
 TEST(a_score_may_have_more_members_than_an_index_block_has_below_it) {
     enum { MEMBERS = 6000 };
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     begin(&pair, true, 40);
     char text[PAIR_MEMBER_MAX];
     pair_put(&pair, BYTES("best"), UINT64_C(3) << 40);
@@ -70,7 +68,6 @@ TEST(a_score_may_have_more_members_than_an_index_block_has_below_it) {
     board_remove_range(pair.board, 1, 1);
     assert_board_valid(pair.board);
     assert_int_equal(dense_rank_of(pair.board, "worst"), 1);
-    pair_deinit(&pair);
 }
 
 /* Counting begins and ends while everything else goes on; without memory for it nothing changes. */
@@ -150,7 +147,7 @@ TEST(counting_begins_and_ends_at_any_moment) {
 
 TEST(without_memory_for_it_nothing_is_counted) {
     struct random random = random_begin("without memory");
-    struct board_pair pair;
+    ENDED_BY(pair_deinit) struct board_pair pair;
     begin(&pair, false, 2);
     pair_fill(&pair, &random, 1000, 500);
     memory_fail_at(1);
@@ -160,7 +157,6 @@ TEST(without_memory_for_it_nothing_is_counted) {
     pair_compare(&pair);
     assert_true(board_set_dense(pair.board, true));
     pair_compare(&pair);
-    pair_deinit(&pair);
 }
 
 /* As files are loaded: leaf by leaf, of a board that counts from the beginning. */

@@ -156,7 +156,7 @@ MAP_TEST(crowded_hashes_overflow_and_come_back) {
 }
 
 TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
-    struct map map;
+    ENDED_BY(map_deinit) struct map map;
     struct map_find find;
     uint32_t id;
     map_init(&map, model_hashes, NULL);
@@ -165,7 +165,6 @@ TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
     map_prefetch(&map, UINT64_MAX);
     (void)map_step(&map, MODEL_IDS);
     assert_int_equal(map_memory_size(&map), 0);
-    map_deinit(&map);
 }
 
 MAP_TEST(churn_leaves_no_overflow_behind) {
@@ -249,7 +248,7 @@ static void scan_model_remove(struct map *map, struct scan_model *model, uint32_
 static void run_scan(struct random *random, bool is_growing) {
     OWNED struct scan_model *model = calloc(1, sizeof *model);
     assert_non_null(model);
-    struct map map;
+    ENDED_BY(map_deinit) struct map map;
     map_init(&map, scan_model_hashes, model);
     uint32_t ids_first = is_growing ? SCAN_LASTING : SCAN_IDS;
     for (uint32_t id = 0; id < SCAN_IDS; id++) {
@@ -277,7 +276,6 @@ static void run_scan(struct random *random, bool is_growing) {
     for (uint32_t id = 0; id < SCAN_LASTING; id++) {
         assert_true(model->visits[id] > 0);
     }
-    map_deinit(&map);
 }
 
 TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows_or_shrinks) {
@@ -532,7 +530,7 @@ TEST(ids_of_any_size_are_found_replaced_and_removed) {
     struct random random = random_begin(__func__);
     uint64_t hashes[ENTRIES];
     for (int e = 0; e < ENDS; e++) {
-        struct map map;
+        ENDED_BY(map_deinit) struct map map;
         map_init(&map, model_hashes, NULL);
         assert_true(map_reserve(&map, ENTRIES, ends[e]));
         for (uint32_t i = 0; i < ENTRIES; i++) {
@@ -548,7 +546,6 @@ TEST(ids_of_any_size_are_found_replaced_and_removed) {
             map_remove(&map, hashes[i], i % 2);
         }
         assert_int_equal(map_count(&map), 0);
-        map_deinit(&map);
     }
 }
 

@@ -874,7 +874,7 @@ PAIR_TEST(a_board_that_is_filled_in_rank_order_has_them) {
     static uint8_t numbers[FILLED];
     char texts[AT_ONCE][PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     struct board_entry entries[AT_ONCE];
-    struct board board;
+    ENDED_BY(board_deinit) struct board board;
     unsigned full;
     pair->layout.tags = (struct tag_set){.count = 0};
     add_tag(&pair->layout, "clan", 6);
@@ -903,7 +903,6 @@ PAIR_TEST(a_board_that_is_filled_in_rank_order_has_them) {
         assert_int_equal(values.mask, numbers[i] != 0);
         assert_true(numbers[i] == 0 || bytes_equal(values.at[0], value_of(numbers[i], value_text)));
     }
-    board_deinit(&board);
 }
 
 /* Each allocation of a step fails once: nothing changes then, and the step goes through in the end. */

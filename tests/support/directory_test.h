@@ -11,15 +11,13 @@
 static char directory[DIRECTORY_PATH_MAX];
 static uint64_t directory_live_before; /* allocations */
 
-static inline int directory_set_up(void **state) {
-    (void)state;
+FIXTURE(directory_set_up) {
     directory_live_before = memory_live_count();
     directory_make(directory);
     return 0;
 }
 
-static inline int directory_tear_down(void **state) {
-    (void)state;
+FIXTURE(directory_tear_down) {
     disk = &disk_system;
     memory_fail_at(0);
     directory_remove(directory);

@@ -5,6 +5,7 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry.h"
+#include "skiplist/tags.h"
 #include "tests/support/test.h"
 
 /* ---- registries ---- */
@@ -201,5 +202,29 @@ static inline void tell(struct registry *registry, struct told *told) {
         effect_listener_remove(registry, &told.listener);                                          \
     }                                                                                              \
     static void name##_heard(struct registry *registry, __attribute__((unused)) struct told *told)
+
+/* Entries, their order and their tags. */
+static inline void assert_same_boards(const struct board *a, const struct board *b) {
+    struct board_cursor at_a, at_b;
+    struct board_stored entry_a, entry_b;
+    struct tag_values values_a, values_b;
+    assert_int_equal(board_count(a), board_count(b));
+    board_cursor_seek(a, 0, &at_a);
+    board_cursor_seek(b, 0, &at_b);
+    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
+        tags_at(a, rank, &values_a);
+        tags_at(b, rank, &values_b);
+        assert_int_equal(values_a.mask, values_b.mask);
+        for (unsigned i = 0; i < TAGS_MAX; i++) {
+            assert_true((values_a.mask >> i & 1) == 0 ||
+                        bytes_equal(values_a.at[i], values_b.at[i]));
+        }
+        assert_true(board_cursor_read(&at_b, &entry_b));
+        assert_true(entry_a.key == entry_b.key);
+        assert_true(name_equal(entry_a.member, entry_b.member));
+        board_cursor_next(&at_a);
+        board_cursor_next(&at_b);
+    }
+}
 
 #endif

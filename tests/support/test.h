@@ -24,8 +24,10 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Before a declaration: the function that takes its address where its block ends. */
+#define ENDED_BY(function) __attribute__((cleanup(function)))
 /* Before a pointer's declaration: what malloc gave it is freed where its block ends. */
-#define OWNED __attribute__((cleanup(test_release)))
+#define OWNED ENDED_BY(test_release)
 static inline void test_release(void *pointer) {
     void *at;
     memcpy(&at, pointer, sizeof at);
@@ -33,7 +35,7 @@ static inline void test_release(void *pointer) {
 }
 /* A buffer of that size at most, which is released where its block ends. */
 #define BUFFER(name, size_max)                                                                     \
-    __attribute__((cleanup(buffer_deinit))) struct buffer name;                                    \
+    ENDED_BY(buffer_deinit) struct buffer name;                                                    \
     buffer_init(&(name), (size_max))
 
 /* Text made as by printf, until this has been called 64 times more. */
@@ -71,6 +73,9 @@ void test_end(bool has_set_up);
 void test_write(const char *file, int line, struct CMUnitTest test);
 /* Run them all, between a set-up and a tear-down of the program, which may be NULL. */
 int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* A set-up or a tear-down: it returns 0 when all went well. */
+#define FIXTURE(name) static inline int name(__attribute__((unused)) void **state)
 
 /* With a set-up and a tear-down, which may be NULL, that pass `state`. */
 #define TEST_WITH(name, set_up, tear_down)                                                         \

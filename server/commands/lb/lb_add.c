@@ -651,8 +651,8 @@ bool lb_results_prepare(struct lb_results *results) {
         guards.held_count += results->list[i].guarded.held != 0;
         guards.count++;
         if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
-            size += writing_growth_size(writing, guards.count, results->add->tags.count > 0) +
-                    guarding_growth_size(writing, &guards);
+            size += writing_growth_size(writing, guards.count, results->add->tags.count > 0);
+            size += guarding_applies(writing) ? guarding_growth_size(writing, &guards) : 0;
             guards = (struct guards){.count = 0};
         }
     }

@@ -109,7 +109,7 @@ TEST(ten_thousand_patterns_are_a_few_steps_for_a_key) {
 
 TEST(the_table_is_a_sorted_list_of_users) {
     struct random random = random_begin("users");
-    struct acl_users users;
+    ENDED_BY(acl_users_deinit) struct acl_users users;
     bool is_there[50] = {false};
     const char *reason = "";
     assert_true(acl_users_init(&users, NULL));
@@ -136,7 +136,6 @@ TEST(the_table_is_a_sorted_list_of_users) {
             fail_msg("%s", reason);
         }
     }
-    acl_users_deinit(&users);
 }
 
 /* Users "0" to "19" with some of 60 tokens each, beside a plain array of whose each token is. */
@@ -230,7 +229,7 @@ TEST(a_token_leads_to_its_user) {
 
 TEST(a_token_is_found_among_many_in_a_few_steps) {
     enum { USERS = 2000, EACH = 50 };
-    struct acl_users users;
+    ENDED_BY(acl_users_deinit) struct acl_users users;
     assert_true(acl_users_init(&users, NULL));
     for (int i = 0; i < USERS; i++) {
         struct acl_user *draft = make_user(formatted("%d", i));
@@ -250,13 +249,12 @@ TEST(a_token_is_found_among_many_in_a_few_steps) {
             &users, text_of(formatted("token %d %d", i % (2 * USERS), i % EACH)));
         assert_int_equal(user != NULL, i % (2 * USERS) < USERS);
     }
-    acl_users_deinit(&users);
 }
 
 TEST(what_is_no_token_is_nobodys) {
     static char longest[ACL_PASSWORD_MAX + 1];
     char digest[DIGEST_TEXT_SIZE];
-    struct acl_users users;
+    ENDED_BY(acl_users_deinit) struct acl_users users;
     memset(longest, 'x', sizeof longest);
     assert_true(acl_users_init(&users, NULL));
     assert_null(acl_users_find_token(&users, BYTES("")));
@@ -280,7 +278,6 @@ TEST(what_is_no_token_is_nobodys) {
         assert_false(acl_user_takes_password(users.at[1], wrong[i]));
     }
     assert_false(acl_user_takes_password(users.at[1], BYTES("token")));
-    acl_users_deinit(&users);
 }
 
 TEST(exchanged_tables_keep_the_addresses_of_users_in_both) {

@@ -10,8 +10,7 @@
 #include "server/dispatch/execute.h"
 #include "tests/support/random.h"
 
-static int init(void **state) {
-    (void)state;
+FIXTURE(init) {
     execute_init(command_table);
     return 0;
 }

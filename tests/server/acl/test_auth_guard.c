@@ -9,8 +9,7 @@ static struct auth_guard guard;
 static struct settings settings;
 static const struct bytes name = BYTES_INIT("zoe");
 
-static int begin(void **state) {
-    (void)state;
+FIXTURE(begin) {
     memset(&guard, 0, sizeof guard);
     guard.seed = 7;
     settings.auth_delay_ms = 100;

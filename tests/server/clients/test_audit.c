@@ -185,14 +185,12 @@ HARNESS_TEST_WITH(without_audit_log_there_is_no_line, begin_silent) {
                 "audit command=config|set" WHO "db=0 result=ok settings=\"audit-log\"\n");
 }
 
-static int setup(void **state) {
-    (void)state;
+FIXTURE(setup) {
     directory_make(directory);
     return 0;
 }
 
-static int teardown(void **state) {
-    (void)state;
+FIXTURE(teardown) {
     assert_true(log_open(NULL, LOG_WARNING));
     directory_remove(directory);
     return 0;

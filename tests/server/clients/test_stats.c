@@ -40,7 +40,7 @@ TEST(a_call_is_counted_in_the_bucket_of_its_microseconds) {
 }
 
 TEST(reset_zeroes_every_counter) {
-    struct stats stats;
+    ENDED_BY(stats_deinit) struct stats stats;
     assert_true(stats_init(&stats, 3));
     size_t startup = stats.startup_memory_size;
     stats.commands_processed = stats.keyspace_hits = stats.tick_longest_us = 7;
@@ -58,11 +58,10 @@ TEST(reset_zeroes_every_counter) {
     stats.commands_processed = 10;
     stats_sample(&stats, 2000);
     assert_true(stats.commands_per_second > 9.9 && stats.commands_per_second < 10.1);
-    stats_deinit(&stats);
 }
 
 TEST(errors_past_the_last_kind_are_left_out) {
-    struct stats stats;
+    ENDED_BY(stats_deinit) struct stats stats;
     assert_true(stats_init(&stats, 1));
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < STATS_ERROR_KINDS_MAX + 10; i++) {
@@ -71,11 +70,10 @@ TEST(errors_past_the_last_kind_are_left_out) {
     }
     assert_int_equal(stats.error_kind_count, STATS_ERROR_KINDS_MAX);
     assert_int_equal(stats.errors[STATS_ERROR_KINDS_MAX - 1].count, 2);
-    stats_deinit(&stats);
 }
 
 TEST(the_first_sample_gives_no_rate_and_a_clock_that_stands_still_leaves_it_alone) {
-    struct stats stats;
+    ENDED_BY(stats_deinit) struct stats stats;
     assert_true(stats_init(&stats, 1));
     stats.commands_processed = 100;
     stats_sample(&stats, 1767225600000);
@@ -85,7 +83,6 @@ TEST(the_first_sample_gives_no_rate_and_a_clock_that_stands_still_leaves_it_alon
     stats.commands_processed = 1000;
     stats_sample(&stats, 1767225601000);
     assert_true(stats.commands_per_second > 99 && stats.commands_per_second < 101);
-    stats_deinit(&stats);
 }
 
 TEST(a_percentile_is_the_upper_end_of_its_bucket) {
@@ -117,7 +114,7 @@ TEST(the_newest_entries_are_kept) {
 }
 
 TEST(a_smaller_length_drops_the_oldest_at_the_next_entry) {
-    struct slowlog slowlog = {.count = 0};
+    ENDED_BY(slowlog_deinit) struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 50; i++) {
         add(&slowlog, 1000, i);
     }
@@ -128,11 +125,10 @@ TEST(a_smaller_length_drops_the_oldest_at_the_next_entry) {
     assert_int_equal(slowlog.count, 4);
     add(&slowlog, 0, 52);
     assert_int_equal(slowlog.count, 0);
-    slowlog_deinit(&slowlog);
 }
 
 TEST(arguments_are_shortened_with_a_word_of_what_was_left_out) {
-    struct slowlog slowlog = {.count = 0};
+    ENDED_BY(slowlog_deinit) struct slowlog slowlog = {.count = 0};
     struct bytes args[40];
     char text[200];
     memset(text, 'x', sizeof text);
@@ -150,35 +146,32 @@ TEST(arguments_are_shortened_with_a_word_of_what_was_left_out) {
     slowlog_add(&slowlog, 10, &(struct request){.count = 32, .args = args}, false, 1, 1, "", "");
     entry = slowlog_newest(&slowlog, 0);
     assert_memory_equal(entry->args[31] + 128, "... (30 more bytes)", entry->arg_sizes[31] - 128);
-    slowlog_deinit(&slowlog);
 }
 
 TEST(a_secret_is_replaced_but_for_the_name) {
-    struct slowlog slowlog = {.count = 0};
+    ENDED_BY(slowlog_deinit) struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("AUTH"), BYTES("user"), BYTES("hunter2")};
     slowlog_add(&slowlog, 10, &(struct request){.count = 3, .args = args}, true, 1, 1, "", "");
     const struct slowlog_entry *entry = slowlog_newest(&slowlog, 0);
     assert_string_equal(entry->args[0], "AUTH");
     assert_string_equal(entry->args[1], "(redacted)");
     assert_string_equal(entry->args[2], "(redacted)");
-    slowlog_deinit(&slowlog);
 }
 
 TEST(arguments_may_hold_any_byte_or_none) {
-    struct slowlog slowlog = {.count = 0};
+    ENDED_BY(slowlog_deinit) struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("a\0b"), {.at = NULL, .size = 0}};
     slowlog_add(&slowlog, 10, &(struct request){.count = 2, .args = args}, false, 1, 1, "", "");
     const struct slowlog_entry *entry = slowlog_newest(&slowlog, 0);
     assert_int_equal(entry->arg_sizes[0], 3);
     assert_memory_equal(entry->args[0], "a\0b", 3);
     assert_int_equal(entry->arg_sizes[1], 0);
-    slowlog_deinit(&slowlog);
 }
 
 TEST(without_memory_an_entry_is_left_out) {
     uint64_t live = memory_live_count();
     for (uint64_t nth = 1; nth <= 3; nth++) {
-        struct slowlog slowlog = {.count = 0};
+        ENDED_BY(slowlog_deinit) struct slowlog slowlog = {.count = 0};
         for (uint64_t i = 0; i < 16; i++) {
             add(&slowlog, 100, i);
         }
@@ -188,7 +181,6 @@ TEST(without_memory_an_entry_is_left_out) {
         assert_int_equal(slowlog.count, nth < 3 ? 16 : 17);
         add(&slowlog, 100, 17);
         assert_int_equal(slowlog_newest(&slowlog, 0)->elapsed_us, 17);
-        slowlog_deinit(&slowlog);
     }
     assert_int_equal(memory_live_count(), live);
 }

@@ -181,7 +181,7 @@ TEST(messages_reach_who_subscribes_and_nobody_else) {
 
 TEST(many_subscriptions_of_one_client_are_freed_in_steps) {
     enum { MANY = 100000 };
-    struct subscriptions all = {.hash_seed = 7};
+    ENDED_BY(subscription_deinit) struct subscriptions all = {.hash_seed = 7};
     struct subscription_list list = {.memory_size = 0};
     struct session *session = (struct session *)(void *)&list;
     char name[32];
@@ -213,7 +213,6 @@ TEST(many_subscriptions_of_one_client_are_freed_in_steps) {
     assert_in_range(steps, MANY / 256 - 2, MANY / 256 + 2);
     assert_valid(&all);
     subscription_clear(&all, &list, SUBSCRIPTION_CHANNEL);
-    subscription_deinit(&all);
 }
 
 /* ---- by bytes in and bytes out ---- */

@@ -831,7 +831,7 @@ static void ask(struct loop_server *f, const char *request, const char *reply) {
 }
 
 static void shadows_are_there_after_a_restart(const char *settings, const char *save) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     char token[JWT_SIZE_MAX + 100];
     char line[JWT_SIZE_MAX + 200];
     token[jwt_maker_player(JWT_HS256, "ann", NOW + 100000000, token)] = '\0';
@@ -853,12 +853,11 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     ask(&f, "PING\r\n", "+PONG\r\n");
     while (jobs_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
-    loop_end(&f);
 }
 
 /* It is nowhere that STALE looks at; back among all it is as old as it is. */
 TEST(a_hidden_entry_does_not_leave_as_stale) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
     board_job_begin(f.server, &shadow_job);
     ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
@@ -873,7 +872,6 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     f.harness->wall_us += 120 * INT64_C(1000000);
     loop_turn_some(&f);
     ask(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
-    loop_end(&f);
 }
 
 TEST(shadows_are_in_the_journal) {

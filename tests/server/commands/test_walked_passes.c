@@ -14,25 +14,10 @@
 #define HOUR_US INT64_C(3600000000)
 enum { NAMES = 60, ROUNDS = 30 };
 
-/* The snapshot goes on, or begins. */
-static void walk_some(struct random *random, struct registry *registry) {
-    struct registry_walk_piece piece;
-    union {
-        struct board_stored of_board;
-        struct hash_pair of_hash;
-    } entries[2];
-    for (uint64_t left = random_below(random, 20); left > 0; left--) {
-        if (!registry_walk_next(registry, entries, COUNT_OF(entries), &piece)) {
-            registry_walk_begin(registry);
-            return;
-        }
-    }
-}
-
 static void go_on(struct harness *h, struct random *random, const char *const *lines,
                   size_t line_count) {
     char line[64];
-    walk_some(random, h->server.registry);
+    player_walk_some(random, h->server.registry);
     for (uint64_t left = random_below(random, 6); left > 0; left--) {
         random_line(random, lines[random_below(random, line_count)], line, sizeof line);
         zset_run(h, "%s", line);

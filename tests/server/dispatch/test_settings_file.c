@@ -66,7 +66,7 @@ static void pass(struct fixture *f, int seconds) {
 }
 
 TEST(a_role_that_the_file_does_not_say_is_written_once_the_disk_has_room) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     ask(&f, "SLAVEOF NO ONE", "+OK\r\n");
     failing_disk_begin_for(FAILURE_FULL, 1, ALL);
@@ -79,12 +79,11 @@ TEST(a_role_that_the_file_does_not_say_is_written_once_the_disk_has_room) {
     pass(&f, 64); /* the longest pause */
     assert_file(&f, PROMOTED);
     assert_true(says(&f, "config_rewrite_status:ok\r\n"));
-    end(&f);
 }
 
 TEST(the_pauses_between_tries_double_and_end_at_a_minute) {
     static const int seconds[] = {1, 2, 4, 8, 16, 32, 64, 64};
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     ask(&f, "SLAVEOF NO ONE", "+OK\r\n");
     failing_disk_begin_for(FAILURE_FULL, 1, ALL);
@@ -95,11 +94,10 @@ TEST(the_pauses_between_tries_double_and_end_at_a_minute) {
         pass(&f, 1);
         assert_int_equal(f.harness->server.rewrite.try_count, i + 2);
     }
-    end(&f);
 }
 
 TEST(a_server_that_ends_tries_once_more) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     ask(&f, "SLAVEOF NO ONE", "+OK\r\n");
     failing_disk_begin_for(FAILURE_FULL, 1, ALL);
@@ -108,12 +106,11 @@ TEST(a_server_that_ends_tries_once_more) {
     assert_file(&f, REPLICA);
     settings_file_end(&f.harness->server);
     assert_file(&f, PROMOTED);
-    end(&f);
 }
 
 /* Whoever asked for it has been told, and the next start takes the role that the server has. */
 TEST(other_settings_are_not_written_behind_an_error) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     ask(&f, "CONFIG SET timeout 30", "+OK\r\n");
     failing_disk_begin_for(FAILURE_FULL, 1, ALL);
@@ -122,11 +119,10 @@ TEST(other_settings_are_not_written_behind_an_error) {
     failing_disk_heal();
     pass(&f, 100);
     assert_file(&f, REPLICA);
-    end(&f);
 }
 
 TEST(a_role_that_comes_back_is_owed_no_more) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     ask(&f, "SLAVEOF NO ONE", "+OK\r\n");
     failing_disk_begin_for(FAILURE_FULL, 1, ALL);
@@ -137,7 +133,6 @@ TEST(a_role_that_comes_back_is_owed_no_more) {
     failing_disk_heal();
     pass(&f, 100);
     assert_file(&f, REPLICA);
-    end(&f);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -388,7 +388,7 @@ static bool ask(struct loop_server *f, const char *line) {
 }
 
 static void run_others(void) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, "shutdown-drain-timeout 3600\n");
     loop_replicate(&f);
     (void)loop_connect(&f); /* it is not over while anybody is there */
@@ -399,7 +399,6 @@ static void run_others(void) {
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         while (!ask(&f, others[i]) && loop_turn_and_wait(&f, &wait)) {} /* one saves already */
     }
-    loop_end(&f);
 }
 
 TEST(every_alternative_of_every_reply_is_seen) {

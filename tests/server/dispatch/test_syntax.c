@@ -14,8 +14,7 @@ static struct command apply(const char *syntax, bool is_subcommand) {
     return command;
 }
 
-static int setup(void **state) {
-    (void)state;
+FIXTURE(setup) {
     syntax_reset();
     return 0;
 }

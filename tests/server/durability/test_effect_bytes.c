@@ -98,7 +98,7 @@ static void assert_reads_effect(const struct effect *expected) {
 
 /* Written one after the other, the effects are read as they were. */
 static void assert_round_trip(const struct effect *effects, size_t count) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     begin_chunk(&chunk);
     for (size_t i = 0; i < count; i++) {
         effect_bytes_encode(&encoder, &effects[i]);
@@ -110,7 +110,6 @@ static void assert_round_trip(const struct effect *effects, size_t count) {
     }
     assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
     assert_int_equal(effect_bytes_decode(&decoder), EFFECT_RECORD_END);
-    buffer_deinit(&chunk);
 }
 
 static void parse_options(const char *layout, struct board_options *options) {
@@ -742,7 +741,7 @@ static void make_small_chunk(struct buffer *chunk) {
 enum { SMALL_CHUNK_RECORDS = EACH_KIND + 5 };
 
 TEST(a_chunk_cut_anywhere_is_read_up_to_there) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     make_small_chunk(&chunk);
     uint32_t before = 0;
     uint32_t ends = 0;
@@ -757,11 +756,10 @@ TEST(a_chunk_cut_anywhere_is_read_up_to_there) {
     }
     assert_int_equal(before, SMALL_CHUNK_RECORDS);
     assert_true(ends > SMALL_CHUNK_RECORDS);
-    buffer_deinit(&chunk);
 }
 
 TEST(a_flipped_bit_gives_what_could_have_been_written_or_is_seen) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     uint32_t bad = 0;
     make_small_chunk(&chunk);
     for (size_t bit = 0; bit < chunk.size * 8; bit++) {
@@ -772,12 +770,11 @@ TEST(a_flipped_bit_gives_what_could_have_been_written_or_is_seen) {
         bad += last == EFFECT_RECORD_BAD;
     }
     assert_true(bad > 0);
-    buffer_deinit(&chunk);
 }
 
 TEST(any_bytes_are_read_without_harm) {
     struct random random = random_begin(__func__);
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     make_small_chunk(&chunk);
     int rounds = is_short_run() ? 20000 : 200000;
     for (int i = 0; i < rounds; i++) {
@@ -794,7 +791,6 @@ TEST(any_bytes_are_read_without_harm) {
         enum effect_record last;
         (void)read_any((struct bytes){any, size}, &last);
     }
-    buffer_deinit(&chunk);
 }
 
 /* No tags, no TIME, one field of one bit. */

@@ -222,13 +222,12 @@ IN_FIXTURE(a_file_is_not_made_twice) {
 
 IN_FIXTURE(a_journal_that_begins_elsewhere_is_refused) {
     make_journal(all_unsynced);
-    struct journal_reader reader;
+    ENDED_BY(journal_file_reader_close) struct journal_reader reader;
     int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
     assert_int_equal(journal_file_reader_open(&reader, fd, "some.journal", FIRST + 1, true),
                      JOURNAL_DAMAGED);
     assert_string_equal(reader.error, "some.journal is damaged at offset 16: it begins with group "
                                       "1000, but group 1001 is expected");
-    journal_file_reader_close(&reader);
 }
 
 /* ---- every byte cut ---- */
@@ -459,7 +458,7 @@ IN_FIXTURE(a_torn_journal_goes_on_where_it_was_cut) {
 IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     enum { SIZE = JOURNAL_READ_SIZE / 2, COUNT = 40 };
     struct journal_file file;
-    struct journal_reader reader;
+    ENDED_BY(journal_file_reader_close) struct journal_reader reader;
     struct journal_group group;
     bool is_whole;
     OWNED char *bytes = calloc(1, JOURNAL_GROUP_HEAD + SIZE);
@@ -482,7 +481,6 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
         assert_int_equal(reader.window.buffer_size, JOURNAL_READ_SIZE);
     }
     assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_END);
-    journal_file_reader_close(&reader);
 }
 
 /* ---- large groups, and memory ---- */
@@ -493,7 +491,7 @@ static const uint32_t large_sizes[LARGE_GROUPS] = {
     10, FITS - 1, FITS, FITS + 1, 5, 3 * JOURNAL_READ_SIZE + 77, 1, 2 * JOURNAL_READ_SIZE};
 
 static void make_large(void) {
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     OWNED char *group = malloc(JOURNAL_GROUP_HEAD + 4 * JOURNAL_READ_SIZE);
     assert_non_null(group);
     for (size_t i = 0; i < 4 * JOURNAL_READ_SIZE; i++) {
@@ -508,12 +506,11 @@ static void make_large(void) {
         journal_file_seal_group(group, &head, file.id);
         assert_true(journal_file_append(&file, group, size, size, &is_whole));
     }
-    journal_file_close(&file);
 }
 
 IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
     make_large();
-    struct journal_reader reader;
+    ENDED_BY(journal_file_reader_close) struct journal_reader reader;
     struct journal_group group;
     assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
     for (unsigned i = 0; i < LARGE_GROUPS; i++) {
@@ -530,7 +527,6 @@ IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
     }
     assert_int_equal(reader.window.buffer_size, large_sizes[5] + JOURNAL_GROUP_HEAD);
     assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_END);
-    journal_file_reader_close(&reader);
 }
 
 IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
@@ -540,7 +536,7 @@ IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
     bytes[size - 1] = (char)~bytes[size - 1];
     file_write(file_path(), bytes, size);
     free(bytes);
-    struct journal_reader reader;
+    ENDED_BY(journal_file_reader_close) struct journal_reader reader;
     struct journal_group group;
     assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
     /* Skip the small groups and the three that need more memory than there is. */
@@ -550,7 +546,6 @@ IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
     assert_int_equal(journal_file_reader_next(&reader, &group), JOURNAL_TORN);
     assert_int_equal(memory_requests(), requests_before);
     assert_int_equal(reader.torn.size, large_sizes[LARGE_GROUPS - 1] + JOURNAL_GROUP_HEAD);
-    journal_file_reader_close(&reader);
 }
 
 IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
@@ -625,7 +620,7 @@ static void fail_to_append(struct journal_file *file, size_t from, size_t to, si
 
 IN_FIXTURE(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again) {
     make_journal(each_synced);
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
     size_t size = made.size - made.starts[3];
     bool is_whole = false;
@@ -635,14 +630,13 @@ IN_FIXTURE(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again) {
     assert_int_equal(result.group_count, 3);
     assert_true(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
     assert_int_equal(read_all(false).group_count, GROUPS);
-    journal_file_close(&file);
 }
 
 IN_FIXTURE(a_full_disk_within_linked_groups_cuts_off_all_of_them) {
     links = LINKED_2_TO_5;
     make_journal(each_run_synced);
     for (unsigned at = 3; at <= 5; at++) {
-        struct journal_file file;
+        ENDED_BY(journal_file_close) struct journal_file file;
         assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[2]));
         for (unsigned i = 2; i < at; i++) {
             assert_true(append_group(&file, i, i - 1));
@@ -654,7 +648,6 @@ IN_FIXTURE(a_full_disk_within_linked_groups_cuts_off_all_of_them) {
         struct result result = read_all(false);
         assert_int_equal(result.status, JOURNAL_END);
         assert_int_equal(result.group_count, 2);
-        journal_file_close(&file);
     }
 }
 
@@ -663,7 +656,7 @@ IN_FIXTURE(a_full_disk_within_linked_groups_cuts_off_all_of_them) {
 IN_FIXTURE(groups_before_linked_ones_of_the_same_batch_are_kept) {
     links = LINKED_2_TO_5;
     make_journal(each_run_synced);
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     bool is_whole = false;
     assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[1]));
     assert_true(journal_file_append(&file, made.bytes + made.starts[1],
@@ -671,7 +664,6 @@ IN_FIXTURE(groups_before_linked_ones_of_the_same_batch_are_kept) {
                                     made.starts[2] - made.starts[1], &is_whole));
     fail_to_append(&file, made.starts[4], made.size, made.size - made.starts[4]);
     assert_int_equal(read_all(false).group_count, 2);
-    journal_file_close(&file);
 }
 
 IN_FIXTURE(a_journal_that_cannot_even_be_cut_says_so) {
@@ -711,7 +703,7 @@ static void append_with_room(struct journal_file *file) {
 }
 
 IN_FIXTURE(groups_in_room_are_read_and_zeroes_behind_them_are_the_end) {
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     append_with_room(&file);
     assert_true(size_on_disk() >= made.size);
     struct result result = read_all(true);
@@ -723,7 +715,6 @@ IN_FIXTURE(groups_in_room_are_read_and_zeroes_behind_them_are_the_end) {
     assert_true(journal_file_cut_room(&file));
     assert_int_equal(size_on_disk(), made.size);
     assert_int_equal(read_all(false).status, JOURNAL_END);
-    journal_file_close(&file);
 }
 
 IN_FIXTURE(a_file_is_closed_without_room_and_goes_on_behind_it_after_a_kill) {
@@ -742,14 +733,13 @@ IN_FIXTURE(a_file_is_closed_without_room_and_goes_on_behind_it_after_a_kill) {
 
 IN_FIXTURE(long_batches_get_no_room) {
     make_journal(all_unsynced);
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     bool is_whole = false;
     static char batch[JOURNAL_ROOM_BATCH_MAX + 1];
     assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
     file.makes_room = true;
     assert_true(journal_file_append(&file, batch, sizeof batch, sizeof batch, &is_whole));
     assert_int_equal(size_on_disk(), made.starts[3] + sizeof batch);
-    journal_file_close(&file);
 }
 
 /* Whatever fails: groups that were taken are whole, and the file ends with them or in zeroes. */
@@ -757,7 +747,7 @@ IN_FIXTURE(a_full_disk_has_no_room_and_takes_groups_as_long_as_it_can) {
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
         make_journal(each_synced);
-        struct journal_file file;
+        ENDED_BY(journal_file_close) struct journal_file file;
         assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
         file.makes_room = true;
         failing_disk_begin(FAILURE_ENOSPC, nth);
@@ -772,7 +762,6 @@ IN_FIXTURE(a_full_disk_has_no_room_and_takes_groups_as_long_as_it_can) {
         assert_true(result.status == JOURNAL_END);
         assert_true(journal_file_cut_room(&file));
         assert_int_equal(size_on_disk(), made.size);
-        journal_file_close(&file);
     }
 }
 

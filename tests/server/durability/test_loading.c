@@ -153,14 +153,13 @@ static void put_tagged(struct base *base, char (*words)[64]) {
     const struct bytes member = bytes_from_text(words[1]);
     const struct board_stored entry = {.key = strtoull(words[2], NULL, 10),
                                        .member = name_unpacked(member)};
-    struct board board;
+    ENDED_BY(board_deinit) struct board board;
     unsigned full;
     board_init(&board, &workload_options('p')->layout, 1);
     assert_int_equal(board_put(&board, member, entry.key), BOARD_OK);
     assert_int_equal(tags_set_at(&board, 0, &values, &full), TAGS_OK);
     effect_bytes_encode_piece(&base->encoder, &board, 0, &entry, 1);
     base->footer.member_count++;
-    board_deinit(&board);
 }
 
 static void put_line(struct base *base, const char *line) {
@@ -200,7 +199,7 @@ static void put(struct base *base, const char *script) {
 /* A journal after the base, with these bytes as its only group, if any. */
 static void put_journal(struct base *base, uint64_t first_sequence, const struct buffer *chunk) {
     struct store_state *state = &base->store.state;
-    struct journal_file file;
+    ENDED_BY(journal_file_close) struct journal_file file;
     uint64_t number = 2 + state->journal_count;
     bool is_whole;
     state->journals[state->journal_count++] =
@@ -218,7 +217,6 @@ static void put_journal(struct base *base, uint64_t first_sequence, const struct
         assert_true(journal_file_append(&file, group, size, size, &is_whole));
         memory_free(group);
     }
-    journal_file_close(&file);
 }
 
 /* ---- reading ---- */

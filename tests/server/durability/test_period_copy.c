@@ -109,13 +109,12 @@ static void look(const void *context) {
 
 static void look_again(const void *context) {
     const struct plan *plan = context;
-    struct durable_server durable;
+    ENDED_BY(durable_stop) struct durable_server durable;
     durable_start(&durable, history->directory, plan->settings);
     durable_set_time(&durable, END_MS + 20000);
     step(&durable, 1);
     CHECK(registry_count(durable.server->registry, 0) == 2);
     CHECK(board_count(&find(&durable, "board@2026-11-18")->board) >= MEMBERS);
-    durable_stop(&durable);
 }
 
 TEST(killed_in_the_middle_of_a_copy_it_makes_it_again) {

@@ -201,7 +201,7 @@ IN_FIXTURE(every_level_of_compression_reads_the_same) {
 }
 
 IN_FIXTURE(a_block_is_given_only_where_there_is_room) {
-    struct snapshot_reader reader;
+    ENDED_BY(snapshot_file_reader_close) struct snapshot_reader reader;
     char raw[200];
     size_t size = 0;
     make_file(&plan_small);
@@ -213,7 +213,6 @@ IN_FIXTURE(a_block_is_given_only_where_there_is_room) {
     assert_int_equal(snapshot_file_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
     assert_int_equal(snapshot_file_reader_next(&reader, raw, 200, &size), SNAPSHOT_BLOCK);
     assert_int_equal(size, 60);
-    snapshot_file_reader_close(&reader);
 }
 
 static void *write_in_a_thread(void *context) {

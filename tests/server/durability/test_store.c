@@ -71,11 +71,10 @@ static void put_files_of(const struct store_state *state) {
 
 /* Create a store with state_first, and close it. */
 static void make_first(void) {
-    struct store store;
+    ENDED_BY(store_close) struct store store;
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_OK);
     put_files_of(&state_first);
     assert_int_equal(store_set(&store, &state_first), STORE_SET);
-    store_close(&store);
 }
 
 /* ---- opening ---- */
@@ -184,7 +183,7 @@ DIRECTORY_TEST(an_unwritable_directory_is_said) {
 
 DIRECTORY_TEST(a_second_open_of_a_directory_in_use_names_the_first_process) {
     struct store store;
-    struct store second;
+    ENDED_BY(store_close) struct store second;
     char who[64];
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_OK);
     snprintf(who, sizeof who, "another server (pid %d) is using it", (int)getpid());
@@ -195,7 +194,6 @@ DIRECTORY_TEST(a_second_open_of_a_directory_in_use_names_the_first_process) {
     }
     store_close(&store);
     assert_int_equal(open_kept(&second, STORE_CLAIM), STORE_OK);
-    store_close(&second);
 }
 
 DIRECTORY_TEST(a_lock_goes_with_the_process_that_held_it) {
@@ -227,12 +225,11 @@ DIRECTORY_TEST(a_lock_goes_with_the_process_that_held_it) {
 }
 
 DIRECTORY_TEST(a_copy_without_a_lock_can_be_read) {
-    struct store store;
+    ENDED_BY(store_close) struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_LOCK_NAME)), 0);
     assert_int_equal(open_kept(&store, STORE_READ), STORE_OK);
     assert_false(file_exists(path_of(STORE_LOCK_NAME)));
-    store_close(&store);
 }
 
 /* ---- the manifest ---- */
@@ -302,17 +299,16 @@ DIRECTORY_TEST(what_a_crash_left_is_kept_by_the_next_start) {
 }
 
 DIRECTORY_TEST(no_new_file_has_the_number_of_a_kept_one) {
-    struct store store;
+    ENDED_BY(store_close) struct store store;
     make_first();
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
     file_write(path_of(STORE_KEPT_NAME "/leaderboard.77.journal"), "x", 1);
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_int_equal(store_take_number(&store), 78);
-    store_close(&store);
 }
 
 DIRECTORY_TEST(of_more_than_is_wanted_the_oldest_go) {
-    struct store store;
+    ENDED_BY(store_close) struct store store;
     struct store_state nothing = {0};
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -333,7 +329,6 @@ DIRECTORY_TEST(of_more_than_is_wanted_the_oldest_go) {
     assert_false(has_kept(STORE_JOURNAL, 10));
     assert_true(has_kept(STORE_JOURNAL, 11));
     assert_true(file_exists(path_of(STORE_KEPT_NAME "/notes")));
-    store_close(&store);
 }
 
 DIRECTORY_TEST(a_manifest_reads_as_it_is_documented) {
@@ -553,14 +548,13 @@ DIRECTORY_TEST(a_set_that_failed_can_be_tried_again) {
 }
 
 DIRECTORY_TEST(a_set_syncs_the_file_and_the_directory_before_and_after) {
-    struct store store;
+    ENDED_BY(store_close) struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     failing_disk_begin(FAILURE_NONE, 0);
     assert_int_equal(store_set(&store, &state_first), STORE_SET);
     failing_disk_end();
     assert_int_equal(failing_disk_syncs(), 3);
-    store_close(&store);
 }
 
 static void fail_open_at_every_call(enum failure failure) {

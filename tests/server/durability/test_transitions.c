@@ -287,8 +287,10 @@ static enum received_state receive(struct durable_server *durable, const struct 
     return state;
 }
 
-/* What came in place of what the server has had since. */
-static void check_copy(struct durable_server *durable, uint64_t digest) {
+/* The copy, of boards with this digest, takes the place of what the server has had since. */
+static void adopt(struct durable_server *durable, struct buffer *copy, uint64_t digest) {
+    CHECK(receive(durable, copy) == RECEIVED_ADOPTED);
+    buffer_deinit(copy);
     CHECK(workload_digest(durable->server->registry) == digest);
     CHECK(durable_describe(durable).is_journal_on);
     put_members(durable, 3, 9);
@@ -307,9 +309,7 @@ static void take_a_copy(struct durable_server *durable) {
     CHECK(receive(durable, &copy) == RECEIVED_FAILED);
     CHECK(workload_digest(durable->server->registry) != digest);
     fails_rename = false;
-    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
-    buffer_deinit(&copy);
-    check_copy(durable, digest);
+    adopt(durable, &copy, digest);
 }
 
 static void take_a_copy_where_the_journal_is_off(struct durable_server *durable) {
@@ -317,9 +317,7 @@ static void take_a_copy_where_the_journal_is_off(struct durable_server *durable)
     read_copy(durable, &copy);
     uint64_t digest = workload_digest(durable->server->registry);
     durable->server->settings.appendonly = true;
-    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
-    buffer_deinit(&copy);
-    check_copy(durable, digest);
+    adopt(durable, &copy, digest);
 }
 
 static void take_a_copy_where_the_journal_is_broken(struct durable_server *durable) {
@@ -334,9 +332,7 @@ static void take_a_copy_where_the_journal_is_broken(struct durable_server *durab
     wait_until(durable, has_failed_to_save);
     fails_sync = false;
     fails_base = false;
-    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
-    buffer_deinit(&copy);
-    check_copy(durable, digest);
+    adopt(durable, &copy, digest);
 }
 
 /* ---- rows ---- */
@@ -362,11 +358,10 @@ struct scene {
 
 static void run_scene(const void *context) {
     const struct scene *scene = context;
-    struct durable_server durable;
+    ENDED_BY(durable_stop) struct durable_server durable;
     fails_directory = scene->has_no_directory;
     begin(&durable, scene->settings);
     scene->run(&durable);
-    durable_stop(&durable);
 }
 
 static void play(const struct scene *scene) {

@@ -128,8 +128,7 @@ static void stop(void) {
     }
 }
 
-static int end(void **state) {
-    (void)state;
+FIXTURE(end) {
     stop();
     int status = uv_loop_close(&fixture->loop);
     uint64_t live_before = fixture->live_before;

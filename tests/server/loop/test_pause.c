@@ -31,7 +31,7 @@ static const char *reply_of(struct loop_server *f, int client, const char *reque
 }
 
 TEST(nothing_expires_while_writes_are_paused) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, "appendonly yes\n");
     int ann = loop_connect(&f);
     loop_ask(&f, ann,
@@ -55,11 +55,10 @@ TEST(nothing_expires_while_writes_are_paused) {
     wait_for_effects(&f, effects);
     loop_turn_some(&f);
     assert_true(registry_totals(f.server->registry)->expired == 2);
-    loop_end(&f);
 }
 
 TEST(no_period_ends_while_writes_are_paused) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, "appendonly yes\n");
     int ann = loop_connect(&f);
     loop_ask(&f, ann, "LB.CREATE d PERIOD DAY ARCHIVE 3\r\nZADD d 1 x\r\nCLIENT PAUSE 1000 ALL\r\n",
@@ -73,11 +72,10 @@ TEST(no_period_ends_while_writes_are_paused) {
     loop_ask(&f, ann, "CLIENT UNPAUSE\r\nZRANGE d@2026-01-01 0 -1\r\nZCARD d\r\n",
              "+OK\r\n*1\r\n$1\r\nx\r\n:0\r\n");
     assert_true(effects_of(&f) > effects);
-    loop_end(&f);
 }
 
 TEST(what_was_due_in_a_pause_happens_at_its_end_without_a_request) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, "appendonly yes\n");
     int ann = loop_connect(&f);
     loop_ask(&f, ann, "ZADD a 1 x\r\nPEXPIRE a 500\r\nCLIENT PAUSE 2500 WRITE\r\n",
@@ -90,7 +88,6 @@ TEST(what_was_due_in_a_pause_happens_at_its_end_without_a_request) {
     loop_second(&f);
     wait_for_effects(&f, effects);
     assert_true(registry_totals(f.server->registry)->expired == 1);
-    loop_end(&f);
 }
 
 LOOP_SERVER_TEST(who_waits_for_a_board_that_opens_is_served_behind_the_pause, NULL) {

@@ -154,7 +154,7 @@ LOOP_SERVER_TEST(lines_of_monitor_follow_the_reply_of_exec, NULL) {
 }
 
 TEST(nothing_is_sent_between_the_pieces_of_a_backup) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, "appendonly yes\n");
     int ann = connect_3(&f);
     int bob = loop_connect(&f);
@@ -182,5 +182,4 @@ TEST(nothing_is_sent_between_the_pieces_of_a_backup) {
     }
     assert_memory_equal(at, "+END group=", 11);
     assert_memory_equal(strchr(at, '\n') + 1, PUSH, strlen(PUSH));
-    loop_end(&f);
 }

@@ -100,7 +100,7 @@ static void turn_until_rolled(struct fixture *fixture, uint64_t count) {
 }
 
 TEST(the_loop_wakes_up_for_the_end_of_a_period) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin(&fixture);
     struct harness *h = fixture.harness;
     harness_expect(h, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
@@ -121,12 +121,11 @@ TEST(the_loop_wakes_up_for_the_end_of_a_period) {
     }
     assert_false(fixture.tick.is_idle_active);
     assert_true(fixture.tick.wake_at_ms == (HARNESS_START_US + 2 * INT64_C(86400000000)) / 1000);
-    end(&fixture);
 }
 
 TEST(the_processor_time_of_a_long_tick_is_told_from_its_wall_time) {
     enum { LONG_US = 30000, LESS_US = 25000 };
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin(&fixture);
     struct stats *stats = &fixture.harness->server.stats;
     fixture.harness->server.settings.latency_monitor_threshold_ms = 20;
@@ -152,11 +151,10 @@ TEST(the_processor_time_of_a_long_tick_is_told_from_its_wall_time) {
     assert_true(latency_find(latency, BYTES("tick-cpu"))->longest_ms >= LONG_US / 1000);
     assert_int_equal(stats->ticks.count, 2);
     assert_true(stats->ticks.total_ns >= stats->long_tick_wall_ns);
-    end(&fixture);
 }
 
 TEST(thousands_of_boards_begin_anew_over_many_turns) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin(&fixture);
     enum { BOARDS = 20000 };
     for (int i = 0; i < BOARDS; i++) {
@@ -175,11 +173,10 @@ TEST(thousands_of_boards_begin_anew_over_many_turns) {
            (unsigned long long)(fixture.harness->server.stats.ticks.count - ticks_before),
            (unsigned long long)fixture.harness->server.stats.tick_longest_us);
     assert_int_equal(registry_count(registry_of(&fixture), 0), 2 * BOARDS);
-    end(&fixture);
 }
 
 TEST(without_memory_the_loop_tries_again_and_does_not_spin) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin(&fixture);
     harness_expect(fixture.harness, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
     harness_expect(fixture.harness, fixture.session, "ZADD k 5 ann", ":1\r\n");
@@ -192,5 +189,4 @@ TEST(without_memory_the_loop_tries_again_and_does_not_spin) {
     assert_int_equal(registry_totals(registry_of(&fixture))->rolled, 0);
     assert_false(fixture.tick.is_idle_active);
     turn_until_rolled(&fixture, 1);
-    end(&fixture);
 }

@@ -21,8 +21,7 @@ static int rounds(int count) {
     return is_short_run() ? count / 5 : count;
 }
 
-static int make_files(void **state) {
-    (void)state;
+FIXTURE(make_files) {
     tls_files_make(&files);
     tls_files_sign(&files, "default", "default", -1);
     tls_files_sign(&files, "other", "ann", -1);
@@ -30,8 +29,7 @@ static int make_files(void **state) {
     return 0;
 }
 
-static int remove_files(void **state) {
-    (void)state;
+FIXTURE(remove_files) {
     tls_files_remove(&files);
     return 0;
 }

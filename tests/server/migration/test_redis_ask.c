@@ -123,7 +123,7 @@ static void play(struct played *p, struct buffer *out) {
                                               .inline_size_max = 100,
                                               .is_authenticated = true};
     struct resp_parser parser = {0};
-    struct resp_arena arena = {0};
+    ENDED_BY(resp_arena_deinit) struct resp_arena arena = {0};
     uint32_t part_count = 0;
     bool is_in_multi = false;
     BUFFER(parts, 0);
@@ -162,7 +162,6 @@ static void play(struct played *p, struct buffer *out) {
         buffer_drop_front(&p->ask.output, used);
         resp_arena_reset(&arena);
     }
-    resp_arena_deinit(&arena);
 }
 
 /* ---- both ---- */

@@ -416,7 +416,7 @@ TEST(what_is_no_change_of_a_board_stops_it) {
         {.kind = EFFECT_CUT, .database = 0, .name = BYTES("k0"), .rank = 1, .count = 1},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct moving m;
+        ENDED_BY(end) struct moving m;
         begin(&m);
         feed_copy(&m);
         change(&m, "ZADD k0 7 ann");
@@ -424,7 +424,6 @@ TEST(what_is_no_change_of_a_board_stops_it) {
         effect_bytes_encode(&m.encoder, &cases[i]);
         feed_blob(&m, "k0", blob_of(&m));
         expect_stopped(&m, i < 3 ? "LB.APPLY: it is damaged" : "does not fit the keys");
-        end(&m);
     }
 }
 
@@ -432,13 +431,12 @@ TEST(a_blob_of_another_format_or_none_stops_it) {
     static const char *const blobs[] = {"", "\x01", "\x7f________", "\x04________",
                                         "\x01_______\xff"};
     for (size_t i = 0; i < COUNT_OF(blobs); i++) {
-        struct moving m;
+        ENDED_BY(end) struct moving m;
         begin(&m);
         feed_copy(&m);
         change(&m, "ZADD k0 7 ann");
         feed_blob(&m, "k0", bytes_from_text(blobs[i]));
         expect_stopped(&m, "another version of the module sent it, in another format");
-        end(&m);
     }
 }
 
@@ -466,7 +464,7 @@ TEST(what_is_no_change_of_bans_stops_it) {
          no_fit},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct moving m;
+        ENDED_BY(end) struct moving m;
         begin(&m);
         feed_copy(&m);
         change(&m, "ZADD k0 7 ann");
@@ -476,7 +474,6 @@ TEST(what_is_no_change_of_bans_stops_it) {
         feed_state(&m, (struct bytes){.at = m.state_blob.at, .size = m.state_blob.size});
         expect_stopped(&m, cases[i].told);
         assert_int_equal(registry_count(m.ours->server.registry, REGISTRY_BANS), 1);
-        end(&m);
     }
 }
 

@@ -69,7 +69,7 @@ static void take_all(struct place *place) {
 }
 
 TEST(what_is_put_comes_out_in_order_through_memory_and_disk) {
-    struct place place;
+    ENDED_BY(end) struct place place;
     begin(&place, 0);
     for (int copy = 0; copy < 4; copy++) {
         uint64_t random = (uint64_t)copy + 99;
@@ -88,12 +88,11 @@ TEST(what_is_put_comes_out_in_order_through_memory_and_disk) {
             take_all(&place);
         }
     }
-    end(&place);
 }
 
 TEST(a_full_spool_wants_no_more_until_something_is_taken) {
     enum { LIMIT = 3 << 20 };
-    struct place place;
+    ENDED_BY(end) struct place place;
     begin(&place, LIMIT);
     redis_spool_begin(place.spool);
     while (!redis_spool_is_full(place.spool)) {
@@ -107,11 +106,10 @@ TEST(a_full_spool_wants_no_more_until_something_is_taken) {
     }
     assert_false(redis_spool_is_full(place.spool));
     take_all(&place);
-    end(&place);
 }
 
 TEST(what_the_disk_has_not_taken_is_bounded) {
-    struct place place;
+    ENDED_BY(end) struct place place;
     begin(&place, 0);
     redis_spool_begin(place.spool);
     while (!redis_spool_is_full(place.spool)) { /* nobody has waited for the thread */
@@ -121,7 +119,6 @@ TEST(what_the_disk_has_not_taken_is_bounded) {
     worker_wait(&place.spool->worker);
     assert_false(redis_spool_is_full(place.spool));
     take_all(&place);
-    end(&place);
 }
 
 static ssize_t fail_read(int fd, void *bytes, size_t size, off_t offset) {
@@ -131,7 +128,7 @@ static ssize_t fail_read(int fd, void *bytes, size_t size, off_t offset) {
 }
 
 TEST(what_cannot_be_read_is_read_again) {
-    struct place place;
+    ENDED_BY(end) struct place place;
     char error[DISK_ERROR_MAX];
     struct disk failing = disk_system;
     failing.read_at = fail_read;
@@ -148,7 +145,6 @@ TEST(what_cannot_be_read_is_read_again) {
         uv_sleep(100);
     }
     take_all(&place);
-    end(&place);
 }
 
 /* The loop has not heard of it. */
@@ -163,7 +159,7 @@ static void let_job_end(struct worker *worker) {
 
 TEST(a_job_that_has_failed_is_not_done_again_before_the_loop_knows) {
     enum { SIZE = 1000000 };
-    struct place place;
+    ENDED_BY(end) struct place place;
     char error[DISK_ERROR_MAX];
     struct disk failing = disk_system;
     failing.read_at = fail_read;
@@ -189,7 +185,6 @@ TEST(a_job_that_has_failed_is_not_done_again_before_the_loop_knows) {
     }
     take_all(&place);
     uv_unref((uv_handle_t *)&place.spool->worker.async);
-    end(&place);
 }
 
 TEST(a_directory_that_is_not_there_is_an_error) {
@@ -234,7 +229,7 @@ TEST(a_copy_and_what_follows_it_may_be_cut_anywhere) {
         "\n\n$EOF:" MARK "\r\ncopy mmmmm!" MARK "PING\r\n",
         "\n$11\r\ncopy mmmmm!PING\r\n",
     };
-    struct place place;
+    ENDED_BY(end) struct place place;
     char offset[REDIS_RECEIVE_OFFSET_SIZE];
     begin(&place, 0);
     for (size_t i = 0; i < 2; i++) {
@@ -253,14 +248,13 @@ TEST(a_copy_and_what_follows_it_may_be_cut_anywhere) {
             assert_true(redis_receive_take_answer(&r, BYTES("+CONTINUE")));
         }
     }
-    end(&place);
 }
 
 TEST(what_is_no_answer_and_no_copy_is_refused) {
     static const char *const answers[] = {"+CONTINUE", "+FULLRESYNC " ID, "+FULLRESYNC " ID " x",
                                           "-ERR no", "+FULLRESYNC 12 12"};
     static const char *const heads[] = {"$x\r\n", "$EOF:short\r\n", "copy\r\n"};
-    struct place place;
+    ENDED_BY(end) struct place place;
     struct redis_receive r;
     const char *error;
     size_t used;
@@ -274,5 +268,4 @@ TEST(what_is_no_answer_and_no_copy_is_refused) {
         assert_false(redis_receive_take(&r, bytes_from_text(heads[i]), &used, &error));
         assert_string_equal(error, "what the source sends is no copy");
     }
-    end(&place);
 }

@@ -69,13 +69,12 @@ static void begin_file(struct buffer *out) {
 
 /* Follows an empty copy. */
 static void begin_empty(struct follower *follower) {
-    struct buffer file;
+    ENDED_BY(buffer_deinit) struct buffer file;
     begin(follower);
     begin_file(&file);
     make_end(&file);
     feed(follower, (struct bytes){.at = file.at, .size = file.size}, SIZE_MAX);
     assert_int_equal(follower->stream.state, REDIS_STREAM_FOLLOWS);
-    buffer_deinit(&file);
 }
 
 #define FOLLOWER_TEST(name)                                                                        \
@@ -109,7 +108,7 @@ TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
     size_t copy_size = file.size;
     MAKE_RAW(&file, commands);
     for (size_t piece = 1; piece <= file.size; piece = piece < 90 ? piece + 1 : piece * 3) {
-        struct follower f;
+        ENDED_BY(end) struct follower f;
         begin(&f);
         feed(&f, (struct bytes){.at = file.at, .size = file.size}, piece);
         assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
@@ -121,7 +120,6 @@ TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
         expect(&f, "HGET h1 a", "$1\r\n1\r\n");
         expect(&f, "SELECT 3", "+OK\r\n");
         expect(&f, "ZSCORE z9 ann", "$3\r\n2.5\r\n");
-        end(&f);
     }
 }
 
@@ -129,7 +127,7 @@ TEST(a_damaged_copy_leaves_what_is_there) {
     BUFFER(file, 0);
     make_file(&file);
     for (size_t at = 0; at < file.size; at++) {
-        struct follower f;
+        ENDED_BY(end) struct follower f;
         begin(&f);
         harness_run(f.h, f.s, "ZADD mine 1 ann");
         file.at[at] = (char)(file.at[at] ^ 0x55);
@@ -139,7 +137,6 @@ TEST(a_damaged_copy_leaves_what_is_there) {
         assert_int_not_equal(f.stream.state, REDIS_STREAM_LOADED);
         expect(&f, "ZSCORE mine ann", "$1\r\n1\r\n");
         expect(&f, "DBSIZE", ":1\r\n");
-        end(&f);
     }
 }
 
@@ -262,14 +259,13 @@ TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
         {"*1\r\n:7\r\n", "stream", "not made of commands"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct follower f;
+        ENDED_BY(end) struct follower f;
         begin_empty(&f);
         feed_text(&f, "ZADD b 1 old\r\n");
         feed_text(&f, cases[i][0]);
         feed_text(&f, "DEL b\r\n");
         expect_stopped(&f, cases[i][1], cases[i][2]);
         expect(&f, "ZRANGE b 0 -1 WITHSCORES", "*2\r\n$3\r\nold\r\n$1\r\n1\r\n");
-        end(&f);
     }
 }
 
@@ -279,7 +275,7 @@ TEST(what_removes_a_key_by_name_removes_it_and_what_is_not_here_is_counted) {
         "FLUSHALL", "SWAPDB 0 5", "MOVE k 4",      "ZREM k ann",          "RENAME k other",
     };
     for (size_t i = 0; i < COUNT_OF(removing); i++) {
-        struct follower f;
+        ENDED_BY(end) struct follower f;
         begin_empty(&f);
         feed_text(&f, "ZADD k 1 ann\r\nAPPEND t x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
         feed_text(&f, removing[i]);
@@ -289,7 +285,6 @@ TEST(what_removes_a_key_by_name_removes_it_and_what_is_not_here_is_counted) {
         assert_string_equal(f.stream.apply.skipped[1].name, "lpush");
         assert_int_equal(f.stream.apply.skipped[1].count, 2);
         expect(&f, "EXISTS k", ":0\r\n");
-        end(&f);
     }
 }
 

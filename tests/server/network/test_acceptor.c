@@ -89,7 +89,7 @@ static int option_of(int fd, int level, int name) {
 }
 
 TEST(a_client_comes_with_its_addresses_and_options) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin_on_loop(&f);
     int client = connect_client(&f);
     union socket_address own;
@@ -116,12 +116,11 @@ TEST(a_client_comes_with_its_addresses_and_options) {
     assert_null(network_take(f.network));
     close(client);
     network_drain(f.network);
-    end(&f);
 }
 
 /* Nobody gives batches back: most clients wait in the backlog. */
 TEST(accepting_waits_for_whoever_takes_the_clients) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     struct batch *taken[CLIENTS];
     int clients[CLIENTS];
     unsigned batch_count = 0, accepted_count = 0;
@@ -157,12 +156,11 @@ TEST(accepting_waits_for_whoever_takes_the_clients) {
     }
     assert_int_equal(descriptor_count(), before);
     network_drain(f.network);
-    end(&f);
 }
 
 TEST(who_is_refused_is_told_and_closed) {
     static const char text[] = "-ERR no\r\n";
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     char got[sizeof text] = "";
     begin_on_loop(&f);
     int client = connect_client(&f);
@@ -176,7 +174,6 @@ TEST(who_is_refused_is_told_and_closed) {
     assert_int_equal(read(client, got, 1), 0);
     close(client);
     network_drain(f.network);
-    end(&f);
 }
 
 /* What the thread has accepted and nobody has opened is with the engine at the end. */
@@ -234,7 +231,7 @@ TEST(nothing_that_a_thread_accepts_is_lost) {
 /* Clients that the thread takes one at a time, while nobody has a word for it. */
 TEST(batches_come_back_without_replies) {
     enum { ROUNDS = 500 };
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin(&f);
     assert_true(wakeup_init(&f.wake, &f.loop));
     f.options.engine_wake = &f.wake;
@@ -256,7 +253,6 @@ TEST(batches_come_back_without_replies) {
     network_join(f.network);
     wakeup_close(&f.wake);
     wakeup_deinit(&f.wake);
-    end(&f);
 }
 
 /* ---- through a balancer ---- */
@@ -286,7 +282,7 @@ static struct batch *take(struct fixture *f) {
 }
 
 TEST(a_header_is_read_wherever_it_is_cut_and_not_a_byte_more) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin_proxied(&f, "127.0.0.0/8");
     for (size_t cut = 0; cut < sizeof header; cut++) {
         char rest[16] = "";
@@ -316,7 +312,6 @@ TEST(a_header_is_read_wherever_it_is_cut_and_not_a_byte_more) {
         network_give_back(f.network, batch);
     }
     network_drain(f.network);
-    end(&f);
 }
 
 static void expect_refused(struct fixture *f, int client, const char *reason) {
@@ -332,13 +327,12 @@ static void expect_refused(struct fixture *f, int client, const char *reason) {
 }
 
 TEST(whoever_is_no_balancer_is_refused) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     begin_proxied(&f, "192.0.2.0/24");
     int client = connect_client(&f);
     send_to(client, header, sizeof header - 1);
     expect_refused(&f, client, "proxy-protocol-from");
     network_drain(f.network);
-    end(&f);
 }
 
 TEST(without_a_header_or_in_time_nobody_is_let_in) {
@@ -364,7 +358,7 @@ TEST(without_a_header_or_in_time_nobody_is_let_in) {
 
 /* Those that say nothing are in nobody's way but that of those behind them. */
 TEST(no_more_headers_are_waited_for_than_there_is_room) {
-    struct fixture f;
+    ENDED_BY(end) struct fixture f;
     int clients[CLIENTS];
     unsigned accepted_count = 0;
     begin_proxied(&f, "127.0.0.1");
@@ -393,7 +387,6 @@ TEST(no_more_headers_are_waited_for_than_there_is_room) {
         close(clients[i]);
     }
     network_drain(f.network);
-    end(&f);
 }
 
 TEST(what_has_not_arrived_at_the_end_is_closed) {

@@ -35,36 +35,33 @@ static inline void make_chunk(struct buffer *out, const struct buffer *chunk) {
 }
 
 static inline void make_open(struct buffer *out, const struct registry_key *key) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
     effect_bytes_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
     make_chunk(out, &chunk);
-    buffer_deinit(&chunk);
 }
 
 static inline void make_piece(struct buffer *out, const struct board_stored *entries,
                               uint32_t count) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
     effect_bytes_encode_piece(&encoder, NULL, 0, entries, count);
     make_chunk(out, &chunk);
-    buffer_deinit(&chunk);
 }
 
 /* The same with the values of their tags: the entries of a board from this rank on. */
 static inline void make_piece_of(struct buffer *out, const struct board *board, uint32_t rank,
                                  const struct board_stored *entries, uint32_t count) {
-    struct buffer chunk;
+    ENDED_BY(buffer_deinit) struct buffer chunk;
     struct effect_encoder encoder;
     buffer_init(&chunk, 0);
     effect_bytes_encode_begin(&encoder, &chunk);
     effect_bytes_encode_piece(&encoder, board, rank, entries, count);
     make_chunk(out, &chunk);
-    buffer_deinit(&chunk);
 }
 
 /* All of a board's value, with so many members in each chunk (at most 512). */

@@ -70,14 +70,13 @@ static inline void begin_state(struct buffer *file, uint64_t type_id) {
 }
 static inline void make_blob(struct buffer *file, const struct effect *effects, size_t count) {
     struct effect_encoder encoder;
-    struct buffer blob;
+    ENDED_BY(buffer_deinit) struct buffer blob;
     buffer_init(&blob, 0);
     effect_bytes_begin_blob(&encoder, &blob, 1);
     for (size_t i = 0; i < count; i++) {
         effect_bytes_encode(&encoder, &effects[i]);
     }
     make_chunk(file, &blob);
-    buffer_deinit(&blob);
 }
 static inline void end_state(struct buffer *file) {
     make_length(file, 5);

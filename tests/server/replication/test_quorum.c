@@ -19,16 +19,14 @@ static void wake(void *context) {
 
 static struct replicator *replicator;
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     loop_begin_kept(&looped, SETTINGS);
     replicator = replicator_create(looped.server, &looped.loop, wake, NULL);
     assert_non_null(replicator);
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     replicator_stop(replicator);
     loop_turn(&looped);
     replicator_destroy(replicator);

@@ -121,23 +121,19 @@ static int begin(const char *settings, unsigned nodes) {
     return 0;
 }
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     return begin("sync-replicas-lease 0\n", 2);
 }
 
-static int set_up_lease(void **state) {
-    (void)state;
+FIXTURE(set_up_lease) {
     return begin("sync-replicas-lease 1000\n", 2);
 }
 
-static int set_up_three(void **state) {
-    (void)state;
+FIXTURE(set_up_three) {
     return begin("sync-replicas-lease 0\n", 3);
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     loop_end(&f);
     return 0;
 }

@@ -6,14 +6,12 @@
 
 static struct buffer stream;
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     buffer_init(&stream, 0);
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     buffer_deinit(&stream);
     return 0;
 }

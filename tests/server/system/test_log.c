@@ -112,15 +112,13 @@ static char *read_log(void) {
     return text;
 }
 
-static int open_log(void **state) {
-    (void)state;
+FIXTURE(open_log) {
     unlink(log_path());
     log_set_json(false);
     return log_open(log_path(), LOG_NOTICE) ? 0 : -1;
 }
 
-static int close_log(void **state) {
-    (void)state;
+FIXTURE(close_log) {
     log_set_json(false);
     return log_open(NULL, LOG_NOTICE) ? 0 : -1;
 }

@@ -11,14 +11,12 @@
 
 static char root[DIRECTORY_PATH_MAX];
 
-static int begin(void **state) {
-    (void)state;
+FIXTURE(begin) {
     directory_make(root);
     return log_open(directory_join(root, "log"), LOG_NOTICE) ? 0 : -1;
 }
 
-static int end(void **state) {
-    (void)state;
+FIXTURE(end) {
     log_close();
     directory_remove(root);
     return 0;

@@ -9,14 +9,12 @@
 
 static char directory[DIRECTORY_PATH_MAX];
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     directory_make(directory);
     return setenv("TZDIR", directory, 1);
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     tzdata_deinit();
     directory_remove(directory);
     return unsetenv("TZDIR");

@@ -92,7 +92,7 @@ TEST(a_job_runs_in_another_thread_and_ends_on_the_loop) {
 }
 
 TEST(the_loop_turns_while_a_job_waits) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_start(&fixture.worker, run_when_told);
     for (int i = 0; i < 100; i++) {
@@ -102,7 +102,6 @@ TEST(the_loop_turns_while_a_job_waits) {
     assert_true(fixture.worker.is_busy);
     uv_sem_post(&fixture.may_go_on);
     turn_until_done(&fixture, 1);
-    end(&fixture);
 }
 
 TEST(a_worker_alone_does_not_keep_the_loop_alive) {
@@ -118,17 +117,16 @@ TEST(a_worker_alone_does_not_keep_the_loop_alive) {
 }
 
 TEST(jobs_run_one_after_the_other) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin_with(&fixture, on_done);
     fixture.wanted = 2000;
     worker_start(&fixture.worker, run);
     turn_until_done(&fixture, 2000);
     assert_int_equal(fixture.run_count, 2000);
-    end(&fixture);
 }
 
 TEST(waiting_ends_the_job_and_those_that_it_brings) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_wait(&fixture.worker); /* no job: returns at once */
     assert_int_equal(fixture.done_count, 0);
@@ -145,11 +143,10 @@ TEST(waiting_ends_the_job_and_those_that_it_brings) {
     /* A pending wake-up of the thread does not end a job twice. */
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
     assert_int_equal(fixture.done_count, 700);
-    end(&fixture);
 }
 
 TEST(a_late_wake_up_does_not_end_the_next_job) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin_with(&fixture, on_done);
     for (uint32_t i = 0; i < 200; i++) {
         /* The first job's wake-up is still pending when the second one waits. */
@@ -162,7 +159,6 @@ TEST(a_late_wake_up_does_not_end_the_next_job) {
         uv_sem_post(&fixture.may_go_on);
         turn_until_done(&fixture, 2 * i + 2);
     }
-    end(&fixture);
 }
 
 TEST(the_end_waits_for_the_job) {
@@ -178,7 +174,7 @@ TEST(the_end_waits_for_the_job) {
 }
 
 TEST(a_worker_that_steps_behind_does_its_jobs_too) {
-    struct fixture fixture;
+    ENDED_BY(end) struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_deinit(&fixture.worker);
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
@@ -186,7 +182,6 @@ TEST(a_worker_that_steps_behind_does_its_jobs_too) {
     fixture.wanted = 100;
     worker_start(&fixture.worker, run);
     turn_until_done(&fixture, 100);
-    end(&fixture);
 }
 
 TEST(an_end_before_the_first_job_or_twice_is_fine) {

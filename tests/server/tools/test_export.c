@@ -74,7 +74,7 @@ static void put_odd_hash(struct workload *workload) {
 }
 
 TEST(what_is_imported_is_what_was_exported) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     workload_begin(&workload, __func__, 40);
     workload.has_ids = true;
     for (int round = 0; round < (is_short_run() ? 15 : 200); round++) {
@@ -85,7 +85,6 @@ TEST(what_is_imported_is_what_was_exported) {
         check_round_trip(workload.registry, RECORD_CSV);
         check_round_trip(workload.registry, RECORD_JSONL);
     }
-    workload_end(&workload);
 }
 
 TEST(an_empty_server_is_exported_too) {

@@ -9,7 +9,7 @@ static uint64_t *number_at(const struct pages *pages, uint64_t index) {
 }
 
 TEST(elements_stay_where_they_are_while_it_grows_and_shrinks) {
-    struct pages pages = {0};
+    ENDED_BY(pages_deinit) struct pages pages = {0};
     enum { COUNT = 10000 };
     static uint64_t *places[COUNT];
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -24,11 +24,10 @@ TEST(elements_stay_where_they_are_while_it_grows_and_shrinks) {
         assert_true(pages.count <= count * sizeof(uint64_t) / PAGES_SIZE + 3);
     }
     pages_trim(&pages, 0);
-    pages_deinit(&pages);
 }
 
 TEST(one_page_to_and_fro_takes_no_memory) {
-    struct pages pages = {0};
+    ENDED_BY(pages_deinit) struct pages pages = {0};
     assert_true(pages_reserve(&pages, 3 * PAGES_SIZE));
     assert_true(pages_reserve(&pages, 3 * PAGES_SIZE + 1));
     uint64_t requests_before = memory_requests();
@@ -37,11 +36,10 @@ TEST(one_page_to_and_fro_takes_no_memory) {
         assert_true(pages_reserve(&pages, 3 * PAGES_SIZE + 1));
     }
     assert_int_equal(memory_requests(), requests_before);
-    pages_deinit(&pages);
 }
 
 TEST(trimming_frees_two_pages_at_a_time) {
-    struct pages pages = {0};
+    ENDED_BY(pages_deinit) struct pages pages = {0};
     assert_true(pages_reserve(&pages, 100 * PAGES_SIZE));
     pages_trim(&pages, 1);
     assert_int_equal(pages.count, 98);
@@ -49,13 +47,12 @@ TEST(trimming_frees_two_pages_at_a_time) {
         pages_trim(&pages, 1);
     }
     assert_int_equal(pages.count, 2);
-    pages_deinit(&pages);
 }
 
 TEST(no_memory_leaves_what_is_there) {
     uint64_t live_before = memory_live_count();
     for (uint64_t nth = 1; nth <= 6; nth++) {
-        struct pages pages = {0};
+        ENDED_BY(pages_deinit) struct pages pages = {0};
         assert_true(pages_reserve(&pages, 2 * PAGES_SIZE));
         *number_at(&pages, 0) = 7;
         *number_at(&pages, 2 * PAGES_SIZE / sizeof(uint64_t) - 1) = 8;
@@ -66,7 +63,6 @@ TEST(no_memory_leaves_what_is_there) {
         assert_true(pages_reserve(&pages, 9 * PAGES_SIZE));
         assert_int_equal(pages.count, 9);
         assert_int_equal(*number_at(&pages, 2 * PAGES_SIZE / sizeof(uint64_t) - 1), 8);
-        pages_deinit(&pages);
     }
     assert_int_equal(memory_live_count(), live_before);
 }

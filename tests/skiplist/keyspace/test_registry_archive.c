@@ -383,25 +383,6 @@ struct pair {
     uint32_t in_steps;
 };
 
-static void assert_same_boards(const struct board *a, const struct board *b) {
-    struct board_cursor at_a, at_b;
-    struct board_stored entry_a, entry_b;
-    struct tag_values values_a, values_b;
-    assert_int_equal(board_count(a), board_count(b));
-    board_cursor_seek(a, 0, &at_a);
-    board_cursor_seek(b, 0, &at_b);
-    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
-        tags_at(a, rank, &values_a);
-        tags_at(b, rank, &values_b);
-        assert_int_equal(values_a.mask, values_b.mask);
-        assert_true(board_cursor_read(&at_b, &entry_b));
-        assert_true(entry_a.key == entry_b.key);
-        assert_true(name_equal(entry_a.member, entry_b.member));
-        board_cursor_next(&at_a);
-        board_cursor_next(&at_b);
-    }
-}
-
 static void pair_receive(void *context, const struct effect *effect) {
     struct pair *pair = context;
     if (effect->kind == EFFECT_COPY && effect->key->kind == REGISTRY_BOARD &&

@@ -5,29 +5,6 @@
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
-static void assert_same_boards(const struct board *a, const struct board *b) {
-    struct board_cursor at_a, at_b;
-    struct board_stored entry_a, entry_b;
-    struct tag_values values_a, values_b;
-    assert_int_equal(board_count(a), board_count(b));
-    board_cursor_seek(a, 0, &at_a);
-    board_cursor_seek(b, 0, &at_b);
-    for (uint32_t rank = 0; board_cursor_read(&at_a, &entry_a); rank++) {
-        tags_at(a, rank, &values_a);
-        tags_at(b, rank, &values_b);
-        assert_int_equal(values_a.mask, values_b.mask);
-        for (unsigned i = 0; i < TAGS_MAX; i++) {
-            assert_true((values_a.mask >> i & 1) == 0 ||
-                        bytes_equal(values_a.at[i], values_b.at[i]));
-        }
-        assert_true(board_cursor_read(&at_b, &entry_b));
-        assert_true(entry_a.key == entry_b.key);
-        assert_true(name_equal(entry_a.member, entry_b.member));
-        board_cursor_next(&at_a);
-        board_cursor_next(&at_b);
-    }
-}
-
 static void assert_same_hashes(const struct hash *a, const struct hash *b) {
     struct hash_cursor at_a = hash_begin(a);
     struct hash_cursor at_b = hash_begin(b);
@@ -104,7 +81,7 @@ static struct registry_key *pick(struct workload *workload) {
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     const uint32_t rounds = is_short_run() ? 2000 : 30000;
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
     workload_begin(&workload, __func__, 300);
     workload.database_count = 2;
@@ -138,12 +115,11 @@ TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     }
     print_message("whole %u, of hashes %u, lost %u\n", whole_count, whole_hashes, lost_count);
     assert_true(whole_count > rounds / 10 && whole_hashes > 10 && lost_count > 10);
-    workload_end(&workload);
 }
 
 /* Notes are followed wherever they are removed: nothing is lost by that. */
 TEST(a_copy_follows_notes_that_come_change_and_go) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     workload_begin(&workload, __func__, 300);
     for (int round = 0; round < (is_short_run() ? 100 : 2000); round++) {
         struct registry_mirror mirror;
@@ -172,7 +148,6 @@ TEST(a_copy_follows_notes_that_come_change_and_go) {
         }
         (void)registry_free_step(workload.registry, 10000);
     }
-    workload_end(&workload);
 }
 
 TEST(a_copy_of_the_members_alone_has_no_notes) {
@@ -334,7 +309,7 @@ TEST(a_large_hash_of_which_one_field_is_left_is_copied_as_that) {
 }
 
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     struct registry_mirror mirror;
     struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t live = 0;
@@ -350,11 +325,10 @@ TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     }
     while (registry_free_step(workload.registry, 1000)) {}
     assert_true(memory_live_count() <= live);
-    workload_end(&workload);
 }
 
 TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t digest = workload_digest(workload.registry);
     bool is_done = false;
@@ -374,5 +348,4 @@ TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
         assert_true(workload_digest(workload.registry) == digest);
     }
     assert_true(nth > 2);
-    workload_end(&workload);
 }

@@ -214,7 +214,7 @@ static void add_or_remove(struct workload *workload, struct random *random) {
 
 TEST(a_key_that_is_there_all_the_time_comes_once_whatever_changes) {
     static struct twin twin;
-    struct workload workload;
+    ENDED_BY(workload_end) struct workload workload;
     workload_begin(&workload, __func__, 10);
     workload.database_count = 4;
     twin.registry = workload.registry;
@@ -243,7 +243,6 @@ TEST(a_key_that_is_there_all_the_time_comes_once_whatever_changes) {
     registry_walk_end(workload.registry);
     effect_listener_remove(workload.registry, &twin.listener);
     assert_registry_valid(workload.registry);
-    workload_end(&workload);
 }
 
 REGISTRY_TEST_OF(a_pass_that_removes_all_it_meets_ends_with_none_left, create_usual_registry) {

@@ -11,15 +11,13 @@ enum { KINDS = 300 };
 static struct board_options_set set;
 static uint64_t live_before;
 
-static int start(void **state) {
-    (void)state;
+FIXTURE(start) {
     live_before = memory_live_count();
     board_options_set_init(&set, 0x5eed);
     return 0;
 }
 
-static int stop(void **state) {
-    (void)state;
+FIXTURE(stop) {
     board_options_set_deinit(&set);
     return memory_live_count() == live_before ? 0 : -1;
 }

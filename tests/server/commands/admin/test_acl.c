@@ -5,16 +5,14 @@
 static struct harness *h;
 static struct session *admin, *client;
 
-static int set_up(void **state) {
-    (void)state;
+FIXTURE(set_up) {
     h = harness_create(NULL);
     admin = harness_connect(h);
     client = harness_connect(h);
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
+FIXTURE(tear_down) {
     const char *reason = "";
     if (!acl_users_validate(&h->server.acl.users, &reason)) {
         print_error("%s\n", reason);

@@ -236,7 +236,7 @@ static void ask(struct loop_server *f, const char *request, const char *reply) {
 }
 
 static void bans_are_there_after_a_restart(const char *settings, const char *save) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, settings);
     ask(&f, "ZADD k 1 ann 2 bob\r\n", ":2\r\n");
     ask(&f, "LB.BAN ann MATCH k*\r\nLB.BAN eve\r\nLB.UNBAN eve\r\nLB.BAN kim EX 100\r\n",
@@ -251,7 +251,6 @@ static void bans_are_there_after_a_restart(const char *settings, const char *sav
     ask(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "ZADD k 1 kim\r\n", ":1\r\n");
-    loop_end(&f);
 }
 
 TEST(bans_are_in_the_journal) {

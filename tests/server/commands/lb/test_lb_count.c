@@ -1,15 +1,6 @@
 /* LB.COUNT, sentence by sentence. Random ones: test_lb_filter.c. */
 #include "tests/server/zset_fixture.h"
 
-static void set_up(struct harness *h) {
-    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 8 TAG class 4", "+OK");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class mage 90 a 80 b", ":2");
-    zset_expect(h, "LB.ADD k TAG country FR TAG class mage 70 c", ":1");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class rogue 60 d", ":1");
-    zset_expect(h, "LB.ADD k TAG class rogue 50 e", ":1");
-    zset_expect(h, "LB.ADD k TAG country CH 40 f", ":1");
-}
-
 ZSET_TEST(without_by_it_is_the_number_of_members) {
     static const char *const rows[][2] = {
         {"LB.COUNT k", ":6"},
@@ -31,7 +22,7 @@ ZSET_TEST(without_by_it_is_the_number_of_members) {
         {"LB.COUNT none", ":0"},
         {"LB.COUNT none 0 9 WHERE x y", ":0"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
 }
 
@@ -50,7 +41,7 @@ ZSET_TEST(by_counts_each_value_most_first_and_ties_by_their_bytes) {
         {"LB.COUNT k BY class WHERE country US", "[]"},
         {"LB.COUNT none BY class", "[]"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
     zset_use_resp3(h);
     zset_expect(h, "LB.COUNT k BY country", "[[DE :3] [_ :1] [CH :1] [FR :1]]");
@@ -85,7 +76,7 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
         {"LB.COUNT k BY class BY country BY class", "-ERR LB.COUNT takes at most 2 BY"},
         {"LB.COUNT hash", "-WRONGTYPE Operation against a key holding the wrong kind of value"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect(h, "HSET hash a 1", ":1");
     zset_expect_each(h, rows);
 }

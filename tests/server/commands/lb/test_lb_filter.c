@@ -5,15 +5,6 @@
 #include "tests/support/errors.h"
 #include "tests/support/random.h"
 
-static void set_up(struct harness *h) {
-    zset_expect(h, "LB.CREATE k FIELD score 33 TAG country 8 TAG class 4", "+OK");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class mage 90 a 80 b", ":2");
-    zset_expect(h, "LB.ADD k TAG country FR TAG class mage 70 c", ":1");
-    zset_expect(h, "LB.ADD k TAG country DE TAG class rogue 60 d", ":1");
-    zset_expect(h, "LB.ADD k TAG class rogue 50 e", ":1");
-    zset_expect(h, "LB.ADD k TAG country CH 40 f", ":1");
-}
-
 /* ---- groups ---- */
 
 ZSET_TEST(ranks_are_those_inside_the_group) {
@@ -34,7 +25,7 @@ ZSET_TEST(ranks_are_those_inside_the_group) {
          "[[a :0 nil :90] [b :1 nil :80] [d :2 nil :60]]"},
         {"LB.HIST k 60 80 WHERE country DE", "[:0 :1 :2]"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
 }
 
@@ -55,7 +46,7 @@ ZSET_TEST(the_same_tag_is_or_different_tags_are_and_and_wherenot_excludes) {
         {"LB.COUNT k WHERENOT country US", ":6"},
         {"LB.COUNT k WHERE country de", ":0"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
 }
 
@@ -93,7 +84,7 @@ ZSET_TEST(within_is_the_group_of_the_member_asked_about) {
         {"LB.AROUND k MEMBER b 9 WITHIN country WHERE country FR", "[]"},
         {"LB.AROUND k MEMBER b 9 WITHIN country WHERENOT country DE", "[]"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
 }
 
@@ -113,7 +104,7 @@ ZSET_TEST(an_empty_group_is_an_empty_board) {
         {"LB.QUANTILE none 1 WHERE country US", "[nil*]"},
         {"LB.HIST none 5 WHERE country US", "[:0 :0]"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect_each(h, rows);
     zset_expect(h, "LB.CREATE empty FIELD score 33 TAG country 8", "+OK");
     zset_expect(h, "LB.QUANTILE empty 1 WHERENOT country US", "[nil*]");
@@ -125,7 +116,7 @@ ZSET_TEST(an_empty_group_is_an_empty_board) {
 }
 
 ZSET_TEST(tags_are_behind_the_key_and_before_data) {
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect(h, "HSET p:a name Ann", ":1");
     zset_expect(h, "LB.GET k 3 a e none TAGS",
                 "[[a :0 nil :90 [country DE class mage]] [e :4 nil :50 [class rogue]] nil*]");
@@ -175,7 +166,7 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
         {"LB.GET hash 1 a WHERE country DE",
          "-WRONGTYPE Operation against a key holding the wrong kind of value"},
     };
-    set_up(h);
+    zset_make_tagged(h);
     zset_expect(h, "HSET hash a 1", ":1");
     zset_expect(h, "ZADD bare:k 1 a", ":1");
     zset_expect_each(h, rows);

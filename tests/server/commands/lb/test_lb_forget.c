@@ -168,28 +168,13 @@ static void run_line(struct harness *h, const char *line) {
     }
 }
 
-/* A snapshot goes on, or begins. */
-static void walk_some(struct random *random, struct registry *registry) {
-    struct registry_walk_piece piece;
-    union {
-        struct board_stored of_board;
-        struct hash_pair of_hash;
-    } entries[2];
-    for (uint64_t left = random_below(random, 20); left > 0; left--) {
-        if (!registry_walk_next(registry, entries, COUNT_OF(entries), &piece)) {
-            registry_walk_begin(registry);
-            return;
-        }
-    }
-}
-
 static void forget_between(struct random *random, struct harness *h, struct history *history) {
     struct session *other = harness_connect(h);
     bool is_walked = random_below(random, 2) == 0;
     player_begin(h, other, "LB.FORGET ann MATCH [bp]*");
     do {
         if (is_walked) {
-            walk_some(random, h->server.registry);
+            player_walk_some(random, h->server.registry);
         }
         /* A scan takes few steps: most commands come between them. */
         for (uint64_t left = random_below(random, 6); left > 0; left--) {
@@ -290,7 +275,7 @@ static void add_boards(struct loop_server *f) {
 }
 
 static void a_restart_finishes_it(const char *settings, bool is_saved) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     struct loop_wait wait = {0};
     loop_begin_kept(&f, settings);
     add_boards(&f);
@@ -319,7 +304,6 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         assert_int_equal(registry_count(f.server->registry, DURABLE_JOBS), 0);
         assert_int_equal(registry_count(f.server->registry, 0), 0);
     }
-    loop_end(&f);
 }
 
 TEST(a_restart_finishes_it_from_the_journal) {

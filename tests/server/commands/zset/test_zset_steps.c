@@ -419,7 +419,7 @@ static void ask(struct loop_server *f, const char *request, const char *reply) {
 }
 
 static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
-    struct loop_server f;
+    ENDED_BY(loop_end) struct loop_server f;
     struct loop_wait wait = {0};
     loop_begin_kept(&f, settings);
     struct text requests = {.at = NULL}, replies = {.at = NULL};
@@ -454,7 +454,6 @@ static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
     assert_int_equal(totals->unfreed + totals->freed, 1); /* it was there, and has been removed */
     assert_int_equal(registry_count(f.server->registry, REGISTRY_STAGING), 0);
     ask(&f, "ZRANGE x 0 -1\r\n", "*1\r\n$6\r\nbefore\r\n");
-    loop_end(&f);
 }
 
 TEST(a_restart_in_the_middle_finds_the_destination_as_it_was) {
