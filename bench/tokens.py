@@ -1,13 +1,19 @@
 #!/usr/bin/python3
-"""What players' tokens cost: so many players who each come once with a token of their own, and players who stay.
+"""What players' tokens cost: so many players who each come once with a token of their own, and players who stay; and
+what LIMITS cost on a board of a million.
 
-    python3 bench/tokens.py [--players 100000] [--rounds 3] [--server PROGRAM] [--results]
+    python3 bench/tokens.py [--players 100000] [--members 1000000] [--rounds 3] [--only limits] [--server PROGRAM] [--results]
 
 RESP: each player connects, logs in, writes one result and leaves. HTTP: a result a request, on connections that stay;
 "each with its own" shows another token every time, none of which has been seen before, and "the same" one token a
 connection. Beside them a user's password, and a user's token. CPU microseconds of the server a result: the engine's thread,
 the HTTP thread, the others (one of them verifies for RESP). Bytes: what is in use more than before once the board has gone, a
-player. Only ratios count. Debian's python3-cryptography signs. Writes bench/results/<date>-tokens.md with --results.
+player.
+
+LIMITS: LB.ADD of all members in random order to a new board, and once more; microseconds of the engine's thread a
+command, beside those of a board without limits in the same round, and bytes in use a member above that board's.
+
+Only ratios count. Debian's python3-cryptography signs. Writes bench/results/<date>-tokens.md with --results.
 """
 import argparse
 import base64
@@ -16,6 +22,7 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import resource
 import selectors
 import socket
@@ -137,10 +144,53 @@ def measure(server, web_port, way, players):
     return row
 
 
+# By title: the option, and whether a second result may follow at once.
+LIMITS = {"no LIMITS": ("", True), "EVERY": ("LIMITS ALL EVERY 1 H", False),
+          "RESULTS": ("LIMITS ALL RESULTS 50 PER DAY", True),
+          "EVERY, RESULTS and GAIN": ("LIMITS ALL EVERY 1 S RESULTS 50 PER DAY GAIN 5000 PER HOUR", True)}
+PIPELINE = 100
+
+
+def add_all(server, order, more):
+    """Each of them has a better result than before. Returns microseconds a command."""
+    requests = [b"".join(encode("LB.ADD", "high", i % 4000 + more, f"player:{i}") for i in order[at:at + PIPELINE])
+                for at in range(0, len(order), PIPELINE)]
+    before = thread_times(server.process.pid)["engine"]
+    drive(server.port, requests, True, lambda reply: reply.count(b"\r\n") == PIPELINE and b"-" not in reply, b":1\r\n")
+    return (thread_times(server.process.pid)["engine"] - before) / 1000 / len(order)
+
+
+def measure_limits(server, options):
+    """Rows of the table."""
+    order = list(range(options.members // PIPELINE * PIPELINE))
+    random.Random(1).shuffle(order)
+    rows = {title: [] for title in LIMITS}
+    for _ in range(options.rounds):
+        for title, (limits, may_follow) in LIMITS.items():
+            server.ask("DEL high")
+            time.sleep(2)
+            bytes_before = int(server.info("memory")["used_memory"])
+            server.ask(f"LB.CREATE high FIELD score 32 TIME 31 S {limits}")
+            row = [add_all(server, order, 1)]
+            time.sleep(1.5)
+            row.append(add_all(server, order, 500) if may_follow else None)
+            row.append((int(server.info("memory")["used_memory"]) - bytes_before) / len(order))
+            rows[title].append(row)
+            say(f"{title}: {row}")
+    median = {title: [None if cells[0] is None else statistics.median(cells) for cells in zip(*measured)]
+              for title, measured in rows.items()}
+    base = median["no LIMITS"]
+    return [[title, *(cell for i in range(2) for cell in
+                      (("", "") if row[i] is None else (f"{row[i]:.2f}", f"{row[i] / base[i]:.2f}"))),
+             f"{row[2] - base[2]:.1f}"] for title, row in median.items()]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default=str(ROOT / "build" / "leaderboard-server"))
     parser.add_argument("--players", type=int, default=100000)
+    parser.add_argument("--members", type=int, default=1000000)
+    parser.add_argument("--only", choices=["tokens", "limits"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--results", action="store_true")
     options = parser.parse_args()
@@ -154,7 +204,8 @@ def main():
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)).decode()
     server = Server(OURS, options.server, ("--web-port", str(web_port), "--web-write", "yes", "--web-write-rate", "0",
                                            "--player-key", "hs256", "hs256", SECRET, "--player-key", "ed25519", "ed25519", public))
-    rows = {way: [] for way in WAYS}
+    rows = {way: [] for way in WAYS if options.only != "limits"}
+    limits = []
     try:
         for rule in (f"backend on >{PASSWORD} token#{hashlib.sha256(PASSWORD.encode()).hexdigest()} ~* +@all",
                      "player:hs256 on ~* +lb.add", "player:ed25519 on ~* +lb.add"):
@@ -163,6 +214,8 @@ def main():
             for way, measured in rows.items():
                 measured.append(measure(server, web_port, way, options.players))
                 say(f"{', '.join(way)}: " + ", ".join(f"{name} {value:.2f}" for name, value in measured[-1].items() if value >= 0.05))
+        if options.only != "tokens":
+            limits = measure_limits(server, options)
     finally:
         server.stop()
     median = {way: {name: statistics.median(row.get(name, 0) for row in measured) for name in measured[0]}
@@ -174,6 +227,10 @@ def main():
         table.append([", ".join(way), *(f"{value:.2f}" for value in (row["engine"], row.get("leaderboard-web", 0), others, row["all"])),
                       f"{row['all'] / base['all']:.2f}", f"{row['bytes']:.0f}"])
     body = markdown_table(["how", "engine, us", "HTTP thread, us", "others, us", "all, us", "times the first", "bytes a player"], table)
+    body = body if rows else ""
+    if limits:
+        body += f"\n\n{options.members:,} members:\n\n" + markdown_table(
+            ["board with", "first result, us", "times", "another, us", "times", "bytes a member"], limits)
     print(body)
     if options.results:
         path = ROOT / "bench" / "results" / f"{datetime.date.today()}-tokens.md"

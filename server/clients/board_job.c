@@ -137,8 +137,9 @@ bool board_job_step_notes(struct board_job *job, struct registry_key *board, uin
     job->notes_left = job->notes_left < count ? job->notes_left : count;
     for (uint32_t i = 0; i < looked_max && job->notes_left > 0 && changed_count < changed_max;
          i++) {
+        struct registry_note_room note_room;
         struct hash_pair pair;
-        hash_at(registry_note_hash(board), job->notes_left - 1, &pair);
+        registry_note_at(board, job->notes_left - 1, &pair, &note_room);
         CHECK(pair.field.size <= sizeof room);
         memcpy(room, pair.field.at, pair.field.size);
         enum board_job_change change =

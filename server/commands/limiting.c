@@ -84,9 +84,8 @@ bool limiting_check(const struct writing *writing, struct bytes member, bool had
         return false;
     }
     uint8_t packed[LIMITS_RECORD_BYTES_MAX];
-    size_t size = limits_pack(rule, &record, packed);
-    limited->size = size > 1 ? (uint8_t)size : 0;
-    memcpy(limited->record, packed, size);
+    limited->size = (uint8_t)limits_pack(rule, &record, packed);
+    memcpy(limited->record, packed, limited->size);
     return true;
 }
 
@@ -109,11 +108,12 @@ static void limiting_tidy(const struct writing *writing) {
     struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &registry_options(key)->limits;
     for (unsigned i = 0; i < TIDIED && registry_note_count(key) > 0; i++) {
+        struct registry_note_room room;
         struct hash_pair pair;
         struct limits_record record;
         uint64_t draw = ((uint64_t)call->now_us + i) * UINT64_C(0x9e3779b97f4a7c15);
-        hash_at(registry_note_hash(key), (uint32_t)((draw >> 32) * registry_note_count(key) >> 32),
-                &pair);
+        registry_note_at(key, (uint32_t)((draw >> 32) * registry_note_count(key) >> 32), &pair,
+                         &room);
         limits_unpack(pair.value, &record);
         if (!registry_note_is_own(pair.field) && limits_is_over(rule, &record, call->now_ms)) {
             char name[BOARD_MEMBER_MAX];

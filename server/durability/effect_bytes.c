@@ -815,11 +815,12 @@ bool effect_bytes_encode_next_piece(struct effect_encoder *encoder, const struct
 
 bool effect_bytes_encode_next_note(struct effect_encoder *encoder, const struct registry_key *key,
                                    uint32_t *index) {
+    struct registry_note_room room;
     struct hash_pair pair;
     if (*index == registry_note_count(key)) {
         return false;
     }
-    hash_at(registry_note_hash(key), (*index)++, &pair);
+    registry_note_at(key, (*index)++, &pair, &room);
     effect_bytes_encode(encoder, &(struct effect){.kind = EFFECT_NOTE,
                                                   .database = key->database,
                                                   .name = registry_name(key),

@@ -318,11 +318,13 @@ static void snapshot_write_board_piece(struct snapshot *snapshot,
     const struct board_stored *entries = of_piece;
     const struct hash_pair *notes = of_piece;
     for (uint32_t i = 0; piece->is_notes && i < piece->count; i++) {
-        const struct effect effect = {.kind = EFFECT_NOTE,
-                                      .database = piece->key->database,
-                                      .name = registry_name(piece->key),
-                                      .member = notes[i].field,
-                                      .value = notes[i].value};
+        struct registry_note_room room;
+        const struct effect effect = {
+            .kind = EFFECT_NOTE,
+            .database = piece->key->database,
+            .name = registry_name(piece->key),
+            .member = registry_note_field(registry_options(piece->key), notes[i].field, &room),
+            .value = notes[i].value};
         effect_bytes_encode(encoder, &effect);
         snapshot_check_chunk(snapshot);
     }

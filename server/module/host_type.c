@@ -333,9 +333,10 @@ static void host_type_digest_board(struct host_digest *digest, const struct regi
         }
     }
     host_DigestEndSequence(digest);
+    struct registry_note_room note_room;
     struct hash_pair pair;
     for (uint32_t i = 0; i < registry_note_count(key); i++) {
-        hash_at(registry_note_hash(key), i, &pair);
+        registry_note_at(key, i, &pair, &note_room);
         host_DigestAddStringBuffer(digest, pair.field.at, pair.field.size);
         host_DigestAddStringBuffer(digest, pair.value.at, pair.value.size);
         host_DigestEndSequence(digest); /* in any order */

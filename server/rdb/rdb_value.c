@@ -697,7 +697,9 @@ enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board 
 
 enum rdb_value_status rdb_value_put_note(struct rdb_value *value, struct bytes member,
                                          struct bytes note) {
-    const struct bytes args[] = {member, note};
+    struct registry_note_room room;
+    const struct bytes args[] = {
+        registry_note_field(board_options_of(value->layout), member, &room), note};
     uint32_t added_count;
     return hash_put(&value->notes, value->seed, args, 1, &added_count) == HASH_OK
                ? RDB_VALUE_OK

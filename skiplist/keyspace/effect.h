@@ -126,6 +126,7 @@ struct effect_fill {
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
     uint32_t notes_done;
+    struct registry_note_room note_room;
 };
 /* false: no effects left. The member of an effect stays until the one behind the next PUT. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);

@@ -1,7 +1,7 @@
-/* Invariant: a short or packed hash has exactly its size in bytes of entries, no field twice. A large one
- * has its entries at the indexes 0 .. count - 1 of the list, and the map holds (hash of the field,
- * index) of each and nothing else. While fields are put, new entries wait behind them in the list:
- * so everything that can fail is done before the first one is put. */
+/* Invariant: a short or packed hash has exactly its size in bytes of entries, no field twice. A large one has the place
+ * of each entry at one of the indexes 0 .. count - 1 of the list, and the map holds (hash of the field, index) of each and
+ * nothing else. Slots of one kind have no gaps. While fields are put, what is allocated for them waits behind the slots
+ * in use: so everything that can fail is done before the first one is put. */
 #include "skiplist/keyspace/hash.h"
 
 #define XXH_INLINE_ALL
@@ -16,17 +16,50 @@ enum {
     SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
 };
 
+/* An entry that is too long for a slot. */
 struct hash_entry {
     uint32_t field_size, value_size;
     char at[];
 };
 
+/* Slots of one kind, in pages of SLOTS_EACH.
+ *
+ *     kind 0         a slot is a pointer to an entry
+ *     kind 2 .. 31   2 * kind bytes: head | field | value | up to SLOT_STEP - 1 bytes, or more in the shortest
+ *                    head: the field's size, and SLOT_PAD for each byte behind the value
+ *
+ * A place is a slot's kind in the highest five bits and its index; kind 0 has those of kind 1, too. */
+enum {
+#ifdef SKIPLIST_TINY
+    SLOTS_EACH = 2,
+    SLOTS_END = 20, /* what comes when a kind has so many becomes an entry */
+#else
+    SLOTS_EACH = 32,
+    SLOTS_END = 1 << 27,
+#endif
+    SLOT_KINDS = 32,
+    SLOT_FAR = 0,
+    SLOT_KIND_MIN = 2,
+    SLOT_STEP = 2,
+    SLOT_SIZE_MAX = SLOT_STEP * (SLOT_KINDS - 1),
+    SLOT_INDEX_BITS = 27,
+    SLOT_PAD = 64,
+};
+struct hash_slots {
+    char **pages;
+    uint32_t page_count, page_capacity;
+    uint32_t count; /* in use */
+};
+
 struct hash_large {
     struct map map;
-    struct pages list; /* struct hash_entry * */
+    struct pages list; /* places, uint32_t */
     uint64_t seed;
-    size_t entries_size; /* heap bytes of the entries */
+    size_t entries_size;     /* heap bytes of entries and pages of slots */
+    uint32_t pages_capacity; /* of all kinds */
+    uint32_t full_kinds;     /* a bit for each kind that has had SLOTS_END slots */
     uint32_t count;
+    struct hash_slots slots[SLOT_KINDS];
 };
 
 static struct hash_pair hash_pair_at(const char *at, uint32_t field_size, uint32_t value_size) {
@@ -211,18 +244,127 @@ static enum hash_status hash_put_packed(struct hash *hash, size_t room, const st
     return HASH_OK;
 }
 
+/* ---- large: slots ---- */
+
+static inline uint32_t hash_slot_size(uint32_t kind) {
+    return kind < SLOT_KIND_MIN ? (uint32_t)sizeof(struct hash_entry *) : kind * SLOT_STEP;
+}
+
+static inline uint32_t hash_place(uint32_t kind, uint32_t index) {
+    return kind << SLOT_INDEX_BITS | index;
+}
+
+static inline uint32_t hash_place_kind(uint32_t place) {
+    uint32_t kind = place >> SLOT_INDEX_BITS;
+    return kind < SLOT_KIND_MIN ? SLOT_FAR : kind;
+}
+
+static inline char *hash_slot_at(const struct hash_large *large, uint32_t kind, uint32_t index) {
+    return large->slots[kind].pages[index / SLOTS_EACH] +
+           (size_t)(index % SLOTS_EACH) * hash_slot_size(kind);
+}
+
+static inline char *hash_slot(const struct hash_large *large, uint32_t place) {
+    uint32_t kind = hash_place_kind(place);
+    return hash_slot_at(large, kind, place ^ hash_place(kind, 0));
+}
+
+static struct hash_entry *hash_slot_entry(const char *slot) {
+    void *entry;
+    memcpy(&entry, slot, sizeof entry);
+    return entry;
+}
+
+static void hash_slot_point(char *slot, struct hash_entry *entry) {
+    const void *at = entry;
+    memcpy(slot, &at, sizeof at);
+}
+
+static inline struct hash_pair hash_pair_of(const struct hash_large *large, uint32_t place) {
+    const char *slot = hash_slot(large, place);
+    uint32_t kind = hash_place_kind(place);
+    if (kind == SLOT_FAR) {
+        const struct hash_entry *entry = hash_slot_entry(slot);
+        return hash_pair_at(entry->at, entry->field_size, entry->value_size);
+    }
+    uint32_t field_size = (uint8_t)slot[0] % SLOT_PAD;
+    uint32_t pad = (uint8_t)slot[0] / SLOT_PAD;
+    return hash_pair_at(slot + 1, field_size, kind * SLOT_STEP - 1 - field_size - pad);
+}
+
+static uint32_t hash_kind_for(const struct hash_large *large, struct bytes field,
+                              struct bytes value) {
+    size_t size = 1 + field.size + value.size;
+    if (size > SLOT_SIZE_MAX) {
+        return SLOT_FAR;
+    }
+    uint32_t kind = ((uint32_t)size + SLOT_STEP - 1) / SLOT_STEP;
+    kind = kind < SLOT_KIND_MIN ? (uint32_t)SLOT_KIND_MIN : kind;
+    return (large->full_kinds >> kind & 1) != 0 ? (uint32_t)SLOT_FAR : kind;
+}
+
+/* Write the head and the value, which may be what is there. The field stands behind the head. */
+static void hash_slot_set(char *slot, uint32_t kind, uint32_t field_size, struct bytes value) {
+    size_t pad = kind * SLOT_STEP - 1 - field_size - value.size;
+    if (value.size > 0) {
+        memmove(slot + 1 + field_size, value.at, value.size);
+    }
+    slot[0] = (char)(field_size | pad * SLOT_PAD);
+}
+
+/* Pages for so many. */
+static bool hash_slots_reserve(struct hash_large *large, uint32_t kind, uint32_t count) {
+    struct hash_slots *slots = &large->slots[kind];
+    while (count > slots->page_count * (uint64_t)SLOTS_EACH) {
+        if (slots->page_count == slots->page_capacity) {
+            uint32_t more = slots->page_capacity < 4 ? 4 : slots->page_capacity;
+            char **pages =
+                memory_resize(slots->pages, ((size_t)slots->page_capacity + more) * sizeof *pages);
+            if (pages == NULL) {
+                return false;
+            }
+            slots->pages = pages;
+            slots->page_capacity += more;
+            large->pages_capacity += more;
+        }
+        char *page = memory_allocate(SLOTS_EACH * hash_slot_size(kind));
+        if (page == NULL) {
+            return false;
+        }
+        large->entries_size += memory_size(page);
+        slots->pages[slots->page_count++] = page;
+    }
+    return true;
+}
+
+static void hash_slots_free_page(struct hash_large *large, struct hash_slots *slots) {
+    char *page = slots->pages[--slots->page_count];
+    large->entries_size -= memory_size(page);
+    memory_free(page);
+}
+
+/* Free pages that are not in use, but for a spare one. */
+static void hash_slots_trim(struct hash_large *large, uint32_t kind) {
+    struct hash_slots *slots = &large->slots[kind];
+    uint32_t kept = slots->count == 0 ? 0 : (slots->count + SLOTS_EACH - 1) / SLOTS_EACH + 1;
+    while (slots->page_count > kept) {
+        hash_slots_free_page(large, slots);
+    }
+    if (kept == 0) {
+        large->pages_capacity -= slots->page_capacity;
+        memory_free(slots->pages);
+        *slots = (struct hash_slots){.pages = NULL};
+    }
+}
+
 /* ---- large ---- */
 
-static struct hash_entry **hash_list_at(const struct hash_large *large, uint32_t index) {
-    return pages_at(&large->list, index * (uint64_t)sizeof(struct hash_entry *));
+static uint32_t *hash_list_at(const struct hash_large *large, uint32_t index) {
+    return pages_at(&large->list, index * (uint64_t)sizeof(uint32_t));
 }
 
-static struct hash_entry *hash_entry_at(const struct hash_large *large, uint32_t index) {
-    return *hash_list_at(large, index);
-}
-
-static struct hash_pair hash_entry_pair(const struct hash_entry *entry) {
-    return hash_pair_at(entry->at, entry->field_size, entry->value_size);
+static inline struct hash_pair hash_pair_of_index(const struct hash_large *large, uint32_t index) {
+    return hash_pair_of(large, *hash_list_at(large, index));
 }
 
 static uint64_t hash_field_hash(const struct hash_large *large, struct bytes field) {
@@ -230,7 +372,7 @@ static uint64_t hash_field_hash(const struct hash_large *large, struct bytes fie
 }
 
 static uint64_t hash_of_index(const struct hash_large *large, uint32_t index) {
-    return hash_field_hash(large, hash_entry_pair(hash_entry_at(large, index)).field);
+    return hash_field_hash(large, hash_pair_of_index(large, index).field);
 }
 
 /* Callback of the map. */
@@ -243,14 +385,17 @@ static uint32_t hash_large_hashes(const void *owner, uint32_t id, uint64_t *hash
     return 1;
 }
 
-static bool hash_large_find(const struct hash_large *large, uint64_t hash, struct bytes field,
-                            uint32_t *index) {
+/* Its index in the list, and the pair that is there. */
+static inline bool hash_large_find(const struct hash_large *large, uint64_t hash,
+                                   struct bytes field, uint32_t *index, struct hash_pair *pair) {
     struct map_find find;
     map_find(&large->map, hash, &find);
     while (map_find_next(&find, index)) {
-        if (*index < large->count &&
-            bytes_equal(hash_entry_pair(hash_entry_at(large, *index)).field, field)) {
-            return true;
+        if (*index < large->count) {
+            *pair = hash_pair_of_index(large, *index);
+            if (bytes_equal(pair->field, field)) {
+                return true;
+            }
         }
     }
     return false;
@@ -283,9 +428,35 @@ static void hash_free_entry(struct hash_large *large, struct hash_entry *entry) 
     memory_free(entry);
 }
 
+/* Free the slot at a place of the list, which is not read again. The last one of its kind comes there. */
+static void hash_slot_free(struct hash_large *large, uint32_t place) {
+    uint32_t kind = hash_place_kind(place);
+    uint32_t last = hash_place(kind, --large->slots[kind].count);
+    char *slot = hash_slot(large, place);
+    if (kind == SLOT_FAR) {
+        hash_free_entry(large, hash_slot_entry(slot));
+    }
+    if (place != last) {
+        struct map_find find;
+        uint32_t index;
+        map_find(&large->map, hash_field_hash(large, hash_pair_of(large, last).field), &find);
+        do {
+            CHECK(map_find_next(&find, &index));
+        } while (index >= large->count || *hash_list_at(large, index) != last);
+        memcpy(slot, hash_slot(large, last), hash_slot_size(kind));
+        *hash_list_at(large, index) = place;
+    }
+}
+
 static void hash_destroy_large(struct hash_large *large) {
-    for (uint32_t i = 0; i < large->count; i++) {
-        memory_free(hash_entry_at(large, i));
+    for (uint32_t i = 0; i < large->slots[SLOT_FAR].count; i++) {
+        memory_free(hash_slot_entry(hash_slot_at(large, SLOT_FAR, i)));
+    }
+    for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+        while (large->slots[kind].page_count > 0) {
+            hash_slots_free_page(large, &large->slots[kind]);
+        }
+        memory_free(large->slots[kind].pages);
     }
     pages_deinit(&large->list);
     map_deinit(&large->map);
@@ -295,60 +466,75 @@ static void hash_destroy_large(struct hash_large *large) {
 /* A step of what is left to do after a removal. */
 static void hash_large_trim(struct hash_large *large) {
     (void)map_step(&large->map, large->count);
-    pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
+    pages_trim(&large->list, large->count * (uint64_t)sizeof(uint32_t));
 }
 
-/* Make room for the entries and create them behind the list's end. */
+/* Make room for the fields, and the entries that some of them need behind the slots in use. */
 static bool hash_large_reserve(struct hash_large *large, const struct bytes *args, uint32_t count) {
     uint32_t end = large->count + count;
-    uint32_t made = large->count;
-    bool has_room = pages_reserve(&large->list, end * (uint64_t)sizeof(struct hash_entry *));
+    uint32_t wanted[SLOT_KINDS] = {0};
+    uint32_t made = 0;
+    bool has_room = pages_reserve(&large->list, end * (uint64_t)sizeof(uint32_t));
     /* A reservation a field, as if they came one by one: each advances a rehash by a step, so that no command pays for a
      * whole one. */
     for (uint32_t i = 1; i <= count && has_room; i++) {
         has_room = map_reserve(&large->map, i, large->count + i);
     }
-    if (!has_room) {
-        return false;
-    }
-    for (; made < end; made++, args += 2) {
-        struct hash_entry *entry = hash_create_entry(large, args[0], args[1]);
-        if (entry == NULL) {
-            break;
+    for (; made < count && has_room; made++, args += 2) {
+        uint32_t kind = hash_kind_for(large, args[0], args[1]);
+        if (kind != SLOT_FAR && large->slots[kind].count + (uint64_t)count > SLOTS_END) {
+            large->full_kinds |= UINT32_C(1) << kind;
+            kind = SLOT_FAR;
         }
-        *hash_list_at(large, made) = entry;
+        uint32_t index = large->slots[kind].count + wanted[kind];
+        has_room = hash_slots_reserve(large, kind, index + 1);
+        if (has_room && kind == SLOT_FAR) {
+            struct hash_entry *entry = hash_create_entry(large, args[0], args[1]);
+            has_room = entry != NULL;
+            hash_slot_point(hash_slot_at(large, kind, index), entry);
+        }
+        wanted[kind] += has_room;
     }
-    if (made == end) {
+    if (has_room) {
         return true;
     }
-    while (made > large->count) {
-        hash_free_entry(large, hash_entry_at(large, --made));
+    for (uint32_t i = 0; i < wanted[SLOT_FAR]; i++) {
+        uint32_t index = large->slots[SLOT_FAR].count + i;
+        hash_free_entry(large, hash_slot_entry(hash_slot_at(large, SLOT_FAR, index)));
+    }
+    for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+        hash_slots_trim(large, kind);
     }
     hash_large_trim(large);
     return false;
 }
 
-/* A value of the size that it has: nothing is allocated. */
+/* A value of a size that needs nothing to be allocated. */
 static bool hash_large_overwrite(const struct hash_large *large, struct bytes field,
                                  struct bytes value) {
+    struct hash_pair pair;
     uint32_t index;
-    if (!hash_large_find(large, hash_field_hash(large, field), field, &index)) {
+    if (!hash_large_find(large, hash_field_hash(large, field), field, &index, &pair)) {
         return false;
     }
-    struct hash_entry *entry = hash_entry_at(large, index);
-    if (entry->value_size != value.size) {
+    if (pair.value.size == value.size) {
+        if (value.size > 0) {
+            memmove((char *)(uintptr_t)pair.value.at, value.at, value.size);
+        }
+        return true;
+    }
+    uint32_t place = *hash_list_at(large, index);
+    uint32_t kind = hash_place_kind(place);
+    if (kind == SLOT_FAR || hash_kind_for(large, field, value) != kind) {
         return false;
     }
-    if (value.size > 0) {
-        memmove(entry->at + entry->field_size, value.at, value.size);
-    }
+    hash_slot_set(hash_slot(large, place), kind, (uint32_t)field.size, value);
     return true;
 }
 
 static enum hash_status hash_large_put(struct hash_large *large, const struct bytes *args,
                                        uint32_t count, uint32_t *added_count) {
-    uint32_t begin = large->count;
-    if (count >= HASH_FIELDS_END - begin) {
+    if (count >= HASH_FIELDS_END - large->count) {
         return HASH_FULL;
     }
     if (count == 1 && hash_large_overwrite(large, args[0], args[1])) {
@@ -357,20 +543,34 @@ static enum hash_status hash_large_put(struct hash_large *large, const struct by
     if (!hash_large_reserve(large, args, count)) {
         return HASH_OUT_OF_MEMORY;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        /* It waits behind the list's end. */
-        struct hash_entry *entry = hash_entry_at(large, begin + i);
-        struct bytes field = hash_entry_pair(entry).field;
-        uint64_t hash = hash_field_hash(large, field);
+    uint32_t next_far = large->slots[SLOT_FAR].count;
+    uint32_t left_kinds = 0;
+    for (uint32_t i = 0; i < count; i++, args += 2) {
+        uint64_t hash = hash_field_hash(large, args[0]);
+        uint32_t kind = hash_kind_for(large, args[0], args[1]);
+        struct hash_slots *slots = &large->slots[kind];
+        struct hash_pair pair;
         uint32_t index;
-        if (hash_large_find(large, hash, field, &index)) {
-            hash_free_entry(large, hash_entry_at(large, index));
+        if (hash_large_find(large, hash, args[0], &index, &pair)) {
+            uint32_t place = *hash_list_at(large, index);
+            left_kinds |= UINT32_C(1) << hash_place_kind(place);
+            hash_slot_free(large, place);
         } else {
             index = large->count++;
             map_put(&large->map, hash, index);
             ++*added_count;
         }
-        *hash_list_at(large, index) = entry;
+        char *slot = hash_slot_at(large, kind, slots->count);
+        if (kind == SLOT_FAR) {
+            hash_slot_point(slot, hash_slot_entry(hash_slot_at(large, kind, next_far++)));
+        } else {
+            hash_copy_text(slot + 1, args[0]);
+            hash_slot_set(slot, kind, (uint32_t)args[0].size, args[1]);
+        }
+        *hash_list_at(large, index) = hash_place(kind, slots->count++);
+    }
+    for (; left_kinds != 0; left_kinds &= left_kinds - 1) {
+        hash_slots_trim(large, (uint32_t)__builtin_ctz(left_kinds));
     }
     return HASH_OK;
 }
@@ -436,10 +636,8 @@ bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value)
         if (hash_packed_find(hash, field, &pair) == NULL) {
             return false;
         }
-    } else if (hash_large_find(hash->far.large, hash_field_hash(hash->far.large, field), field,
-                               &index)) {
-        pair = hash_entry_pair(hash_entry_at(hash->far.large, index));
-    } else {
+    } else if (!hash_large_find(hash->far.large, hash_field_hash(hash->far.large, field), field,
+                                &index, &pair)) {
         return false;
     }
     *value = pair.value;
@@ -452,7 +650,7 @@ bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair) {
         return false;
     }
     if (hash_is_large(hash)) {
-        *pair = hash_entry_pair(hash_entry_at(hash->far.large, cursor->index));
+        *pair = hash_pair_of_index(hash->far.large, cursor->index);
     } else {
         const char *entries = hash_entries(hash);
         cursor->offset = (uint32_t)(hash_read_entry(entries + cursor->offset, pair) - entries);
@@ -485,20 +683,27 @@ size_t hash_growth_size(const struct hash *hash, const struct bytes *args, uint3
 }
 
 size_t hash_growth_size_for(const struct hash *hash, uint32_t count, size_t text_size) {
-    /* Of an entry: its head or the sizes of two texts, what an allocation adds, its place in the list. */
-    enum { ENTRY_SIZE = sizeof(struct hash_entry) + 24 + sizeof(struct hash_entry *) };
-    size_t size = (size_t)count * ENTRY_SIZE + 2 * (size_t)PAGES_SIZE + text_size;
+    /* Of an entry: its head or the sizes of two texts, what an allocation adds, its slot, its place in the list, and its
+     * part of a page in a table that grows. */
+    enum {
+        ENTRY_SIZE = sizeof(struct hash_entry) + 24 + sizeof(struct hash_entry *) +
+                     sizeof(uint32_t) + 2 * sizeof(void *),
+        PAGE_SIZE_MAX = SLOTS_EACH * SLOT_SIZE_MAX + 24 + 4 * sizeof(void *) + 24,
+    };
+    size_t size = (size_t)count * ENTRY_SIZE + (size_t)PAGES_SIZE + 64 + text_size +
+                  (size_t)(count < SLOT_KINDS ? count : SLOT_KINDS) * PAGE_SIZE_MAX;
     struct map empty;
     if (hash_is_large(hash)) {
         const struct hash_large *large = hash->far.large;
-        return size + 2 * large->list.capacity * sizeof(void *) +
+        return size + 2 * ((size_t)large->list.capacity + large->pages_capacity) * sizeof(void *) +
                map_growth_size(&large->map, count, large->count + count);
     }
     /* What is there moves with what comes, or becomes a large hash. */
     map_init(&empty, NULL, NULL);
     uint32_t field_count = hash_count(hash) + count;
     return size + hash_entries_size(hash) + (size_t)hash_count(hash) * ENTRY_SIZE +
-           sizeof(struct hash_large) + map_growth_size(&empty, field_count, field_count);
+           (size_t)SLOT_KINDS * PAGE_SIZE_MAX + sizeof(struct hash_large) +
+           map_growth_size(&empty, field_count, field_count);
 }
 
 enum hash_status hash_put_within(struct hash *hash, size_t room, uint64_t seed,
@@ -546,18 +751,19 @@ bool hash_remove(struct hash *hash, struct bytes field) {
         struct hash_large *large = hash->far.large;
         uint64_t bits = hash_field_hash(large, field);
         uint32_t index;
-        if (!hash_large_find(large, bits, field, &index)) {
+        if (!hash_large_find(large, bits, field, &index, &pair)) {
             return false;
         }
-        struct hash_entry *entry = hash_entry_at(large, index);
+        uint32_t place = *hash_list_at(large, index);
         uint32_t last = large->count - 1;
         map_remove(&large->map, bits, index);
+        hash_slot_free(large, place);
         if (index != last) {
             map_replace(&large->map, hash_of_index(large, last), last, index);
-            *hash_list_at(large, index) = hash_entry_at(large, last);
+            *hash_list_at(large, index) = *hash_list_at(large, last);
         }
         large->count = last;
-        hash_free_entry(large, entry);
+        hash_slots_trim(large, hash_place_kind(place));
         hash_large_trim(large);
         hash->far.count--;
         return true;
@@ -608,11 +814,21 @@ void hash_prefetch_places(struct hash_prefetch *prefetch) {
     }
 }
 
+static void hash_prefetch_pair(const struct hash_large *large, uint32_t index) {
+    uint32_t place = *hash_list_at(large, index);
+    const char *slot = hash_slot(large, place);
+    if (hash_place_kind(place) == SLOT_FAR) {
+        prefetch_lines(hash_slot_entry(slot), 128);
+    } else {
+        prefetch_lines(slot, SLOT_SIZE_MAX);
+    }
+}
+
 void hash_prefetch_entries(const struct hash_prefetch *prefetch) {
     const struct hash_large *large = prefetch->hash->far.large;
     for (uint32_t i = 0; i < prefetch->count; i++) {
         if (prefetch->indexes[i] != UINT32_MAX) {
-            prefetch_lines(hash_entry_at(large, prefetch->indexes[i]), 128);
+            hash_prefetch_pair(large, prefetch->indexes[i]);
         }
     }
 }
@@ -630,6 +846,9 @@ size_t hash_memory_size(const struct hash *hash) {
     }
     const struct hash_large *large = hash->far.large;
     size_t size = memory_size(large) + map_memory_size(&large->map) + large->entries_size;
+    for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+        size += large->slots[kind].pages != NULL ? memory_size(large->slots[kind].pages) : 0;
+    }
     for (uint32_t i = 0; i < large->list.count; i++) {
         size += memory_size(large->list.at[i]);
     }
@@ -639,18 +858,34 @@ size_t hash_memory_size(const struct hash *hash) {
 /* ---- copying and freeing ---- */
 
 static bool hash_copy_entries(const struct hash_large *large, struct hash_large *copy) {
-    if (!pages_reserve(&copy->list, large->count * (uint64_t)sizeof(struct hash_entry *)) ||
+    if (!pages_reserve(&copy->list, large->count * (uint64_t)sizeof(uint32_t)) ||
         !map_copy(&large->map, &copy->map)) {
         return false;
     }
-    for (; copy->count < large->count; copy->count++) {
-        struct hash_pair pair = hash_entry_pair(hash_entry_at(large, copy->count));
-        struct hash_entry *entry = hash_create_entry(copy, pair.field, pair.value);
-        if (entry == NULL) {
+    for (uint32_t i = 0; i < copy->list.count; i++) {
+        memcpy(copy->list.at[i], large->list.at[i], PAGES_SIZE);
+    }
+    for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+        const struct hash_slots *slots = &large->slots[kind];
+        struct hash_slots *copied = &copy->slots[kind];
+        if (!hash_slots_reserve(copy, kind, slots->count)) {
             return false;
         }
-        *hash_list_at(copy, copy->count) = entry;
+        for (uint32_t i = 0; i < copied->page_count && kind != SLOT_FAR; i++) {
+            memcpy(copied->pages[i], slots->pages[i], SLOTS_EACH * hash_slot_size(kind));
+        }
+        copied->count = kind != SLOT_FAR ? slots->count : 0;
+        for (; copied->count < slots->count; copied->count++) {
+            struct hash_pair pair = hash_pair_of(large, hash_place(kind, copied->count));
+            struct hash_entry *entry = hash_create_entry(copy, pair.field, pair.value);
+            if (entry == NULL) {
+                return false;
+            }
+            hash_slot_point(hash_slot_at(copy, kind, copied->count), entry);
+        }
     }
+    copy->full_kinds = large->full_kinds;
+    copy->count = large->count;
     return true;
 }
 
@@ -717,11 +952,19 @@ bool hash_free_step(struct hash *hash, uint32_t *work) {
     if (hash_is_large(hash)) {
         struct hash_large *large = hash->far.large;
         uint32_t left = *work;
-        while (large->count > 0 && left > 0) {
-            struct hash_entry *entry = hash_entry_at(large, --large->count);
+        struct hash_slots *far = &large->slots[SLOT_FAR];
+        while (far->count > 0 && left > 0) {
+            struct hash_entry *entry = hash_slot_entry(hash_slot_at(large, SLOT_FAR, --far->count));
             left = hash_less(left, 1 + memory_size(entry) / FREE_BYTES);
             memory_free(entry);
-            pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
+        }
+        for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+            for (; large->slots[kind].page_count > 0 && left > 0; left--) {
+                hash_slots_free_page(large, &large->slots[kind]);
+            }
+        }
+        for (; large->list.count > 0 && left > 0; left--) {
+            memory_free(large->list.at[--large->list.count]);
         }
         while (left > 0 && !map_deinit_step(&large->map)) {
             left = hash_less(left, SEGMENT_WORK);
@@ -730,8 +973,7 @@ bool hash_free_step(struct hash *hash, uint32_t *work) {
             return false;
         }
         used = *work - left + 1;
-        pages_deinit(&large->list);
-        memory_free(large);
+        hash_destroy_large(large);
     } else if (hash->short_size == HASH_FAR) {
         memory_free(hash->far.packed);
     }
@@ -743,6 +985,7 @@ bool hash_free_step(struct hash *hash, uint32_t *work) {
 /* ---- scanning ---- */
 
 struct field_scan {
+    const struct hash_large *large;
     hash_visit *visit;
     void *context;
 };
@@ -759,18 +1002,18 @@ static void hash_find_fields(const void *owner, const struct scan_candidate *can
     const struct hash_large *large = owner;
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i].id < large->count) {
-            prefetch_lines(hash_entry_at(large, candidates[i].id), 64);
+            hash_prefetch_pair(large, candidates[i].id);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i].id >= large->count) {
             continue;
         }
-        const struct hash_entry *entry = hash_entry_at(large, candidates[i].id);
+        struct bytes field = hash_pair_of_index(large, candidates[i].id).field;
         struct scan_item item = {
-            .prefix = (uint32_t)(hash_of_index(large, candidates[i].id) >> 32),
-            .name_size = entry->field_size,
-            .at = entry,
+            .prefix = (uint32_t)(hash_field_hash(large, field) >> 32),
+            .name_size = (uint32_t)field.size,
+            .at = hash_list_at(large, candidates[i].id),
         };
         if (item.prefix >= candidates[i].from && item.prefix <= candidates[i].last) {
             scan_add(scan, &item);
@@ -780,14 +1023,15 @@ static void hash_find_fields(const void *owner, const struct scan_candidate *can
 
 static void hash_visit_item(void *context, const struct scan_item *item) {
     const struct field_scan *own = context;
-    struct hash_pair pair = hash_entry_pair(item->at);
+    const uint32_t *place = item->at;
+    struct hash_pair pair = hash_pair_of(own->large, *place);
     own->visit(own->context, &pair);
 }
 
 uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_limits *limits,
                    hash_visit *visit, void *context) {
     if (hash_is_large(hash)) {
-        struct field_scan own = {.visit = visit, .context = context};
+        struct field_scan own = {.large = hash->far.large, .visit = visit, .context = context};
         struct scan scan;
         scan_init(&scan, limits, hash_visit_item, &own);
         scan.owner = hash->far.large;
@@ -827,23 +1071,57 @@ static const char *hash_check_packed(const struct hash *hash) {
     return is_right ? NULL : "hash: the packed size is wrong";
 }
 
+/* The slots, of which each has its place in the list: there are as many, and none is there twice. */
+static const char *hash_check_slots(const struct hash_large *large) {
+    size_t entries_size = 0;
+    uint64_t count = 0;
+    uint32_t capacity = 0;
+    for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
+        const struct hash_slots *slots = &large->slots[kind];
+        if (slots->count > slots->page_count * (uint64_t)SLOTS_EACH ||
+            slots->page_count > slots->page_capacity) {
+            return "hash: more slots than there is room for";
+        }
+        for (uint32_t i = 0; i < slots->page_count; i++) {
+            entries_size += memory_size(slots->pages[i]);
+        }
+        for (uint32_t i = 0; i < slots->count && kind == SLOT_FAR; i++) {
+            entries_size += memory_size(hash_slot_entry(hash_slot_at(large, kind, i)));
+        }
+        count += slots->count;
+        capacity += slots->page_capacity;
+    }
+    return entries_size != large->entries_size || capacity != large->pages_capacity
+               ? "hash: the bytes of the entries are not counted right"
+           : count != large->count ? "hash: more or fewer slots in use than fields"
+                                   : NULL;
+}
+
 static const char *hash_check_large(const struct hash *hash) {
     const struct hash_large *large = hash->far.large;
-    const char *reason = NULL;
-    size_t entries_size = 0;
+    const char *reason = hash_check_slots(large);
+    if (reason != NULL) {
+        return reason;
+    }
     if (large->count != hash->far.count || map_count(&large->map) != large->count) {
         return "hash: the map or the list holds more or less than the fields";
     }
     for (uint32_t i = 0; i < large->count; i++) {
         uint32_t index;
-        struct bytes field = hash_entry_pair(hash_entry_at(large, i)).field;
-        entries_size += memory_size(hash_entry_at(large, i));
-        if (!hash_large_find(large, hash_field_hash(large, field), field, &index) || index != i) {
+        uint32_t place = *hash_list_at(large, i);
+        uint32_t kind = hash_place_kind(place);
+        if ((place ^ hash_place(kind, 0)) >= large->slots[kind].count) {
+            return "hash: a field is in a slot that is not in use";
+        }
+        struct hash_pair found, pair = hash_pair_of(large, place);
+        if (kind != SLOT_FAR && 1 + pair.field.size + pair.value.size > kind * SLOT_STEP) {
+            return "hash: a field is longer than its slot";
+        }
+        if (!hash_large_find(large, hash_field_hash(large, pair.field), pair.field, &index,
+                             &found) ||
+            index != i) {
             return "hash: a field is not found where it stands";
         }
-    }
-    if (entries_size != large->entries_size) {
-        return "hash: the bytes of the entries are not counted right";
     }
     return map_validate(&large->map, &reason) ? NULL : reason;
 }

@@ -5,13 +5,16 @@
  *     large    far.large  -> struct hash_large:
  *                            map: hash(field) -> index     list: [0]     [1]     [2]
  *                                                                 |       |       |
- *                                                               entry   entry   entry: sizes field value
+ *                            slots of one size, side by side:   slot    slot    slot: a size field value
+ *
+ * Field and value have a slot together with others of their size if they are short (62 bytes with that byte), else a piece
+ * of memory to which a slot points. So a short field of a large hash takes about 12 bytes beside its own.
  *
  * A short or packed hash has no gaps and is searched from its beginning: three short fields take
  * fewer bytes than one entry of a table. A short one is where its owner has put it, at any address:
  * a key has its hash behind its name, in one piece of memory with it. Its owner gives it more room,
  * or lets it become packed. What got too long becomes large, and stays so until it is empty. A large
- * hash takes O(1) a field; its map and its list grow in steps.
+ * hash takes O(1) a field; its map, its list and its slots grow in steps.
  *
  * Fields are in the order in which they were added. In a large hash a removal moves the last field
  * into the hole.

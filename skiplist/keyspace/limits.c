@@ -1,14 +1,17 @@
 /* See limits.h.
  *
- *     record   which (1 byte, a bit for each limit) | EVERY: last, 6 bytes | RESULTS: begin, 6 bytes, count |
- *              GAIN: begin, 6 bytes, gained
+ *     record   which, time (6 bytes) | RESULTS: begin, count | GAIN: begin, gained
+ *     which    the lowest three bits: one each for EVERY, RESULTS and GAIN
+ *     time     unix milliseconds: of EVERY the last result; without EVERY, the first of the begins that is there
+ *     begin    0: there is none; else 1 and how long before the time it is, twice; twice and 1: how long behind it
  *
- * Times are unix milliseconds; counts are written seven bits a byte, the lowest first. */
+ * Begins and counts are written seven bits a byte, the lowest first. So a record takes 6 bytes for EVERY, and 17 for
+ * all three with windows of a day: what is alike for all members, the highest bits of times, is there once. */
 #include "skiplist/keyspace/limits.h"
 
 #include "codec/wide.h"
 
-enum { TIME_BYTES = 6 };
+enum { TIME_BYTES = 6, WHICH_BITS = 3 };
 
 const struct limit_row limit_rows[LIMITS] = {
     [LIMIT_MAX] = {"MAX", LIMIT_HAS_VALUE},
@@ -81,13 +84,6 @@ bool limits_validate(const struct limits_rule *rule) {
 
 /* ---- records ---- */
 
-static size_t limits_put_time(uint8_t *out, int64_t time_ms) {
-    for (unsigned i = 0; i < TIME_BYTES; i++) {
-        out[i] = (uint8_t)((uint64_t)time_ms >> 8 * i);
-    }
-    return TIME_BYTES;
-}
-
 static size_t limits_put_count(uint8_t *out, uint64_t count) {
     size_t size = 0;
     for (; count > 0x7f; count >>= 7) {
@@ -97,35 +93,43 @@ static size_t limits_put_count(uint8_t *out, uint64_t count) {
     return size;
 }
 
+/* A begin. */
+static size_t limits_put_begin(uint8_t *out, int64_t begin_ms, int64_t time_ms) {
+    int64_t before_ms = time_ms - begin_ms;
+    uint64_t twice = (uint64_t)(before_ms < 0 ? -before_ms : before_ms) * 2 + (before_ms < 0);
+    return limits_put_count(out, begin_ms == 0 ? 0 : twice + 1);
+}
+
+/* The one that is written as it is. */
+static int64_t limits_first_time(const struct limits_rule *rule,
+                                 const struct limits_record *record) {
+    return limits_has(rule, LIMIT_EVERY)                                ? record->last_ms
+           : limits_has(rule, LIMIT_RESULTS) && record->results_ms != 0 ? record->results_ms
+           : limits_has(rule, LIMIT_GAIN)                               ? record->gain_ms
+                                                                        : 0;
+}
+
 size_t limits_pack(const struct limits_rule *rule, const struct limits_record *record,
                    uint8_t out[LIMITS_RECORD_BYTES_MAX]) {
-    size_t size = 1;
-    out[0] = (uint8_t)(rule->has & (1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN));
-    if (limits_has(rule, LIMIT_EVERY)) {
-        size += limits_put_time(out + size, record->last_ms);
+    const unsigned all = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN;
+    int64_t time_ms = limits_first_time(rule, record);
+    uint64_t head = (uint64_t)time_ms << WHICH_BITS | (rule->has & all) >> LIMIT_EVERY;
+    size_t size = 0;
+    if ((rule->has & all) == 0) {
+        return 0;
+    }
+    for (; size < TIME_BYTES; size++) {
+        out[size] = (uint8_t)(head >> 8 * size);
     }
     if (limits_has(rule, LIMIT_RESULTS)) {
-        size += limits_put_time(out + size, record->results_ms);
+        size += limits_put_begin(out + size, record->results_ms, time_ms);
         size += limits_put_count(out + size, record->results);
     }
     if (limits_has(rule, LIMIT_GAIN)) {
-        size += limits_put_time(out + size, record->gain_ms);
+        size += limits_put_begin(out + size, record->gain_ms, time_ms);
         size += limits_put_count(out + size, record->gained);
     }
     return size;
-}
-
-static bool limits_take_time(struct bytes *note, int64_t *time_ms) {
-    uint64_t time = 0;
-    if (note->size < TIME_BYTES) {
-        return false;
-    }
-    for (unsigned i = 0; i < TIME_BYTES; i++) {
-        time |= (uint64_t)(uint8_t)note->at[i] << 8 * i;
-    }
-    *note = (struct bytes){note->at + TIME_BYTES, note->size - TIME_BYTES};
-    *time_ms = (int64_t)time;
-    return true;
 }
 
 static bool limits_take_count(struct bytes *note, uint64_t *count) {
@@ -144,20 +148,37 @@ static bool limits_take_count(struct bytes *note, uint64_t *count) {
     return false;
 }
 
+static bool limits_take_begin(struct bytes *note, int64_t time_ms, int64_t *begin_ms) {
+    uint64_t twice;
+    if (!limits_take_count(note, &twice) || twice > 2 * (uint64_t)LIMITS_TIME_MS_END) {
+        return false;
+    }
+    int64_t before_ms = (int64_t)(twice - 1) / 2;
+    *begin_ms = twice == 0 ? 0 : (twice & 1) != 0 ? time_ms - before_ms : time_ms + before_ms;
+    return *begin_ms >= 0 && *begin_ms < LIMITS_TIME_MS_END;
+}
+
 bool limits_unpack(struct bytes note, struct limits_record *record) {
+    uint64_t head = 0;
     uint64_t results = 0;
-    *record = (struct limits_record){.last_ms = 0};
-    struct limits_rule rule = {.has = note.size > 0 ? (uint8_t)note.at[0] : 0};
-    struct limits_record read = *record;
-    struct bytes rest = {note.at + 1, note.size > 0 ? note.size - 1 : 0};
-    bool is_read = note.size > 0 &&
-                   (!limits_has(&rule, LIMIT_EVERY) || limits_take_time(&rest, &read.last_ms)) &&
-                   (!limits_has(&rule, LIMIT_RESULTS) ||
-                    (limits_take_time(&rest, &read.results_ms) &&
-                     limits_take_count(&rest, &results) && results <= LIMIT_COUNT_MAX)) &&
-                   (!limits_has(&rule, LIMIT_GAIN) || (limits_take_time(&rest, &read.gain_ms) &&
-                                                       limits_take_count(&rest, &read.gained))) &&
-                   rest.size == 0;
+    struct limits_record read = {.last_ms = 0};
+    *record = read;
+    for (unsigned i = 0; i < TIME_BYTES && i < note.size; i++) {
+        head |= (uint64_t)(uint8_t)note.at[i] << 8 * i;
+    }
+    struct limits_rule rule = {.has = (uint8_t)((head & 7) << LIMIT_EVERY)};
+    int64_t time_ms = (int64_t)(head >> WHICH_BITS);
+    bool is_read = note.size >= TIME_BYTES && rule.has != 0;
+    struct bytes rest = {note.at + TIME_BYTES, is_read ? note.size - TIME_BYTES : 0};
+    read.last_ms = limits_has(&rule, LIMIT_EVERY) ? time_ms : 0;
+    is_read =
+        is_read &&
+        (!limits_has(&rule, LIMIT_RESULTS) ||
+         (limits_take_begin(&rest, time_ms, &read.results_ms) &&
+          limits_take_count(&rest, &results) && results <= LIMIT_COUNT_MAX)) &&
+        (!limits_has(&rule, LIMIT_GAIN) || (limits_take_begin(&rest, time_ms, &read.gain_ms) &&
+                                            limits_take_count(&rest, &read.gained))) &&
+        rest.size == 0;
     if (is_read) {
         read.results = (uint32_t)results;
         *record = read;

@@ -56,7 +56,8 @@ const char *limits_refuse(const struct limits_rule *rule, const struct layout_fi
 /* Are the numbers in their ranges? */
 MUST_CHECK bool limits_validate(const struct limits_rule *rule);
 
-/* Of one member; all zero: no result yet. */
+/* Of one member; all zero: no result yet. Times are below LIMITS_TIME_MS_END, in the year 3084. */
+#define LIMITS_TIME_MS_END (INT64_C(1) << 45)
 struct limits_record {
     int64_t last_ms;    /* of EVERY */
     int64_t results_ms; /* when the window of RESULTS began */
@@ -64,8 +65,8 @@ struct limits_record {
     uint64_t gained;    /* in units of the first field */
     uint32_t results;
 };
-enum { LIMITS_RECORD_BYTES_MAX = 1 + 3 * 6 + 5 + 10 };
-/* Write what the rule asks for to out; returns the size. */
+enum { LIMITS_RECORD_BYTES_MAX = 6 + 2 * 7 + 5 + 10 };
+/* Write what the rule asks for to out; returns the size: 0 if that is nothing. */
 size_t limits_pack(const struct limits_rule *rule, const struct limits_record *record,
                    uint8_t out[LIMITS_RECORD_BYTES_MAX]);
 /* Read any record, also one that an older rule has written. false: it is none; *record is then zeroed. */

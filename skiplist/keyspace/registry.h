@@ -150,11 +150,25 @@ enum { REGISTRY_NOTE_MAX = 160 * 1024 /* bytes; at least 1 */ };
 static inline bool registry_note_is_own(struct bytes name) {
     return name.size > 0 && name.at[0] == '\0';
 }
-/* NULL: this board can have none. */
+/* As a hash, whose fields are names in short; with RATING, names. NULL: this board can have none. */
 const struct hash *registry_note_hash(const struct registry_key *key);
 static inline uint32_t registry_note_count(const struct registry_key *key) {
     return key->has_notes ? hash_count(registry_note_hash(key)) : 0;
 }
+/* The field of a member's note on a board with these options, and as well the member of a field: in room, or the
+ * argument. */
+struct registry_note_room {
+    char form[NAME_LEAD + 1 + NAME_FORM_MAX];
+    char text[NAME_TEXT_ROOM];
+};
+struct bytes registry_note_short(struct bytes name, struct registry_note_room *room);
+static inline struct bytes registry_note_field(const struct board_options *options,
+                                               struct bytes name, struct registry_note_room *room) {
+    return options->has_rating ? name : registry_note_short(name, room);
+}
+/* The note at an index below the count, as hash_at, but that its field is the member. */
+void registry_note_at(const struct registry_key *key, uint32_t index, struct hash_pair *note,
+                      struct registry_note_room *room);
 /* The member's note, borrowed until the notes change; false: it has none. */
 MUST_CHECK bool registry_note_find(const struct registry_key *key, struct bytes member,
                                    struct bytes *note);

@@ -433,7 +433,7 @@ static bool registry_board_fill(struct effect_fill *fill, struct effect *effect)
         if (fill->notes_done == registry_note_count(effect->key)) {
             return false;
         }
-        hash_at(registry_note_hash(effect->key), fill->notes_done++, &pair);
+        registry_note_at(effect->key, fill->notes_done++, &pair, &fill->note_room);
         effect->kind = EFFECT_NOTE;
         effect->member = pair.field;
         effect->value = pair.value;

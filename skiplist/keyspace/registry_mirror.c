@@ -175,6 +175,7 @@ static void registry_mirror_put_note(struct registry_mirror *mirror, struct byte
 /* From the last one on: a removal moves notes to lower indexes alone, and new ones come last. */
 static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t entries_max) {
     uint32_t count = mirror->copy->has_notes ? registry_note_count(mirror->key) : 0;
+    struct registry_note_room room;
     struct hash_pair pair;
     if (!mirror->has_notes_begun || mirror->notes_left > count) {
         mirror->notes_left = count;
@@ -182,7 +183,7 @@ static void registry_mirror_copy_notes(struct registry_mirror *mirror, uint32_t 
     }
     for (uint32_t i = 0;
          i < entries_max && mirror->status == REGISTRY_MIRROR_MORE && mirror->notes_left > 0; i++) {
-        hash_at(registry_note_hash(mirror->key), --mirror->notes_left, &pair);
+        registry_note_at(mirror->key, --mirror->notes_left, &pair, &room);
         registry_mirror_put_note(mirror, pair.field, pair.value);
     }
 }
@@ -256,7 +257,10 @@ static void registry_mirror_follow_member(struct registry_mirror *mirror,
         if (mirror->has_notes_begun && mirror->copy->has_notes && effect->value.size > 0) {
             registry_mirror_put_note(mirror, effect->member, effect->value);
         } else if (mirror->has_notes_begun && mirror->copy->has_notes) {
-            (void)hash_remove(registry_own_notes(mirror->copy), effect->member);
+            struct registry_note_room room;
+            (void)hash_remove(
+                registry_own_notes(mirror->copy),
+                registry_note_field(registry_options(mirror->copy), effect->member, &room));
         }
     } else { /* CUT, reported before the members are removed */
         uint32_t copied = mirror->copied_count;

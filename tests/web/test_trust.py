@@ -196,6 +196,20 @@ class Twin:
             part.pop(member, None)
         self.held = [each for each in self.held if each.member != member]
 
+    def move(self, member, to):
+        held = [each for each in self.held if each.member == member]
+        if (member in self.board or held) and self.ban_of(to) is not None:
+            return
+        self.records.pop(member, None)
+        if member in self.board:
+            entries = {name: self.board.pop(name) for name in (member, to) if name in self.board}
+            self.board[to] = entries[self.order(entries)[0]]
+        for each in held:
+            if sum(other.member == to for other in self.held) == 16:
+                self.held.remove(each)
+            else:
+                each.member = to
+
     def remove(self, member):
         return int(any(part.pop(member, None) is not None for part in (self.entries_of(member),)))
 
@@ -671,6 +685,10 @@ class Trust(unittest.TestCase):
         for twin in self.twins:
             twin.forget(member)
 
+    def move(self, member, to):
+        for twin in self.twins:
+            twin.move(member, to)
+
     def punish(self):
         draw, twin = self.draw, self.draw.choice(self.twins)
         member = draw.choice(PLAYERS)
@@ -685,8 +703,11 @@ class Trust(unittest.TestCase):
         elif kind < 0.8:
             member = draw.choice(list(self.bans) or PLAYERS)
             self.expect(("LB.UNBAN", member), lambda: self.unban(member))
-        elif kind < 0.9:
+        elif kind < 0.86:
             self.expect(("LB.FORGET", member), lambda: self.forget(member))
+        elif kind < 0.92:
+            to = draw.choice([player for player in PLAYERS if player != member])
+            self.expect(("LB.MOVE", member, to), lambda: self.move(member, to))
         else:
             player = member if draw.random() < 0.3 else None
             self.expect(("ZREM", twin.name, member), lambda: self.remove(twin, member, player), player)

@@ -71,12 +71,14 @@ static size_t lb_move_room(const struct board_task *task, const struct board *bo
     return board_growth_size(board, 1) + tags_growth_size(board, 1) + task->to.size;
 }
 
-/* May the other member get these results, and do they fit? *key is what it gets. */
+/* May the other member get these results, and do they fit? *key is what it gets, if there is something ranked. */
 static bool lb_move_may(struct server *server, const struct board_task *task,
-                        const struct registry_key *on, uint64_t from_key, uint64_t *key) {
+                        const struct registry_key *on, const struct board_member *from,
+                        uint64_t *key) {
     return !ban_holds(server->registry, on->database, registry_name(on), task->to,
                       server->clock.now_ms) &&
-           lb_move_merge(task, &on->board, from_key, server->clock.now_us, key);
+           (!from->is_there ||
+            lb_move_merge(task, &on->board, from->key, server->clock.now_us, key));
 }
 
 /* What of one member has left the board, and of the other changed there. */
@@ -164,7 +166,7 @@ static void lb_move_on_share(struct server *server, struct board_task *task,
     if (!from.is_there) {
         return;
     }
-    if (!lb_move_may(server, task, share, from.key, &packed_key)) {
+    if (!lb_move_may(server, task, share, &from, &packed_key)) {
         task->left_count++;
         return;
     }
@@ -270,7 +272,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
             lb_move_drop_note(server->registry, key, task->member);
             return;
         }
-        if ((from.is_there && !lb_move_may(server, task, key, from.key, &packed_key)) ||
+        if (!lb_move_may(server, task, key, &from, &packed_key) ||
             !memory_reserve_begin(held_room +
                                   (from.is_there ? lb_move_room(task, &key->board) : 0))) {
             task->left_count++;

@@ -203,10 +203,29 @@ TEST(a_rule_that_changes_takes_of_the_record_what_it_knows) {
     struct limits_record read;
     uint8_t packed[LIMITS_RECORD_BYTES_MAX];
     size_t size = limits_pack(&every, &record, packed);
-    assert_int_equal(size, 7);
+    assert_int_equal(size, 6);
     assert_true(limits_unpack((struct bytes){(const char *)packed, size}, &read));
     assert_int_equal(read.last_ms, begin_ms);
     assert_int_equal(read.results, 0);
+}
+
+/* None, one about now, or any. */
+static int64_t draw_time(struct random *random) {
+    uint64_t kind = random_below(random, 3);
+    return kind == 0   ? 0
+           : kind == 1 ? begin_ms + (int64_t)random_below(random, UINT64_C(100) * 86400 * SECOND)
+                       : (int64_t)random_below(random, LIMITS_TIME_MS_END);
+}
+
+TEST(a_record_is_small_while_its_windows_are) {
+    struct limits_rule rule = {.has = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN};
+    struct limits_record record = {.last_ms = begin_ms,
+                                   .results_ms = begin_ms - 86400 * SECOND,
+                                   .results = 100,
+                                   .gain_ms = begin_ms - 86400 * SECOND,
+                                   .gained = 16000};
+    uint8_t packed[LIMITS_RECORD_BYTES_MAX];
+    assert_int_equal(limits_pack(&rule, &record, packed), 17);
 }
 
 TEST(any_bytes_are_a_record_or_none_and_a_record_is_read_as_it_was_written) {
@@ -214,9 +233,9 @@ TEST(any_bytes_are_a_record_or_none_and_a_record_is_read_as_it_was_written) {
     for (int round = 0; round < 20000; round++) {
         struct limits_rule rule = draw_rule(&random);
         struct limits_record record = {
-            .last_ms = (int64_t)(random_next(&random) >> 16),
-            .results_ms = (int64_t)(random_next(&random) >> 16),
-            .gain_ms = (int64_t)(random_next(&random) >> 16),
+            .last_ms = draw_time(&random),
+            .results_ms = draw_time(&random),
+            .gain_ms = draw_time(&random),
             .results = (uint32_t)(random_next(&random) >> random_below(&random, 64)),
             .gained = random_next(&random) >> random_below(&random, 64),
         };
@@ -224,10 +243,13 @@ TEST(any_bytes_are_a_record_or_none_and_a_record_is_read_as_it_was_written) {
         uint8_t packed[LIMITS_RECORD_BYTES_MAX];
         size_t size = limits_pack(&rule, &record, packed);
         assert_true(size <= sizeof packed);
-        assert_true(limits_unpack((struct bytes){(const char *)packed, size}, &read));
+        assert_int_equal(size > 0,
+                         limits_unpack((struct bytes){(const char *)packed, size}, &read));
         assert_int_equal(read.last_ms, limits_has(&rule, LIMIT_EVERY) ? record.last_ms : 0);
         assert_int_equal(read.results, limits_has(&rule, LIMIT_RESULTS) ? record.results : 0);
+        assert_int_equal(read.results_ms, limits_has(&rule, LIMIT_RESULTS) ? record.results_ms : 0);
         assert_int_equal(read.gained, limits_has(&rule, LIMIT_GAIN) ? record.gained : 0);
+        assert_int_equal(read.gain_ms, limits_has(&rule, LIMIT_GAIN) ? record.gain_ms : 0);
         for (size_t i = 0; i < size; i++) {
             packed[i] = (uint8_t)random_next(&random);
         }

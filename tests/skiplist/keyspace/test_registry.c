@@ -219,6 +219,63 @@ REGISTRY_TEST(notes_that_are_all_removed_go_with_their_board) {
     registry_free_all(registry);
 }
 
+/* Names that have a short form, such forms, bytes that look like them, and others. */
+static size_t draw_name(struct random *random, char text[256]) {
+    enum { MARKS = 0xf8 };
+    unsigned number = (unsigned)(random_next(random) >> random_below(random, 64));
+    size_t size = 1 + (size_t)random_below(random, random_below(random, 2) == 0 ? 40 : 200);
+    struct registry_note_room room;
+    struct bytes field;
+    switch (random_below(random, 6)) {
+    case 0:
+        return (size_t)sprintf(text, "player:%u", number);
+    case 1:
+        return (size_t)sprintf(text, "%u", number);
+    case 2:
+        return (size_t)sprintf(text, "%08x-12d3-a456-e89b-42661417%04x", number, number & 0xffff);
+    case 3:
+        field = registry_note_field(
+            &usual_options, (struct bytes){text, (size_t)sprintf(text, "user_%u", number)}, &room);
+        memcpy(text, field.at, field.size);
+        text[random_below(random, field.size)] ^= (char)(random_below(random, 3) == 0);
+        return field.size;
+    default:
+        for (size_t i = 0; i < size; i++) {
+            unsigned byte = (unsigned)random_next(random);
+            text[i] =
+                (char)(i == 0 ? byte | MARKS : byte & (random_below(random, 9) ? 0x77 : 0xff));
+        }
+        return size;
+    }
+}
+
+TEST(a_member_has_one_field_whatever_its_name_looks_like) {
+    struct random random = random_begin("fields");
+    uint32_t short_count = 0;
+    uint32_t swapped_count = 0;
+    for (int round = 0; round < 100000; round++) {
+        char text[256];
+        struct registry_note_room room, back;
+        struct bytes name = {text, draw_name(&random, text)};
+        struct bytes field = registry_note_field(&usual_options, name, &room);
+        assert_true(bytes_equal(registry_note_field(&usual_options, field, &back), name));
+        short_count += field.size < name.size;
+        swapped_count += field.size > name.size;
+    }
+    assert_true(short_count > 0 && swapped_count > 0);
+}
+
+TEST(names_of_digits_have_fields_of_half_their_size) {
+    struct registry_note_room room;
+    assert_int_equal(registry_note_field(&usual_options, BYTES("player:1234567"), &room).size, 6);
+    assert_int_equal(registry_note_field(&usual_options, BYTES("1234567"), &room).size, 5);
+    assert_int_equal(
+        registry_note_field(&usual_options, BYTES("123e4567-e89b-12d3-a456-426614174000"), &room)
+            .size,
+        17);
+    assert_int_equal(registry_note_field(&usual_options, BYTES("ann"), &room).size, 3);
+}
+
 /* ---- expiry ---- */
 
 REGISTRY_TEST(a_key_goes_at_its_millisecond) {

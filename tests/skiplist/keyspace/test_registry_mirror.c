@@ -20,11 +20,12 @@ static void assert_same_hashes(const struct hash *a, const struct hash *b) {
 
 /* In any order. */
 static void assert_same_notes(const struct registry_key *a, const struct registry_key *b) {
+    struct registry_note_room room;
     struct hash_pair pair;
     struct bytes note;
     assert_int_equal(registry_note_count(a), registry_note_count(b));
     for (uint32_t i = 0; i < registry_note_count(a); i++) {
-        hash_at(registry_note_hash(a), i, &pair);
+        registry_note_at(a, i, &pair, &room);
         assert_true(registry_note_find(b, pair.field, &note));
         assert_true(bytes_equal(note, pair.value));
     }

@@ -261,6 +261,17 @@ ZSET_TEST(what_is_held_goes_with_its_member_and_with_its_board) {
     zset_expect(h, "LB.HELD d", "[0 []]");
 }
 
+ZSET_TEST(what_is_held_goes_to_nobody_who_is_banned) {
+    zset_expect(h, "LB.CREATE b FIELD score 24 HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD b 200 ann", ":0");
+    zset_expect(h, "LB.BAN bob", ":0");
+    zset_expect(h, "LB.MOVE ann bob", "[:0 :1]");
+    zset_expect_part(h, "LB.HELD b", "[0 [[:1 ann ");
+    zset_expect(h, "LB.UNBAN bob", ":1");
+    zset_expect(h, "LB.MOVE ann bob", "[:1 :0]");
+    zset_expect_part(h, "LB.HELD b", "[0 [[:1 bob ");
+}
+
 ZSET_TEST(an_archive_takes_approvals_until_it_is_settled) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S PERIOD DAY HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 200 ann 300 bob", ":0");
