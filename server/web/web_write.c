@@ -1227,7 +1227,7 @@ static bool web_write_ask_ban(struct web_query *query) {
     if (has_end) {
         web_query_words(query, "EX #", seconds);
     }
-    if (match.size > 0) {
+    if (match.at != NULL) { /* an empty one is refused: it must not be a ban from all boards */
         web_query_words(query, "MATCH $", match);
     }
     return true;

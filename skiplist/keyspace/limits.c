@@ -5,13 +5,15 @@
  *     time     unix milliseconds: of EVERY the last result; without EVERY, the first of the begins that is there
  *     begin    0: there is none; else 1 and how long before the time it is, twice; twice and 1: how long behind it
  *
- * Begins and counts are written seven bits a byte, the lowest first. So a record takes 6 bytes for EVERY, and 17 for
- * all three with windows of a day: what is alike for all members, the highest bits of times, is there once. */
+ * Begins and counts are written seven bits a byte, the lowest first; begins beside EVERY in four bytes or more. So a
+ * record takes 6 bytes for EVERY, and 17 for all three with windows of a day: what is alike for all members, the highest
+ * bits of times, is there once.
+ */
 #include "skiplist/keyspace/limits.h"
 
 #include "codec/wide.h"
 
-enum { TIME_BYTES = 6, WHICH_BITS = 3 };
+enum { TIME_BYTES = 6, WHICH_BITS = 3, BEGIN_BYTES = 4 /* up to 37 hours */ };
 
 const struct limit_row limit_rows[LIMITS] = {
     [LIMIT_MAX] = {"MAX", LIMIT_HAS_VALUE},
@@ -93,11 +95,16 @@ static size_t limits_put_count(uint8_t *out, uint64_t count) {
     return size;
 }
 
-/* A begin. */
-static size_t limits_put_begin(uint8_t *out, int64_t begin_ms, int64_t time_ms) {
+/* A begin, in size_min bytes or more. */
+static size_t limits_put_begin(uint8_t *out, int64_t begin_ms, int64_t time_ms, size_t size_min) {
     int64_t before_ms = time_ms - begin_ms;
     uint64_t twice = (uint64_t)(before_ms < 0 ? -before_ms : before_ms) * 2 + (before_ms < 0);
-    return limits_put_count(out, begin_ms == 0 ? 0 : twice + 1);
+    size_t size = limits_put_count(out, begin_ms == 0 ? 0 : twice + 1);
+    for (; size < size_min; size++) {
+        out[size - 1] |= 0x80;
+        out[size] = 0;
+    }
+    return size;
 }
 
 /* The one that is written as it is. */
@@ -114,6 +121,8 @@ size_t limits_pack(const struct limits_rule *rule, const struct limits_record *r
     const unsigned all = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN;
     int64_t time_ms = limits_first_time(rule, record);
     uint64_t head = (uint64_t)time_ms << WHICH_BITS | (rule->has & all) >> LIMIT_EVERY;
+    /* A time moves on with each result: a record whose size did so too would be written elsewhere each time. */
+    size_t size_min = limits_has(rule, LIMIT_EVERY) ? BEGIN_BYTES : 1;
     size_t size = 0;
     if ((rule->has & all) == 0) {
         return 0;
@@ -122,11 +131,11 @@ size_t limits_pack(const struct limits_rule *rule, const struct limits_record *r
         out[size] = (uint8_t)(head >> 8 * size);
     }
     if (limits_has(rule, LIMIT_RESULTS)) {
-        size += limits_put_begin(out + size, record->results_ms, time_ms);
+        size += limits_put_begin(out + size, record->results_ms, time_ms, size_min);
         size += limits_put_count(out + size, record->results);
     }
     if (limits_has(rule, LIMIT_GAIN)) {
-        size += limits_put_begin(out + size, record->gain_ms, time_ms);
+        size += limits_put_begin(out + size, record->gain_ms, time_ms, size_min);
         size += limits_put_count(out + size, record->gained);
     }
     return size;

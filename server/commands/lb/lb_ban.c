@@ -48,9 +48,19 @@ static bool lb_ban_read_match(const struct call *call, uint32_t index, void *tar
            board_task_read_match(call, index, target);
 }
 
-/* The member is off the board for all others, or for all where the board can have no shadows. */
+/* The member is off the board for all others, or for all where the board can have no shadows. What counts is the ban that
+ * holds now: LB.UNBAN, behind which results stay, or another ban may have come since. A ban whose time is over takes what
+ * it has not come to yet, but hides nothing. */
 static void lb_ban_act(struct server *server, struct board_task *task, struct registry_key *key) {
-    if (!task->is_shadow || !shadow_may_be(key)) {
+    int64_t now_ms = server->clock.now_ms;
+    int64_t until_ms;
+    enum ban_kind kind = ban_find(server->registry, key->database, registry_name(key), task->member,
+                                  now_ms, &until_ms);
+    bool is_over = task->until_ms != 0 && task->until_ms <= now_ms;
+    if (kind == BAN_NONE && (task->is_shadow || !is_over)) {
+        return;
+    }
+    if (kind != BAN_SHADOW || !shadow_may_be(key)) {
         board_task_take(server, task, key);
         return;
     }

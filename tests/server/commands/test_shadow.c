@@ -625,6 +625,79 @@ SHADOW_TEST(a_ban_that_ends_during_a_pass_brings_its_entry_back) {
     expect(h, s, "ZCARD k", ":3\r\n");
 }
 
+/* ---- what comes while a ban's job is on its way ---- */
+
+enum { WAY = 300 /* boards */ };
+
+static void begin_on_the_way(struct harness *h, struct session *s, const char *line) {
+    expect(h, s, "ZADD z 1 eve", ":1\r\n");
+    expect(h, s, "LB.BAN eve SHADOW", ":1\r\n");
+    settle(h);
+    for (int i = 0; i < WAY; i++) {
+        expect(h, s, formatted("ZADD b:%d 5 ann", i), ":1\r\n");
+    }
+    player_begin(h, h->server.sessions.first->next, line);
+}
+
+static void end_the_way(struct harness *h) {
+    struct session *client = h->server.sessions.first->next;
+    settle(h);
+    if (client->job != NULL) {
+        (void)player_end(h, client);
+    }
+    settle(h);
+}
+
+static void expect_everywhere(struct harness *h, struct session *s, struct session *by,
+                              const char *score, const char *own) {
+    for (int i = 0; i < WAY; i++) {
+        expect(h, s, formatted("ZSCORE b:%d ann", i), score);
+        expect(h, by, formatted("ZSCORE b:%d ann", i), own);
+    }
+}
+
+SHADOW_TEST(a_ban_that_is_lifted_on_its_way_hides_nothing) {
+    (void)harness_connect(h);
+    struct session *ann = log_in(h, "ann");
+    begin_on_the_way(h, s, "LB.BAN ann SHADOW");
+    expect(h, s, "LB.UNBAN ann", ":1\r\n");
+    end_the_way(h);
+    expect_everywhere(h, s, ann, "$1\r\n5\r\n", "$1\r\n5\r\n");
+}
+
+SHADOW_TEST(results_behind_a_ban_that_is_lifted_on_its_way_stay) {
+    (void)harness_connect(h);
+    struct session *ann = log_in(h, "ann");
+    begin_on_the_way(h, s, "LB.BAN ann");
+    expect(h, s, "LB.UNBAN ann", ":1\r\n");
+    for (int i = 0; i < WAY; i++) {
+        (void)harness_run_format(h, ann, "ZADD b:%d 7 ann", i);
+    }
+    end_the_way(h);
+    expect_everywhere(h, s, ann, "$1\r\n7\r\n", "$1\r\n7\r\n");
+}
+
+/* The last one is what counts. */
+SHADOW_TEST(a_ban_that_is_replaced_on_its_way_is_the_other_one) {
+    (void)harness_connect(h);
+    struct session *ann = log_in(h, "ann");
+    begin_on_the_way(h, s, "LB.BAN ann SHADOW");
+    (void)harness_run_format(h, s, "LB.BAN ann");
+    end_the_way(h);
+    expect(h, s, "LB.UNBAN ann", ":1\r\n");
+    end_the_way(h);
+    expect_everywhere(h, s, ann, "$-1\r\n", "$-1\r\n");
+}
+
+SHADOW_TEST(a_full_ban_that_becomes_a_hidden_one_on_its_way_takes_no_more) {
+    (void)harness_connect(h);
+    struct session *ann = log_in(h, "ann");
+    begin_on_the_way(h, s, "LB.BAN ann");
+    (void)harness_run_format(h, s, "LB.BAN ann SHADOW");
+    end_the_way(h);
+    expect_everywhere(h, s, ann, "$-1\r\n", "$1\r\n5\r\n");
+}
+
 /* ---- twins ---- */
 
 enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
