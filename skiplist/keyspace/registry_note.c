@@ -23,11 +23,12 @@ static struct bytes registry_note_unpack(struct bytes name, struct registry_note
     size_t size = name.size - 1;
     unsigned mark = (uint8_t)name.at[0];
     bool has_prefix = mark == MARK_PREFIX;
-    if (size == 0 || size > NAME_FORM_MAX || (!has_prefix && mark < MARK_DIGITS)) {
+    if (size <= has_prefix || size > NAME_FORM_MAX || (!has_prefix && mark < MARK_DIGITS)) {
         return name;
     }
     unsigned rest = has_prefix ? (uint8_t)name.at[1] / NAME_PREFIXES : mark - MARK_DIGITS;
-    if (rest > NAME_REST_UUID || (rest == NAME_REST_UUID && size - has_prefix != NAME_UUID_BYTES)) {
+    if ((!has_prefix && rest > NAME_REST_UUID) ||
+        (rest == NAME_REST_UUID && size - has_prefix != NAME_UUID_BYTES)) {
         return name;
     }
     memcpy(room->form + NAME_LEAD, name.at, name.size);
