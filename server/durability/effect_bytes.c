@@ -430,7 +430,7 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
         return effect_bytes_code_limits(coder, options);
     }
     if (option->form == BOARD_FORM_HOLD) {
-        return effect_bytes_code_hold(coder, options);
+        return options != NULL && effect_bytes_code_hold(coder, options);
     }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {
