@@ -126,9 +126,9 @@ struct effect_fill {
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
     uint32_t notes_done;
-    struct registry_note_room note_room;
+    struct registry_note_room note_rooms[2]; /* likewise */
 };
-/* false: no effects left. The member of an effect stays until the one behind the next PUT. */
+/* false: no effects left. The member of an effect stays until the one behind the next PUT or NOTE. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);
 
 #endif

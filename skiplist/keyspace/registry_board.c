@@ -433,7 +433,9 @@ static bool registry_board_fill(struct effect_fill *fill, struct effect *effect)
         if (fill->notes_done == registry_note_count(effect->key)) {
             return false;
         }
-        registry_note_at(effect->key, fill->notes_done++, &pair, &fill->note_room);
+        registry_note_at(effect->key, fill->notes_done, &pair,
+                         &fill->note_rooms[fill->notes_done % 2]);
+        fill->notes_done++;
         effect->kind = EFFECT_NOTE;
         effect->member = pair.field;
         effect->value = pair.value;
