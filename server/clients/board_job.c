@@ -143,10 +143,12 @@ bool board_job_step_notes(struct board_job *job, struct registry_key *board, uin
         struct registry_note_room note_room;
         struct hash_pair pair;
         registry_note_at(board, job->notes_left - 1, &pair, &note_room);
-        CHECK(pair.field.size <= sizeof room);
-        memcpy(room, pair.field.at, pair.field.size);
-        enum board_job_change change =
-            visit(job, board, (struct bytes){.at = room, .size = pair.field.size});
+        if (pair.field.at != note_room.text) { /* it is borrowed */
+            CHECK(pair.field.size <= sizeof room);
+            memcpy(room, pair.field.at, pair.field.size);
+            pair.field.at = room;
+        }
+        enum board_job_change change = visit(job, board, pair.field);
         if (change == BOARD_JOB_NO_MEMORY) {
             board_job_wait(job);
             break;

@@ -399,7 +399,7 @@ static uint32_t registry_board_walk(const struct registry_key *key, struct key_c
 /* The TAGS of the member that was filled in last; false: it has no values. */
 static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
-    uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
+    uint32_t rank = fill->is_reverse ? board_count(board) - fill->done : fill->done - 1;
     struct tag_values values;
     fill->has_tags_left = false;
     tags_at(board, rank, &values);
@@ -416,36 +416,35 @@ static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *ef
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. Then the notes. */
 static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
+    uint32_t count = board_count(board);
     struct board_stored entry;
-    if (!fill->has_begun) {
-        fill->has_begun = true;
+    if (fill->done == 0) {
         fill->has_values = tags_has_values(board);
-        fill->left = board_count(board);
         fill->is_reverse = board_is_latest(board);
-        board_cursor_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0,
-                          &fill->cursor);
+        board_cursor_seek(board, fill->is_reverse && count > 0 ? count - 1 : 0, &fill->cursor);
     }
     if (fill->has_tags_left && registry_board_fill_tags(fill, effect)) {
         return true;
     }
-    if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
+    struct registry_note_room *room = &fill->rooms[fill->done % 2];
+    if (fill->done >= count) {
         struct hash_pair pair;
-        if (fill->notes_done == registry_note_count(effect->key)) {
+        if (fill->done - count == registry_note_count(effect->key)) {
             return false;
         }
-        registry_note_at(effect->key, fill->notes_done, &pair,
-                         &fill->note_rooms[fill->notes_done % 2]);
-        fill->notes_done++;
+        registry_note_at(effect->key, fill->done - count, &pair, room);
+        fill->done++;
         effect->kind = EFFECT_NOTE;
         effect->member = pair.field;
         effect->value = pair.value;
         return true;
     }
-    fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
+    CHECK(board_cursor_read(&fill->cursor, &entry));
+    fill->member = name_text(entry.member, room->text);
     effect->member = fill->member;
     effect->member_key = entry.key;
     fill->has_tags_left = fill->has_values;
-    fill->left--;
+    fill->done++;
     if (fill->is_reverse) {
         board_cursor_previous(&fill->cursor);
     } else {
