@@ -560,12 +560,12 @@ checked-scripts:
 	@TEST_LIMIT=$(or $(TEST_LIMIT),1800) $(RUN) $(CHECKED_SCRIPTS)
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
-CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py senders.py shapes.py) \
+CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py player.py senders.py shapes.py) \
            clients/node/shapes.js clients/node/commands.js clients/node/commands.d.ts clients/go/commands.go clients/go/shapes.go \
            $(addprefix clients/java/src/main/java/leaderboard/,Commands.java Options.java Shapes.java) \
            clients/php/src/Commands.php clients/php/src/Shapes.php
 clients: $(CLIENTS) ## write the methods of the clients in clients/ from the tables
-$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/templates/*.py clients/python/leaderboard_client/async_[bs]*.py)
+$(CLIENTS) &: $(SERVER) docs/write $(wildcard clients/templates/*.py clients/python/leaderboard_client/async_[bps]*.py)
 	@docs/write $(SERVER) clients && touch $(CLIENTS)
 clients/node/node_modules/.package-lock.json: | $(CLIENTS)
 
