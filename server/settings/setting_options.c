@@ -474,7 +474,7 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
                                                        : unit_ms;
         is_fine = limits_validate(rule);
     }
-    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is none: use %s %s",
+    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is not valid: use %s %s",
                                          limit_rows[limit].name, word_count > 0 ? " " : "",
                                          word_count > 0 ? bytes_show(words[0]).text : "",
                                          limit_rows[limit].name, setting_options_limit_form(has));
