@@ -189,7 +189,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
 }
 
 void board_task_run(struct call *call) {
-    if (!jobs_have_room(call->server, call->reply)) {
+    if (!jobs_have_room(call->server, call->session, call->reply)) {
         return;
     }
     if (call->request->count > ARGS_MAX) {
