@@ -18,7 +18,7 @@
 #include "server/clients/server.h"
 
 enum {
-    JOBS_MAX = 64, /* at a time; four of them work on boards (board_job.h) */
+    JOBS_MAX = 64, /* at a time; five of them work on boards (board_job.h) */
     /* A user's, over HTTP, where nobody waits for them: so that others have room. */
     JOBS_LEFT_MAX = 16,
 };
