@@ -880,6 +880,7 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
     board_job_begin(f.server, &shadow_job);
+    board_job_begin(f.server, &board_job_stale);
     ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
         "+OK\r\n:2\r\n");
     ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");
