@@ -168,9 +168,9 @@ CHECKED_SCRIPTS := $(CLIENT_SCRIPTS) tests/deploy/run:test_chart tests/pages/gam
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
-                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data \
-                   lb_filter lb_forget lb_held lb_hset lb_info lb_league_twin lb_limits lb_list lb_match lb_model lb_move lb_once lb_records lb_roll \
-                   lb_settle lb_since lb_submit lb_tag lb_where \
+                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data lb_decay \
+                   lb_dense lb_filter lb_forget lb_held lb_hset lb_info lb_kept lb_league lb_league_twin lb_limits lb_list \
+                   lb_match lb_model lb_move lb_once lb_records lb_roll lb_settle lb_since lb_strings lb_submit lb_tag lb_where \
                    writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
