@@ -17,7 +17,7 @@
 
 #include "server/clients/server.h"
 
-enum { JOBS_MAX = 64 }; /* at a time; four of them work on boards (board_job.h) */
+enum { JOBS_MAX = 64 }; /* at a time; five of them work on boards (board_job.h) */
 
 struct job_kind {
     bool writes;
