@@ -3,7 +3,11 @@
  * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
  * level above, what is counted below the blocks to the left. */
 #include <endian.h>
+#include <stddef.h>
 #include <stdlib.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "codec/memory.h"
 #include "codec/sort.h"
@@ -133,41 +137,131 @@ COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
 COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
 COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
-/* Which of up to 64 codes do, 8 at a time: bit i, the ith. Of a comparison's 8 bytes one bit each is kept, and the product
- * has them side by side. */
+enum { PIECE = 64, PIECES = 4 * PIECE };
+
+/* One bit for each of 16 codes that were compared: bit i, the ith. */
+#if defined(__SSE2__)
+static inline uint32_t tag_group_bits8(const codes8 matches[1]) {
+    return (uint32_t)_mm_movemask_epi8((__m128i)matches[0]);
+}
+
+static inline uint32_t tag_group_bits16(const codes16 matches[2]) {
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16((__m128i)matches[0], (__m128i)matches[1]));
+}
+
+static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
+    __m128i left = _mm_packs_epi32((__m128i)matches[0], (__m128i)matches[1]);
+    __m128i right = _mm_packs_epi32((__m128i)matches[2], (__m128i)matches[3]);
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(left, right));
+}
+#else
+/* Of each byte one bit is kept, and the product has eight of them side by side. */
+static inline uint32_t tag_group_bits8(const codes8 matches[1]) {
+    uint64_t bytes[2];
+    uint32_t bits = 0;
+    memcpy(bytes, matches, sizeof bytes);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t lowest = le64toh(bytes[i]) & UINT64_C(0x0101010101010101);
+        bits |= (uint32_t)(lowest * UINT64_C(0x0102040810204080) >> 56) << 8 * i;
+    }
+    return bits;
+}
+
 typedef uint8_t eight8 __attribute__((vector_size(8)));
-typedef uint16_t eight16 __attribute__((vector_size(16)));
-typedef uint32_t eight32 __attribute__((vector_size(32)));
-#define MATCH_LISTED(name, type, vector)                                                           \
-    static uint64_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
+static inline uint32_t tag_group_bits16(const codes16 matches[2]) {
+    eight8 halves[2] = {__builtin_convertvector(matches[0], eight8),
+                        __builtin_convertvector(matches[1], eight8)};
+    codes8 all;
+    memcpy(&all, halves, sizeof all);
+    return tag_group_bits8(&all);
+}
+
+typedef uint8_t four8 __attribute__((vector_size(4)));
+static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
+    four8 quarters[4];
+    codes8 all;
+    for (unsigned i = 0; i < 4; i++) {
+        quarters[i] = __builtin_convertvector(matches[i], four8);
+    }
+    memcpy(&all, quarters, sizeof all);
+    return tag_group_bits8(&all);
+}
+#endif
+
+/* Which of PIECE codes match: of the first of up to `pieces` pieces in which some do, each `step` codes behind the one before.
+ * *passed: how many pieces are in front of it. By a filter's listed tests, of which most often one value is left to compare
+ * with. */
+#define MATCH_LISTED(name, type, vector, bits_of)                                                  \
+    static uint64_t name(const type *codes, ptrdiff_t step, uint32_t pieces, uint32_t *passed,     \
+                         const struct tag_filter *filter) {                                        \
         LISTED(type, vector)                                                                       \
-        uint64_t matches = 0, bytes;                                                               \
-        uint32_t i = 0;                                                                            \
-        for (; i + 8 <= count; i += 8) {                                                           \
-            vector at, all = ~(vector){0};                                                         \
-            memcpy(&at, codes + i, sizeof at);                                                     \
-            for (uint32_t t = 0, v = 0; t < tests; t++) {                                          \
-                vector value = at & masks[t], is_in = flips[t];                                    \
-                for (; v < ends[t]; v++) {                                                         \
-                    is_in ^= (vector)(value == equals[v]);                                         \
+        enum { PARTS = sizeof(type), LANES = 16 / sizeof(type) };                                  \
+        bool is_one = end == 1 && tests == 1;                                                      \
+        const vector mask = masks[0], equal = equals[0], flip = flips[0];                          \
+        vector at, all[PARTS];                                                                     \
+        uint64_t matches = 0;                                                                      \
+        uint32_t done = 0;                                                                         \
+        for (; done < pieces; done++, codes += step) {                                             \
+            matches = 0;                                                                           \
+            if (is_one) {                                                                          \
+                _Pragma("GCC unroll 4") for (uint32_t i = 0; i < PIECE; i += 16) {                 \
+                    _Pragma("GCC unroll 4") for (uint32_t part = 0; part < PARTS; part++) {        \
+                        memcpy(&at, codes + i + part * LANES, sizeof at);                          \
+                        all[part] = (vector)((at & mask) == equal) ^ flip;                         \
+                    }                                                                              \
+                    matches |= (uint64_t)bits_of(all) << i;                                        \
                 }                                                                                  \
-                all &= is_in;                                                                      \
+            } else {                                                                               \
+                for (uint32_t i = 0; i < PIECE; i += 16) {                                         \
+                    for (uint32_t part = 0; part < PARTS; part++) {                                \
+                        memcpy(&at, codes + i + part * LANES, sizeof at);                          \
+                        all[part] = ~(vector){0};                                                  \
+                        for (uint32_t t = 0, v = 0; t < tests; t++) {                              \
+                            vector value = at & masks[t], is_in = flips[t];                        \
+                            for (; v < ends[t]; v++) {                                             \
+                                is_in ^= (vector)(value == equals[v]);                             \
+                            }                                                                      \
+                            all[part] &= is_in;                                                    \
+                        }                                                                          \
+                    }                                                                              \
+                    matches |= (uint64_t)bits_of(all) << i;                                        \
+                }                                                                                  \
             }                                                                                      \
-            eight8 narrow = __builtin_convertvector(all, eight8);                                  \
-            memcpy(&bytes, &narrow, sizeof bytes);                                                 \
-            bytes = le64toh(bytes) & UINT64_C(0x0101010101010101);                                 \
-            matches |= bytes * UINT64_C(0x0102040810204080) >> 56 << i;                            \
+            if (matches != 0) {                                                                    \
+                break;                                                                             \
+            }                                                                                      \
         }                                                                                          \
-        for (; i < count; i++) {                                                                   \
-            matches |= (uint64_t)tag_filter_matches(filter, codes[i]) << i;                        \
-        }                                                                                          \
+        *passed = done;                                                                            \
         return matches;                                                                            \
     }
-MATCH_LISTED(tag_group_match8, uint8_t, eight8)
-MATCH_LISTED(tag_group_match16, uint16_t, eight16)
-MATCH_LISTED(tag_group_match32, uint32_t, eight32)
+MATCH_LISTED(tag_group_match8, uint8_t, codes8, tag_group_bits8)
+MATCH_LISTED(tag_group_match16, uint16_t, codes16, tag_group_bits16)
+MATCH_LISTED(tag_group_match32, uint32_t, codes32, tag_group_bits32)
 
-enum { PIECE = 64, PIECES = 4 * PIECE, PIECES_MAX = 16 * PIECES };
+/* The same in a sheet, whose first piece begins at `from`. */
+static uint64_t tag_group_match_pieces(const struct sheet *sheet, const struct tag_filter *filter,
+                                       uint32_t from, ptrdiff_t step, uint32_t pieces,
+                                       uint32_t *passed) {
+    const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+    return sheet->width == 1   ? tag_group_match8(codes, step, pieces, passed, filter)
+           : sheet->width == 2 ? tag_group_match16(codes, step, pieces, passed, filter)
+                               : tag_group_match32(codes, step, pieces, passed, filter);
+}
+
+/* Which of up to PIECE entries match the listed tests. */
+static uint64_t tag_group_match_listed(const struct sheet *sheet, const struct tag_filter *filter,
+                                       uint32_t from, uint32_t count) {
+    uint64_t matches = 0;
+    if (sheet->count < PIECE) {
+        for (uint32_t i = 0; i < count; i++) {
+            matches |= (uint64_t)tag_filter_matches(filter, sheet_get(sheet, from + i)) << i;
+        }
+        return matches;
+    }
+    uint32_t last = sheet->count - (uint32_t)PIECE, at = from < last ? from : last, passed;
+    matches = tag_group_match_pieces(sheet, filter, at, 0, 1, &passed);
+    return matches >> (from - at) & UINT64_MAX >> (PIECE - count);
+}
 
 /* Which of up to PIECE codes have a value of a set. */
 #define MATCH_SET(name, type)                                                                      \
@@ -212,11 +306,8 @@ static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filt
     if (filter->is_nobody || sheet == NULL) {
         return tag_filter_matches(filter, 0) ? matches : 0;
     }
-    if (filter->code_count > 0) {
-        const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
-        matches = sheet->width == 1   ? tag_group_match8(codes, count, filter)
-                  : sheet->width == 2 ? tag_group_match16(codes, count, filter)
-                                      : tag_group_match32(codes, count, filter);
+    if (filter->code_count > 0 && count > 0) {
+        matches = tag_group_match_listed(sheet, filter, from, count);
     }
     for (uint32_t i = 0; i < filter->count && !filter->is_listed; i++) {
         if (!filter->tests[i].is_listed) {
@@ -382,13 +473,15 @@ static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, u
     }
 }
 
-/* The same of one that is next, as a whole. */
+enum { FETCHED_MAX = 512 }; /* bytes; processors see by themselves what is read on and on */
+
+/* The same of one that is next, for all that is below it. */
 static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint32_t child) {
     const struct index_block *index =
         nodes_index(list, index_children(nodes_index(list, id))[child]);
     if (index->is_lowest && index->sheet != NULL) {
-        prefetch_lines(index->sheet,
-                       sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width);
+        size_t size = sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width;
+        prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
     }
 }
 
@@ -755,7 +848,6 @@ struct group_reading {
     struct tag_filter *filter;
     bool is_best_first;
     uint32_t count, count_max, *ranks;
-    uint32_t piece; /* entries that are looked at together */
     uint32_t work_left;
 };
 
@@ -769,27 +861,25 @@ static void tag_group_read_matches(struct group_reading *reading, uint64_t match
     }
 }
 
-/* Of entries from .. to - 1 of a sheet whose first has this rank. Where none was near, many are looked at together. */
+/* Of entries from .. to - 1 of a sheet whose first has this rank. */
 static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
                                  uint32_t from, uint32_t to, uint32_t rank) {
+    const struct tag_filter *filter = reading->filter;
+    bool is_best_first = reading->is_best_first;
+    bool is_skipping = sheet != NULL && filter->is_listed && filter->code_count > 0;
     while (from < to && reading->count < reading->count_max) {
-        uint32_t size = to - from < reading->piece ? to - from : reading->piece;
-        uint32_t begin = reading->is_best_first ? from : to - size;
-        bool has_any = size <= PIECE || tag_group_count_in(sheet, reading->filter, begin, size) > 0;
-        if (has_any && size > PIECES) {
-            reading->piece = PIECES;
-            continue;
-        }
-        for (uint32_t done = 0, part; has_any && done < size && reading->count < reading->count_max;
-             done += part) {
-            part = size - done < PIECE ? size - done : PIECE;
-            uint32_t at = begin + (reading->is_best_first ? done : size - done - part);
-            tag_group_read_matches(reading, tag_group_match(sheet, reading->filter, at, part),
-                                   rank + at);
-        }
-        reading->piece *= !has_any && reading->piece < PIECES_MAX ? 2 : 1;
-        from += reading->is_best_first ? size : 0;
-        to -= reading->is_best_first ? 0 : size;
+        uint32_t size = to - from < PIECE ? to - from : PIECE, passed = 0;
+        uint32_t at = is_best_first ? from : to - size;
+        uint64_t matches =
+            is_skipping && size == PIECE
+                ? tag_group_match_pieces(sheet, filter, at, is_best_first ? PIECE : -PIECE,
+                                         (to - from) / PIECE, &passed)
+                : tag_group_match(sheet, filter, at, size);
+        at += is_best_first ? passed * PIECE : 0U - passed * PIECE;
+        tag_group_read_matches(reading, matches, rank + at);
+        uint32_t read = passed * PIECE + (matches != 0 || passed == 0 ? size : 0);
+        from += is_best_first ? read : 0;
+        to -= is_best_first ? 0 : read;
     }
 }
 
@@ -863,7 +953,6 @@ uint32_t tag_group_read(const struct board *board, struct tag_filter *filter, ui
                                     .is_best_first = is_best_first,
                                     .count_max = count_max,
                                     .ranks = ranks,
-                                    .piece = PIECES,
                                     .work_left = TAG_COUNTS_READER_WORK};
     if (board_tags(board) == NULL) {
         uint32_t left = is_best_first ? all - from : from + 1;
