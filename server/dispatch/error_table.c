@@ -19,7 +19,7 @@ const struct error_row error_table[] = {
      "`LB.ALTER key THAW`, if the results may change."},
     {"FULL", 0, "The board has as many members as `LIMIT` allows, and takes no new ones.",
      "`LB.ALTER key LIMIT n` raises it; `CAP` drops the worst member instead."},
-    {"LIMIT", 422, "The result is none that the board takes (`LIMITS`): its value is.",
+    {"LIMIT", 422, "The board's `LIMITS` do not allow a result with this value.",
      "The text names the limit. `LB.ALTER key LIMITS ...` changes it."},
     {"LOADING", 503,
      "The server loads its boards, shuts down, or is not open yet as the new master.",

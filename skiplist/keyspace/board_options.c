@@ -704,7 +704,7 @@ bool board_options_validate(const struct board_options *options, const char **re
     }
     return options->period.unit == PERIOD_NONE || board_options_is_period_right(options) ||
            check_passed(
-               "options: their period is none of the calendar's, or they keep too many archives",
+               "options: their period is not in the calendar, or they keep too many archives",
                reason);
 }
 

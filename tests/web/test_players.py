@@ -323,6 +323,27 @@ class Players(unittest.TestCase):
         self.assertEqual(self.write(text, "ann")[0], 401)
         self.assertEqual(client.ask("AUTH", token("ann")), b"OK")
 
+    def test_the_first_answer_says_already_why_a_token_counts_no_more(self):
+        self.begin()
+        run = self.server.run
+        ends = {"it was revoked": ("LB.REVOKE", "ann"),
+                "there is no user player:KID of its kid, or it is off": ("ACL", "SETUSER", "player:back", "off"),
+                "no player-key has its kid": ("CONFIG", "SET", "player-key", f"web hs256 {SECRET.decode()}")}
+        stream = self.api.stream("/boards/game/events", **bearer(token("ann", iat=int(time.time()) - 9)))
+        self.assertEqual(stream.next()[0], "page")
+        for number, (why, words) in enumerate(ends.items()):
+            reads, writes = (token("ann", iat=int(time.time()) - each) for each in (2 * number + 1, 2 * number + 2))
+            self.assertEqual(self.api.status("/boards/game/me", **bearer(reads)), 200 if number else 404)
+            self.assertEqual(self.write(writes, "ann")[0], 200)
+            run(*words)
+            said = (401, f"the player's token was refused: {why}")
+            self.assertEqual(self.problem(reads), said)
+            status, reply = self.write(writes, "ann")[:2]
+            self.assertEqual((status, reply["detail"]), said)
+            run("LB.REVOKE", "ann", "BEFORE", "0")
+            run("ACL", "SETUSER", "player:back", "on")
+        self.assertEqual(stream.next()[0], "gone")
+
     def test_a_key_that_goes_or_changes_ends_all_that_it_let_in(self):
         self.begin()
         ann, zoe = token("ann"), token("zoe", "web")
