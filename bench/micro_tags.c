@@ -185,7 +185,7 @@ static void run_tally(const struct task *task) {
     struct tag_tally made;
     must(tag_group_tally(task->board, NULL, 0, to, &country, 1, &made));
     sink += made.count;
-    tag_tally_deinit(&made);
+    tag_group_tally_deinit(&made);
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {

@@ -197,7 +197,6 @@ static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
         LISTED(type, vector)                                                                       \
         enum { PARTS = sizeof(type), LANES = 16 / sizeof(type) };                                  \
         bool is_one = end == 1 && tests == 1;                                                      \
-        const vector mask = masks[0], equal = equals[0], flip = flips[0];                          \
         vector at, all[PARTS];                                                                     \
         uint64_t matches = 0;                                                                      \
         uint32_t done = 0;                                                                         \
@@ -207,7 +206,7 @@ static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
                 _Pragma("GCC unroll 4") for (uint32_t i = 0; i < PIECE; i += 16) {                 \
                     _Pragma("GCC unroll 4") for (uint32_t part = 0; part < PARTS; part++) {        \
                         memcpy(&at, codes + i + part * LANES, sizeof at);                          \
-                        all[part] = (vector)((at & mask) == equal) ^ flip;                         \
+                        all[part] = (vector)((at & masks[0]) == equals[0]) ^ flips[0];             \
                     }                                                                              \
                     matches |= (uint64_t)bits_of(all) << i;                                        \
                 }                                                                                  \
@@ -1052,6 +1051,7 @@ struct tally_task {
     const struct tag_combination *rows; /* that have all tags in question; NULL: none */
     unsigned tag_mask;                  /* the tags counted by, and those of the filter */
     uint32_t work_left;
+    uint32_t by_count;
     const struct tag_tally *made;           /* the tags counted by, */
     const struct tag_slot *slots[TAGS_MAX]; /* and of each of these what it has in codes */
     struct tally tally;
@@ -1065,7 +1065,7 @@ static bool tag_group_tally_values(struct tally_task *task,
         (task->filter != NULL && !tag_filter_matches_values(task->filter, combination, values))) {
         return true;
     }
-    for (uint32_t i = 0; i < task->made->by_count; i++) {
+    for (uint32_t i = 0; i < task->by_count; i++) {
         const struct tag_tally_by *by = &task->made->by[i];
         own |= (values >> combination->shifts[by->tag] & by->mask) << by->shift;
     }
@@ -1085,7 +1085,7 @@ static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *s
         if (filter != NULL && !tag_filter_matches(filter, code)) {
             continue;
         }
-        for (uint32_t b = 0; b < task->made->by_count; b++) {
+        for (uint32_t b = 0; b < task->by_count; b++) {
             values |= sheet_slot_extract(task->slots[b], code) << task->made->by[b].shift;
         }
         if (!tag_group_tally_add(&task->tally, values, 1)) {
@@ -1294,7 +1294,7 @@ static bool tag_group_tally_sort(const struct tally_task *task, struct tag_tally
             order[count++] = (struct sort_record){.word = fewer << 32, .index = entry->values};
         }
     }
-    for (uint32_t b = 0; b < made->by_count; b++) {
+    for (uint32_t b = 0; b < task->by_count; b++) {
         struct tag_tally_by *by = &made->by[b];
         struct tally used = tag_group_tally_begin(task->slots[b]->bits, count);
         bool is_done = true;
@@ -1353,7 +1353,8 @@ static bool tag_group_tally_valueless(uint32_t count, struct tag_tally *made) {
 bool tag_group_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
                      uint32_t to, const unsigned *by, uint32_t by_count, struct tag_tally *made) {
     const struct tags *tags = board_tags(board);
-    struct tally_task task = {.filter = filter, .made = made, .work_left = TAG_COUNTS_READER_WORK};
+    struct tally_task task = {
+        .filter = filter, .by_count = by_count, .made = made, .work_left = TAG_COUNTS_READER_WORK};
     unsigned bits = 0;
     CHECK(from <= to);
     CHECK(to <= board_count(board));
@@ -1384,7 +1385,7 @@ bool tag_group_tally(const struct board *board, const struct tag_filter *filter,
     return is_done;
 }
 
-void tag_tally_deinit(struct tag_tally *made) {
+void tag_group_tally_deinit(struct tag_tally *made) {
     for (uint32_t b = 0; b < made->by_count; b++) {
         memory_free(made->by[b].values);
     }

@@ -129,12 +129,12 @@ struct tag_tally {
         uint8_t tag, shift;
     } by[TAGS_MAX];
 };
-/* Those of the group (filter NULL: all) from rank `from` to `to` - 1, by these tags, which differ. tag_tally_deinit
+/* Those of the group (filter NULL: all) from rank `from` to `to` - 1, by these tags, which differ. tag_group_tally_deinit
  * follows in any case. false: no memory. */
 MUST_CHECK bool tag_group_tally(const struct board *board, const struct tag_filter *filter,
                                 uint32_t from, uint32_t to, const unsigned *by, uint32_t by_count,
                                 struct tag_tally *made);
-void tag_tally_deinit(struct tag_tally *made);
+void tag_group_tally_deinit(struct tag_tally *made);
 /* The value in a row of the tag at this place among those counted by. */
 static inline struct bytes tag_tally_value(const struct tag_tally *made, uint32_t row,
                                            uint32_t by) {

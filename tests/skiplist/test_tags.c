@@ -393,7 +393,7 @@ static void compare_tally(const struct tags_twin *twin, struct random *random) {
     }
     assert_int_equal(sum,
                      tag_group_count(board, filter, to) - tag_group_count(board, filter, from));
-    tag_tally_deinit(&made);
+    tag_group_tally_deinit(&made);
     tag_filter_destroy(filter);
 }
 
@@ -759,7 +759,7 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     for (uint32_t row = 1; row < ALL; row++) {
         assert_rows_ascend(&made, row);
     }
-    tag_tally_deinit(&made);
+    tag_group_tally_deinit(&made);
 }
 
 PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {

@@ -11,7 +11,13 @@
 #include "server/commands/lb/lb_filter.h"
 #include "server/commands/lb/lb_tag.h"
 
-enum { ARG_START = 2, BY_MAX = 2 };
+enum {
+    ARG_START = 2,
+    BY_MAX = 2,
+    /* Of tags with so many bits together each pair has a place of its own: so many of them take the time of one unit. */
+    NEAR_BITS = 16,
+    NEAR_ROWS = 5,
+};
 
 struct count {
     struct option_values range; /* start, stop; at NULL: all */
@@ -79,7 +85,7 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
     enum { ROW_ROOM = PUT_HEADER_ROOM + BY_MAX * PUT_SHORT_ROOM + PUT_NUMBER_ROOM };
     _Static_assert((int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX, "a value is a short bulk");
     struct tag_tally made;
-    unsigned by[BY_MAX];
+    unsigned by[BY_MAX] = {0};
     struct reply *reply = call->reply;
     if (!lb_count_read_by(call, count, &board_layout(board)->tags, by)) {
         return;
@@ -105,7 +111,7 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         end = put_header(end, ':', made.rows[i].count);
         buffer_commit(reply->out, (size_t)(end - out));
     }
-    tag_tally_deinit(&made);
+    tag_group_tally_deinit(&made);
 }
 
 /* ---- the command ---- */
@@ -149,7 +155,7 @@ static void lb_count_run(struct call *call) {
  * them. */
 static uint64_t lb_count_count_rows(const struct cost_view *view) {
     struct count count = {.is_by_score = false};
-    unsigned by[BY_MAX];
+    unsigned by[BY_MAX] = {0};
     struct zset_span span;
     const struct board *board = cost_board(view, 1);
     if (!lb_count_read_arguments(view->call, &count) || board == NULL) {
@@ -163,15 +169,16 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
         return 1;
     }
     double combinations = 1;
-    unsigned by_mask = 0;
+    unsigned by_mask = 0, bits = 0;
     for (uint32_t i = 0; i < count.by.count; i++) {
         combinations *= (double)tags_count_values(board, by[i]) + 1;
         by_mask |= 1U << by[i];
+        bits += board_layout(board)->tags.tags[by[i]].bits;
     }
     /* Of n members at random, 1 - exp(-n / combinations) of all combinations: exp by its first terms. */
     double x = span.count / combinations;
     double grown = x + x * x / 2 + x * x * x / 6;
-    return (uint64_t)(combinations * grown / (1 + grown)) +
+    return (uint64_t)(combinations * grown / (1 + grown)) / (bits <= NEAR_BITS ? NEAR_ROWS : 1) +
            lb_filter_tally_work(view, &count.filter, by_mask, span.count);
 }
 
@@ -186,7 +193,7 @@ const struct command command_lb_count = {
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
-    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 800, 0, "value, or pair of values",
+    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 150, 0, "value, or pair of values",
                  "one tag at a time, or `WHERE` of one value"),
     .run = lb_count_run,
 };
