@@ -50,8 +50,9 @@ const struct error_row error_table[] = {
      "Use what the text names instead, or raise the setting."},
     {"TOOSOON", 429,
      "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, "
-     "`GAIN`), or the run was too short (`MINTIME`).",
-     "Send the next result after the seconds that the text says."},
+     "`GAIN`), or the run was too short (`MINTIME`). Over HTTP also: 16 bans of the user are "
+     "still being carried out.",
+     "Send it again after the seconds that the text says."},
     {"TRYAGAIN", 503,
      "Something else must end first: another long command, a copy, or younger ids of `ONCE`.",
      "Send it again later."},

@@ -308,6 +308,7 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     session.has_strings = true;
     session.database = query->database;
     session.is_no_touch = !query->route->writes;
+    session.leaves_jobs = true;
     session.reads = query->reads;
     session.names = query->names.field.at != NULL ? &query->names : NULL;
     snprintf(session.address, sizeof session.address,
