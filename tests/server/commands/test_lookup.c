@@ -182,4 +182,3 @@ LOOKUP_TEST(a_long_zrem_has_the_results_of_short_ones) {
     }
     assert_same_boards(h, "");
 }
-

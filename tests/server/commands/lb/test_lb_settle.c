@@ -236,4 +236,3 @@ SETTLE_TEST(a_clock_that_is_set_changes_nothing_that_is_noted) {
     zset_expect(h, "LB.SETTLE day:a@2026-11-16", ":1");
     expect_unsettled(h, "");
 }
-
