@@ -37,6 +37,8 @@ static bool lb_add_read_hset(const struct call *call, uint32_t index, void *targ
     return lb_hset_read(call, index, &((struct lb_add *)target)->hset);
 }
 
+const struct lb_add lb_add_plain = {.operation = LB_ADD_UNSAID};
+
 const struct binding lb_add_bindings[] = {
     {BIND("NX", struct lb_add, is_new_only)},
     {BIND("XX", struct lb_add, is_existing_only)},
@@ -925,14 +927,12 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
     struct lb_result list[RESULTS_ON_STACK];
     uint32_t slots[4 * RESULTS_ON_STACK] = {0};
     const struct bytes *values = lb_add_values(call->request, add, 0);
-    struct lb_results results = {.call = call,
-                                 .add = add,
-                                 .list = list,
-                                 .count = add->member_count,
-                                 .names = {.first = &values[add->value_count],
+    struct lb_results results;
+    lb_results_init(&results, call, add, list, add->member_count);
+    results.names = (struct writing_names){.first = &values[add->value_count],
                                            .step = add->value_count + 1,
                                            .slots = slots,
-                                           .mask = 4 * RESULTS_ON_STACK - 1}};
+                                           .mask = 4 * RESULTS_ON_STACK - 1};
     bool is_long = add->member_count > RESULTS_ON_STACK;
     CHECK(results.count > 0); /* lb_add_fits */
     if (is_long) {
@@ -943,7 +943,7 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
     }
     if (results.list != NULL && results.names.slots != NULL) {
         for (uint32_t i = 0; i < add->member_count; i++) {
-            results.list[i] = (struct lb_result){.writing = writing, .index = i};
+            lb_result_init(&results.list[i], writing, i);
         }
         bool is_put = lb_results_prepare(&results);
         if (is_put) {
@@ -967,9 +967,10 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
 /* Options are behind the keys. */
 bool lb_add_new_key(const struct command *command, const struct layout *layout,
                     const struct request *request, int64_t now_us, uint64_t *key) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID, .first = FIRST_OPTION};
+    struct lb_add add = lb_add_plain;
     int64_t key_count;
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
+    add.first = FIRST_OPTION;
     if (is_counted) {
         if (!bytes_parse_i64(request->args[command->key_count_arg], &key_count) || key_count < 1 ||
             key_count + command->key_count_arg + 3 > request->count) {
@@ -1062,7 +1063,7 @@ static void lb_add_answer_repeat(void *context, const struct board *board) {
 
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct lb_add add = lb_add_plain;
     struct once once;
     if (!lb_add_read(call, &add)) {
         return;
@@ -1110,15 +1111,18 @@ static void lb_add_run(struct call *call) {
 bool lb_add_approve(const struct call *call, const struct call *rights, struct registry_key *key,
                     uint64_t before, size_t more,
                     void (*then)(void *context, struct registry_key *key), void *context) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID, .held_before = before};
+    struct lb_add add = lb_add_plain;
     struct writing writing;
-    struct lb_result result = {.writing = &writing};
+    struct lb_result result;
+    struct lb_results results;
+    add.held_before = before;
     if (!lb_add_read(call, &add)) {
         return false;
     }
     writing_begin_approval(call, key, &writing);
-    struct lb_results results = {
-        .call = call, .add = &add, .list = &result, .count = 1, .more = more};
+    lb_result_init(&result, &writing, 0);
+    lb_results_init(&results, call, &add, &result, 1);
+    results.more = more;
     const struct layout *layout = board_layout(writing.board);
     bool is_put =
         lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
@@ -1140,7 +1144,7 @@ bool lb_add_approve(const struct call *call, const struct call *rights, struct r
 static uint64_t lb_add_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     const struct board *board = call_board(key);
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct lb_add add = lb_add_plain;
     if (!lb_add_read(view->call, &add)) {
         return 0;
     }
