@@ -214,10 +214,15 @@ static bool lb_add_set_value(const struct call *call, const struct layout *layou
     return true;
 }
 
-/* Apply a member's values to *key. They must be valid even if the member is skipped. */
+/* Apply a member's values to *key. They must be valid even if the member is skipped. read: of these values, on the board
+ * before; or NULL. */
 static bool lb_add_set_values(const struct call *call, const struct layout *layout,
                               const struct lb_add *add, const struct bytes *values, bool is_skipped,
-                              uint64_t *key) {
+                              struct lb_add_read *read, uint64_t *key) {
+    if (read != NULL && read->layout == layout) {
+        *key = read->key | (*key & layout->time.mask);
+        return true;
+    }
     if (add->operation == LB_ADD_PACKED) {
         if (layout_key_parse(layout, values[0], key)) {
             return true;
@@ -226,10 +231,15 @@ static bool lb_add_set_values(const struct call *call, const struct layout *layo
         layout_explain_key(layout, values[0], error);
         return call_refuse_format(call, "ERR %s", error);
     }
+    bool is_any = add->operation != LB_ADD_INCREMENT;
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!lb_add_set_value(call, layout, add, i, values[i], is_skipped, key)) {
             return false;
         }
+        is_any = is_any && !bytes_is(values[i], "*");
+    }
+    if (read != NULL && is_any) {
+        *read = (struct lb_add_read){layout, layout_without_time(layout, *key)};
     }
     return true;
 }
@@ -273,7 +283,7 @@ static uint64_t lb_add_merge(const struct layout *layout, uint64_t before, uint6
 
 static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
                         const struct bytes *values, const struct lb_add_step *before,
-                        struct lb_add_step *step) {
+                        struct lb_add_read *read, struct lb_add_step *step) {
     const struct call *call = writing->call;
     const struct board_options *options = writing->options;
     const struct layout *layout = &options->layout;
@@ -282,7 +292,7 @@ static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     step->is_written = false;
     uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
     if (!writing_check_member(writing, values[add->value_count]) ||
-        !lb_add_set_values(call, layout, add, values, is_skipped, &key)) {
+        !lb_add_set_values(call, layout, add, values, is_skipped, read, &key)) {
         return false;
     }
     /* What is there is as good as the new key or better (KEEP BEST, BEST). */
@@ -339,11 +349,11 @@ static struct lb_add_step lb_add_step_of(const struct writing *writing, const st
 
 /* ---- results ---- */
 
-static struct bytes lb_add_result_name(const struct lb_results *results, uint32_t at) {
+static inline struct bytes lb_add_result_name(const struct lb_results *results, uint32_t at) {
     return lb_add_name(results->call->request, results->add, results->list[at].index);
 }
 
-static bool lb_add_begins_board(const struct lb_results *results, uint32_t at) {
+static inline bool lb_add_begins_board(const struct lb_results *results, uint32_t at) {
     return at == 0 || results->list[at].writing != results->list[at - 1].writing;
 }
 
@@ -488,7 +498,7 @@ static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
                                     : lb_add_step_of(result->writing, add, member);
     if (!lb_add_plan(result->writing, add,
                      lb_add_values(results->call->request, add, result->index), &before,
-                     &result->step)) {
+                     result->index == 0 ? &results->read : NULL, &result->step)) {
         return false;
     }
     if (guarding_applies(result->writing) &&
@@ -899,7 +909,7 @@ static void lb_add_run_one(const struct call *call, struct writing *writing,
     board_look_up(writing->board, lb_add_name(call->request, add, 0),
                   lookup_on(call->ahead, writing->board), &member);
     struct lb_add_step before = lb_add_step_of(writing, add, &member);
-    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, step)) {
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, NULL, step)) {
         return;
     }
     if (add->once != NULL && !once_put(add->once)) {

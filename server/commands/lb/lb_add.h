@@ -117,13 +117,18 @@ struct lb_result {
 struct lb_results {
     const struct call *call;
     const struct lb_add *add;
-    struct lb_result
-        *list; /* those of a board one behind the other */
+    struct lb_result *list; /* those of a board one behind the other */
     uint32_t count;
     struct writing_names names; /* where a member may be named twice */
-    struct guards guards;       /* prepare: of the board so far */
-    size_t more;                /* bytes that the caller will need, besides */
-    struct bytes league;        /* whose room it is; at NULL: none */
+    /* prepare: the first member's values as the fields of this layout, where they do not depend on what it has; NULL:
+     * not known. */
+    struct lb_add_read {
+        const struct layout *layout;
+        uint64_t key;
+    } read;
+    struct guards guards; /* prepare: of the board so far */
+    size_t more;          /* bytes that the caller will need, besides */
+    struct bytes league;  /* whose room it is; at NULL: none */
     struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
@@ -148,6 +153,7 @@ static inline void lb_results_init(struct lb_results *results, const struct call
     results->list = list;
     results->count = count;
     results->names.slots = NULL;
+    results->read.layout = NULL;
     results->more = 0;
     results->league.at = NULL;
     results->ticketing.key = NULL;
