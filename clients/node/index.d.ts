@@ -1,5 +1,6 @@
 import { BoardSummary, Commands } from "./commands";
 export type { BoardInfo, BoardSummary, LeagueInfo } from "./commands";
+export * from "./player";
 export * from "./split";
 
 /** How values of records are read. */

@@ -206,7 +206,8 @@ function readEvent(message) {
     return event;
 }
 
-exports.Leaderboard = Leaderboard; // before split.js, which needs it
+exports.Leaderboard = Leaderboard; // before split.js and player.js, which need it
+exports.Player = require("./player.js").Player;
 const { SplitBoard, BoardChanged, shardOf } = require("./split.js");
 exports.SplitBoard = SplitBoard;
 exports.BoardChanged = BoardChanged;

@@ -1,7 +1,7 @@
 // What must compile with tsc --strict, and, below @ts-expect-error, what must not. It is not run.
 import { Redis } from "ioredis";
 import {
-    BoardChanged, Leaderboard, SplitBoard, shardOf, type BoardEvent, type BoardRecord, type SplitRecord,
+    BoardChanged, Leaderboard, Player, SplitBoard, shardOf, type BoardEvent, type BoardRecord, type SplitRecord,
 } from "leaderboard-client";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { createClient as createClient4 } from "redis-4";
@@ -54,6 +54,16 @@ export async function good(): Promise<void> {
     await stop();
 }
 
+const player = new Player(redis, "arena", { numbers: "bigint", fields: ["points"], token: "a.b.c" });
+
+export async function goodPlayer(): Promise<void> {
+    const ticket: string = await player.beginRun({ for: 60 });
+    const { counts, isHeld } = await player.endRun([500n], { tag: { country: "DE" } });
+    const { record, held } = await player.own({ tags: true });
+    const points: bigint | undefined = record?.fields.points;
+    console.log(player.member, ticket, player.runTicket, counts, isHeld, points, held[0]?.values, (await player.near(5))[0]?.rank);
+}
+
 const split = new SplitBoard(createCluster({ rootNodes: [] }), "arena", { shards: 64, numbers: "bigint", fields: ["points"] });
 
 export async function goodSplit(): Promise<void> {
@@ -70,6 +80,10 @@ export async function goodSplit(): Promise<void> {
 }
 
 export async function bad(): Promise<void> {
+    // @ts-expect-error: the member is the token's
+    player.member = "bob";
+    // @ts-expect-error: there is no such option
+    await player.endRun(500, { member: "bob" });
     // @ts-expect-error: no such option
     await board.submit("ann", 500, { operater: "INCR" });
     // @ts-expect-error: no such choice

@@ -118,6 +118,7 @@ def python_elements(parameter):
     words = [f'"{parameter.token}"'] if parameter.token and not parameter.is_token_repeated else []
     for number, part in enumerate(parameter.parts):
         value = f"{name}[{number}]" if len(parameter.parts) > 1 else name
+        words += [f'"{part.before}"'] * (part.before is not None)
         words.append(python_part(part, value, parameter.token if parameter.is_token_repeated else None))
     return ", ".join(words + [f"*split({name})"] * (parameter.kind == "words"))
 
@@ -188,7 +189,7 @@ def synchronous(text):
         line = re.sub(r"# sync: ?", "", line)
         line = re.sub(r"\b(async|await) ", "", line)
         line = re.sub(r"\bAsync([A-Z]\w*)", r"\1", line)
-        line = re.sub(r"\basync_(board|commands|senders)\b", r"\1", line)
+        line = re.sub(r"\basync_(board|commands|player|senders)\b", r"\1", line)
         line = re.sub(r"__a(iter|enter|exit)__", r"__\1__", line).replace("asyncio.sleep", "time.sleep")
         lines.append(line.rstrip() + "\n")
     return "".join(lines)
@@ -197,6 +198,6 @@ def synchronous(text):
 def files(tables):
     texts = {"async_commands": python_commands(tables), "commands": synchronous(python_commands(tables)),
              "shapes": python_shapes(tables)}
-    for name in ("board", "senders"):
+    for name in ("board", "player", "senders"):
         texts[name] = synchronous((HOME / f"async_{name}.py").read_text(encoding="utf-8"))
     return {f"python/leaderboard_client/{name}.py": text for name, text in texts.items()}

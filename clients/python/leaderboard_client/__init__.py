@@ -1,9 +1,11 @@
 """Typed clients of `leaderboard`, and of its module in Redis and Valkey, over redis-py."""
 
 from .async_board import AsyncLeaderboard, AsyncLeaderboards, AsyncSubscription
+from .async_player import AsyncPlayer
 from .board import Leaderboard, Leaderboards, Subscription
 from .commands import VERSION as __version__
 from .events import Event
+from .player import Player
 from .records import (
     Ban,
     BoardRecord,
@@ -20,6 +22,7 @@ from .records import (
     Record,
     Result,
     Score,
+    Sent,
     ValueCount,
     Waiting,
 )
@@ -28,6 +31,7 @@ from .split import BoardChanged, SplitBoard
 __all__ = [
     "AsyncLeaderboard",
     "AsyncLeaderboards",
+    "AsyncPlayer",
     "AsyncSubscription",
     "Ban",
     "BoardChanged",
@@ -42,12 +46,14 @@ __all__ = [
     "Page",
     "Placed",
     "Played",
+    "Player",
     "Prediction",
     "Rated",
     "Rating",
     "Record",
     "Result",
     "Score",
+    "Sent",
     "SplitBoard",
     "Subscription",
     "ValueCount",

@@ -203,6 +203,14 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """What has become of a player's result: did it change the board, or is it held?"""
+
+    counts: bool
+    is_held: bool
+
+
+@dataclass(frozen=True)
 class OwnRecords:
     """Records, and what is held of the player who asks, the newest first."""
 

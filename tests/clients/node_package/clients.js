@@ -5,7 +5,7 @@ const path = require("node:path");
 
 const home = path.resolve(__dirname, "../../../clients/node");
 const requireThere = createRequire(path.join(home, "index.js"));
-const { Leaderboard, SplitBoard, BoardChanged, shardOf } = requireThere("leaderboard-client");
+const { Leaderboard, Player, SplitBoard, BoardChanged, shardOf } = requireThere("leaderboard-client");
 
 // name: how it is made, by what it is asked of the server, and how it ends.
 const made = (name, make, end) => ({ name, make, end });
@@ -85,6 +85,6 @@ async function connect(test, kind, place = places) {
 }
 
 module.exports = {
-    Leaderboard, SplitBoard, BoardChanged, shardOf, home, requireThere, singles, pool, clusters, sentinels, tell, places,
+    Leaderboard, Player, SplitBoard, BoardChanged, shardOf, home, requireThere, singles, pool, clusters, sentinels, tell, places,
     connect,
 };

@@ -89,7 +89,7 @@ class Written(unittest.TestCase):
         self.assertGreater(len(said), 5)
 
     def test_the_half_without_asyncio_has_nothing_of_it(self):
-        for name in ("commands", "board", "senders"):
+        for name in ("commands", "board", "player", "senders"):
             text = (CLIENT / f"{name}.py").read_text(encoding="utf-8")
             kinds = {type(node) for node in ast.walk(ast.parse(text))}
             self.assertFalse(kinds & {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}, name)
