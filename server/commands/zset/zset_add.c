@@ -475,6 +475,7 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
     if (zadd->ordinals != on_stack) {
         memory_free(zadd->ordinals);
     }
+    zadd->ordinals = NULL;
 }
 
 /* The range of scores depends on the board's layout, so a new board is created first. */
