@@ -989,11 +989,11 @@ struct tally {
     bool is_direct;
 };
 
-/* For numbers of so many bits, of which at most `count` are going to be added. */
-static struct tally tag_group_tally_begin(unsigned bits, uint32_t count) {
+/* For numbers of so many bits, of which at most `count` are going to be added. It has room for first_max / 2 at once. */
+static struct tally tag_group_tally_begin(unsigned bits, uint32_t count, uint32_t first_max) {
     uint64_t all = UINT64_C(1) << bits;
     uint32_t first = 64;
-    while (first < TALLY_FIRST_MAX && first / 2 < count) {
+    while (first < first_max && first / 2 < count) {
         first *= 2;
     }
     bool is_direct =
@@ -1296,7 +1296,11 @@ static bool tag_group_tally_sort(const struct tally_task *task, struct tag_tally
     }
     for (uint32_t b = 0; b < task->by_count; b++) {
         struct tag_tally_by *by = &made->by[b];
-        struct tally used = tag_group_tally_begin(task->slots[b]->bits, count);
+        /* Made for all at once: they come in the order of the table they were counted in, which would fill a smaller one
+         * from its beginning on, and each would be looked for behind those before it. */
+        uint32_t values = task->slots[b]->values.count + 1;
+        struct tally used = tag_group_tally_begin(task->slots[b]->bits,
+                                                  values < count ? values : count, UINT32_MAX);
         bool is_done = true;
         for (uint32_t i = 0; i < count && is_done; i++) {
             is_done = tag_group_tally_add(&used, order[i].index >> by->shift & by->mask, 1);
@@ -1379,7 +1383,7 @@ bool tag_group_tally(const struct board *board, const struct tag_filter *filter,
         bits += task.slots[b]->bits;
     }
     task.rows = tag_filter_choose(&tags->plan, task.tag_mask);
-    task.tally = tag_group_tally_begin(bits, to - from);
+    task.tally = tag_group_tally_begin(bits, to - from, TALLY_FIRST_MAX);
     bool is_done = tag_group_tally_make(&task, from, to, made);
     memory_free(task.tally.entries);
     return is_done;

@@ -536,8 +536,22 @@ MAP_TEST(growing_ids_get_more_bits_in_time) {
 /* Ids of every width of a field, the largest ones included. */
 TEST(ids_of_any_size_are_found_replaced_and_removed) {
     static const uint32_t ends[] = {
-        2,        1U << 2,        1U << 3,  1U << 11,       1U << 12,   1U << 19,
-        1U << 20, (1U << 20) + 1, 1U << 23, (1U << 23) + 1, MAP_ID_END,
+        2,
+        4,
+        8,
+        9,
+        128,
+        129,
+        256,
+        257,
+        2048,
+        4096,
+        1U << 19,
+        1U << 20,
+        (1U << 20) + 1,
+        1U << 23,
+        (1U << 23) + 1,
+        MAP_ID_END,
     };
     enum { ENDS = sizeof ends / sizeof *ends, ENTRIES = 300 };
     struct random random = random_begin(__func__);
