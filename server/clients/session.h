@@ -144,6 +144,7 @@ struct session {
     bool awaits_end;           /* SHUTDOWN: answered only if the server goes on */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */
+    bool is_brief;             /* LB.INFO: what answers over HTTP show of a board, and no more */
     uint8_t value_count;       /* LB.ADD: the values before each member; 0: as its board has them */
     enum session_reply_mode reply_mode;
     uint64_t changed_group;  /* the last group with a change of its own; 0: none (WAIT) */
