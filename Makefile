@@ -88,7 +88,9 @@ MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/command
                     server/commands/lb/lb_data_keys.c \
                     server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
-SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES),$(call sources,server))
+# Tests with tiny limits have no loop.
+SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES) \
+    $(if $(TINY),server/loop/% server/http/% server/web/web% server/tools/%),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -98,7 +100,12 @@ BENCH_SOURCES    := $(filter-out bench/module_floor.c,$(call sources,bench))
 ALL_SOURCES := $(call sources,codec skiplist protocol server tests bench)
 HEADERS     := $(call sources,codec skiplist protocol server tests bench,*.h)
 
-object = $(patsubst %.c,$(B)/%.o,$(1))
+# With TINY=1 what sees no tiny limit, as its .d says, is that of the build around it, which comes first.
+ORDINARY := $(patsubst %/,%,$(dir $(B)))
+LIMITED := $(if $(TINY),$(shell grep -rlE '(SKIPLIST|SERVER)_TINY' --include='*.[ch]' codec skiplist protocol server tests))
+KEPT    := $(if $(TINY),$(patsubst %.d,%.o,$(shell cd $(ORDINARY) 2>/dev/null && \
+    grep -rLF $(addprefix -e ,$(LIMITED)) --include='*.d' codec protocol server skiplist tests/support)))
+object = $(foreach o,$(1:.c=.o),$(if $(filter $(o),$(KEPT)),$(ORDINARY),$(B))/$(o))
 
 SERVER      := $(B)/leaderboard-server
 # codec and skiplist alone: other hosts of the engine, with keyspaces of their own, link this.
@@ -121,8 +128,9 @@ THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connec
                     %/test_disk_failures %/test_disk,$(UNITS))
 # Once more with threads that read and write (io-threads): what waits for replies, not for turns of a
 # loop that the test has.
-IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
-                 %/persistence %/push %/waiting %/logging %/replication,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
+# The longest first.
+IO_THREADED := $(addprefix $(B)/tests/integration/,replication persistence lifecycle push client_limits transactions attacks \
+                 waiting connections logging protocol race)
 # make test leaves those to make check that are about files and links more than about clients.
 IO_THREADED_SHORT := $(filter-out %/persistence %/logging %/replication,$(IO_THREADED))
 # In make test-long every disk call of this one fails in turn, which takes minutes; its tiny build would take an hour.
@@ -151,8 +159,12 @@ SCRIPTS     := tests/web/run:test_views:-test_views.People:-test_views.Boards:-t
                tests/deploy/run:test_compose:test_tarball tests/balancer/run tests/split/run \
                tests/runner/run tests/costs/run tests/metrics/run tests/pages/run tests/clients/start/run:Debian \
                tests/clients/tracking/run:-test_redis_py
-# Those that need what only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
-CHECKED_SCRIPTS := tests/deploy/run:test_chart tests/pages/games tests/web/conforms
+# Those that need the registries of Python, Java, Go and Rust, which give what Debian has not. Go and Rust are those of PATH:
+# Debian 12's are older than these clients ask for, and then they are left out.
+CLIENT_SCRIPTS := tests/clients/start/run:Moved tests/clients/start/run:Start tests/clients/packages/run \
+                  tests/clients/tracking/run:test_redis_py
+# And what else only make check installs: Go for the Helm chart's templates, Mono for Unity's language, jsonschema.
+CHECKED_SCRIPTS := $(CLIENT_SCRIPTS) tests/deploy/run:test_chart tests/pages/games tests/web/conforms
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -174,7 +186,8 @@ SIMULATION_ARGS ?=
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container tarball tarball-arm64 tarball-of-arm64 deploy-check arm64 arm64-all arm64-regress \
         model rating-hash tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check hosts versions-check python-types-check node-types-check clients clients-check
+        monitoring-check hosts versions-check python-types-check node-types-check clients clients-check \
+        checked-scripts
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -371,26 +384,23 @@ clean: ## remove everything that was built
 
 # ---- for contributors -----------------------------------------------------------------------
 
-# Programs of tests wait for much of their time: lint, which only computes, has what they leave.
+# What only computes has the time in which the rest waits: for programs of tests, and for registries. Packages come
+# before, as two may not install at a time.
 check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
+	@.ci/install-packages clients
+	@.ci/install-packages arm64
 	@$(MAKE) --no-print-directory layers format-check docs-check
-	@$(MAKE) --no-print-directory python-types-check node-types-check
-	@$(PARALLEL) $(SERVER) redis-server
-	@$(RUN) $(CHECKED_SCRIPTS)
-	@$(MAKE) --no-print-directory clients-check
 	@mkdir -p $(B)
-	@nice -n 19 $(MAKE) --no-print-directory lint > $(B)/lint.log 2>&1 & lint=$$!; \
+	@nice -n 19 $(MAKE) --no-print-directory lint rating-hash model > $(B)/computed.log 2>&1 & computed=$$!; \
+	    $(MAKE) --no-print-directory python-types-check node-types-check && \
+	    $(MAKE) --no-print-directory checked-scripts && \
 	    $(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize TEST_PART=3 && \
-	    $(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread; sanitized=$$?; \
-	    wait $$lint; linted=$$?; cat $(B)/lint.log; exit $$((sanitized | linted))
-	@$(MAKE) --no-print-directory no-sse B=$(B)/no-sse
-	@$(MAKE) --no-print-directory arm64 B=$(B)/arm64
-	@$(MAKE) --no-print-directory rating-hash
-	@$(MAKE) --no-print-directory monitoring-check
-	@$(MAKE) --no-print-directory model
-	@$(MAKE) --no-print-directory fuzz
-	@$(MAKE) --no-print-directory module-fuzz
+	    $(MAKE) --no-print-directory sanitize-thread CC=clang B=$(B)/clang-thread && \
+	    $(MAKE) --no-print-directory no-sse B=$(B)/no-sse && \
+	    $(MAKE) --no-print-directory arm64 B=$(B)/arm64 && \
+	    $(MAKE) --no-print-directory monitoring-check fuzz module-fuzz; waited=$$?; \
+	    wait $$computed; computed=$$?; cat $(B)/computed.log; exit $$((waited | computed))
 	@echo "check: all clean"
 
 nightly: ## tests, fuzzers and simulator at length, the checks, both sanitizers with both compilers, versions-check (hours)
@@ -415,14 +425,11 @@ sanitize-undefined: ## the same under UBSan
 
 sanitize-thread: ## what has threads under TSan: the server as a program, and what writes and loads files
 	$(call run_sanitized,thread,$(filter-out %/twin %/clock $(TSAN_SKIPPED),$(INTEGRATION)) $(THREADED_UNITS),$(IO_THREADED))
-	@echo "once more with io-threads 3:"
-	@LEADERBOARD_TEST_IO_THREADS=3 TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) \
-	    $(RUN_SHORT) $(IO_THREADED) tests/quorum/run
 
 # The programs that come with io-threads anyway, where every thread is that they have without. Nightly runs both.
 TSAN_SKIPPED = $(IO_THREADED)
 
-# $(call run_sanitized,SANITIZERS,PROGRAMS,PROGRAMS BUILT ALONE)
+# $(call run_sanitized,SANITIZERS,PROGRAMS,PROGRAMS WITH IO-THREADS), of which some are the longest.
 # TSan sleeps for a second at the end of every process with threads, and some tests fork hundreds.
 comma := ,
 define run_sanitized
@@ -430,7 +437,8 @@ define run_sanitized
 @$(PARALLEL) $(SERVER) $(filter-out $(B)/tiny/%,$(2)) $(3) redis-server WERROR=1 SANITIZE=$(1) CFLAGS="-O1 -g1"
 $(if $(filter $(B)/tiny/%,$(2)),@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1 WERROR=1 SANITIZE=$(1) \
     CFLAGS="-O1 -g1")
-@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) LEADERBOARD_TEST_PART=$(TEST_PART) $(RUN_SHORT) $(2)
+@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) LEADERBOARD_TEST_PART=$(TEST_PART) $(RUN_SHORT) \
+    $(if $(3),--with LEADERBOARD_TEST_IO_THREADS=3 $(3) tests/quorum/run --with) $(2)
 endef
 
 no-sse: ## the engine's tests, built for a machine without SSE2
@@ -542,15 +550,14 @@ docs-check: ## pages are as the tables say, short, and their links lead somewher
 	@docs/write --check $(SERVER) pages && echo "docs: as the tables say"
 	@docs/check
 
-# The registries of Python, Java, Go and Rust give what Debian has not. Go and Rust are those of PATH: Debian 12's are
-# older than these clients ask for, and then they are left out.
-clients-check: ## the programs of README.md, docs/start/ and docs/migrate/ in seven languages; the clients that need registries
-	@.ci/install-packages test
+clients-check: ## clients and programs of README.md, docs/start/ and docs/migrate/ that need the registries
+	@$(MAKE) --no-print-directory checked-scripts CHECKED_SCRIPTS="$(CLIENT_SCRIPTS)"
+
+checked-scripts:
+	@.ci/install-packages check
 	@.ci/install-packages clients
-	@$(PARALLEL) $(SERVER) $(firstword $(NODE_MODULES)) $(B)/peers/redis-sentinel $(MODULE) $(CLIENTS)
-	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/start/run
-	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/packages/run
-	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/clients/tracking/run test_redis_py
+	@$(PARALLEL) $(SERVER) redis-server $(firstword $(NODE_MODULES)) redis-sentinel $(MODULE) $(CLIENTS)
+	@TEST_LIMIT=$(or $(TEST_LIMIT),1800) $(RUN) $(CHECKED_SCRIPTS)
 
 # What of the clients follows from the tables is not in git. pip and npm make it when they build a package of a checkout.
 CLIENTS := $(addprefix clients/python/leaderboard_client/,commands.py async_commands.py board.py player.py senders.py shapes.py) \
@@ -587,7 +594,7 @@ $(WEB_TABLE): $(B)/web_table.c
 
 $(ENGINE): $(call object,$(ENGINE_SOURCES))
 $(KEYSPACE): $(call object,$(KEYSPACE_SOURCES))
-$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES)) $(WEB_TABLE)
+$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES)) $(if $(TINY),,$(WEB_TABLE))
 $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 $(ENGINE) $(KEYSPACE) $(LIBRARY) $(SUPPORT):
 	@rm -f $@ && $(AR) rcs $@ $^
@@ -721,7 +728,7 @@ $(ENGINE_UNITS): $(B)/%: $(B)/%.o $(SUPPORT) $(ENGINE)
 # Random commands for tests in Python.
 DRAW := $(B)/tests/module/draw
 # These have functions of their own in place of some of the server's, which takes archives.
-FAKING := $(filter %/test_persistence_commands %/test_replication_commands,$(SERVER_UNITS))
+FAKING := $(filter $(if $(TINY),%,%/test_persistence_commands %/test_replication_commands),$(SERVER_UNITS))
 $(filter-out $(FAKING),$(SERVER_UNITS)) $(INTEGRATION) $(DRAW): $(B)/%: $(B)/%.o $(TESTED)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(QUICK_LINK) $(LDFLAGS) -Wl,-rpath,$(abspath $(B)) $(filter %.o,$^) $(TESTED) -lcmocka $(LIBRARIES) -lm -o $@

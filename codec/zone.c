@@ -358,7 +358,7 @@ static const char *zone_read(struct zone *zone, struct bytes file, size_t at,
     const char *end = memchr(line, '\n', left);
     if (file.at[rule_at] != '\n' || end == NULL || (size_t)(end - line) >= RULE_MAX ||
         memchr(line, '\0', (size_t)(end - line)) != NULL) {
-        return "its last line is none";
+        return "its last line, the rule, is missing, damaged or too long";
     }
     memcpy(rule, line, (size_t)(end - line));
     rule[end - line] = '\0';

@@ -555,6 +555,7 @@ static void main_resume_jobs(struct server *server) {
     board_job_begin(server, &rating_job);
     board_job_begin(server, &hold_job);
     board_job_begin(server, &shadow_job);
+    board_job_begin(server, &board_job_stale);
 }
 
 static bool main_start(void) {

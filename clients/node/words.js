@@ -36,6 +36,9 @@ const counted = (part) => (value) => {
     return [[found.length], ...found];
 };
 
+// Behind a word that is always the same.
+const after = (word, part) => (value) => [[word], ...part(value)];
+
 // A value that has to be given. Without it the next one would take its place.
 function needed(name, value) {
     if (isMissing(value)) {
@@ -89,6 +92,6 @@ function needWhole(name, value, from = 1) {
 }
 
 module.exports = {
-    text, needed, entries, one, several, pairs, results, groups, counted, values, each, flag, words, known, alternatives,
+    text, needed, entries, one, several, pairs, results, groups, counted, after, values, each, flag, words, known, alternatives,
     needWhole,
 };

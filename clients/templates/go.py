@@ -73,7 +73,7 @@ def go_words(parameter):
     if len(parameter.parts) == 1:
         return f"r.{'each' if parameter.is_token_repeated else 'values'}({token}, " + (
             f"counted{{{value}}})" if parameter.parts[0].is_counted else f"{value})")
-    parts = ", ".join(("counted{{{}}}" if part.is_counted else "{}").format(
+    parts = ", ".join((f'"{part.before}", ' if part.before else "") + ("counted{{{}}}" if part.is_counted else "{}").format(
         f'needed{{"{camel(parameter.name)}: {part.name}", {value}.{pascal(part.name)}}}') for part in parameter.parts)
     return f"if {value} != nil {{\n\t\tr.values({token}, {parts})\n\t}}"
 

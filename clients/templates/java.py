@@ -113,7 +113,7 @@ def java_words(parameter):
         values = [f"Request.at({value}, {number})" for number in range(len(parameter.parts))]
     else:
         values = [value]
-    values = ", ".join(f"Request.counted({each})" if part.is_counted else each
+    values = ", ".join((f'"{part.before}", ' if part.before else "") + (f"Request.counted({each})" if part.is_counted else each)
                        for each, part in zip(values, parameter.parts))
     return f"r.{'each' if parameter.is_token_repeated else 'values'}({token}, {values})"
 

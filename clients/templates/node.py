@@ -37,8 +37,10 @@ def node_words(parameter):
         return f"$.words({value}{', ' + token if parameter.token else ''})"
     if parameter.is_required and parameter.group == 0:
         value = f'$.needed("{camel(parameter.name)}", {value})'
-    parts = "".join(f", $.counted($.{part.kind})" if part.is_counted else f", $.{part.kind}"
-                    for part in parameter.parts)
+    parts = ""
+    for part in parameter.parts:
+        words = f"$.counted($.{part.kind})" if part.is_counted else f"$.{part.kind}"
+        parts += f', $.after("{part.before}", {words})' if part.before else f", {words}"
     return f"$.{'each' if parameter.is_token_repeated else 'values'}({value}, {token}{parts})"
 
 

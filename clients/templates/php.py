@@ -62,7 +62,8 @@ def php_words(parameter):
         parts = [(parameter.parts[0], value)]
     else:
         parts = [(part, f"Request::at({value}, {number})") for number, part in enumerate(parameter.parts)]
-    words = ", ".join(f"Request::{'counted' if part.is_counted else 'words'}({each}, '{part.kind}')" for part, each in parts)
+    words = ", ".join((f"[['{part.before}']], " if part.before else "")
+                      + f"Request::{'counted' if part.is_counted else 'words'}({each}, '{part.kind}')" for part, each in parts)
     if parameter.is_token_repeated:
         return f"$r->each({token}, {words})"
     return f"$r->values({token}, {words})"

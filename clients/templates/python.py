@@ -118,6 +118,7 @@ def python_elements(parameter):
     words = [f'"{parameter.token}"'] if parameter.token and not parameter.is_token_repeated else []
     for number, part in enumerate(parameter.parts):
         value = f"{name}[{number}]" if len(parameter.parts) > 1 else name
+        words += [f'"{part.before}"'] * (part.before is not None)
         words.append(python_part(part, value, parameter.token if parameter.is_token_repeated else None))
     return ", ".join(words + [f"*split({name})"] * (parameter.kind == "words"))
 

@@ -51,11 +51,12 @@ TEXTS = {"member", "from", "to", "once", "since", "within", "by", "fields", "lay
 
 class Part:
     """One value of a parameter, or `several`, or `pairs` of name and value, or `results`, whose values stand before
-    their member, or `groups`, each with its number in front. It may have the number of them in front."""
+    their member, or `groups`, each with its number in front. It may have the number of them in front, or a word that is
+    always the same (`before`), as PER is in RESULTS 50 PER DAY."""
 
     def __init__(self, word, kind, has_many=False):
         only_tokens = all(each["type"] == "pure-token" and is_plain(each) for each in word.get("arguments", []))
-        self.name, self.kind, self.has_many, self.is_counted = word["name"], kind, has_many, False
+        self.name, self.kind, self.has_many, self.is_counted, self.before = word["name"], kind, has_many, False, None
         self.choices = word["arguments"] if word["type"] == "oneof" and only_tokens else None
         self.type = "string" if word["type"] == "oneof" and not only_tokens else word["type"]
 
@@ -82,6 +83,11 @@ class Parameter:
 
 def is_plain(argument):
     return not (argument["is_optional"] or argument["is_multiple"] or argument["is_token_repeated"])
+
+
+def is_fixed(argument):
+    """A word that is sent as it is."""
+    return argument["type"] == "string" and argument["name"].isupper()
 
 
 def is_word(argument):
@@ -193,14 +199,17 @@ class Method:
     @staticmethod
     def find_parts(arguments, is_block, parameter):
         """Up to the first option. Returns what is left; None: there is another form among them."""
-        at = 0
+        at, before = 0, None
         while at < len(arguments) and (not is_block or at == 0 or "token" not in arguments[at]):
+            if is_fixed(arguments[at]):
+                before, at = arguments[at]["name"], at + 1
+                continue
             is_counted = is_count(arguments, at)
             at += is_counted
             part = None if is_block and arguments[at]["is_optional"] else part_of(arguments[at])
             if part is None:
                 return None
-            part.is_counted = is_counted
+            part.is_counted, part.before, before = is_counted, before, None
             parameter.parts.append(part)
             at += 1
         return arguments[at:]

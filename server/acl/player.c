@@ -25,9 +25,15 @@ static bool player_is_over(const struct server *server, const struct jwt_player 
     return server->clock.now_ms / 1000 >= player->claims.expires_s + JWT_SKEW_S;
 }
 
-bool player_is_there(const struct server *server, const struct jwt_player *player) {
-    return player_find_key(server, player) != NULL && !player_is_over(server, player) &&
-           !player_is_revoked(server, &player->claims);
+const char *player_find_fault(const struct server *server, const struct jwt_player *player) {
+    const struct settings *settings = &server->settings;
+    bool has_kid = jwt_find_key(settings->player_keys, settings->player_key_count,
+                                bytes_from_text(player->kid)) != NULL;
+    return !has_kid                                     ? jwt_status_text(JWT_NO_KEY)
+           : player_find_key(server, player) == NULL    ? "its player-key is another one now"
+           : player_is_over(server, player)             ? jwt_status_text(JWT_EXPIRED)
+           : player_is_revoked(server, &player->claims) ? "it was revoked"
+                                                        : NULL;
 }
 
 const char *player_find_denial(const struct server *server, const struct session *session,

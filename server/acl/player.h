@@ -33,8 +33,9 @@ const char *player_find_denial(const struct server *server, const struct session
 MUST_CHECK bool player_may_name_hashes(const struct call *call, struct bytes pattern);
 /* And this hash, which one of them names: is it none of the boards that there may be? */
 MUST_CHECK bool player_may_write_hash(const struct call *call, struct bytes name);
-/* Is it a token of a key that there is, and not over? */
-MUST_CHECK bool player_is_there(const struct server *server, const struct jwt_player *player);
+#define PLAYER_NO_USER "there is no user player:KID of its kid, or it is off"
+/* Why a token that was right counts no more, as jwt_status_text says it. NULL: it counts. */
+const char *player_find_fault(const struct server *server, const struct jwt_player *player);
 
 /* ---- revoked tokens ----
  *

@@ -2,12 +2,15 @@
 #include "server/clients/board_job.h"
 
 #include "server/clients/notify.h"
+#include "skiplist/keyspace/registry_stale.h"
 
 enum {
     PASS_COUNT = 32,  /* keys passed in a step */
     KEYS_OF_MS = 200, /* that a pass has seen, for each millisecond of rest */
     NO_BOARDS = 1U << EFFECT_PUT | 1U << EFFECT_TAKE | 1U << EFFECT_CUT | 1U << EFFECT_TAGS |
                 1U << EFFECT_NOTE | 1U << EFFECT_REMOVE | 1U << EFFECT_FLUSH | 1U << EFFECT_EXPIRE,
+    STALE_EVERY_MS = 30000, /* between the beginnings of two passes */
+    STALE_WORK_MAX = 256,   /* members looked at in a step */
 };
 
 /* ---- what is to be done ---- */
@@ -46,7 +49,7 @@ static void board_job_receive(void *context, const struct effect *effect) {
         return;
     }
     if (!board_job_holds(job, key->database, registry_name(key))) {
-        job->has_missed |= registry_pass_has_passed(&job->pass, key);
+        job->has_missed |= !job->work->is_patient && registry_pass_has_passed(&job->pass, key);
     } else if (effect->kind != EFFECT_STATE) { /* which the steps themselves change */
         job->is_begun = false;
     }
@@ -140,10 +143,12 @@ bool board_job_step_notes(struct board_job *job, struct registry_key *board, uin
         struct registry_note_room note_room;
         struct hash_pair pair;
         registry_note_at(board, job->notes_left - 1, &pair, &note_room);
-        CHECK(pair.field.size <= sizeof room);
-        memcpy(room, pair.field.at, pair.field.size);
-        enum board_job_change change =
-            visit(job, board, (struct bytes){.at = room, .size = pair.field.size});
+        if (pair.field.at != note_room.text) { /* it is borrowed */
+            CHECK(pair.field.size <= sizeof room);
+            memcpy(room, pair.field.at, pair.field.size);
+            pair.field.at = room;
+        }
+        enum board_job_change change = visit(job, board, pair.field);
         if (change == BOARD_JOB_NO_MEMORY) {
             board_job_wait(job);
             break;
@@ -195,3 +200,48 @@ void board_job_begin(struct server *server, const struct board_work *work) {
     effect_listener_add(server->registry, &job->listener);
     job_begin(server, NULL, &board_job_kind, true, &job->job);
 }
+
+/* ---- STALE ---- */
+
+struct stale_job {
+    struct board_job of; /* first */
+    uint64_t from_key;   /* where the steps are */
+};
+
+static bool board_job_stale_concerns(struct board_job *job, const struct registry_key *board) {
+    int64_t now_ms = job->server->clock.now_ms;
+    if (registry_options(board)->stale_ms == 0) {
+        return false;
+    }
+    board_job_await(job, now_ms + STALE_EVERY_MS);
+    return registry_stale_may_leave(board, now_ms);
+}
+
+static void board_job_stale_enter(struct board_job *of, const struct registry_key *board) {
+    (void)board;
+    ((struct stale_job *)of)->from_key = REGISTRY_STALE_BEGIN;
+}
+
+static bool board_job_stale_step(struct board_job *of, struct registry_key *board) {
+    struct stale_job *job = (struct stale_job *)of;
+    struct server *server = of->server;
+    uint32_t work = STALE_WORK_MAX;
+    bool is_done;
+    if (registry_stale_drop(server->registry, board, server->clock.now_ms, &job->from_key, &work,
+                            &is_done) == 0) {
+        return !is_done;
+    }
+    bool is_over = registry_board_is_over(board);
+    notify(server, SETTING_EVENT_ZSET, "lb.stale", board->database, registry_name(board));
+    if (is_over) {
+        notify(server, SETTING_EVENT_GENERIC, "del", board->database, registry_name(board));
+        registry_remove(server->registry, board);
+    }
+    return !is_done && !is_over;
+}
+
+const struct board_work board_job_stale = {.size = sizeof(struct stale_job),
+                                           .is_patient = true,
+                                           .concerns = board_job_stale_concerns,
+                                           .enter = board_job_stale_enter,
+                                           .step = board_job_stale_step};

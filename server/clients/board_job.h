@@ -40,6 +40,8 @@ struct board_work {
     bool (*concerns)(struct board_job *job, const struct registry_key *board);
     /* NULL: nothing. Steps of this board are about to begin, or to begin anew. */
     void (*enter)(struct board_job *job, const struct registry_key *board);
+    /* Boards that come behind a pass wait for the next one, which concerns() awaits. */
+    bool is_patient;
     /* A step of some microseconds, which may remove the key. true: others follow. */
     bool (*step)(struct board_job *job, struct registry_key *board);
     /* NULL: passes are always of use. Otherwise they wait until it is true. */
@@ -74,5 +76,9 @@ typedef enum board_job_change board_job_visit(struct board_job *job, struct regi
  * remove meanwhile may be passed over. Clients are told of changes. true: some are left. */
 bool board_job_step_notes(struct board_job *job, struct registry_key *board, uint32_t looked_max,
                           uint32_t changed_max, board_job_visit *visit);
+
+/* STALE: members whose time is over leave (skiplist/keyspace/registry_stale.h), and a board that is left empty goes, unless
+ * LB.CREATE made it. */
+extern const struct board_work board_job_stale;
 
 #endif

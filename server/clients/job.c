@@ -61,7 +61,18 @@ static void job_advance(struct server *server, struct job *job, enum event event
     }
 }
 
-bool jobs_have_room(const struct server *server, struct reply *reply) {
+bool jobs_have_room(const struct server *server, const struct session *session,
+                    struct reply *reply) {
+    uint32_t left_count = 0;
+    for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
+        left_count += session->leaves_jobs && job->left_by == session->user;
+    }
+    if (left_count >= JOBS_LEFT_MAX) {
+        reply_error_format(
+            reply, "TOOSOON %d commands of this user that take long are running already: wait 1 s",
+            (int)JOBS_LEFT_MAX);
+        return false;
+    }
     if (server->jobs.count < JOBS_MAX) {
         return true;
     }
@@ -80,6 +91,7 @@ void job_begin(struct server *server, struct session *session, const struct job_
     if (session != NULL) {
         CHECK(session->job == NULL);
         session->job = job;
+        job->left_by = session->leaves_jobs ? session->user : NULL;
     }
     job_link_last(&server->jobs, job);
 }

@@ -17,7 +17,11 @@
 
 #include "server/clients/server.h"
 
-enum { JOBS_MAX = 64 }; /* at a time; four of them work on boards (board_job.h) */
+enum {
+    JOBS_MAX = 64, /* at a time; five of them work on boards (board_job.h) */
+    /* A user's, over HTTP, where nobody waits for them: so that others have room. */
+    JOBS_LEFT_MAX = 16,
+};
 
 struct job_kind {
     bool writes;
@@ -43,6 +47,8 @@ struct job {
     const struct job_kind *kind;
     struct job *previous, *next;
     struct session *session; /* the client that waits; NULL: nobody */
+    /* Whose job it is, of a session that leaves its jobs; only to be compared: the user may be gone. NULL: nobody's. */
+    const struct acl_user *left_by;
     enum job_state state;
     uint64_t epoch; /* in which it began: replication_answer_epoch */
     bool is_silent; /* CLIENT REPLY OFF or SKIP */
@@ -50,7 +56,8 @@ struct job {
 };
 
 /* May a client begin a job? false: the error was replied. */
-MUST_CHECK bool jobs_have_room(const struct server *server, struct reply *reply);
+MUST_CHECK bool jobs_have_room(const struct server *server, const struct session *session,
+                               struct reply *reply);
 /* session: who waits, NULL: nobody; it has no job yet. */
 void job_begin(struct server *server, struct session *session, const struct job_kind *kind,
                bool is_silent, struct job *job);

@@ -10,7 +10,6 @@
 #include "server/replication/replication.h"
 #include "server/system/disk.h"
 #include "skiplist/keyspace/league.h"
-#include "skiplist/keyspace/registry_stale.h"
 
 /* Those who have read the key. A league is read with its rooms, whatever key the reader has named. Returns the league,
  * .at NULL: it is no room. */
@@ -88,14 +87,6 @@ static void server_life_on_board_rolled(void *context, uint32_t database, struct
     }
 }
 
-static void server_life_on_board_stale(void *context, uint32_t database, struct bytes name,
-                                       bool is_removed) {
-    notify(context, SETTING_EVENT_ZSET, "lb.stale", database, name);
-    if (is_removed) {
-        notify(context, SETTING_EVENT_GENERIC, "del", database, name);
-    }
-}
-
 static void server_life_on_share_gone(void *context, uint32_t database, struct bytes name) {
     notify(context, SETTING_EVENT_GENERIC, "del", database, name);
 }
@@ -124,7 +115,6 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_listener(server->registry, server_life_on_key_changed, server);
     registry_set_expired_listener(server->registry, server_life_on_key_expired);
     registry_set_rolled_listener(server->registry, server_life_on_board_rolled);
-    registry_stale_set_listener(server->registry, server_life_on_board_stale);
     registry_roll_set_share_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;

@@ -136,6 +136,7 @@ struct session {
     bool is_unix_socket;
     bool is_no_evict; /* CLIENT NO-EVICT: exempt from maxmemory-clients */
     bool is_no_touch;
+    bool leaves_jobs;          /* over HTTP: it does not wait for the end of its jobs */
     bool is_monitor;           /* MONITOR */
     bool is_close_after_reply; /* QUIT, protocol errors */
     bool is_pushed;            /* in SESSION_PUSHED */

@@ -159,9 +159,12 @@ enum shadow_status shadow_hide(struct registry *registry, struct registry_key **
     }
     struct board *board = &(*key)->board;
     board_look_up(board, member, NULL, &found);
-    size_t size = shadow_pack(board, &found, note);
-    if (!registry_note_put(registry, *key, shadow_name_of(member, &name),
-                           (struct bytes){note, size})) {
+    struct bytes packed = {note, shadow_pack(board, &found, note)};
+    struct bytes kept;
+    /* After a refused command it is the entry of before. */
+    bool is_as_before = shadow_find_note(*key, member, &kept) && bytes_equal(kept, packed);
+    if (!is_as_before &&
+        !registry_note_put(registry, *key, shadow_name_of(member, &name), packed)) {
         return SHADOW_OUT_OF_MEMORY;
     }
     registry_board_take(registry, *key, &found);

@@ -119,10 +119,12 @@ bool ticketing_explain(const struct writing *writing) {
 
 static bool ticketing_refuse_missing(const struct ticketing_board *board) {
     ticketing_count(board->writing, TICKET_MISSING);
-    reply_error_format(board->writing->call->reply,
-                       "TICKET board '%.*s' takes a player's result with a ticket: LB.TICKET when "
-                       "the run begins, and TICKET t with its result",
-                       bytes_shown_size(board->name, NAMES_MAX), board->name.at);
+    reply_error_format(
+        board->writing->call->reply,
+        "TICKET board '%.*s' takes a player's result with a ticket: get one when the "
+        "run begins (LB.TICKET, over HTTP POST .../tickets), and send it with "
+        "the result",
+        bytes_shown_size(board->name, NAMES_MAX), board->name.at);
     return false;
 }
 

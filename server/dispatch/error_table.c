@@ -19,7 +19,7 @@ const struct error_row error_table[] = {
      "`LB.ALTER key THAW`, if the results may change."},
     {"FULL", 0, "The board has as many members as `LIMIT` allows, and takes no new ones.",
      "`LB.ALTER key LIMIT n` raises it; `CAP` drops the worst member instead."},
-    {"LIMIT", 422, "The result is none that the board takes (`LIMITS`): its value is.",
+    {"LIMIT", 422, "The board's `LIMITS` do not allow a result with this value.",
      "The text names the limit. `LB.ALTER key LIMITS ...` changes it."},
     {"LOADING", 503,
      "The server loads its boards, shuts down, or is not open yet as the new master.",
@@ -50,8 +50,9 @@ const struct error_row error_table[] = {
      "Use what the text names instead, or raise the setting."},
     {"TOOSOON", 429,
      "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, "
-     "`GAIN`), or the run was too short (`MINTIME`).",
-     "Send the next result after the seconds that the text says."},
+     "`GAIN`), or the run was too short (`MINTIME`). Over HTTP also: 16 bans of the user are "
+     "still being carried out.",
+     "Send it again after the seconds that the text says."},
     {"TRYAGAIN", 503,
      "Something else must end first: another long command, a copy, or younger ids of `ONCE`.",
      "Send it again later."},

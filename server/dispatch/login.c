@@ -49,8 +49,8 @@ static const char *login_take_player(struct server *server, struct session *sess
     user = user != NULL && user->is_on ? user : NULL;
     const char *wrong = status != JWT_RIGHT                 ? jwt_status_text(status)
                         : player_is_revoked(server, claims) ? "it was revoked"
-                        : user == NULL ? "there is no user player:KID of its kid, or it is off"
-                                       : NULL;
+                        : user == NULL                      ? PLAYER_NO_USER
+                                                            : NULL;
     struct jwt_player *player = wrong == NULL ? memory_allocate_zeroed(sizeof *player) : NULL;
     if (wrong == NULL && player == NULL) {
         return "out of memory";

@@ -423,6 +423,9 @@ static bool effect_bytes_code_hold(struct coder *coder, struct board_options *op
 
 static bool effect_bytes_code_value(struct coder *coder, const struct board_option *option,
                                     struct board_options *options, struct board_state *state) {
+    if (option->is_of_state != (options == NULL)) {
+        return false;
+    }
     if (option->form == BOARD_FORM_RATING) {
         return effect_bytes_code_rating(coder, options);
     }
@@ -430,11 +433,11 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
         return effect_bytes_code_limits(coder, options);
     }
     if (option->form == BOARD_FORM_HOLD) {
-        return options != NULL && effect_bytes_code_hold(coder, options);
+        return effect_bytes_code_hold(coder, options);
     }
     int64_t value = board_options_get(option, options, state);
     if (option->form == BOARD_FORM_POINTER) {
-        return options != NULL && effect_bytes_code_zone(coder, &options->period.zone);
+        return effect_bytes_code_zone(coder, &options->period.zone);
     }
     if (!effect_bytes_code_i64(coder, &value)) {
         return false;
@@ -475,7 +478,6 @@ static bool effect_bytes_take_options(struct coder *coder, struct board_options 
     while (is_good && code != 0) {
         size_t i = board_options_find(code);
         is_good = i < BOARD_OPTION_COUNT && !has[i] &&
-                  board_options[i].is_of_state == (options == NULL) &&
                   effect_bytes_code_value(coder, &board_options[i], options, state);
         if (is_good) {
             has[i] = true;

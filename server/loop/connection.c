@@ -825,7 +825,7 @@ void connection_check_time(struct connection *connection) {
     }
     /* All others hear of it with their next request. */
     if (session->player != NULL && session_is_subscriber(session) &&
-        !player_is_there(server, session->player)) {
+        player_find_fault(server, session->player) != NULL) {
         connection_close(connection, "player's token is over");
         return;
     }

@@ -20,13 +20,10 @@
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/registry_mirror.h"
-#include "skiplist/keyspace/registry_stale.h"
 
 enum {
     ARCHIVE_LOG_MS = 600000,  /* between two lines that one waits for memory */
-    CHORE_BUDGET_NS = 200000, /* for ends of periods, expiry, STALE, and freeing */
-    STALE_WORK_MAX = 256,     /* members between two clock readings */
-    STALE_EVERY_MS = 30000,   /* between the beginnings of two passes */
+    CHORE_BUDGET_NS = 200000, /* for ends of periods, expiry, and freeing */
     FREE_SHARE = 4,           /* freeing may take 1/FREE_SHARE of a longer tick */
     DUE_KEYS_MAX = 16,        /* between two clock readings */
     FREE_WORK_MAX = 256,
@@ -610,29 +607,6 @@ static bool tick_may_run_due(const struct server *server) {
            (server->persistence == NULL || !persistence_is_full(server->persistence));
 }
 
-/* STALE: a pass over all boards now and then. true: more is left. */
-static bool tick_drop_stale(struct tick *tick) {
-    struct registry *registry = tick->server->registry;
-    int64_t now_ms = tick->server->clock.monotonic_ms;
-    if (now_ms >= tick->stale_at_ms && registry_stale_is_there(registry)) {
-        registry_stale_begin(registry);
-        tick->stale_at_ms = now_ms + STALE_EVERY_MS;
-    }
-    if (!registry_stale_is_going(registry)) {
-        return false;
-    }
-    uint64_t begin = clock_ticks();
-    uint64_t elapsed_ns = 0;
-    bool has_more = true;
-    while (has_more && elapsed_ns < CHORE_BUDGET_NS) {
-        has_more = !tick_is_behind(tick->server) && /* it wakes the loop when it is not */
-                   registry_stale_step(registry, tick->server->clock.now_ms, STALE_WORK_MAX);
-        elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
-    }
-    tick_note_latency(tick, "stale-cycle", elapsed_ns, elapsed_ns);
-    return has_more;
-}
-
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool tick_handle_due(struct tick *tick) {
     tick_hold_due(tick,
@@ -647,7 +621,6 @@ static bool tick_handle_due(struct tick *tick) {
     while (has_more && clock_ticks_to_ns(clock_ticks() - begin) < CHORE_BUDGET_NS) {
         has_more = registry_expiry_tell_shifted(tick->server->registry, DUE_KEYS_MAX);
     }
-    has_more |= tick_drop_stale(tick);
     once_ids_forget_due(tick->server);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
@@ -754,9 +727,6 @@ static int64_t tick_wait_ms(const struct tick *tick) {
         wait_ms = due_ms != REGISTRY_NO_EXPIRY ? tick_sooner(wait_ms, due_ms, now_ms) : wait_ms;
         if (server->waits.opens_ms != 0) {
             wait_ms = tick_sooner(wait_ms, server->waits.opens_ms, now_ms);
-        }
-        if (registry_stale_is_there(server->registry)) {
-            wait_ms = tick_sooner(wait_ms, tick->stale_at_ms, monotonic_ms);
         }
     }
     if (server->client_pause.kind != SERVER_PAUSE_NONE) {

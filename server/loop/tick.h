@@ -45,7 +45,6 @@ struct tick {
     uv_timer_t second, wake, drain;
     bool is_idle_active;
     int64_t wake_at_ms;       /* when wake fires; INT64_MAX: not set */
-    int64_t stale_at_ms;      /* when the next pass of STALE begins; monotonic */
     struct network *networks; /* one on this loop, or several with threads of their own */
     void *networks_memory;    /* where they are, at a multiple of a cache line */
     unsigned network_count;

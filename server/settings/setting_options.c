@@ -474,7 +474,7 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
                                                        : unit_ms;
         is_fine = limits_validate(rule);
     }
-    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is none: use %s %s",
+    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is not valid: use %s %s",
                                          limit_rows[limit].name, word_count > 0 ? " " : "",
                                          word_count > 0 ? bytes_show(words[0]).text : "",
                                          limit_rows[limit].name, setting_options_limit_form(has));
@@ -671,6 +671,22 @@ static setting_options_parse_words *setting_options_find_words(const struct boar
                                                            : NULL;
 }
 
+/* false: the word is no option here; reason says what it is. */
+static bool setting_options_fail_word(struct bytes word, char *reason) {
+    const struct board_option *of_line = setting_options_find(word, SETTING_TAKES_LINE);
+    if (of_line != NULL) {
+        return setting_words_fail(reason, "%s is for `board` lines of leaderboard.conf",
+                                  of_line->word);
+    }
+    bool is_of_layout =
+        bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT");
+    return setting_words_fail(reason,
+                              is_of_layout
+                                  ? "'%s' is misplaced: give one layout, before the options"
+                                  : "unknown board option '%s': allowed are " SETTING_OPTIONS,
+                              bytes_show(word).text);
+}
+
 /* Parse words[0], the option's name, and its value: *size words. */
 static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
                                          size_t word_count, size_t *size) {
@@ -683,18 +699,8 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return setting_options_parse_tag(parsing, words, word_count);
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
-    if (option == NULL && setting_options_find(words[0], SETTING_TAKES_LINE) != NULL) {
-        return setting_words_fail(reason, "%s is for `board` lines of leaderboard.conf",
-                                  setting_options_find(words[0], SETTING_TAKES_LINE)->word);
-    }
     if (option == NULL) {
-        bool is_of_layout = bytes_is(words[0], "FIELD") || bytes_is(words[0], "TIME") ||
-                            bytes_is(words[0], "LAYOUT");
-        return setting_words_fail(reason,
-                                  is_of_layout
-                                      ? "'%s' is misplaced: give one layout, before the options"
-                                      : "unknown board option '%s': allowed are " SETTING_OPTIONS,
-                                  bytes_show(words[0]).text);
+        return setting_options_fail_word(words[0], reason);
     }
     if (parsing->has[option - board_options]) {
         return setting_words_fail(reason, "%s may be given only once", option->word);

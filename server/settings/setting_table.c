@@ -469,8 +469,8 @@ const struct setting setting_table[] = {
      "client that a proxy names has this limit. 0 means no limit."},
     {"web-proxies", &page, SETTING_FIXED, SUBNETS(web_proxies), "\"\"", "127.0.0.1 ::1",
      "Proxies in front of the web-port, as addresses or networks. The client of their requests is "
-     "the last address in X-Forwarded-For that is none of them: for limits, wrong passwords, "
-     "protected-mode and logs. Nobody else's header is believed."},
+     "the last address in X-Forwarded-For that is not one of them: for limits, wrong "
+     "passwords, protected-mode and logs. Nobody else's header is believed."},
     {"web-session-timeout", &page, SETTING_FIXED,
      INTEGER(web_session_timeout_s, 60, 31536000, "seconds"), "43200", NULL,
      "A login in the page ends after this many seconds without a request."},

@@ -557,6 +557,20 @@ static bool jwt_take_id(struct jwt_object *object, struct jwt_reading *reading) 
     return true;
 }
 
+static bool jwt_take_player(struct jwt_object *object, struct jwt_reading *reading) {
+    struct jwt_claims *claims = reading->claims;
+    if (!jwt_take_value(object)) {
+        return false;
+    }
+    reading->is_player = object->value_size > 0 && object->value_size <= JWT_CLAIM_MAX;
+    if (reading->is_player) {
+        memcpy(claims->player, object->value, object->value_size);
+        claims->player[object->value_size] = '\0';
+        claims->player_size = object->value_size;
+    }
+    return true;
+}
+
 static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jwt_member member) {
     struct jwt_reading *reading = context;
     struct jwt_claims *claims = reading->claims;
@@ -568,16 +582,7 @@ static bool jwt_take_of_claims(void *context, struct jwt_object *object, enum jw
     }
     switch (member) {
     case MEMBER_SUB:
-        if (!jwt_take_value(object)) {
-            return false;
-        }
-        reading->is_player = object->value_size > 0 && object->value_size <= JWT_CLAIM_MAX;
-        if (reading->is_player) {
-            memcpy(claims->player, object->value, object->value_size);
-            claims->player[object->value_size] = '\0';
-            claims->player_size = object->value_size;
-        }
-        return true;
+        return jwt_take_player(object, reading);
     case MEMBER_EXP:
         reading->has_end = true;
         return jwt_take_time(&object->reader, &claims->expires_s, &ms);

@@ -72,7 +72,7 @@ static enum received backup_take_reply(struct receiving *receiving, const redisR
                    1) {
         return RECEIVED_END;
     } else {
-        tools_complain("the server's reply to LB.SNAPSHOT is none that is expected");
+        tools_complain("the server sent an unexpected reply to LB.SNAPSHOT");
     }
     return RECEIVED_NOTHING;
 }

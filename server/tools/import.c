@@ -124,7 +124,7 @@ static const char *import_pack(struct importing *importing, uint64_t *key) {
         score.at++;
         score.size--;
         return layout_key_parse(layout, score, key) ? NULL
-                                                    : "the packed score is none of the layout";
+                                                    : "the layout does not allow this packed score";
     }
     const char *wrong = import_pack_score(importing, layout, key);
     if (wrong != NULL || layout->time.bits == 0) {
@@ -220,7 +220,7 @@ static const char *import_take_record(struct importing *importing) {
     if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
         return import_begin_key(importing, bytes_is(kind, "HASH"));
     }
-    return "the kind is none of board, hash, member, field and note";
+    return "the kind is not board, hash, member, field or note";
 }
 
 bool import_records(struct registry *registry, enum record_format format, FILE *in, char *error) {

@@ -662,10 +662,48 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     http_exchange_ready(exchange);
 }
 
+/* Does a row of the table name it? Behind a colon a word has a range. */
+static bool web_takes_parameter(const struct web_operation *operation, struct bytes name) {
+    struct bytes words = bytes_from_text(operation->parameters);
+    for (struct bytes word = bytes_take_word(&words); word.size > 0;
+         word = bytes_take_word(&words)) {
+        const char *colon = memchr(word.at, ':', word.size);
+        word.size = colon != NULL ? (size_t)(colon - word.at) : word.size;
+        if (bytes_equal(word, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where all that a write says is in its address, refuse what else it says: a ban whose SHADOW nobody reads is another
+ * one. false: it says nothing else. */
+static bool web_refuse_unread(struct http_exchange *exchange, const struct http_target *target,
+                              const struct web_operation *operation) {
+    if (operation->body != NULL || exchange->method == HTTP_POST) {
+        return false;
+    }
+    if (exchange->body.size > 0) {
+        http_exchange_refuse(exchange, 400,
+                             "this path takes no body: its words are in the address\n");
+        return true;
+    }
+    for (unsigned i = 0; i < target->parameter_count; i++) {
+        struct bytes name = target->parameters[i].name;
+        if (!web_takes_parameter(operation, name)) {
+            http_exchange_refuse(exchange, 400, "%.*s: there is no such word of this path\n",
+                                 bytes_shown_size(name, 64), name.at);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Refuse a write that may not be. false: it may. Whoever writes names a user in this request. Without one it is the
  * default user, if that needs no password, as with RESP; but no browser writes as it, whatever page it shows: browsers
  * send these headers by themselves. */
-static bool web_refuse_write(struct web_request *request, const struct web_operation *operation) {
+static bool web_refuse_write(struct web_request *request, const struct http_target *target,
+                             const struct web_operation *operation) {
     static const char *const names[] = {"Origin", "Cookie", "Referer", "Sec-Fetch-Site"};
     struct http_exchange *exchange = request->exchange;
     bool is_by_browser = false;
@@ -685,7 +723,7 @@ static bool web_refuse_write(struct web_request *request, const struct web_opera
         http_exchange_refuse(exchange, 401,
                              "a browser writes as a user that the header Authorization names\n");
     } else {
-        return false;
+        return web_refuse_unread(exchange, target, operation);
     }
     return true;
 }
@@ -768,7 +806,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
                              "names\n");
         return;
     }
-    if (writes && !makes_key && web_refuse_write(request, operation)) {
+    if (writes && !makes_key && web_refuse_write(request, target, operation)) {
         return;
     }
     request->wants_stream = operation != NULL && operation->is_stream;

@@ -100,13 +100,16 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
         struct acl_user *user = is_by_token
                                     ? acl_tokens_find(&users->tokens, identity->digest)
                                     : acl_users_find(users, bytes_from_text(identity->user));
-        bool is_right = identity->is_player
-                            ? player_is_there(server, &identity->player)
-                            : identity->is_token ||
-                                  (user != NULL && acl_user_has_password(user, identity->digest));
+        query->fault = identity->is_player ? player_find_fault(server, &identity->player) : NULL;
+        user = user != NULL && user->is_on ? user : NULL;
+        if (identity->is_player && query->fault == NULL && user == NULL) {
+            query->fault = PLAYER_NO_USER;
+        }
+        bool is_right = query->fault == NULL && user != NULL &&
+                        (identity->is_token || acl_user_has_password(user, identity->digest));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
-        return is_right && user != NULL && user->is_on ? user : NULL;
+        return is_right ? user : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
@@ -306,6 +309,7 @@ static void web_engine_execute(const struct web_engine *engine, struct web_query
     session.has_strings = true;
     session.database = query->database;
     session.is_no_touch = !query->route->writes;
+    session.leaves_jobs = true;
     session.reads = query->reads;
     session.names = query->names.field.at != NULL ? &query->names : NULL;
     snprintf(session.address, sizeof session.address,

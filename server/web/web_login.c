@@ -181,8 +181,7 @@ bool web_login_read(const char *text, struct http_login *login) {
     return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
-#define WEB_NO_SUCH_USER   "no user has this name and password, or this token\n"
-#define WEB_NO_SUCH_PLAYER "the player's token was refused: %s\n"
+#define WEB_NO_SUCH_USER "no user has this name and password, or this token\n"
 
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
@@ -198,11 +197,11 @@ static void web_login_refuse(struct http_exchange *exchange, const struct http_l
     }
     const char *wrong = login->given.wrong;
     if (wrong != NULL && jwt_is_signed(login->given.player_status)) {
-        http_exchange_refuse(exchange, 401, WEB_NO_SUCH_PLAYER, wrong); /* that is no guess */
+        http_exchange_refuse(exchange, 401, WEB_TOKEN_REFUSED "\n", wrong); /* that is no guess */
         return;
     }
     if (wrong != NULL) {
-        http_exchange_fill(exchange, 401, WEB_NO_SUCH_PLAYER, wrong);
+        http_exchange_fill(exchange, 401, WEB_TOKEN_REFUSED "\n", wrong);
     } else {
         http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
     }

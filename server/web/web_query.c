@@ -515,7 +515,11 @@ static bool web_query_is_refused(struct web_query *query) {
     case WEB_ALLOWED:
         break;
     case WEB_LOGIN_NEEDED:
-        web_query_error(query, 401, "log in to %s this", query->route->writes ? "do" : "see");
+        if (query->fault != NULL) {
+            web_query_error(query, 401, WEB_TOKEN_REFUSED, query->fault);
+        } else {
+            web_query_error(query, 401, "log in to %s this", query->route->writes ? "do" : "see");
+        }
         return true;
     case WEB_NOT_FROM_THERE:
         web_query_error(query, 403, HTTP_LOCAL_ALONE ", but for boards that web-public names",

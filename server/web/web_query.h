@@ -218,6 +218,8 @@ struct web_query {
     struct web_write write;
     /* from the engine */
     enum web_verdict verdict;
+    const char *
+        fault; /* of WEB_LOGIN_NEEDED: why the player's token counts no more; NULL: nothing else to say */
     struct web_user user;
     uint64_t held_for; /* the group that it waits for, */
     uint64_t epoch;    /* in this epoch (replication_answer_epoch), that of its first round */
@@ -502,6 +504,8 @@ struct web_session *web_login_find_session(struct web_sessions *sessions, struct
                                            int64_t now_ms);
 void web_login_end_session(struct web_session *session);
 
+/* 401, with the reason. */
+#define WEB_TOKEN_REFUSED "the player's token was refused: %s"
 /* 403, with the client's address. */
 #define WEB_TLS_NEEDED                                                                             \
     "no password or token is taken from %s without TLS while protected-mode is on"

@@ -556,7 +556,6 @@ static struct board_options *board_options_add(struct board_options_set *set,
     options->hash = hash;
     options->use_count = 0;
     options->index = set->count++;
-    set->stale_count += options->stale_ms > 0;
     set->shadow_count += options->has_shadows;
     *board_options_list_at(set, options->index) = options;
     map_put(&set->map, hash, options->index);
@@ -611,7 +610,6 @@ void board_options_release(struct board_options_set *set, const struct board_opt
         /* Remove options from the set; the last element of the list takes its index. */
         map_remove(&set->map, own->hash, own->index);
         uint32_t last_index = --set->count;
-        set->stale_count -= own->stale_ms > 0;
         set->shadow_count -= own->has_shadows;
         struct board_options *last = *board_options_list_at(set, last_index);
         if (last != own) {
@@ -704,7 +702,7 @@ bool board_options_validate(const struct board_options *options, const char **re
     }
     return options->period.unit == PERIOD_NONE || board_options_is_period_right(options) ||
            check_passed(
-               "options: their period is none of the calendar's, or they keep too many archives",
+               "options: their period is not in the calendar, or they keep too many archives",
                reason);
 }
 
@@ -712,7 +710,6 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
     const char *wrong = NULL;
     uint64_t use_count = 0;
     uint64_t league_count = 0;
-    uint32_t stale_count = 0;
     uint32_t shadow_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
         const struct board_options *options = *board_options_list_at(set, i);
@@ -726,12 +723,11 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
             return false;
         }
         league_count += options->league.room > 0 ? options->use_count : 0;
-        stale_count += options->stale_ms > 0;
         shadow_count += options->has_shadows;
         use_count += options->use_count;
     }
     if (wrong == NULL && (use_count != set->use_count || league_count != set->league_count ||
-                          stale_count != set->stale_count || shadow_count != set->shadow_count)) {
+                          shadow_count != set->shadow_count)) {
         wrong = "options: their users, or those of leagues, are not counted right";
     }
     if (wrong == NULL && map_count(&set->map) != set->count) {

@@ -253,7 +253,6 @@ struct board_options_set {
     struct map map;        /* (hash of the options, index) */
     struct pages list;     /* struct board_options * */
     uint32_t count;        /* of the options */
-    uint32_t stale_count;  /* with a STALE */
     uint32_t shadow_count; /* with has_shadows */
     uint64_t league_count; /* users of those of leagues */
     uint64_t use_count;    /* of all */

@@ -116,17 +116,14 @@ struct effect_fill {
     struct effect whole; /* the FILL, borrowed as it is */
     enum { EFFECT_FILL_CREATE, EFFECT_FILL_EXPIRE, EFFECT_FILL_MEMBERS } next;
     /* The state of the key's kind, zeroed at first. */
-    bool has_begun;
     bool is_reverse;
-    uint32_t left; /* members */
+    uint32_t done;                      /* members, then the notes of a board */
+    struct registry_note_room rooms[2]; /* for the names of two in a row */
     struct board_cursor cursor;
     bool has_values, has_tags_left; /* of the board; of the member, which is this one */
     struct bytes member;
-    char rooms[2][NAME_TEXT_ROOM]; /* for its text, and that of the member before */
     char values[TAG_VALUES_PACKED_MAX];
     const void *at; /* of other kinds: the next member */
-    uint32_t notes_done;
-    struct registry_note_room note_rooms[2]; /* likewise */
 };
 /* false: no effects left. The member of an effect stays until the one behind the next PUT or NOTE. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);

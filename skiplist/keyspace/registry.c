@@ -82,7 +82,7 @@ void registry_put(struct registry *registry, struct registry_key *key,
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
         uint32_t *left = &registry->walk.pass.left[key->database];
-        uint32_t hole = registry_pass_lower_hole(registry, key->database, key->index, *left);
+        uint32_t hole = registry_pass_move_hole(registry, key->database, key->index, *left);
         key->index = (*left)++;
         registry_move_key(database, key->index, hole);
     }
@@ -103,7 +103,6 @@ void registry_put(struct registry *registry, struct registry_key *key,
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     registry_walk_note_taken(registry, key);
-    registry_pass_note_gone(registry, key, NULL);
     registry_forget_recent(database);
     database->gone_count++;
     if (key->kind == REGISTRY_BOARD) {
@@ -119,7 +118,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
     }
     map_remove(&database->map, registry_key_hash(database, key), key->index);
-    uint32_t hole = registry_pass_raise_hole(registry, key->database, key->index, UINT32_MAX);
+    uint32_t hole = registry_pass_move_hole(registry, key->database, key->index, UINT32_MAX);
     registry_move_key(database, --database->count, hole);
 }
 
@@ -143,8 +142,8 @@ void registry_replace(struct registry *registry, struct registry_key *key,
     if (successor->is_periodic) {
         registry_roll_await(registry, successor);
     }
-    registry_pass_note_gone(registry, key, successor);
-    registry_walk_note_put(registry, successor, REGISTRY_WALK_DONE);
+    registry_walk_note_put(registry, successor,
+                           registry->walk.open == key ? REGISTRY_WALK_OPEN : REGISTRY_WALK_DONE);
     registry_remember_instead(database, key, successor);
     database->gone_count++;
     registry_free_shell(registry, key);
@@ -152,13 +151,13 @@ void registry_replace(struct registry *registry, struct registry_key *key,
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
-    if (registry->walk.pass.open == key) {
-        registry->walk.pass.open = NULL;
+    if (registry->walk.open == key) {
+        registry->walk.open = NULL;
     }
     uint32_t *left = &registry->walk.pass.left[key->database];
     if (key->index < *left) {
         uint32_t index = key->index;
-        uint32_t hole = registry_pass_raise_hole(registry, key->database, index, *left - 1);
+        uint32_t hole = registry_pass_move_hole(registry, key->database, index, *left - 1);
         registry_move_key(database, --*left, hole);
         if (*left != index) {
             map_replace(&database->map, registry_key_hash(database, key), index, *left);
@@ -283,8 +282,6 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
     }
-    registry_pass_end(registry, &registry->stale.pass);
-    registry_pass_end(other, &other->stale.pass);
     registry_pass_end(registry, &registry->telling);
     registry_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};

@@ -89,9 +89,6 @@ typedef void registry_board_rolled(void *context, uint32_t database, struct byte
 
 /* A board with a WINDOW is gone, and the board of its running period, of this name, with it. */
 typedef void registry_share_gone(void *context, uint32_t database, struct bytes name);
-/* Listener for members that leave because of STALE: skiplist/keyspace/registry_stale.h. */
-typedef void registry_board_stale(void *context, uint32_t database, struct bytes name,
-                                  bool is_removed);
 
 /* Is there a key of this name outside of the registry? */
 typedef bool registry_is_elsewhere(void *context, uint32_t database, struct bytes name);
@@ -605,11 +602,9 @@ MUST_CHECK bool registry_validate(const struct registry *registry, const char **
  * its name meanwhile comes if registry_pass_has_passed is false for it then. Where another registry takes the place of this one
  * (registry_exchange) the pass begins anew. */
 
-/* Zeroed at first. Private, but for open. */
+/* Zeroed at first. Private. */
 struct registry_pass {
     struct registry_pass *next; /* that is going on */
-    /* The key whose value it is in, as who goes along says; or NULL, also when the key goes. */
-    struct registry_key *open;
     bool is_going;
     uint32_t first_database, database, end_database; /* database: where it is */
     uint32_t left[REGISTRY_ALL_DATABASES]; /* the first so many keys of each list are ahead */

@@ -23,7 +23,7 @@ static bool registry_board_is_member_before(const struct registry_walk *walk,
                                             const struct board_member *member) {
     const struct key_cursor *cursor = &walk->cursor;
     bool is_tie = cursor->has_last && member->key == cursor->last;
-    return is_tie ? board_rank_of(&walk->pass.open->board, member) < cursor->rank
+    return is_tie ? board_rank_of(&walk->open->board, member) < cursor->rank
                   : registry_board_is_key_before(cursor, member->key, false);
 }
 
@@ -33,7 +33,7 @@ static bool registry_board_is_member_before(const struct registry_walk *walk,
 __attribute__((noinline)) static enum board_status
 registry_board_put_observed(struct registry *registry, struct registry_key *key,
                             const struct board_member *member, uint64_t packed_key) {
-    bool is_open = registry->walk.pass.open == key;
+    bool is_open = registry->walk.open == key;
     uint32_t rank = registry->walk.cursor.rank;
     if (is_open) {
         struct registry_walk *walk = &registry->walk;
@@ -80,7 +80,7 @@ enum board_status registry_board_append(struct registry *registry, struct regist
     uint32_t count_before = board_count(&key->board);
     enum board_status status = board_append_indexed(&key->board, entries, count);
     registry_count_members(registry, key, board_count(&key->board) - count_before);
-    if (registry->walk.pass.open == key) { /* they are ahead */
+    if (registry->walk.open == key) { /* they are ahead */
         registry->walk.was_before = false;
         registry->walk.is_before = false;
     }
@@ -96,7 +96,7 @@ enum board_status registry_board_append(struct registry *registry, struct regist
 __attribute__((noinline)) static void
 registry_board_take_observed(struct registry *registry, struct registry_key *key,
                              const struct board_member *member) {
-    if (registry->walk.pass.open == key) {
+    if (registry->walk.open == key) {
         registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
         registry->walk.is_before = false;
         registry->walk.cursor.rank -= registry->walk.was_before;
@@ -126,7 +126,7 @@ enum tags_status registry_board_tag(struct registry *registry, struct registry_k
     if (status == TAGS_OK && registry->listeners != NULL) {
         char packed[TAG_VALUES_PACKED_MAX];
         size_t size = tag_values_pack(values, packed);
-        if (registry->walk.pass.open == key) {
+        if (registry->walk.open == key) {
             registry->walk.was_before = registry_board_is_member_before(&registry->walk, member);
             registry->walk.is_before = registry->walk.was_before;
         }
@@ -145,7 +145,7 @@ void registry_board_cut(struct registry *registry, struct registry_key *key, uin
                     (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
     uint32_t *walked = &registry->walk.cursor.rank;
-    if (registry->walk.pass.open == key && rank < *walked) {
+    if (registry->walk.open == key && rank < *walked) {
         *walked -= *walked - rank < count ? *walked - rank : count;
     }
     board_remove_range(&key->board, rank, count);
@@ -399,7 +399,7 @@ static uint32_t registry_board_walk(const struct registry_key *key, struct key_c
 /* The TAGS of the member that was filled in last; false: it has no values. */
 static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
-    uint32_t rank = fill->is_reverse ? fill->left : board_count(board) - fill->left - 1;
+    uint32_t rank = fill->is_reverse ? board_count(board) - fill->done : fill->done - 1;
     struct tag_values values;
     fill->has_tags_left = false;
     tags_at(board, rank, &values);
@@ -416,36 +416,35 @@ static bool registry_board_fill_tags(struct effect_fill *fill, struct effect *ef
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. Then the notes. */
 static bool registry_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
+    uint32_t count = board_count(board);
     struct board_stored entry;
-    if (!fill->has_begun) {
-        fill->has_begun = true;
+    if (fill->done == 0) {
         fill->has_values = tags_has_values(board);
-        fill->left = board_count(board);
         fill->is_reverse = board_is_latest(board);
-        board_cursor_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0,
-                          &fill->cursor);
+        board_cursor_seek(board, fill->is_reverse && count > 0 ? count - 1 : 0, &fill->cursor);
     }
     if (fill->has_tags_left && registry_board_fill_tags(fill, effect)) {
         return true;
     }
-    if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
+    struct registry_note_room *room = &fill->rooms[fill->done % 2];
+    if (fill->done >= count) {
         struct hash_pair pair;
-        if (fill->notes_done == registry_note_count(effect->key)) {
+        if (fill->done - count == registry_note_count(effect->key)) {
             return false;
         }
-        registry_note_at(effect->key, fill->notes_done, &pair,
-                         &fill->note_rooms[fill->notes_done % 2]);
-        fill->notes_done++;
+        registry_note_at(effect->key, fill->done - count, &pair, room);
+        fill->done++;
         effect->kind = EFFECT_NOTE;
         effect->member = pair.field;
         effect->value = pair.value;
         return true;
     }
-    fill->member = name_text(entry.member, fill->rooms[fill->left % 2]);
+    CHECK(board_cursor_read(&fill->cursor, &entry));
+    fill->member = name_text(entry.member, room->text);
     effect->member = fill->member;
     effect->member_key = entry.key;
     fill->has_tags_left = fill->has_values;
-    fill->left--;
+    fill->done++;
     if (fill->is_reverse) {
         board_cursor_previous(&fill->cursor);
     } else {

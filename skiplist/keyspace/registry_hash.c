@@ -168,14 +168,10 @@ static uint32_t registry_hash_walk(const struct registry_key *key, struct key_cu
 static bool registry_hash_fill(struct effect_fill *fill, struct effect *effect) {
     struct hash_pair pair;
     const struct hash *hash = registry_hash(effect->key);
-    if (!fill->has_begun) {
-        fill->has_begun = true;
-        fill->left = hash_count(hash);
-    }
-    if (fill->left == 0) {
+    if (fill->done == hash_count(hash)) {
         return false;
     }
-    hash_at(hash, hash_count(hash) - fill->left--, &pair);
+    hash_at(hash, fill->done++, &pair);
     effect->member = pair.field;
     effect->value = pair.value;
     return true;

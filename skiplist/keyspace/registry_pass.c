@@ -28,7 +28,6 @@ void registry_pass_end(struct registry *registry, struct registry_pass *pass) {
     }
     *link = pass->next;
     pass->is_going = false;
-    pass->open = NULL;
     memset(pass->left, 0, sizeof pass->left);
 }
 
@@ -60,62 +59,35 @@ struct registry_key *registry_pass_next(const struct registry *registry, struct 
 
 /* ---- what the list does ---- */
 
-uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t most_left) {
+uint32_t registry_pass_move_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                 uint32_t limit) {
+    bool is_up = hole < limit;
     for (;;) {
-        /* The pass whose keys ahead end next behind the hole, and at most_left at the most. */
+        /* The pass whose keys ahead end next, between the hole and the limit. */
         struct registry_pass *found = NULL;
+        uint32_t above = is_up ? hole : limit, up_to = is_up ? limit : hole;
         for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
             uint32_t left = pass->left[number];
-            if (left > hole && left <= most_left && (found == NULL || left < found->left[number])) {
+            if (left > above && left <= up_to &&
+                (found == NULL || (left < found->left[number]) == is_up)) {
                 found = pass;
             }
         }
         if (found == NULL) {
             return hole;
         }
-        uint32_t last = --found->left[number];
-        registry_move_key(registry_database(registry, number), last, hole);
-        hole = last;
+        uint32_t moved = is_up ? --found->left[number] : found->left[number]++;
+        registry_move_key(registry_database(registry, number), moved, hole);
+        hole = moved;
     }
 }
 
-uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t least_left) {
-    for (;;) {
-        /* The pass whose keys ahead end next before the hole, or there, but more than least_left. */
-        struct registry_pass *found = NULL;
-        for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-            uint32_t left = pass->left[number];
-            if (left <= hole && left > least_left &&
-                (found == NULL || left > found->left[number])) {
-                found = pass;
-            }
-        }
-        if (found == NULL) {
-            return hole;
-        }
-        uint32_t first = found->left[number]++;
-        registry_move_key(registry_database(registry, number), first, hole);
-        hole = first;
-    }
-}
-
-void registry_pass_note_flush(const struct registry *registry, uint32_t number) {
+void registry_pass_note_flush(struct registry *registry, uint32_t number) {
     for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
         pass->left[number] = 0;
-        if (pass->open != NULL && pass->open->database == number) {
-            pass->open = NULL;
-        }
     }
-}
-
-void registry_pass_note_gone(const struct registry *registry, const struct registry_key *key,
-                             struct registry_key *successor) {
-    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        if (pass->open == key) {
-            pass->open = successor;
-        }
+    if (registry->walk.open != NULL && registry->walk.open->database == number) {
+        registry->walk.open = NULL;
     }
 }
 

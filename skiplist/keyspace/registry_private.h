@@ -58,6 +58,7 @@ struct flushed_keys {
 
 struct registry_walk {
     struct registry_pass pass;
+    struct registry_key *open;        /* the key whose value it is in; or NULL */
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
     struct key_cursor cursor; /* in the open key */
@@ -74,12 +75,6 @@ struct registry_archiving {
     bool is_waiting;                /* a board was put off for lack of room */
 };
 
-/* A pass over all boards with STALE. */
-struct registry_stale {
-    struct registry_pass pass;
-    uint64_t from_key; /* where, on the open board */
-};
-
 /* Whom it asks and tells: this stays where the keys are exchanged. */
 struct registry_outside {
     registry_options_for *options_for;
@@ -87,7 +82,6 @@ struct registry_outside {
     registry_key_changed *key_changed; /* or NULL, and so on */
     registry_key_changed *key_expired;
     registry_board_rolled *board_rolled;
-    registry_board_stale *board_stale;
     registry_share_gone *share_gone;
     registry_is_elsewhere *is_elsewhere;
     void *listener_context;
@@ -117,7 +111,6 @@ struct registry {
     int64_t offset_passed_ms;
     bool is_offset_held;
     struct registry_pass telling; /* what durations have shifted by: registry_expiry_tell_shifted */
-    struct registry_stale stale;
     struct registry_key *unfreed;
     struct registry_key *shells; /* keys without a value, see registry_free_shell */
     struct flushed_keys *flushed_first;
@@ -342,18 +335,12 @@ void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
 /* ---- passes, registry_pass.c ---- */
 
-/* Move a hole in the list towards its end, past where each pass is that has at most most_left keys ahead: the last of
- * those takes its place. Returns where it is then. */
-uint32_t registry_pass_raise_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t most_left);
-/* Move a free place, the list's end, towards its beginning, past where each pass is that has more than least_left keys
- * ahead, to which what fills it now belongs. */
-uint32_t registry_pass_lower_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                  uint32_t least_left);
-void registry_pass_note_flush(const struct registry *registry, uint32_t number);
-/* The key is gone; or another, NULL if none, is it from now on. */
-void registry_pass_note_gone(const struct registry *registry, const struct registry_key *key,
-                             struct registry_key *successor);
+/* Move a hole in the list towards a limit, past where each pass is in between. Towards the list's end, the last key that a pass
+ * has ahead takes the place of the hole, which is behind the pass then; towards its beginning, the first one that it has
+ * passed, and the hole is ahead of it. Returns where the hole is then. */
+uint32_t registry_pass_move_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                 uint32_t limit);
+void registry_pass_note_flush(struct registry *registry, uint32_t number);
 /* The lists are others. */
 void registry_pass_restart_all(struct registry *registry);
 /* What is wrong with a pass; NULL: nothing. */

@@ -4,12 +4,7 @@
 #include "skiplist/keyspace/registry_private.h"
 #include "skiplist/run.h"
 
-enum {
-    CUT_WORK = 32,  /* removing a range, in members looked at */
-    BOARD_WORK = 8, /* beginning with a board */
-};
-
-/* ---- one board ---- */
+enum { CUT_WORK = 32 /* removing a range, in members looked at */ };
 
 /* The keys of one layout whose times are over: units below a limit. */
 struct ages {
@@ -90,76 +85,4 @@ uint32_t registry_stale_drop(struct registry *registry, struct registry_key *key
     }
     registry->totals.stale += removed_count;
     return removed_count;
-}
-
-/* ---- all boards ---- */
-
-bool registry_stale_is_there(const struct registry *registry) {
-    return registry->options.stale_count > 0;
-}
-
-void registry_stale_set_listener(struct registry *registry, registry_board_stale *board_stale) {
-    registry->outside.board_stale = board_stale;
-}
-
-void registry_stale_begin(struct registry *registry) {
-    if (!registry->stale.pass.is_going) {
-        registry_pass_begin(registry, &registry->stale.pass, 0, REGISTRY_DATABASES);
-    }
-}
-
-bool registry_stale_is_going(const struct registry *registry) {
-    return registry->stale.pass.is_going;
-}
-
-/* The next board that can be stale, which becomes the open one. false: the work is used up, or no key is left. */
-static bool registry_stale_open_next(struct registry *registry, int64_t now_ms, uint32_t *work) {
-    struct registry_stale *stale = &registry->stale;
-    while (*work > 0 && !registry_pass_is_over(&stale->pass)) {
-        struct registry_key *key = registry_pass_next(registry, &stale->pass, now_ms);
-        --*work;
-        if (key != NULL && registry_stale_may_leave(key, now_ms)) {
-            stale->pass.open = key;
-            stale->from_key = REGISTRY_STALE_BEGIN;
-            *work -= *work < BOARD_WORK ? *work : BOARD_WORK;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Some members of the open board. */
-static void registry_stale_step_open(struct registry *registry, int64_t now_ms, uint32_t *work) {
-    struct registry_stale *stale = &registry->stale;
-    struct registry_key *key = stale->pass.open;
-    bool is_done = !registry_stale_may_leave(key, now_ms);
-    uint32_t removed_count =
-        is_done ? 0 : registry_stale_drop(registry, key, now_ms, &stale->from_key, work, &is_done);
-    bool is_removed = removed_count > 0 && registry_board_is_over(key);
-    if (removed_count > 0 && registry->outside.board_stale != NULL) {
-        registry->outside.board_stale(registry->outside.listener_context, key->database,
-                                      registry_name(key), is_removed);
-    }
-    if (is_done) {
-        stale->pass.open = NULL;
-    }
-    if (is_removed) {
-        registry_remove(registry, key);
-    }
-}
-
-bool registry_stale_step(struct registry *registry, int64_t now_ms, uint32_t work_max) {
-    struct registry_stale *stale = &registry->stale;
-    uint32_t work = work_max;
-    if (registry->is_still) {
-        return false;
-    }
-    while (work > 0 &&
-           (stale->pass.open != NULL || registry_stale_open_next(registry, now_ms, &work))) {
-        registry_stale_step_open(registry, now_ms, &work);
-    }
-    if (stale->pass.open == NULL && registry_pass_is_over(&stale->pass)) {
-        registry_pass_end(registry, &stale->pass);
-    }
-    return registry_stale_is_going(registry);
 }

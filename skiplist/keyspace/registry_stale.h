@@ -27,18 +27,4 @@ bool registry_stale_may_leave(const struct registry_key *key, int64_t now_ms);
 uint32_t registry_stale_drop(struct registry *registry, struct registry_key *key, int64_t now_ms,
                              uint64_t *from_key, uint32_t *work, bool *is_done);
 
-/* Does any board have a STALE? Those that wait to be freed count, too. */
-bool registry_stale_is_there(const struct registry *registry);
-/* A pass over all boards of clients' databases. Nothing, if one is going on. */
-void registry_stale_begin(struct registry *registry);
-/* Is one going on? */
-bool registry_stale_is_going(const struct registry *registry);
-/* A step of it, of about work_max members and keys. A board that is left empty is removed, unless LB.CREATE made
- * it. true: it is going on, and not done. A registry in which nothing falls due (passive, held) does nothing. */
-bool registry_stale_step(struct registry *registry, int64_t now_ms, uint32_t work_max);
-
-/* Called after members have left a board in a step; before the key is removed, if nobody is left on it
- * (is_removed). It must not change the registry. The context is that of registry_set_listener. */
-void registry_stale_set_listener(struct registry *registry, registry_board_stale *board_stale);
-
 #endif

@@ -194,7 +194,7 @@ enum registry_walk_state registry_walk_state(const struct registry *registry,
     if (key == registry->walk.taken) {
         return registry->walk.taken_state;
     }
-    if (key == registry->walk.pass.open) {
+    if (key == registry->walk.open) {
         return REGISTRY_WALK_OPEN;
     }
     return key->index < registry->walk.pass.left[key->database] ? REGISTRY_WALK_AHEAD
@@ -205,6 +205,7 @@ void registry_walk_note_taken(struct registry *registry, const struct registry_k
     enum registry_walk_state state = registry_walk_state(registry, key);
     registry->walk.taken = key;
     registry->walk.taken_state = state;
+    registry->walk.open = state == REGISTRY_WALK_OPEN ? NULL : registry->walk.open;
 }
 
 void registry_walk_note_put(struct registry *registry, struct registry_key *key,
@@ -214,7 +215,7 @@ void registry_walk_note_put(struct registry *registry, struct registry_key *key,
         registry->walk.taken = NULL;
     }
     if (state == REGISTRY_WALK_OPEN) {
-        registry->walk.pass.open = key;
+        registry->walk.open = key;
     }
 }
 
@@ -264,24 +265,24 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
                         struct registry_walk_piece *piece) {
     struct registry_walk *walk = &registry->walk;
     CHECK(entries_max > 0);
-    if (walk->pass.open == NULL && walk->pass.is_going) {
+    if (walk->open == NULL && walk->pass.is_going) {
         walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
-        walk->pass.open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+        walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
         walk->has_begun = false;
         walk->cursor = (struct key_cursor){.rank = 0};
     }
-    if (walk->pass.open == NULL) {
+    if (walk->open == NULL) {
         return false;
     }
     *piece = (struct registry_walk_piece){
-        .key = walk->pass.open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
+        .key = walk->open, .rank = walk->cursor.rank, .is_first = !walk->has_begun};
     piece->is_notes =
         piece->key->kind == REGISTRY_BOARD && registry_board_walks_notes(piece->key, &walk->cursor);
     piece->count = registry->kinds[piece->key->kind]->walk(piece->key, &walk->cursor, entries,
                                                            entries_max, &piece->is_last);
     walk->has_begun = true;
     if (piece->is_last) {
-        walk->pass.open = NULL;
+        walk->open = NULL;
     }
     return true;
 }
@@ -290,11 +291,11 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
 
 const char *registry_walk_check(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
-    if (walk->pass.open == NULL) {
+    if (walk->open == NULL) {
         return NULL;
     }
-    if (walk->pass.open->index < walk->pass.left[walk->pass.open->database]) {
+    if (walk->open->index < walk->pass.left[walk->open->database]) {
         return "registry: the open key is ahead of the walk";
     }
-    return registry->kinds[walk->pass.open->kind]->check(registry, walk->pass.open, &walk->cursor);
+    return registry->kinds[walk->open->kind]->check(registry, walk->open, &walk->cursor);
 }

@@ -11,7 +11,6 @@
 #include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "server/dispatch/category.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -336,6 +335,7 @@ static void clocked_start(struct clocked *clocked, const char *name) {
     clocked->harness = harness_create(config.at);
     clocked->session = harness_connect(clocked->harness);
     board_job_begin(&clocked->harness->server, &window_job);
+    board_job_begin(&clocked->harness->server, &board_job_stale);
     clocked->wire = wire_open(ends[0]);
     clocked->fd = ends[1];
 }
@@ -365,8 +365,6 @@ static void set_clock(struct clocked *clocked, const char *line) {
     /* As the loop does within a minute. */
     struct registry *registry = clocked->harness->server.registry;
     while (registry_roll_archive_step(registry, time_us / 1000, 64)) {}
-    registry_stale_begin(registry);
-    while (registry_stale_step(registry, time_us / 1000, UINT32_MAX)) {}
     while (registry_roll_due(registry, time_us / 1000, 1000) > 0 ||
            jobs_step(&clocked->harness->server, 0, true)) {}
 }

@@ -1,7 +1,7 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/acl/acl_file.h"
-#include "server/clients/job.h"
+#include "server/clients/board_job.h"
 #include "server/clients/notify.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
@@ -151,6 +151,13 @@ struct session *harness_connect(struct harness *harness) {
     snprintf(session->local_address, sizeof session->local_address, "127.0.0.1:6379");
     server_add_session(server, session);
     return session;
+}
+
+void harness_drop_stale(struct harness *harness) {
+    server_update_time(&harness->server);
+    board_job_begin(&harness->server, &board_job_stale);
+    while (jobs_step(&harness->server, 0, true)) {}
+    jobs_end(&harness->server);
 }
 
 void harness_disconnect(struct harness *harness, struct session *session) {

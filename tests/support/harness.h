@@ -50,6 +50,8 @@ void harness_set_clock(struct harness *harness, int64_t wall_us);
 
 /* A new client, in RESP2 (send HELLO 3 or set session->protocol for RESP3). */
 struct session *harness_connect(struct harness *harness);
+/* Members that are stale leave, by a job that ends all others. */
+void harness_drop_stale(struct harness *harness);
 void harness_disconnect(struct harness *harness, struct session *session);
 
 /* Send one line, return the reply (terminated; harness->reply.size bytes, if it holds NULs),

@@ -598,8 +598,16 @@ static void wait_some(struct workload *workload) {
     workload->now_ms += below(workload, below(workload, 8) == 0 ? UINT64_C(3000000000) : 40000000);
     (void)registry_roll_due(workload->registry, workload->now_ms, below(workload, 8));
     (void)registry_expiry_remove_due(workload->registry, workload->now_ms, below(workload, 8));
-    registry_stale_begin(workload->registry);
-    (void)registry_stale_step(workload->registry, workload->now_ms, below(workload, 1000));
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
+    uint64_t from_key = REGISTRY_STALE_BEGIN;
+    uint32_t work = 1 + below(workload, 1000);
+    bool is_done;
+    if (key != NULL && registry_stale_may_leave(key, workload->now_ms) &&
+        registry_stale_drop(workload->registry, key, workload->now_ms, &from_key, &work, &is_done) >
+            0 &&
+        registry_board_is_over(key)) {
+        registry_remove(workload->registry, key);
+    }
     (void)registry_roll_archive_step(workload->registry, workload->now_ms, 1 + below(workload, 40));
 }
 

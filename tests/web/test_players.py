@@ -183,6 +183,16 @@ class Players(unittest.TestCase):
         for wrong in ("bob?seconds=0", "bob?seconds=x", "bob?shadow=2", "bob?db=99", "bob?match=", "bob?match"):
             self.assertIn(ask("PUT", wrong)[0], (400, 422), wrong)
         self.assertEqual(ask("GET", "bob")[0], 405)
+        # What nobody reads would make another ban of it.
+        bans = run("LB.BANS")
+        for method, path, body in (
+                ("PUT", "bans/new?ex=1", None), ("PUT", "bans/new?Shadow=1", None), ("DELETE", "bans/a%2Fb?match=a", None),
+                ("PUT", "boards/game/held/new?ids=1", None), ("DELETE", "boards/game/members/a?id=1", None),
+                ("PUT", "bans/new", '{"shadow": 1}'), ("PUT", "boards/game/held/new", '{"id": 1}')):
+            status, problem = api.ask(f"/api/v1/{path}", method, body, Content_Type="application/json")[:2]
+            self.assertEqual(status, 400, path)
+            self.assertIn("takes no body" if body else "there is no such word", problem["detail"])
+        self.assertEqual(run("LB.BANS"), bans)
 
     def test_a_player_writes_the_own_results_alone(self):
         self.begin()
@@ -322,6 +332,24 @@ class Players(unittest.TestCase):
         self.assertLessEqual(seen, {(200, False), (200, True), (401, False), (401, True)})
         self.assertEqual(self.write(text, "ann")[0], 401)
         self.assertEqual(client.ask("AUTH", token("ann")), b"OK")
+
+    def test_the_first_answer_says_already_why_a_token_counts_no_more(self):
+        self.begin()
+        run = self.server.run
+        ends = {"it was revoked": ("LB.REVOKE", "ann"),
+                "there is no user player:KID of its kid, or it is off": ("ACL", "SETUSER", "player:back", "off"),
+                "no player-key has its kid": ("CONFIG", "SET", "player-key", f"web hs256 {SECRET.decode()}")}
+        for number, (why, words) in enumerate(ends.items()):
+            reads, writes = (token("ann", iat=int(time.time()) - each) for each in (2 * number + 1, 2 * number + 2))
+            self.assertEqual(self.api.status("/boards/game/me", **bearer(reads)), 200 if number else 404)
+            self.assertEqual(self.write(writes, "ann")[0], 200)
+            run(*words)
+            said = (401, f"the player's token was refused: {why}")
+            self.assertEqual(self.problem(reads), said)
+            status, reply = self.write(writes, "ann")[:2]
+            self.assertEqual((status, reply["detail"]), said)
+            run("LB.REVOKE", "ann", "BEFORE", "0")
+            run("ACL", "SETUSER", "player:back", "on")
 
     def test_a_key_that_goes_or_changes_ends_all_that_it_let_in(self):
         self.begin()

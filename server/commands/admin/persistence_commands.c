@@ -308,7 +308,8 @@ static const struct job_kind kind = {.is_ready = persistence_commands_is_ready,
 static void snapshot_run(struct call *call) {
     uint64_t number = 0;
     uint32_t count = 0;
-    if (!persistence_commands_has_persistence(call) || !jobs_have_room(call->server, call->reply)) {
+    if (!persistence_commands_has_persistence(call) ||
+        !jobs_have_room(call->server, call->session, call->reply)) {
         return;
     }
     for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {

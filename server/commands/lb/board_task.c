@@ -1,6 +1,7 @@
 /* The steps of these commands, and the durable jobs, which outlive a restart. See board_task.h. */
 #include "server/commands/lb/board_task.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
@@ -153,6 +154,7 @@ static void board_task_begin_job(struct server *server, struct session *session,
 struct durable_text {
     char numbers[ARGS_MAX][4];
     char database[12];
+    char until[24];
 };
 
 static struct bytes board_task_durable_field(struct durable_text *text, uint32_t index) {
@@ -163,7 +165,7 @@ static struct bytes board_task_durable_field(struct durable_text *text, uint32_t
 /* Keep the job until it is finished. false: the error was replied. */
 static bool board_task_keep_durable(const struct call *call, struct board_task *task) {
     struct durable_text text;
-    struct bytes args[2 * (ARGS_MAX + 1)];
+    struct bytes args[2 * (ARGS_MAX + 2)];
     uint32_t count = call->request->count;
     CHECK(count <= ARGS_MAX);
     char name[DURABLE_JOB_NAME_SIZE + 1];
@@ -177,6 +179,12 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
         args[2 * (i + 1)] = board_task_durable_field(&text, i);
         args[2 * (i + 1) + 1] = i == 0 ? bytes_from_text(call->command->name) : call_arg(call, i);
     }
+    if (task->until_ms != 0) { /* EX counts from now on, and not from a restart */
+        size = snprintf(text.until, sizeof text.until, "%" PRId64, task->until_ms);
+        count++;
+        args[2 * count] = bytes_from_text("until");
+        args[2 * count + 1] = (struct bytes){.at = text.until, .size = (size_t)size};
+    }
     struct registry_key *key = registry_hash_put_own(
         call->registry, DURABLE_JOBS,
         (struct bytes){.at = task->durable_name, .size = sizeof task->durable_name}, args,
@@ -189,7 +197,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
 }
 
 void board_task_run(struct call *call) {
-    if (!jobs_have_room(call->server, call->reply)) {
+    if (!jobs_have_room(call->server, call->session, call->reply)) {
         return;
     }
     if (call->request->count > ARGS_MAX) {
@@ -258,7 +266,11 @@ static bool board_task_resume_key(struct server *server, const struct registry_k
     struct call call = call_begin(server, &session, command, &request, &reply);
     struct board_task *task = board_task_create(&call, (uint32_t)database);
     if (task != NULL) {
+        struct bytes until;
         memcpy(task->durable_name, key->name_at, sizeof task->durable_name);
+        if (hash_find(registry_hash(key), bytes_from_text("until"), &until)) {
+            (void)!bytes_parse_i64(until, &task->until_ms);
+        }
         board_task_begin_job(server, NULL, true, task);
     }
     buffer_deinit(&nowhere);

@@ -14,8 +14,7 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     int64_t until_ms = task->until_ms != 0 ? task->until_ms : BAN_FOREVER;
     if (task->is_shadow && call->server->shadows.run == NULL) {
         return call_refuse(call,
-                           "ERR SHADOW is for players with tokens, which there are none of in "
-                           "the module");
+                           "ERR SHADOW is for players with tokens, and the module has no players");
     }
     if (task->is_shadow && !shadow_fits(task->member)) {
         return call_refuse(call, "ERR the member's name is too long for SHADOW");

@@ -642,6 +642,26 @@ static int64_t lb_kept_refund_of(const struct rating_rule *rule, const struct lo
     return refund > 0 ? refund : 0;
 }
 
+/* The matches, as they are to be kept: refunded, and so the parts of those who lost. */
+static void lb_kept_flag_refunded(const struct registry_key *key, struct changing *changing,
+                                  const struct losses *losses) {
+    char *at = changing->bodies;
+    for (uint32_t i = 0; i < losses->match_count; i++) {
+        struct kept kept;
+        bool is_there = lb_kept_find(key, losses->matches[i].number, &kept);
+        CHECK(is_there);
+        char *end = lb_kept_add_flag(changing, losses->matches[i].number, &kept, FLAG_REFUNDED, at);
+        char *parts = end - kept.count * kept.part_size;
+        for (uint32_t j = 0; j < kept.count && j < RATING_PLAYERS_MAX; j++) {
+            struct part part;
+            if (lb_kept_part(&kept, j, &part) && lb_kept_is_loss(&part, losses->matches[i].place)) {
+                parts[j * kept.part_size + FLAGS_OF_PART_AT] |= PART_REFUNDED;
+            }
+        }
+        at = end;
+    }
+}
+
 static void lb_kept_refund(const struct call *call, int64_t since_ms, struct changing *changing,
                            struct losses *losses) {
     const struct registry_key *key = changing->writing.key;
@@ -689,21 +709,7 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
         rating_record_seed(rule, &players->records[i], rated->record.value + refund, -1);
         lb_match_plan_change(players, i);
     }
-    char *at = changing->bodies;
-    for (uint32_t i = 0; i < losses->match_count; i++) {
-        struct kept kept;
-        bool is_there = lb_kept_find(key, losses->matches[i].number, &kept);
-        CHECK(is_there);
-        char *end = lb_kept_add_flag(changing, losses->matches[i].number, &kept, FLAG_REFUNDED, at);
-        char *parts = end - kept.count * kept.part_size;
-        for (uint32_t j = 0; j < kept.count && j < RATING_PLAYERS_MAX; j++) {
-            struct part part;
-            if (lb_kept_part(&kept, j, &part) && lb_kept_is_loss(&part, losses->matches[i].place)) {
-                parts[j * kept.part_size + FLAGS_OF_PART_AT] |= PART_REFUNDED;
-            }
-        }
-        at = end;
-    }
+    lb_kept_flag_refunded(key, changing, losses);
     lb_kept_change(changing);
 }
 

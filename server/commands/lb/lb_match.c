@@ -417,7 +417,7 @@ static bool lb_match_check(const struct call *call, const struct rating_rule *ru
     case RATING_TEAMS_WRONG:
         return lb_match_refuse_many(call);
     case RATING_TIME_WRONG:
-        return call_refuse(call, "ERR the time is none of a match");
+        return call_refuse(call, "ERR a match cannot have this time");
     case RATING_WEIGHTS_WRONG:
         break;
     }

@@ -39,7 +39,9 @@ for (const [name, version] of libraries) {
             const key = `player:${name}`;
             const board = new Leaderboard(owner, key);
             await board.create({ fields: "FIELD score 32", keep: "BEST", tickets: "YES", limits: "PLAYERS", max: 10000,
+                                 results: [50, "DAY"], gain: [20000n, "HOUR"],
                                  hold: "PLAYERS", over: 5000 });
+            assert.equal((await board.info()).limits, "PLAYERS MAX 10000 RESULTS 50 PER DAY GAIN 20000 PER HOUR");
             await board.add({ zoe: 900, kim: 100 });
             const ann = new Player(await login(context, version, tokenOf("ann")), key, { numbers: "bigint", retries: 2 });
             assert.equal(ann.member, "ann");

@@ -54,7 +54,7 @@ class Players(unittest.IsolatedAsyncioTestCase):
             ann.add({"zoe": 1})
 
     def test_a_ticket_goes_with_the_next_result_and_stays_if_it_is_refused(self):
-        self.create(tickets="YES", limits="PLAYERS", max=10000, hold="PLAYERS", over=5000)
+        self.create(tickets="YES", limits="PLAYERS", max=10000, results=(50, "DAY"), gain=(20000, "HOUR"), hold="PLAYERS", over=5000)
         ann = self.connect("ann")
         with self.assertRaisesRegex(redis.ResponseError, "TICKET"):
             ann.end_run(500)
@@ -68,6 +68,7 @@ class Players(unittest.IsolatedAsyncioTestCase):
             ann.end_run(600, ticket=ticket)
         ann.begin_run()
         self.assertEqual(ann.end_run(6000), Sent(False, True))
+        self.assertEqual(self.high.info()["limits"], "PLAYERS MAX 10000 RESULTS 50 PER DAY GAIN 20000 PER HOUR")
         own = ann.own()
         self.assertEqual(([record.score for record in own.records], [each.values for each in own.held]), ([500], [[6000]]))
         self.assertEqual(self.connect("bob").own().held, [])

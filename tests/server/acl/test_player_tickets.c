@@ -67,9 +67,10 @@ HARNESS_TEST(a_result_of_a_player_comes_with_a_ticket_which_counts_once, PLAYERS
     char ticket[TICKET_SIZE];
     struct session *ann = player(h, "ann");
     begin(h, s);
-    harness_expect(h, ann, "LB.ADD b 5 ann",
-                   "-TICKET board 'b' takes a player's result with a ticket: LB.TICKET when the "
-                   "run begins, and TICKET t with its result\r\n");
+    harness_expect(
+        h, ann, "LB.ADD b 5 ann",
+        "-TICKET board 'b' takes a player's result with a ticket: get one when the run "
+        "begins (LB.TICKET, over HTTP POST .../tickets), and send it with the result\r\n");
     harness_expect(h, ann, "ZADD b 5 ann",
                    "-TICKET board 'b' takes players' results with a ticket, by LB.ADD, LB.SUBMIT "
                    "and LB.LEAGUE ADD: not by 'zadd'\r\n");

@@ -3,7 +3,6 @@
  * Beside Redis: tests/integration/tracking.c. */
 #include "codec/memory.h"
 #include "server/clients/tracking.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
@@ -169,8 +168,7 @@ SERVER_TEST(members_that_leave_by_the_boards_rules_are_told) {
         h->wall_us += INT64_C(3) * 3600 * 1000000;
         server_update_time(&h->server);
         registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
-        registry_stale_begin(h->server.registry);
-        while (registry_stale_step(h->server.registry, h->server.clock.now_ms, UINT32_MAX)) {}
+        harness_drop_stale(h);
         expect_told(h, t, is_league ? INVALIDATE("{k}:1:1", 7) : INVALIDATE("k", 1));
         harness_disconnect(h, t);
     }

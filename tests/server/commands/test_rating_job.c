@@ -1,7 +1,6 @@
 /* What periods do to ratings: RESET, EVERY-HOURS, and the job that writes it. */
 #include "server/clients/board_job.h"
 #include "server/commands/lb/lb_rating.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -12,6 +11,7 @@ static int rating_start(void **state) {
     harness_connect(h);
     shadow_end(h->shadow); /* the module has no job, and takes neither option */
     board_job_begin(&h->server, &rating_job);
+    board_job_begin(&h->server, &board_job_stale);
     *state = h;
     return 0;
 }
@@ -104,8 +104,8 @@ RATING_TEST(who_is_off_the_board_is_reset_too_and_stays_off) {
     zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
     zset_expect(h, "LB.BAN bob", ":1");
     zset_pass_seconds(h, 7200);
-    registry_stale_begin(h->server.registry);
-    while (registry_stale_step(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    server_update_time(&h->server);
+    while (jobs_step(&h->server, 0, true)) {}
     zset_expect(h, "ZCARD k", ":0");
     zset_pass_seconds(h, DAY_S);
     settle(h);

@@ -305,6 +305,26 @@ SHADOW_TEST(what_is_refused_leaves_a_board_as_it_was) {
     assert_int_not_equal(workload_digest(h->server.registry), before);
 }
 
+static void count_note(void *context, const struct effect *effect) {
+    *(int *)context += effect->kind == EFFECT_NOTE;
+}
+
+SHADOW_TEST(what_changes_nothing_does_not_write_the_entry_anew) {
+    int notes = 0;
+    struct effect_listener listener = {.receive = count_note, .context = &notes};
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    effect_listener_add(h->server.registry, &listener);
+    expect(h, s, "ZADD k NX 500 ann", ":0\r\n");
+    expect(h, s, "LB.ADD k 100 ann", ":0\r\n");
+    expect(h, s, "LB.TAG k ann clan wolves", ":0\r\n");
+    assert_int_equal(notes, 0);
+    expect(h, s, "LB.TAG k ann clan foxes", ":1\r\n");
+    expect(h, s, "ZADD k 500 ann", ":0\r\n");
+    assert_int_equal(notes, 2);
+    effect_listener_remove(h->server.registry, &listener);
+}
+
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     struct session *ann = log_in(h, "ann");
     expect(h, s, "LB.CREATE c FIELD score 32 TIME 31 S CAP 2 KEEP BEST", "+OK\r\n");
@@ -860,6 +880,7 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
     board_job_begin(f.server, &shadow_job);
+    board_job_begin(f.server, &board_job_stale);
     ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
         "+OK\r\n:2\r\n");
     ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");

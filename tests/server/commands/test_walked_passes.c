@@ -4,7 +4,6 @@
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -108,13 +107,59 @@ TEST(the_stale_leave_every_board_with_one_pass) {
         }
         h->wall_us += 2 * HOUR_US;
         server_update_time(&h->server);
-        registry_stale_begin(h->server.registry);
+        board_job_begin(&h->server, &board_job_stale);
         do {
             go_on(h, &random, lines, COUNT_OF(lines));
-        } while (registry_stale_step(h->server.registry, h->server.clock.now_ms, 4));
+        } while (jobs_step(&h->server, 0, true));
         registry_walk_end(h->server.registry);
         expect_nowhere(h, "s:*", "ann", NULL);
         harness_tear_down(&at);
+    }
+}
+
+/* In the middle of a board its key goes, or another takes its place. */
+ZSET_TEST(what_becomes_of_a_board_with_STALE_meanwhile_does_not_matter) {
+    static const struct {
+        const char *lines[2];
+        const char *key, *count;
+    } rows[] = {
+        {{"DEL k", NULL}, "k", ":0"},
+        {{"FLUSHALL", NULL}, "k", ":0"},
+        {{"RENAME k new", NULL}, "new", ":250"},
+        {{"LB.ALTER k STALE NONE", NULL}, "k", ":492"},
+        {{"LB.ALTER k FREEZE", NULL}, "k", ":492"},
+        {{"DEL k", "LB.CREATE k STALE 1 HOUR"}, "k", ":0"},
+        {{"COPY k k2", "ZREMRANGEBYRANK k 0 -1"}, "k2", ":250"},
+    };
+    shadow_end(h->shadow); /* there members leave by a timer */
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_row("%zu", i);
+        zset_run(h, "FLUSHALL");
+        zset_expect(h, "LB.CREATE k FIELD score 20 TIME 40 MS STALE 1 HOUR", "+OK");
+        for (int half = 0; half < 2; half++) {
+            for (int member = half; member < 500; member += 2) {
+                zset_run(h, "ZADD k %d m%d", member, member);
+            }
+            h->wall_us += half == 0 ? 2 * HOUR_US : 0;
+        }
+        server_update_time(&h->server);
+        board_job_begin(&h->server, &board_job_stale);
+        for (int step = 0; step < 2; step++) { /* the first one is that of the pass */
+            assert_true(jobs_step(&h->server, 0, true));
+        }
+        zset_expect(h, "ZCARD k", ":492");
+        for (size_t line = 0; line < COUNT_OF(rows[i].lines) && rows[i].lines[line] != NULL;
+             line++) {
+            zset_run(h, "%s", rows[i].lines[line]);
+        }
+        for (int pass = 0; pass < 2; pass++) {
+            while (jobs_step(&h->server, 0, true)) {}
+            h->wall_us += INT64_C(31000000);
+            server_update_time(&h->server);
+        }
+        zset_expect(h, formatted("ZCARD %s", rows[i].key), rows[i].count);
+        assert_registry_valid(h->server.registry);
+        jobs_end(&h->server);
     }
 }
 

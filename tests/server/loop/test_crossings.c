@@ -475,12 +475,13 @@ static void begin_server(bool is_first) {
     board_job_begin(x.f.server, &rating_job);
     board_job_begin(x.f.server, &hold_job);
     board_job_begin(x.f.server, &shadow_job);
+    board_job_begin(x.f.server, &board_job_stale);
     connect_clients();
 }
 
-/* Members that are stale leave with the next pass, and a server that starts begins with one. */
+/* Members that are stale leave with the next pass, and a job that begins begins with one. */
 static void drop_stale(void) {
-    x.f.tick.stale_at_ms = 0;
+    board_job_begin(x.f.server, &board_job_stale);
     rest();
 }
 

@@ -1,7 +1,17 @@
 /* STALE on the server's loop: who leaves when, and who is told. */
+#include "server/clients/board_job.h"
 #include "tests/support/loop_server.h"
 
 #define MINUTE_US INT64_C(60000000)
+
+/* A test on a server with the job of STALE. */
+#define STALE_TEST(name, settings)                                                                 \
+    static void name##_with_job(struct loop_server *f);                                            \
+    LOOP_SERVER_TEST(name, settings) {                                                             \
+        board_job_begin(f->server, &board_job_stale);                                              \
+        name##_with_job(f);                                                                        \
+    }                                                                                              \
+    static void name##_with_job(struct loop_server *f)
 
 /* So much time passes, and then what is due is done. */
 static void pass(struct loop_server *f, int64_t us) {
@@ -9,7 +19,7 @@ static void pass(struct loop_server *f, int64_t us) {
     loop_turn_some(f);
 }
 
-LOOP_SERVER_TEST(who_is_stale_leaves_within_a_minute, NULL) {
+STALE_TEST(who_is_stale_leaves_within_a_minute, NULL) {
     int ann = loop_connect(f);
     loop_ask(f, ann, "LB.CREATE k STALE 10 MINUTE\r\n", "+OK\r\n");
     loop_ask(f, ann, "ZADD k 5 ann 4 bob\r\n", ":2\r\n");
@@ -36,7 +46,7 @@ LOOP_SERVER_TEST(who_is_stale_leaves_within_a_minute, NULL) {
 }
 
 /* Also where a result is not the best, which changes nothing without STALE. */
-LOOP_SERVER_TEST(touch_keeps_a_member_on_a_board_that_keeps_the_best, NULL) {
+STALE_TEST(touch_keeps_a_member_on_a_board_that_keeps_the_best, NULL) {
     int ann = loop_connect(f);
     loop_ask(f, ann, "LB.CREATE k KEEP BEST STALE 10 MINUTE\r\n", "+OK\r\n");
     loop_ask(f, ann, "LB.CREATE best KEEP BEST\r\n", "+OK\r\n");
@@ -55,8 +65,8 @@ LOOP_SERVER_TEST(touch_keeps_a_member_on_a_board_that_keeps_the_best, NULL) {
              "*6\r\n$3\r\ndan\r\n$1\r\n9\r\n$3\r\nann\r\n$1\r\n5\r\n$3\r\nbob\r\n$1\r\n5\r\n");
 }
 
-LOOP_SERVER_TEST(watchers_and_those_who_listen_are_told,
-                 "notify-keyspace-events KA\nboard * default STALE 10 MINUTE\n") {
+STALE_TEST(watchers_and_those_who_listen_are_told,
+           "notify-keyspace-events KA\nboard * default STALE 10 MINUTE\n") {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     loop_ask(f, ann, "ZADD k 5 ann\r\n", ":1\r\n");
@@ -74,7 +84,7 @@ LOOP_SERVER_TEST(watchers_and_those_who_listen_are_told,
     loop_ask(f, ann, "EXISTS k\r\n", ":0\r\n");
 }
 
-LOOP_SERVER_TEST(many_leave_in_steps_and_while_writes_are_paused_nobody, NULL) {
+STALE_TEST(many_leave_in_steps_and_while_writes_are_paused_nobody, NULL) {
     enum { MEMBERS = 20000 };
     int ann = loop_connect(f);
     loop_ask(f, ann, "LB.CREATE k STALE 10 MINUTE\r\n", "+OK\r\n");
@@ -99,7 +109,7 @@ LOOP_SERVER_TEST(many_leave_in_steps_and_while_writes_are_paused_nobody, NULL) {
 }
 
 /* The clock is set forward and back: only time that has passed on it makes anybody stale, and it never shows less. */
-LOOP_SERVER_TEST(a_clock_that_is_set_back_keeps_everybody, NULL) {
+STALE_TEST(a_clock_that_is_set_back_keeps_everybody, NULL) {
     int ann = loop_connect(f);
     loop_ask(f, ann, "LB.CREATE k STALE 10 MINUTE\r\n", "+OK\r\n");
     loop_ask(f, ann, "ZADD k 5 ann\r\n", ":1\r\n");

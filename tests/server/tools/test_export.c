@@ -234,7 +234,7 @@ TEST(a_wrong_line_is_named_with_its_offset) {
         {HEAD "0,\"b,board,,,,,,\n", "the quotes"},
         {HEAD "0,b\"c,board,,,,,,\n", "the quotes"},
         {HEAD "0,b\\x0,board,,,,,,\n", "a backslash"},
-        {HEAD "0,b,thing,,,,,,\n", "the kind is none"},
+        {HEAD "0,b,thing,,,,,,\n", "the kind is not board"},
         {HEAD "18,b,hash,,,,,,\n", "the database"},
         {HEAD "-1,b,hash,,,,,,\n", "the database"},
         {HEAD "16,b,board,,,,,FIELD a 10,\n", "hashes only"},

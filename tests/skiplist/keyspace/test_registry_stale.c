@@ -52,10 +52,24 @@ static const char *members_of(struct registry *registry, const char *name) {
     return text;
 }
 
-/* A whole pass in steps of this size. */
-static void pass(struct registry *registry, int64_t now_ms, uint32_t work) {
-    registry_stale_begin(registry);
-    while (registry_stale_step(registry, now_ms, work)) {}
+/* All boards, in steps of this size. */
+static void pass(struct registry *registry, int64_t now_ms, uint32_t work_max) {
+    struct registry_pass all = {.is_going = false};
+    registry_pass_begin(registry, &all, 0, REGISTRY_DATABASES);
+    while (!registry_pass_is_over(&all)) {
+        struct registry_key *key = registry_pass_next(registry, &all, now_ms);
+        bool is_done = key == NULL || !registry_stale_may_leave(key, now_ms);
+        uint64_t from_key = REGISTRY_STALE_BEGIN;
+        uint32_t removed_count = 0;
+        while (!is_done) {
+            uint32_t work = work_max;
+            removed_count += registry_stale_drop(registry, key, now_ms, &from_key, &work, &is_done);
+        }
+        if (removed_count > 0 && registry_board_is_over(key)) {
+            registry_remove(registry, key);
+        }
+    }
+    registry_pass_end(registry, &all);
     assert_registry_valid(registry);
 }
 
@@ -67,7 +81,6 @@ REGISTRY_TEST(who_is_stale_leaves_and_the_others_stay_in_order) {
     put(registry, key, "bob", 700, NOON_MS - 6 * HOUR_MS);
     put(registry, key, "cid", 500, NOON_MS - 7 * HOUR_MS);
     put(registry, key, "dan", 100, NOON_MS - 1);
-    assert_true(registry_stale_is_there(registry));
     pass(registry, NOON_MS, 100);
     assert_string_equal(members_of(registry, "k"), "zoe bob dan");
     assert_int_equal(registry_totals(registry)->stale, 2);
@@ -134,15 +147,6 @@ REGISTRY_TEST(a_clock_that_is_set_takes_nobody_too_early) {
 
 /* ---- whole boards ---- */
 
-static char heard[256];
-
-static void hear(void *context, uint32_t database, struct bytes name, bool is_removed) {
-    size_t size = strlen(heard);
-    (void)context;
-    snprintf(heard + size, sizeof heard - size, "%u %.*s%s; ", database, (int)name.size, name.at,
-             is_removed ? " removed" : "");
-}
-
 TOLD_TEST_OF(an_empty_board_goes_unless_it_was_created, create_usual_registry) {
     struct board_options options = rules_from(LAYOUT, HOUR_MS);
     struct registry_key *key = create(registry, "made", &options);
@@ -155,11 +159,8 @@ TOLD_TEST_OF(an_empty_board_goes_unless_it_was_created, create_usual_registry) {
     key = create(registry, "other", &options);
     put(registry, key, "ann", 5, START_MS);
     told->text[0] = '\0';
-    heard[0] = '\0';
-    registry_stale_set_listener(registry, hear);
     pass(registry, NOON_MS, 100);
     expect_told(told, "cut stays; cut made; remove made; ");
-    assert_string_equal(heard, "0 stays; 0 made removed; ");
     assert_string_equal(members_of(registry, "made"), "gone");
     assert_string_equal(members_of(registry, "stays"), "");
     assert_string_equal(members_of(registry, "other"), "ann");
@@ -186,56 +187,8 @@ REGISTRY_TEST(boards_that_take_no_writes_or_are_over_keep_their_members) {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         assert_string_equal(members_of(registry, names[i]), i == 3 ? "gone" : "ann");
     }
-    registry_set_passive(registry, true);
-    pass(registry, NOON_MS + 1, 100);
-    assert_string_equal(members_of(registry, "unopened"), "ann");
-    registry_set_passive(registry, false);
     pass(registry, NOON_MS + 1, 100);
     assert_string_equal(members_of(registry, "unopened"), "gone");
-}
-
-/* In the middle of a board its key goes, and another takes its place. */
-REGISTRY_TEST(what_becomes_of_the_board_meanwhile_does_not_matter) {
-    struct board_options options = rules_from(LAYOUT, HOUR_MS);
-    for (int way = 0; way < 5; way++) {
-        test_row("%d", way);
-        struct registry_key *key = create(registry, "k", &options);
-        for (int i = 0; i < 500; i++) {
-            put(registry, key, formatted("m%d", i), (uint64_t)i, i % 2 == 0 ? START_MS : NOON_MS);
-        }
-        registry_stale_begin(registry);
-        assert_true(registry_stale_step(registry, NOON_MS, 100));
-        assert_in_range(board_count(&key->board), 251, 499);
-        switch (way) {
-        case 0:
-            registry_remove(registry, key);
-            break;
-        case 1:
-            assert_int_equal(registry_flush(registry, 0), 1);
-            break;
-        case 2:
-            assert_int_equal(registry_rename(registry, key, 0, BYTES("new"), NOON_MS), REGISTRY_OK);
-            break;
-        case 3:
-            options.stale_ms = 0;
-            assert_non_null(registry_board_alter(registry, key, &options, NULL));
-            options.stale_ms = HOUR_MS;
-            break;
-        default:
-            registry_board_cut(registry, key, 0, board_count(&key->board));
-            registry_remove(registry, key);
-            create(registry, "k", &options);
-        }
-        while (registry_stale_step(registry, NOON_MS, 100)) {}
-        assert_registry_valid(registry);
-        pass(registry, NOON_MS, 100);
-        if (way == 2) {
-            assert_int_equal(board_count(&key_find(registry, 0, "new", NOON_MS)->board), 250);
-        } else if (way == 3) {
-            assert_true(board_count(&key_find(registry, 0, "k", NOON_MS)->board) > 250);
-        }
-        (void)registry_flush(registry, 0);
-    }
 }
 
 /* ---- the twin ---- */
@@ -295,13 +248,14 @@ REGISTRY_TEST(a_board_that_is_written_to_is_as_its_naive_twin) {
         for (uint32_t i = 0; i < MEMBERS; i++) {
             twin.is_old[i] = twin.is_there[i] && now_ms - twin.time_ms[i] > HOUR_MS;
         }
-        uint32_t work = 1 + (uint32_t)random_below(&random, 200);
-        bool has_more = true;
-        registry_stale_begin(registry);
-        while (has_more) {
-            has_more = registry_stale_step(registry, now_ms, work);
-            twin_check(key, &twin, now_ms, !has_more);
-            for (uint64_t writes = random_below(&random, 4); writes > 0 && has_more; writes--) {
+        uint32_t work_max = 1 + (uint32_t)random_below(&random, 200);
+        uint64_t from_key = REGISTRY_STALE_BEGIN;
+        bool is_done = false;
+        while (!is_done) {
+            uint32_t work = work_max;
+            (void)registry_stale_drop(registry, key, now_ms, &from_key, &work, &is_done);
+            twin_check(key, &twin, now_ms, is_done);
+            for (uint64_t writes = random_below(&random, 4); writes > 0 && !is_done; writes--) {
                 twin_write(registry, key, &random, &twin, now_ms);
             }
         }

@@ -227,6 +227,39 @@ TEST(random_bans_hold_as_a_naive_twin_says) {
     harness_tear_down(&at);
 }
 
+/* ---- over HTTP ---- */
+
+ZSET_TEST(who_does_not_wait_for_the_passes_has_a_share_of_them_and_others_go_on) {
+    struct session *web = harness_connect(h);
+    struct session *judge = harness_connect(h);
+    zset_expect(h, "ACL SETUSER judge on >p allkeys +@all", "+OK");
+    harness_expect(h, judge, "AUTH judge p", "+OK\r\n");
+    web->leaves_jobs = true;
+    judge->leaves_jobs = true;
+    for (int i = 0; i < JOBS_LEFT_MAX; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "LB.BAN m%d", i);
+        player_begin(h, web, line);
+        job_leave(&h->server, web);
+    }
+    harness_expect(h, web, "LB.BAN late",
+                   "-TOOSOON 16 commands of this user that take long are running already: wait 1 "
+                   "s\r\n");
+    assert_int_equal(player_orders(h), JOBS_LEFT_MAX);
+    harness_expect(h, web, "LB.UNBAN late", ":0\r\n");
+    player_begin(h, judge, "LB.BAN late");
+    job_leave(&h->server, judge);
+    struct session *waits = harness_connect(h);
+    player_begin(h, waits, "LB.BAN other");
+    while (h->server.jobs.count > 1 || waits->job->state != JOB_DONE) {
+        (void)jobs_step(&h->server, 0, true);
+    }
+    assert_string_equal(player_end(h, waits), ":0\r\n");
+    player_begin(h, web, "LB.BAN late");
+    while (!player_step(h, web)) {}
+    assert_string_equal(player_end(h, web), ":0\r\n");
+}
+
 /* ---- restarts ---- */
 
 static void ask(struct loop_server *f, const char *request, const char *reply) {

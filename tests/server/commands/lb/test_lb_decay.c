@@ -1,6 +1,5 @@
 /* DECAY, sentence by sentence: how a score that loses half its weight in every half-life is written and
  * read by each command, and a naive twin that keeps every result. */
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -419,8 +418,7 @@ DECAY_TEST(who_gets_no_votes_any_more_goes_with_STALE) {
     h->wall_us += 48 * HOUR_US;
     server_update_time(&h->server);
     shadow_end(h->shadow); /* its own clock decides there */
-    registry_stale_begin(h->server.registry);
-    while (registry_stale_step(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    harness_drop_stale(h);
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[bob 0]");
 }
 

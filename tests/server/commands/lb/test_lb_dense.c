@@ -1,6 +1,5 @@
 /* DENSE: the option that has a board count its different scores, and the word that shows ranks by them. Ranks themselves
  * on boards of every layout: test_lb_model.c; while scores come and go: tests/skiplist/test_dense.c. */
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 
 static const char no_dense[] =
@@ -152,7 +151,6 @@ ZSET_TEST(who_leaves_the_board_leaves_the_count) {
     zset_pass_seconds(h, 1800);
     zset_expect(h, "LB.ADD k 10 kim", ":1");
     zset_pass_seconds(h, 1900);
-    registry_stale_begin(h->server.registry);
-    while (registry_stale_step(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    harness_drop_stale(h);
     zset_expect(h, "LB.GET k 1 kim DENSE", "[[kim :0 :1767227400000 :10]]");
 }

@@ -313,3 +313,27 @@ TEST(a_restart_finishes_it_from_the_journal) {
 TEST(a_restart_finishes_it_from_a_snapshot) {
     a_restart_finishes_it("appendonly no\nsave \"\"\n", true);
 }
+
+TEST(a_ban_that_a_restart_interrupted_ends_when_it_was_to_end) {
+    static const char settings[] = "appendonly yes\nsave \"\"\n";
+    ENDED_BY(loop_end) struct loop_server f;
+    struct loop_wait wait = {0};
+    loop_begin_kept(&f, settings);
+    add_boards(&f);
+    int client = loop_connect(&f);
+    loop_send(client, "LB.BAN ann EX 100\r\n");
+    while (registry_count(f.server->registry, 0) == BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_stop(&f);
+    loop_start_kept(&f, settings);
+    assert_true(registry_count(f.server->registry, 0) > 0);
+    f.harness->wall_us += 101 * INT64_C(1000000);
+    wait = (struct loop_wait){0};
+    while (!f.server->jobs.is_resumed || f.server->jobs.count > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    /* What it has not come to yet is taken, as without the restart. */
+    assert_int_equal(registry_count(f.server->registry, 0), 0);
+    ask(&f, "ZADD b:0 5 ann\r\n", ":1\r\n");
+}

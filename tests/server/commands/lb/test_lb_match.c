@@ -1,6 +1,5 @@
 /* Boards with RATING: LB.MATCH LB.PREDICT LB.RATE LB.RATING. The arithmetic itself: tests/codec/test_rating.c. */
 #include "codec/rating.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -183,8 +182,7 @@ ZSET_TEST(who_is_stale_comes_back_by_playing) {
     create(h, "k", "ELO STALE 1 HOUR");
     zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
     zset_pass_seconds(h, 4000);
-    registry_stale_begin(h->server.registry);
-    while (registry_stale_step(h->server.registry, h->wall_us / 1000, UINT32_MAX)) {}
+    harness_drop_stale(h);
     zset_expect(h, "ZCARD k", ":0");
     zset_expect(h, "LB.RATING k ann", "[[ann nil 1520 nil nil :1 :1 :0 :0 :1767225600000]]");
     zset_expect(h, "LB.MATCH k TEAM 1 ann TEAM 1 cid",
