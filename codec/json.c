@@ -324,8 +324,7 @@ bool json_take_number(struct json_reader *reader, struct bytes *text) {
     text->at = reader->at;
     for (char byte; reader->at < reader->end; reader->at++) {
         byte = *reader->at;
-        if (!(byte >= '0' && byte <= '9') &&
-            (byte == '\0' || strchr("+-.eE", byte) == NULL)) {
+        if (!(byte >= '0' && byte <= '9') && (byte == '\0' || strchr("+-.eE", byte) == NULL)) {
             break;
         }
     }

@@ -24,8 +24,8 @@ static void web_query_give_room(struct web_query *query) {
 enum { BUFFERS = 8 };
 static void web_query_list_buffers(struct web_query *query, struct buffer *buffers[BUFFERS]) {
     struct web_write *write = &query->write;
-    struct buffer *const all[BUFFERS] = {&query->replies, &query->texts,  &query->text,
-                                         &query->kept,    &query->out,    &write->words,
+    struct buffer *const all[BUFFERS] = {&query->replies,  &query->texts, &query->text,
+                                         &query->kept,     &query->out,   &write->words,
                                          &write->commands, &write->firsts};
     memcpy(buffers, all, sizeof all);
 }

@@ -39,7 +39,7 @@ enum {
     WEB_REPLIES_MAX = 4 << 20, /* bytes of RESP of a round */
     WEB_JSON_MAX = 16 << 20,
     WEB_WORDS_SIZE_MAX = 4 << 20, /* bytes of what a request writes, as words */
-    WEB_FIELDS_MAX = 8, /* of a member's hash */
+    WEB_FIELDS_MAX = 8,           /* of a member's hash */
     WEB_ROWS_MAX = 200,
     WEB_WHERES_MAX = 32,
     WEB_REQUEST_SHARE = 10,
@@ -197,7 +197,7 @@ struct web_query {
     struct bytes board, member;
     int64_t from, count;
     struct web_data data;
-    unsigned where_count; /* of the group that is read; none: all members */
+    unsigned where_count;       /* of the group that is read; none: all members */
     bool has_tags, has_rating;  /* records have the members' tags, and ratings */
     bool is_of_player;          /* the member is the player who asks: with what is held */
     struct session_names names; /* whose records are wanted; field at NULL: everybody's */
@@ -410,8 +410,8 @@ struct web_gzip;
 struct web_request {
     struct web *web;
     struct http_exchange *exchange;
-    struct http_login_ask *login; /* that the engine has */
-    struct web_query *query;      /* that is being answered */
+    struct http_login_ask *login;          /* that the engine has */
+    struct web_query *query;               /* that is being answered */
     const struct web_operation *operation; /* NULL: there is none */
     bool wants_stream, wants_login;
     const char *origin; /* of another site that may ask (web-allow-origin), or "*"; NULL: of none */

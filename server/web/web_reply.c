@@ -171,7 +171,8 @@ static const struct web_path *web_reply_read_path(struct web *web, struct shape 
         found->found = member.type;
     }
     found->is_bytes = of_schema.is_bytes;
-    found->shown = of_schema.type.kind == SHAPE_UNSAID ? shape_resolve(found->found) : of_schema.type;
+    found->shown =
+        of_schema.type.kind == SHAPE_UNSAID ? shape_resolve(found->found) : of_schema.type;
     return found;
 }
 

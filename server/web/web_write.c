@@ -21,7 +21,7 @@ enum {
     DATA_MAX = 16,       /* fields of a member's hash */
     BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
     TICKETS_MAX = 8,     /* likewise */
-    RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
+    RECORD_SIZE = 192,   /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
     /* Bytes of RESP that fit into the JSON, where each byte may take six, beside names of boards from the body. */
     RECORDS_SIZE_MAX = (WEB_JSON_MAX - 6 * WEB_BODY_MAX) / 6,
@@ -207,8 +207,8 @@ static bool web_write_take_value(struct web_results_reader *reader, struct web_r
     bool is_value = text.size > 0 && text.size <= VALUE_SIZE_MAX && bytes_lower(text.at[0]) != 'e';
     for (size_t i = 0; i < text.size && is_value; i++) {
         char byte = text.at[i];
-        is_value = (byte >= '0' && byte <= '9') ||
-                   (byte != '\0' && strchr("+-.eE=*", byte) != NULL);
+        is_value =
+            (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("+-.eE=*", byte) != NULL);
     }
     if (!is_value) {
         return web_write_refuse(reader, field,
