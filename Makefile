@@ -119,8 +119,8 @@ SERVER_UNITS := $(patsubst %.c,$(B)/%,$(SERVER_UNIT_SOURCES))
 UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 # The skiplist's tests, and those of what is kept, once more with tiny limits: blocks and pieces of a
 # few entries give bugs a chance.
-TINY_SOURCES := $(call sources,tests/skiplist) \
-                $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c %/test_apply.c,$(SERVER_UNIT_SOURCES))
+TINY_SOURCES := $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c %/test_apply.c,$(SERVER_UNIT_SOURCES)) \
+                $(call sources,tests/skiplist)
 # The programs in which threads share memory.
 THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connection %/test_ring %/test_acceptor %/test_gates %/test_journal \
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
@@ -167,11 +167,11 @@ CLIENT_SCRIPTS := tests/clients/start/run:Moved tests/clients/start/run:Start te
 CHECKED_SCRIPTS := $(CLIENT_SCRIPTS) tests/deploy/run:test_chart tests/pages/games tests/web/conforms
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
-SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
-                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data \
-                   lb_filter lb_forget lb_held lb_hset lb_info lb_league_twin lb_limits lb_list lb_match lb_model lb_move lb_once lb_records lb_roll \
-                   lb_settle lb_since lb_submit lb_tag lb_where \
-                   writing),$(UNITS)) $(B)/tests/integration/twin
+SHADOWED    := $(B)/tests/integration/twin $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
+                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data lb_decay \
+                   lb_dense lb_filter lb_forget lb_held lb_hset lb_info lb_kept lb_league lb_league_twin lb_limits lb_list \
+                   lb_match lb_model lb_move lb_once lb_records lb_roll lb_settle lb_since lb_strings lb_submit lb_tag lb_where \
+                   writing),$(UNITS))
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" TEST_TIMES="$(B)/test-times" tests/run
@@ -227,8 +227,8 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1 CFLAGS="$(CFLAGS:-O2=-O1)"
-	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED_SHORT) \
-	    --with $(SHADOW) $(SHADOWED)
+	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) --with $(SHADOW) $(SHADOWED) \
+	    --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED_SHORT) --with $(TINY_UNITS) $(UNITS)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test

@@ -179,14 +179,13 @@ static void run_around(const struct task *task) {
     tag_filter_destroy(filter);
 }
 
-static void visit(void *context, const struct tag_values *values, uint32_t count) {
-    (void)context;
-    sink += values->mask + count;
-}
-
 static void run_tally(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
-    must(tag_group_tally(task->board, NULL, 0, to, 1, visit, NULL));
+    unsigned country = 0;
+    struct tag_tally made;
+    must(tag_group_tally(task->board, NULL, 0, to, &country, 1, &made));
+    sink += made.count;
+    tag_group_tally_deinit(&made);
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {

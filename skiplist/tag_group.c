@@ -3,8 +3,14 @@
  * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
  * level above, what is counted below the blocks to the left. */
 #include <endian.h>
+#include <stddef.h>
+#include <stdlib.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "codec/memory.h"
+#include "codec/sort.h"
 #include "skiplist/tag_filter.h"
 
 /* ---- in one sheet ---- */
@@ -131,41 +137,130 @@ COUNT_LISTED(tag_group_listed8, uint8_t, codes8, 127)
 COUNT_LISTED(tag_group_listed16, uint16_t, codes16, 2048)
 COUNT_LISTED(tag_group_listed32, uint32_t, codes32, 2048)
 
-/* Which of up to 64 codes do, 8 at a time: bit i, the ith. Of a comparison's 8 bytes one bit each is kept, and the product
- * has them side by side. */
+enum { PIECE = 64, PIECES = 4 * PIECE };
+
+/* One bit for each of 16 codes that were compared: bit i, the ith. */
+#if defined(__SSE2__)
+static inline uint32_t tag_group_bits8(const codes8 matches[1]) {
+    return (uint32_t)_mm_movemask_epi8((__m128i)matches[0]);
+}
+
+static inline uint32_t tag_group_bits16(const codes16 matches[2]) {
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16((__m128i)matches[0], (__m128i)matches[1]));
+}
+
+static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
+    __m128i left = _mm_packs_epi32((__m128i)matches[0], (__m128i)matches[1]);
+    __m128i right = _mm_packs_epi32((__m128i)matches[2], (__m128i)matches[3]);
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(left, right));
+}
+#else
+/* Of each byte one bit is kept, and the product has eight of them side by side. */
+static inline uint32_t tag_group_bits8(const codes8 matches[1]) {
+    uint64_t bytes[2];
+    uint32_t bits = 0;
+    memcpy(bytes, matches, sizeof bytes);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t lowest = le64toh(bytes[i]) & UINT64_C(0x0101010101010101);
+        bits |= (uint32_t)(lowest * UINT64_C(0x0102040810204080) >> 56) << 8 * i;
+    }
+    return bits;
+}
+
 typedef uint8_t eight8 __attribute__((vector_size(8)));
-typedef uint16_t eight16 __attribute__((vector_size(16)));
-typedef uint32_t eight32 __attribute__((vector_size(32)));
-#define MATCH_LISTED(name, type, vector)                                                           \
-    static uint64_t name(const type *codes, uint32_t count, const struct tag_filter *filter) {     \
+static inline uint32_t tag_group_bits16(const codes16 matches[2]) {
+    eight8 halves[2] = {__builtin_convertvector(matches[0], eight8),
+                        __builtin_convertvector(matches[1], eight8)};
+    codes8 all;
+    memcpy(&all, halves, sizeof all);
+    return tag_group_bits8(&all);
+}
+
+typedef uint8_t four8 __attribute__((vector_size(4)));
+static inline uint32_t tag_group_bits32(const codes32 matches[4]) {
+    four8 quarters[4];
+    codes8 all;
+    for (unsigned i = 0; i < 4; i++) {
+        quarters[i] = __builtin_convertvector(matches[i], four8);
+    }
+    memcpy(&all, quarters, sizeof all);
+    return tag_group_bits8(&all);
+}
+#endif
+
+/* Which of PIECE codes match: of the first of up to `pieces` pieces in which some do, each `step` codes behind the one before.
+ * *passed: how many pieces are in front of it. By a filter's listed tests, of which most often one value is left to compare
+ * with. */
+#define MATCH_LISTED(name, type, vector, bits_of)                                                  \
+    static uint64_t name(const type *codes, ptrdiff_t step, uint32_t pieces, uint32_t *passed,     \
+                         const struct tag_filter *filter) {                                        \
         LISTED(type, vector)                                                                       \
-        uint64_t matches = 0, bytes;                                                               \
-        uint32_t i = 0;                                                                            \
-        for (; i + 8 <= count; i += 8) {                                                           \
-            vector at, all = ~(vector){0};                                                         \
-            memcpy(&at, codes + i, sizeof at);                                                     \
-            for (uint32_t t = 0, v = 0; t < tests; t++) {                                          \
-                vector value = at & masks[t], is_in = flips[t];                                    \
-                for (; v < ends[t]; v++) {                                                         \
-                    is_in ^= (vector)(value == equals[v]);                                         \
+        enum { PARTS = sizeof(type), LANES = 16 / sizeof(type) };                                  \
+        bool is_one = end == 1 && tests == 1;                                                      \
+        vector at, all[PARTS];                                                                     \
+        uint64_t matches = 0;                                                                      \
+        uint32_t done = 0;                                                                         \
+        for (; done < pieces; done++, codes += step) {                                             \
+            matches = 0;                                                                           \
+            if (is_one) {                                                                          \
+                _Pragma("GCC unroll 4") for (uint32_t i = 0; i < PIECE; i += 16) {                 \
+                    _Pragma("GCC unroll 4") for (uint32_t part = 0; part < PARTS; part++) {        \
+                        memcpy(&at, codes + i + part * LANES, sizeof at);                          \
+                        all[part] = (vector)((at & masks[0]) == equals[0]) ^ flips[0];             \
+                    }                                                                              \
+                    matches |= (uint64_t)bits_of(all) << i;                                        \
                 }                                                                                  \
-                all &= is_in;                                                                      \
+            } else {                                                                               \
+                for (uint32_t i = 0; i < PIECE; i += 16) {                                         \
+                    for (uint32_t part = 0; part < PARTS; part++) {                                \
+                        memcpy(&at, codes + i + part * LANES, sizeof at);                          \
+                        all[part] = ~(vector){0};                                                  \
+                        for (uint32_t t = 0, v = 0; t < tests; t++) {                              \
+                            vector value = at & masks[t], is_in = flips[t];                        \
+                            for (; v < ends[t]; v++) {                                             \
+                                is_in ^= (vector)(value == equals[v]);                             \
+                            }                                                                      \
+                            all[part] &= is_in;                                                    \
+                        }                                                                          \
+                    }                                                                              \
+                    matches |= (uint64_t)bits_of(all) << i;                                        \
+                }                                                                                  \
             }                                                                                      \
-            eight8 narrow = __builtin_convertvector(all, eight8);                                  \
-            memcpy(&bytes, &narrow, sizeof bytes);                                                 \
-            bytes = le64toh(bytes) & UINT64_C(0x0101010101010101);                                 \
-            matches |= bytes * UINT64_C(0x0102040810204080) >> 56 << i;                            \
+            if (matches != 0) {                                                                    \
+                break;                                                                             \
+            }                                                                                      \
         }                                                                                          \
-        for (; i < count; i++) {                                                                   \
-            matches |= (uint64_t)tag_filter_matches(filter, codes[i]) << i;                        \
-        }                                                                                          \
+        *passed = done;                                                                            \
         return matches;                                                                            \
     }
-MATCH_LISTED(tag_group_match8, uint8_t, eight8)
-MATCH_LISTED(tag_group_match16, uint16_t, eight16)
-MATCH_LISTED(tag_group_match32, uint32_t, eight32)
+MATCH_LISTED(tag_group_match8, uint8_t, codes8, tag_group_bits8)
+MATCH_LISTED(tag_group_match16, uint16_t, codes16, tag_group_bits16)
+MATCH_LISTED(tag_group_match32, uint32_t, codes32, tag_group_bits32)
 
-enum { PIECE = 64, PIECES = 4 * PIECE, PIECES_MAX = 16 * PIECES };
+/* The same in a sheet, whose first piece begins at `from`. */
+static uint64_t tag_group_match_pieces(const struct sheet *sheet, const struct tag_filter *filter,
+                                       uint32_t from, ptrdiff_t step, uint32_t pieces,
+                                       uint32_t *passed) {
+    const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
+    return sheet->width == 1   ? tag_group_match8(codes, step, pieces, passed, filter)
+           : sheet->width == 2 ? tag_group_match16(codes, step, pieces, passed, filter)
+                               : tag_group_match32(codes, step, pieces, passed, filter);
+}
+
+/* Which of up to PIECE entries match the listed tests. */
+static uint64_t tag_group_match_listed(const struct sheet *sheet, const struct tag_filter *filter,
+                                       uint32_t from, uint32_t count) {
+    uint64_t matches = 0;
+    if (sheet->count < PIECE) {
+        for (uint32_t i = 0; i < count; i++) {
+            matches |= (uint64_t)tag_filter_matches(filter, sheet_get(sheet, from + i)) << i;
+        }
+        return matches;
+    }
+    uint32_t last = sheet->count - (uint32_t)PIECE, at = from < last ? from : last, passed;
+    matches = tag_group_match_pieces(sheet, filter, at, 0, 1, &passed);
+    return matches >> (from - at) & UINT64_MAX >> (PIECE - count);
+}
 
 /* Which of up to PIECE codes have a value of a set. */
 #define MATCH_SET(name, type)                                                                      \
@@ -210,11 +305,8 @@ static uint64_t tag_group_match(const struct sheet *sheet, const struct tag_filt
     if (filter->is_nobody || sheet == NULL) {
         return tag_filter_matches(filter, 0) ? matches : 0;
     }
-    if (filter->code_count > 0) {
-        const void *codes = (const char *)sheet_codes(sheet) + (size_t)from * sheet->width;
-        matches = sheet->width == 1   ? tag_group_match8(codes, count, filter)
-                  : sheet->width == 2 ? tag_group_match16(codes, count, filter)
-                                      : tag_group_match32(codes, count, filter);
+    if (filter->code_count > 0 && count > 0) {
+        matches = tag_group_match_listed(sheet, filter, from, count);
     }
     for (uint32_t i = 0; i < filter->count && !filter->is_listed; i++) {
         if (!filter->tests[i].is_listed) {
@@ -380,13 +472,15 @@ static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, u
     }
 }
 
-/* The same of one that is next, as a whole. */
+enum { FETCHED_MAX = 512 }; /* bytes; processors see by themselves what is read on and on */
+
+/* The same of one that is next, for all that is below it. */
 static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint32_t child) {
     const struct index_block *index =
         nodes_index(list, index_children(nodes_index(list, id))[child]);
     if (index->is_lowest && index->sheet != NULL) {
-        prefetch_lines(index->sheet,
-                       sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width);
+        size_t size = sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width;
+        prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
     }
 }
 
@@ -753,7 +847,6 @@ struct group_reading {
     struct tag_filter *filter;
     bool is_best_first;
     uint32_t count, count_max, *ranks;
-    uint32_t piece; /* entries that are looked at together */
     uint32_t work_left;
 };
 
@@ -767,27 +860,25 @@ static void tag_group_read_matches(struct group_reading *reading, uint64_t match
     }
 }
 
-/* Of entries from .. to - 1 of a sheet whose first has this rank. Where none was near, many are looked at together. */
+/* Of entries from .. to - 1 of a sheet whose first has this rank. */
 static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
                                  uint32_t from, uint32_t to, uint32_t rank) {
+    const struct tag_filter *filter = reading->filter;
+    bool is_best_first = reading->is_best_first;
+    bool is_skipping = sheet != NULL && filter->is_listed && filter->code_count > 0;
     while (from < to && reading->count < reading->count_max) {
-        uint32_t size = to - from < reading->piece ? to - from : reading->piece;
-        uint32_t begin = reading->is_best_first ? from : to - size;
-        bool has_any = size <= PIECE || tag_group_count_in(sheet, reading->filter, begin, size) > 0;
-        if (has_any && size > PIECES) {
-            reading->piece = PIECES;
-            continue;
-        }
-        for (uint32_t done = 0, part; has_any && done < size && reading->count < reading->count_max;
-             done += part) {
-            part = size - done < PIECE ? size - done : PIECE;
-            uint32_t at = begin + (reading->is_best_first ? done : size - done - part);
-            tag_group_read_matches(reading, tag_group_match(sheet, reading->filter, at, part),
-                                   rank + at);
-        }
-        reading->piece *= !has_any && reading->piece < PIECES_MAX ? 2 : 1;
-        from += reading->is_best_first ? size : 0;
-        to -= reading->is_best_first ? 0 : size;
+        uint32_t size = to - from < PIECE ? to - from : PIECE, passed = 0;
+        uint32_t at = is_best_first ? from : to - size;
+        uint64_t matches =
+            is_skipping && size == PIECE
+                ? tag_group_match_pieces(sheet, filter, at, is_best_first ? PIECE : -PIECE,
+                                         (to - from) / PIECE, &passed)
+                : tag_group_match(sheet, filter, at, size);
+        at += is_best_first ? passed * PIECE : 0U - passed * PIECE;
+        tag_group_read_matches(reading, matches, rank + at);
+        uint32_t read = passed * PIECE + (matches != 0 || passed == 0 ? size : 0);
+        from += is_best_first ? read : 0;
+        to -= is_best_first ? 0 : read;
     }
 }
 
@@ -861,7 +952,6 @@ uint32_t tag_group_read(const struct board *board, struct tag_filter *filter, ui
                                     .is_best_first = is_best_first,
                                     .count_max = count_max,
                                     .ranks = ranks,
-                                    .piece = PIECES,
                                     .work_left = TAG_COUNTS_READER_WORK};
     if (board_tags(board) == NULL) {
         uint32_t left = is_best_first ? all - from : from + 1;
@@ -877,72 +967,81 @@ uint32_t tag_group_read(const struct board *board, struct tag_filter *filter, ui
 
 /* ---- counting the members of a group by their values ---- */
 
-enum { TALLY_FIRST_MAX = 8192 };
+enum {
+    TALLY_FIRST_MAX = 8192,
+    /* A table with a place for each number is made at once if they have so many bits, and it has at most so many places for
+     * each that is counted. */
+    TALLY_DIRECT_BITS = 16,
+    TALLY_DIRECT_PLACES = 4,
+};
 
 struct tally_entry {
-    uint32_t code; /* of the tags counted by */
+    uint32_t values; /* side by side, as struct tag_tally has them */
     uint32_t count;
 };
 
-/* An open hash table of codes. */
+/* An open hash table of such numbers; once it is large enough, each has a place of its own. */
 struct tally {
     struct tally_entry *entries;
     uint32_t capacity, count; /* capacity: a power of two */
     uint32_t first;           /* what the capacity begins with */
+    uint8_t bits;             /* of a number */
+    bool is_direct;
 };
 
-static struct tally_entry *tag_group_tally_at(const struct tally *tally, uint32_t code) {
-    /* The low bits of a code may be those of other tags, which are 0 here: the high bits of the product depend on all. */
-    uint32_t at = (uint32_t)((uint64_t)(code * UINT32_C(2654435761)) * tally->capacity >> 32);
-    while (tally->entries[at].count != 0 && tally->entries[at].code != code) {
+/* For numbers of so many bits, of which at most `count` are going to be added. */
+static struct tally tag_group_tally_begin(unsigned bits, uint32_t count) {
+    uint64_t all = UINT64_C(1) << bits;
+    uint32_t first = 64;
+    while (first < TALLY_FIRST_MAX && first / 2 < count) {
+        first *= 2;
+    }
+    bool is_direct =
+        all <= first || (bits <= TALLY_DIRECT_BITS && all / TALLY_DIRECT_PLACES <= count);
+    return (struct tally){.first = is_direct ? (uint32_t)all : first, .bits = (uint8_t)bits};
+}
+
+static struct tally_entry *tag_group_tally_at(const struct tally *tally, uint32_t values) {
+    if (tally->is_direct) {
+        return &tally->entries[values];
+    }
+    uint32_t at = (uint32_t)((uint64_t)(values * UINT32_C(2654435761)) * tally->capacity >> 32);
+    while (tally->entries[at].count != 0 && tally->entries[at].values != values) {
         at = (at + 1) & (tally->capacity - 1);
     }
     return &tally->entries[at];
 }
 
 static bool tag_group_tally_grow(struct tally *tally) {
-    struct tally larger = {.capacity = tally->capacity > 0 ? 2 * tally->capacity : tally->first};
+    struct tally larger = *tally;
+    larger.capacity = tally->capacity > 0 ? 2 * tally->capacity : tally->first;
+    larger.is_direct = larger.capacity >= UINT64_C(1) << tally->bits;
     larger.entries = memory_allocate_zeroed(larger.capacity * sizeof *larger.entries);
     if (larger.entries == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < tally->capacity; i++) {
         if (tally->entries[i].count != 0) {
-            *tag_group_tally_at(&larger, tally->entries[i].code) = tally->entries[i];
+            *tag_group_tally_at(&larger, tally->entries[i].values) = tally->entries[i];
         }
     }
-    larger.count = tally->count;
-    larger.first = tally->first;
     memory_free(tally->entries);
     *tally = larger;
     return true;
 }
 
-static bool tag_group_tally_add(struct tally *tally, uint32_t code, uint32_t count) {
-    if (count > 0 && tally->count >= tally->capacity / 2 && !tag_group_tally_grow(tally)) {
+static inline bool tag_group_tally_add(struct tally *tally, uint32_t values, uint32_t count) {
+    if (!tally->is_direct && tally->count >= tally->capacity / 2 && count > 0 &&
+        !tag_group_tally_grow(tally)) {
         return false;
     }
     if (count > 0) {
-        struct tally_entry *entry = tag_group_tally_at(tally, code);
+        struct tally_entry *entry = tag_group_tally_at(tally, values);
         tally->count += entry->count == 0;
-        entry->code = code;
+        entry->values = values;
         entry->count += count;
     }
     return true;
-}
-
-/* Room at once for so many codes as `count` entries can have of these tags, if they are not many. */
-static uint32_t tag_group_tally_first(const struct tags *tags, unsigned by_mask, uint32_t count) {
-    uint64_t codes = 1;
-    uint32_t first = 64;
-    for (unsigned i = 0; i < tags->count && codes < TALLY_FIRST_MAX; i++) {
-        codes *= (by_mask >> i & 1) != 0 ? tags->slots[i]->values.count + 1 : 1;
-    }
-    codes = codes < count ? codes : count;
-    while (first < TALLY_FIRST_MAX && first / 2 < codes) {
-        first *= 2;
-    }
-    return first;
 }
 
 /* What a tally is made from. */
@@ -950,28 +1049,27 @@ struct tally_task {
     const struct skiplist *list;
     const struct tag_filter *filter;    /* NULL: all */
     const struct tag_combination *rows; /* that have all tags in question; NULL: none */
-    unsigned by_mask, tag_mask; /* the tags counted by, and those together with the filter's */
-    uint32_t code_mask;         /* of the tags counted by */
+    unsigned tag_mask;                  /* the tags counted by, and those of the filter */
     uint32_t work_left;
+    uint32_t by_count;
+    const struct tag_tally *made;           /* the tags counted by, */
+    const struct tag_slot *slots[TAGS_MAX]; /* and of each of these what it has in codes */
     struct tally tally;
 };
 
 static bool tag_group_tally_values(struct tally_task *task,
                                    const struct tag_combination *combination, uint32_t values,
                                    uint32_t count) {
-    const struct tags *tags = task->list->tags;
-    uint32_t code = 0;
+    uint32_t own = 0;
     if (count == 0 ||
         (task->filter != NULL && !tag_filter_matches_values(task->filter, combination, values))) {
         return true;
     }
-    for (unsigned i = 0; i < tags->count; i++) {
-        if ((task->by_mask >> i & 1) != 0) {
-            uint32_t mask = UINT32_MAX >> (TAGS_BITS_MAX - tags->slots[i]->bits);
-            code |= sheet_slot_deposit(tags->slots[i], values >> combination->shifts[i] & mask);
-        }
+    for (uint32_t i = 0; i < task->by_count; i++) {
+        const struct tag_tally_by *by = &task->made->by[i];
+        own |= (values >> combination->shifts[by->tag] & by->mask) << by->shift;
     }
-    return tag_group_tally_add(&task->tally, code, count);
+    return tag_group_tally_add(&task->tally, own, count);
 }
 
 /* Entries of a sheet, or of a block without one. */
@@ -983,9 +1081,14 @@ static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *s
         return tag_group_tally_add(&task->tally, 0, has_all ? to - from : 0);
     }
     for (uint32_t i = from; i < to; i++) {
-        uint32_t code = sheet_get(sheet, i);
-        if ((filter == NULL || tag_filter_matches(filter, code)) &&
-            !tag_group_tally_add(&task->tally, code & task->code_mask, 1)) {
+        uint32_t code = sheet_get(sheet, i), values = 0;
+        if (filter != NULL && !tag_filter_matches(filter, code)) {
+            continue;
+        }
+        for (uint32_t b = 0; b < task->by_count; b++) {
+            values |= sheet_slot_extract(task->slots[b], code) << task->made->by[b].shift;
+        }
+        if (!tag_group_tally_add(&task->tally, values, 1)) {
             return false;
         }
     }
@@ -1115,46 +1218,176 @@ static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t
     return tag_group_tally_children(task, id, whole_from, whole_to);
 }
 
+/* Count what is asked for. false: no memory. */
+static bool tag_group_tally_list(struct tally_task *task, uint32_t from, uint32_t to) {
+    const struct skiplist *list = task->list;
+    uint32_t level = skiplist_node(list, list->root)->level;
+    bool is_done = true, has_all = false;
+    if (level > 1 && from == 0 && to == list->count && task->rows == NULL) {
+        is_done = tag_group_tally_all(task, list->root, &has_all);
+    }
+    if (!is_done || has_all) {
+        return is_done;
+    }
+    return level == 0 ? tag_group_tally_sheet(task, sheet_of_leaf(list), from, to)
+                      : tag_group_tally_block(task, list->root, from, to);
+}
+
+static struct bytes tag_group_tally_text(const struct tag_slot *slot, uint32_t value) {
+    return value != 0 ? tag_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
+}
+
+static int tag_group_compare_values(const void *left, const void *right) {
+    const struct tag_tally_value *a = left, *b = right;
+    return bytes_compare(a->text, b->text);
+}
+
+/* Put values of a tag in order: the first bytes of each decide nearly all. The count of each becomes its place, and 1.
+ * false: no memory. */
+static bool tag_group_tally_order(const struct tag_slot *slot, struct tally *used,
+                                  struct tag_tally_value **values) {
+    struct sort_record *order = memory_allocate(2 * ((size_t)used->count + 1) * sizeof *order);
+    struct tag_tally_value *sorted = memory_allocate(((size_t)used->count + 1) * sizeof *sorted);
+    uint32_t count = 0;
+    *values = sorted;
+    if (order == NULL || sorted == NULL) {
+        memory_free(order);
+        return false;
+    }
+    for (uint32_t i = 0; i < used->capacity; i++) {
+        if (used->entries[i].count != 0) {
+            struct bytes text = tag_group_tally_text(slot, used->entries[i].values);
+            uint64_t first = 0;
+            if (text.size > 0) {
+                memcpy(&first, text.at, text.size < sizeof first ? text.size : sizeof first);
+            }
+            order[count++] = (struct sort_record){.word = be64toh(first), .index = i};
+        }
+    }
+    sort_records(order, order + count, count);
+    for (uint32_t begin = 0, end = 0; begin < count; begin = end) {
+        for (; end < count && order[end].word == order[begin].word; end++) {
+            uint32_t entry = order[end].index;
+            struct bytes text = tag_group_tally_text(slot, used->entries[entry].values);
+            sorted[end] = (struct tag_tally_value){.text = text, .entry = entry};
+        }
+        if (end - begin > 1) {
+            qsort(&sorted[begin], end - begin, sizeof *sorted, tag_group_compare_values);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        used->entries[sorted[i].entry].count = i + 1;
+    }
+    memory_free(order);
+    return true;
+}
+
+/* Rows of what has been counted: the values of each tag by their places among all, then most first. order: room for two
+ * records of each. false: no memory. */
+static bool tag_group_tally_sort(const struct tally_task *task, struct tag_tally *made,
+                                 struct sort_record *order) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < task->tally.capacity; i++) {
+        const struct tally_entry *entry = &task->tally.entries[i];
+        if (entry->count > 0) {
+            uint64_t fewer = UINT32_MAX - entry->count;
+            order[count++] = (struct sort_record){.word = fewer << 32, .index = entry->values};
+        }
+    }
+    for (uint32_t b = 0; b < task->by_count; b++) {
+        struct tag_tally_by *by = &made->by[b];
+        struct tally used = tag_group_tally_begin(task->slots[b]->bits, count);
+        bool is_done = true;
+        for (uint32_t i = 0; i < count && is_done; i++) {
+            is_done = tag_group_tally_add(&used, order[i].index >> by->shift & by->mask, 1);
+        }
+        is_done = is_done && tag_group_tally_order(task->slots[b], &used, &by->values);
+        for (uint32_t i = 0; i < count && is_done; i++) {
+            uint32_t value = order[i].index >> by->shift & by->mask;
+            order[i].word |= (uint64_t)(tag_group_tally_at(&used, value)->count - 1) << by->shift;
+        }
+        memory_free(used.entries);
+        if (!is_done) {
+            return false;
+        }
+    }
+    sort_records(order, order + count, count);
+    made->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        made->rows[i] =
+            (struct tag_tally_row){.values = (uint32_t)order[i].word,
+                                   .count = UINT32_MAX - (uint32_t)(order[i].word >> 32)};
+    }
+    return true;
+}
+
+/* The same, after counting. */
+static bool tag_group_tally_make(struct tally_task *task, uint32_t from, uint32_t to,
+                                 struct tag_tally *made) {
+    if (!tag_group_tally_list(task, from, to)) {
+        return false;
+    }
+    size_t room = (size_t)task->tally.count + 1;
+    struct sort_record *order = memory_allocate(2 * room * sizeof *order);
+    made->rows = memory_allocate(room * sizeof *made->rows);
+    bool is_done = order != NULL && made->rows != NULL && tag_group_tally_sort(task, made, order);
+    memory_free(order);
+    return is_done;
+}
+
+/* Of a board without values: all are in one row. */
+static bool tag_group_tally_valueless(uint32_t count, struct tag_tally *made) {
+    made->rows = memory_allocate(sizeof *made->rows);
+    bool is_done = made->rows != NULL;
+    for (uint32_t b = 0; b < made->by_count; b++) {
+        made->by[b].values = memory_allocate_zeroed(sizeof *made->by[b].values);
+        is_done = is_done && made->by[b].values != NULL;
+    }
+    if (is_done) {
+        made->count = 1;
+        made->rows[0] = (struct tag_tally_row){.count = count};
+    }
+    return is_done;
+}
+
 bool tag_group_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                     uint32_t to, unsigned by_mask, tags_visit *visit, void *context) {
+                     uint32_t to, const unsigned *by, uint32_t by_count, struct tag_tally *made) {
     const struct tags *tags = board_tags(board);
-    struct tag_values values = {.mask = 0};
     struct tally_task task = {
-        .filter = filter, .by_mask = by_mask, .work_left = TAG_COUNTS_READER_WORK};
+        .filter = filter, .by_count = by_count, .made = made, .work_left = TAG_COUNTS_READER_WORK};
+    unsigned bits = 0;
     CHECK(from <= to);
     CHECK(to <= board_count(board));
+    CHECK(by_count <= TAGS_MAX);
+    *made = (struct tag_tally){.by_count = by_count};
     if (from == to || (filter != NULL && filter->is_nobody)) {
         return true;
     }
     if (tags == NULL) {
-        visit(context, &values, to - from);
-        return true;
+        return tag_group_tally_valueless(to - from, made);
     }
     task.list = &board->large->list;
-    task.by_mask &= (1U << tags->count) - 1; /* tags that are there */
-    task.tag_mask = task.by_mask | (filter != NULL ? filter->tag_mask : 0);
+    task.tag_mask = filter != NULL ? filter->tag_mask : 0;
+    for (uint32_t b = by_count; b-- > 0;) {
+        CHECK(by[b] < tags->count);
+        task.slots[b] = tags->slots[by[b]];
+        task.tag_mask |= 1U << by[b];
+        made->by[b] =
+            (struct tag_tally_by){.tag = (uint8_t)by[b],
+                                  .shift = (uint8_t)bits,
+                                  .mask = UINT32_MAX >> (TAGS_BITS_MAX - task.slots[b]->bits)};
+        bits += task.slots[b]->bits;
+    }
     task.rows = tag_filter_choose(&tags->plan, task.tag_mask);
-    task.tally.first = tag_group_tally_first(tags, task.by_mask, to - from);
-    for (unsigned i = 0; i < tags->count; i++) {
-        task.code_mask |= (by_mask >> i & 1) != 0 ? tags->slots[i]->mask : 0;
-    }
-    const struct skiplist *list = task.list;
-    uint32_t level = skiplist_node(list, list->root)->level;
-    bool is_done = true, has_all = false;
-    if (level > 1 && from == 0 && to == list->count && task.rows == NULL) {
-        is_done = tag_group_tally_all(&task, list->root, &has_all);
-    }
-    if (is_done && !has_all) {
-        is_done = level == 0 ? tag_group_tally_sheet(&task, sheet_of_leaf(list), from, to)
-                             : tag_group_tally_block(&task, list->root, from, to);
-    }
-    for (uint32_t i = 0; is_done && i < task.tally.capacity; i++) {
-        const struct tally_entry *entry = &task.tally.entries[i];
-        if (entry->count > 0) {
-            tags_read(tags, entry->code, task.by_mask, &values);
-            visit(context, &values, entry->count);
-        }
-    }
+    task.tally = tag_group_tally_begin(bits, to - from);
+    bool is_done = tag_group_tally_make(&task, from, to, made);
     memory_free(task.tally.entries);
     return is_done;
+}
+
+void tag_group_tally_deinit(struct tag_tally *made) {
+    for (uint32_t b = 0; b < made->by_count; b++) {
+        memory_free(made->by[b].values);
+    }
+    memory_free(made->rows);
 }

@@ -426,19 +426,21 @@ static bool effect_bytes_code_value(struct coder *coder, const struct board_opti
     if (option->is_of_state != (options == NULL)) {
         return false;
     }
-    if (option->form == BOARD_FORM_RATING) {
-        return effect_bytes_code_rating(coder, options);
-    }
-    if (option->form == BOARD_FORM_LIMITS) {
-        return effect_bytes_code_limits(coder, options);
-    }
-    if (option->form == BOARD_FORM_HOLD) {
-        return effect_bytes_code_hold(coder, options);
+    if (options != NULL) { /* a state has numbers alone */
+        switch (option->form) {
+        case BOARD_FORM_RATING:
+            return effect_bytes_code_rating(coder, options);
+        case BOARD_FORM_LIMITS:
+            return effect_bytes_code_limits(coder, options);
+        case BOARD_FORM_HOLD:
+            return effect_bytes_code_hold(coder, options);
+        case BOARD_FORM_POINTER:
+            return effect_bytes_code_zone(coder, &options->period.zone);
+        default:
+            break;
+        }
     }
     int64_t value = board_options_get(option, options, state);
-    if (option->form == BOARD_FORM_POINTER) {
-        return effect_bytes_code_zone(coder, &options->period.zone);
-    }
     if (!effect_bytes_code_i64(coder, &value)) {
         return false;
     }

@@ -186,33 +186,22 @@ static void check_story(void) {
 
 #define IN_FIXTURE(name) TEST_WITH(name, make_directory, remove_directory)
 
-IN_FIXTURE(an_orderly_end_keeps_everything) {
-    static const char *const *const settings[] = {with_journal, with_always, with_save};
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        start(settings[i]);
+IN_FIXTURE(an_end_and_a_kill_at_any_time_keep_everything) {
+    static const struct {
+        const char *const *words;
+        int end;
+    } rows[] = {{with_journal, SIGTERM}, {with_always, SIGTERM},  {with_save, SIGTERM},
+                {with_save, SIGINT},     {with_journal, SIGKILL}, {with_always, SIGKILL}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        start(rows[i].words);
         wire_check(&wire, "FLUSHALL", "OK");
         write_story();
         for (int times = 0; times < 3; times++) {
-            end(SIGTERM);
-            start(settings[i]);
+            end(rows[i].end);
+            start(rows[i].words);
             check_story();
         }
-        end(SIGINT);
-    }
-}
-
-IN_FIXTURE(the_process_may_be_killed_at_any_time) {
-    static const char *const *const settings[] = {with_journal, with_always};
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        start(settings[i]);
-        wire_check(&wire, "FLUSHALL", "OK");
-        write_story();
-        for (int times = 0; times < 3; times++) {
-            end(SIGKILL);
-            start(settings[i]);
-            check_story();
-        }
-        end(SIGKILL);
+        end(rows[i].end);
     }
 }
 

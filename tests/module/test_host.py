@@ -191,14 +191,6 @@ class Alone(unittest.TestCase):
         self.client.execute_command("ZUNIONSTORE", "daily:text", 1, "daily:1")
         self.assertEqual(self.client.zrange("daily:text", 0, -1), ["ann"])
 
-    def test_errors_change_nothing(self):
-        self.expect_error("not a valid float", "ZADD", "daily:1", "x", "ann")
-        self.expect_error("wrong number of arguments for 'zadd'", "ZADD", "daily:1", "1")
-        self.expect_error("NX", "ZADD", "daily:1", "NX", "XX", "1", "ann")
-        self.assertEqual(self.client.exists("daily:1"), 0)
-        self.expect_error("score", "ZADD", "daily:1", 1, "ann", "5000000000", "bob")
-        self.assertEqual(self.client.exists("daily:1"), 0)
-
     def test_events_come_after_the_change(self):
         listener = self.client.pubsub(ignore_subscribe_messages=True)
         listener.psubscribe("__keyevent@0__:*")

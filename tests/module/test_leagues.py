@@ -49,22 +49,6 @@ class Leagues(Hosted):
         with self.assertRaises(redis.exceptions.ResponseError):
             replica.client().execute_command("LB.ZADD", "weekly", 1, "ann")
 
-    def test_who_is_erased_after_the_period_moves_nobodys_place(self):
-        for words, member, place in (("LB.FORGET ann", "bob", [2, None, None, None, b"stay"]),
-                                     ("LB.BAN ann", "bob", [2, None, None, None, b"stay"]),
-                                     ("LB.MOVE dan cid SUM", "ann", [2, None, None, None, b"stay"])):
-            client = self.host(module=MODULE_TEST).client()
-            client.execute_command("LB.TESTCLOCK", NOON_US, 1000)
-            self.assertEqual(client.execute_command(*CREATE), b"OK")
-            for points, each in ((9, "ann"), (8, "bob"), (7, "cid"), (6, "dan")):
-                client.execute_command("LB.LEAGUE", "ADD", "weekly", points, each)
-            self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", "bob")[4], b"up")
-            self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", "cid")[4], b"stay")
-            client.execute_command("LB.TESTCLOCK", NOON_US + HOUR_US, 1001)
-            client.execute_command(*words.split())
-            self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", member), place)
-            self.assertEqual(client.execute_command("LB.LEAGUE", "GET", "weekly", "cid"), [1, None, None, None, b"stay"])
-
     def test_results_in_two_rooms_are_not_put_together(self):
         for league in ("weekly", "a@2", "a@2027-05-03", "{x}a@2027-05-03"):
             with self.subTest(league):

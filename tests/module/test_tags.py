@@ -130,24 +130,6 @@ class Alone(Tagged):
                             [listener.get_message(timeout=0.1)] if message] is not None and "zrem" in seen, "events")
         self.assertEqual(seen, ["lb.tag", "lb.tag", "zrem"])
 
-    def test_errors_change_nothing(self):
-        host = self.host("--appendonly", "yes")
-        client = host.client()
-        client.execute_command("LB.CREATE", "m:1", "FIELD", "points", 20, "TAG", "small", 1, "TAG", "clan", 9)
-        client.execute_command("LB.ADD", "m:1", "TAG", "small", "x", 5, "ann", 6, "bob")
-        digest, offset = host.digest(), client.info("replication")["master_repl_offset"]
-        for words, error in (["LB.TAG", "m:1", "ann", "clan", "a", "small", "y"], "no room for value 'y' of tag 'small'"), \
-                (["LB.ADD", "m:1", "TAG", "small", "y", 9, "ann", 9, "kim"], "no room"), \
-                (["LB.SUBMIT", 2, "m:2", "m:1", "TAG", "small", "y", 9, "ann"], "no room|no tag"), \
-                (["LB.TAG", "m:1", "ann", "clan", "a" * 65], "64"), \
-                (["LB.TAG", "m:1", "ann", "clan", "a", "guild", "x"], "no tag 'guild'"), \
-                (["LB.ALTER", "m:1", "TAG", "clan", 32], "32"):
-            with self.assertRaisesRegex(redis.ResponseError, error):
-                client.execute_command(*words)
-            self.assertEqual(host.digest(), digest, words)
-        self.assertEqual(client.exists("m:2"), 0)
-        self.assertEqual(client.info("replication")["master_repl_offset"], offset)
-
     def test_memory_is_the_hosts(self):
         host = self.host()
         client = host.client()

@@ -338,47 +338,62 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
     tag_filter_destroy(filter);
 }
 
-struct tally_twin {
-    const struct tags_twin *twin;
-    const struct group *group;
-    uint32_t from, to, sum, kinds;
-    unsigned by_mask;
-};
-
-static void visit_tally(void *context, const struct tag_values *values, uint32_t count) {
-    struct tally_twin *tally = context;
+/* Members of a group in a range with the values that a row has. */
+static uint32_t count_row(const struct tags_twin *twin, const struct group *group, uint32_t from,
+                          uint32_t to, const struct tag_tally *made, uint32_t row) {
     uint32_t found = 0;
     char text[TAG_VALUE_MAX];
-    for (uint32_t rank = tally->from; rank < tally->to; rank++) {
-        uint32_t number = number_of(stored_text(board_at(tally->twin->pair->board, rank).member));
-        bool is_same = group_has(tally->group, tally->twin->values[number]);
-        for (unsigned i = 0; i < tags_now(tally->twin)->count && is_same; i++) {
-            struct bytes wanted = value_of(tally->twin->values[number][i], text);
-            is_same = (tally->by_mask >> i & 1) == 0 ||
-                      (wanted.size == 0 && values->at[i].size == 0) ||
-                      (wanted.size > 0 && bytes_equal(values->at[i], wanted));
+    for (uint32_t rank = from; rank < to; rank++) {
+        uint32_t number = number_of(stored_text(board_at(twin->pair->board, rank).member));
+        bool is_same = group_has(group, twin->values[number]);
+        for (uint32_t i = 0; i < made->by_count && is_same; i++) {
+            struct bytes wanted = value_of(twin->values[number][made->by[i].tag], text);
+            struct bytes value = tag_tally_value(made, row, i);
+            is_same = wanted.size == value.size && bytes_compare(wanted, value) == 0;
         }
         found += is_same;
     }
-    assert_int_equal(found, count);
-    tally->sum += count;
-    tally->kinds++;
+    return found;
+}
+
+static void assert_rows_ascend(const struct tag_tally *made, uint32_t row) {
+    int order = made->rows[row].count < made->rows[row - 1].count ? 1 : 0;
+    assert_true(made->rows[row].count <= made->rows[row - 1].count);
+    for (uint32_t i = 0; i < made->by_count && order == 0; i++) {
+        order = bytes_compare(tag_tally_value(made, row, i), tag_tally_value(made, row - 1, i));
+    }
+    assert_true(order > 0);
 }
 
 static void compare_tally(const struct tags_twin *twin, struct random *random) {
     struct group group;
     const struct board *board = twin->pair->board;
-    uint32_t all = board_count(board);
+    uint32_t all = board_count(board), sum = 0, count = 0;
+    unsigned by[TAGS_MAX];
+    struct tag_tally made;
     group_draw(&group, tags_now(twin), random);
-    struct tally_twin tally = {.twin = twin, .group = &group};
-    tally.from = (uint32_t)random_below(random, all + 1);
-    tally.to = tally.from + (uint32_t)random_below(random, all - tally.from + 1);
-    tally.by_mask = (unsigned)random_below(random, 8);
+    uint32_t from = (uint32_t)random_below(random, all + 1);
+    uint32_t to = from + (uint32_t)random_below(random, all - from + 1);
+    for (unsigned i = 0; i < tags_now(twin)->count; i++) {
+        uint32_t at = (uint32_t)random_below(random, count + 1);
+        if (random_below(random, 2) == 0) {
+            memmove(&by[at + 1], &by[at], (count - at) * sizeof by[0]);
+            by[at] = i;
+            count++;
+        }
+    }
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
-    assert_true(
-        tag_group_tally(board, filter, tally.from, tally.to, tally.by_mask, visit_tally, &tally));
-    assert_int_equal(tally.sum, tag_group_count(board, filter, tally.to) -
-                                    tag_group_count(board, filter, tally.from));
+    assert_true(tag_group_tally(board, filter, from, to, by, count, &made));
+    for (uint32_t row = 0; row < made.count; row++) {
+        assert_int_equal(made.rows[row].count, count_row(twin, &group, from, to, &made, row));
+        if (row > 0) {
+            assert_rows_ascend(&made, row);
+        }
+        sum += made.rows[row].count;
+    }
+    assert_int_equal(sum,
+                     tag_group_count(board, filter, to) - tag_group_count(board, filter, from));
+    tag_group_tally_deinit(&made);
     tag_filter_destroy(filter);
 }
 
@@ -716,19 +731,13 @@ static uint32_t count_with(const struct board *board, uint32_t first, uint32_t c
     return found;
 }
 
-static void count_once(void *context, const struct tag_values *values, uint32_t count) {
-    assert_int_equal(values->mask, 2);
-    assert_int_equal(count, 1);
-    ++*(uint32_t *)context;
-}
-
 /* More than an index block has sorted numbers for, and in bits of a code that are not the lowest. */
 PAIR_TEST(each_member_has_a_value_of_its_own) {
     enum { ALL = 140000 };
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     struct board_member member;
-    unsigned full;
-    uint32_t kinds = 0;
+    unsigned full, clan = 1;
+    struct tag_tally made;
     pair->layout.tags = (struct tag_set){.count = 0};
     add_tag(&pair->layout, "claimed", 12);
     add_tag(&pair->layout, "clan", 20);
@@ -745,8 +754,12 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
     assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
-    assert_true(tag_group_tally(pair->board, NULL, 0, ALL, 2, count_once, &kinds));
-    assert_int_equal(kinds, ALL);
+    assert_true(tag_group_tally(pair->board, NULL, 0, ALL, &clan, 1, &made));
+    assert_int_equal(made.count, ALL);
+    for (uint32_t row = 1; row < ALL; row++) {
+        assert_rows_ascend(&made, row);
+    }
+    tag_group_tally_deinit(&made);
 }
 
 PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {

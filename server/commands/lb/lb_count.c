@@ -6,15 +6,18 @@
  *     [[DE, 120], [FR, 87], [nil, 3]]        nil: without a value
  *
  * The range is of the board, also with WHERE: how many of the first thousand play this class. */
-#include <endian.h>
-#include <stdlib.h>
-
-#include "codec/sort.h"
+#include "protocol/put.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
 #include "server/commands/lb/lb_tag.h"
 
-enum { ARG_START = 2, BY_MAX = 2 };
+enum {
+    ARG_START = 2,
+    BY_MAX = 2,
+    /* Of tags with so many bits together each pair has a place of its own: so many of them take the time of one unit. */
+    NEAR_BITS = 16,
+    NEAR_ROWS = 5,
+};
 
 struct count {
     struct option_values range; /* start, stop; at NULL: all */
@@ -61,154 +64,54 @@ static bool lb_count_find_span(const struct call *call, const struct count *coun
 
 /* ---- counting by tags ---- */
 
-struct tally_row {
-    uint32_t count;
-    uint64_t first[BY_MAX];      /* bytes of each value, which decide most comparisons */
-    struct bytes values[BY_MAX]; /* of the board; empty: none */
-};
-
-struct tally_rows {
-    unsigned by[BY_MAX]; /* tags */
-    uint32_t by_count;
-    struct tally_row *rows;
-    uint32_t count, capacity;
-    bool is_lost; /* no memory for a row */
-};
-
 /* false: the error was replied. */
 static bool lb_count_read_by(const struct call *call, const struct count *count,
-                             const struct tag_set *tags, struct tally_rows *rows) {
+                             const struct tag_set *tags, unsigned by[BY_MAX]) {
     struct option_uses left = count->by;
     uint32_t index;
-    while (syntax_take_use(call, &left, &index) != NULL) {
-        if (!lb_tags_find(call, tags, call_arg(call, index + 1), &rows->by[rows->by_count])) {
+    for (uint32_t i = 0; syntax_take_use(call, &left, &index) != NULL; i++) {
+        if (!lb_tags_find(call, tags, call_arg(call, index + 1), &by[i])) {
             return false;
         }
-        rows->by_count++;
     }
-    return rows->by_count < 2 || rows->by[0] != rows->by[1] ||
-           call_refuse_format(call, "ERR BY '%s' is given twice", tags->tags[rows->by[0]].name);
-}
-
-static void lb_count_add_row(void *context, const struct tag_values *values, uint32_t count) {
-    struct tally_rows *rows = context;
-    if (rows->count == rows->capacity && !rows->is_lost) {
-        uint32_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
-        struct tally_row *grown = memory_resize(rows->rows, capacity * sizeof rows->rows[0]);
-        rows->is_lost = grown == NULL;
-        rows->rows = grown != NULL ? grown : rows->rows;
-        rows->capacity = grown != NULL ? capacity : rows->capacity;
-    }
-    if (rows->is_lost) {
-        return;
-    }
-    struct tally_row *row = &rows->rows[rows->count++];
-    *row = (struct tally_row){.count = count};
-    for (uint32_t i = 0; i < rows->by_count; i++) {
-        struct bytes value = lb_tags_value(values, rows->by[i]);
-        uint64_t first = 0;
-        if (value.size > 0) {
-            memcpy(&first, value.at, value.size < sizeof first ? value.size : sizeof first);
-        }
-        row->values[i] = value;
-        row->first[i] = be64toh(first); /* in the order of bytes */
-    }
-}
-
-struct tally_place {
-    const struct tally_row *row;
-};
-
-/* By the bytes of the values. */
-static int lb_count_compare_rows(const void *left, const void *right) {
-    const struct tally_row *a = ((const struct tally_place *)left)->row;
-    const struct tally_row *b = ((const struct tally_place *)right)->row;
-    int order = 0;
-    for (uint32_t i = 0; i < BY_MAX && order == 0; i++) {
-        order = a->first[i] != b->first[i] ? (a->first[i] < b->first[i] ? -1 : 1)
-                                           : bytes_compare(a->values[i], b->values[i]);
-    }
-    return order;
-}
-
-/* The rows, most first; ties by the bytes of the values. To be freed. NULL: no memory. */
-static struct tally_place *lb_count_sort_rows(const struct tally_rows *rows) {
-    uint32_t count = rows->count;
-    struct sort_record *order = memory_allocate(2 * ((size_t)count + 1) * sizeof *order);
-    if (order == NULL) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        order[i].index = i;
-    }
-    for (uint32_t by = rows->by_count; by-- > 0;) {
-        for (uint32_t i = 0; i < count; i++) {
-            order[i].word = rows->rows[order[i].index].first[by];
-        }
-        sort_records(order, order + count, count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        order[i].word = UINT32_MAX - rows->rows[order[i].index].count;
-    }
-    sort_records(order, order + count, count);
-    /* A place takes less than a record: it is written where the records have been read. */
-    struct tally_place *sorted = (struct tally_place *)(void *)order;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct tally_place place = {.row = &rows->rows[order[i].index]};
-        memcpy(&sorted[i], &place, sizeof place);
-    }
-    /* Those whose first bytes are the same. */
-    for (uint32_t begin = 0, end; begin < count; begin = end) {
-        bool is_sorted = true;
-        for (end = begin + 1; end < count && sorted[end].row->count == sorted[begin].row->count &&
-                              sorted[end].row->first[0] == sorted[begin].row->first[0];
-             end++) {
-            is_sorted = is_sorted && lb_count_compare_rows(&sorted[end - 1], &sorted[end]) < 0;
-        }
-        if (!is_sorted) {
-            qsort(&sorted[begin], end - begin, sizeof sorted[0], lb_count_compare_rows);
-        }
-    }
-    return sorted;
+    return count->by.count < 2 || by[0] != by[1] ||
+           call_refuse_format(call, "ERR BY '%s' is given twice", tags->tags[by[0]].name);
 }
 
 /* filter: NULL without WHERE. */
 static void lb_count_reply_tally(const struct call *call, const struct count *count,
                                  const struct board *board, const struct lb_filter *filter,
                                  struct zset_span span) {
-    struct tally_rows rows = {.count = 0};
-    unsigned by_mask = 0;
-    if (!lb_count_read_by(call, count, &board_layout(board)->tags, &rows)) {
+    enum { ROW_ROOM = PUT_HEADER_ROOM + BY_MAX * PUT_SHORT_ROOM + PUT_NUMBER_ROOM };
+    _Static_assert((int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX, "a value is a short bulk");
+    struct tag_tally made;
+    unsigned by[BY_MAX] = {0};
+    struct reply *reply = call->reply;
+    if (!lb_count_read_by(call, count, &board_layout(board)->tags, by)) {
         return;
     }
-    for (uint32_t i = 0; i < rows.by_count; i++) {
-        by_mask |= 1U << rows.by[i];
-    }
-    const struct tag_filter *group = filter != NULL ? filter->group : NULL;
-    bool is_done = tag_group_tally(board, group, span.rank, span.rank + span.count, by_mask,
-                                   lb_count_add_row, &rows) &&
-                   !rows.is_lost;
-    struct tally_place *sorted = is_done ? lb_count_sort_rows(&rows) : NULL;
-    if (sorted == NULL) {
+    if (!tag_group_tally(board, filter != NULL ? filter->group : NULL, span.rank,
+                         span.rank + span.count, by, count->by.count, &made)) {
         call_out_of_memory(call);
-        rows.count = 0;
+        made.count = 0;
     } else {
-        reply_array(call->reply, rows.count);
+        reply_array(reply, made.count);
     }
-    for (uint32_t i = 0; i < rows.count && !reply_is_lost(call->reply); i++) {
-        const struct tally_row *row = sorted[i].row;
-        reply_array(call->reply, rows.by_count + 1);
-        for (uint32_t j = 0; j < rows.by_count; j++) {
-            if (row->values[j].size > 0) {
-                reply_bulk(call->reply, row->values[j]);
-            } else {
-                reply_null(call->reply);
-            }
+    for (uint32_t i = 0; i < made.count && !reply_is_lost(reply); i++) {
+        char *out = buffer_reserve(reply->out, ROW_ROOM);
+        if (out == NULL) {
+            break;
         }
-        reply_integer(call->reply, row->count);
+        char *end = put_header(out, '*', made.by_count + 1);
+        for (uint32_t j = 0; j < made.by_count; j++) {
+            struct bytes value = tag_tally_value(&made, i, j);
+            end =
+                value.size > 0 ? put_short_bulk(end, value) : put_nothing(end, '$', reply->version);
+        }
+        end = put_header(end, ':', made.rows[i].count);
+        buffer_commit(reply->out, (size_t)(end - out));
     }
-    memory_free(sorted);
-    memory_free(rows.rows);
+    tag_group_tally_deinit(&made);
 }
 
 /* ---- the command ---- */
@@ -252,7 +155,7 @@ static void lb_count_run(struct call *call) {
  * them. */
 static uint64_t lb_count_count_rows(const struct cost_view *view) {
     struct count count = {.is_by_score = false};
-    struct tally_rows rows = {.count = 0};
+    unsigned by[BY_MAX] = {0};
     struct zset_span span;
     const struct board *board = cost_board(view, 1);
     if (!lb_count_read_arguments(view->call, &count) || board == NULL) {
@@ -261,20 +164,21 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
     if (count.by.count == 0) {
         return 1 + lb_filter_work(view, &count.filter, 1, count.range.at != NULL ? 2 : 1);
     }
-    if (!lb_count_read_by(view->call, &count, &board_layout(board)->tags, &rows) ||
+    if (!lb_count_read_by(view->call, &count, &board_layout(board)->tags, by) ||
         !lb_count_find_span(view->call, &count, board, cost_growth(view, 1), &span)) {
         return 1;
     }
     double combinations = 1;
-    unsigned by_mask = 0;
-    for (uint32_t i = 0; i < rows.by_count; i++) {
-        combinations *= (double)tags_count_values(board, rows.by[i]) + 1;
-        by_mask |= 1U << rows.by[i];
+    unsigned by_mask = 0, bits = 0;
+    for (uint32_t i = 0; i < count.by.count; i++) {
+        combinations *= (double)tags_count_values(board, by[i]) + 1;
+        by_mask |= 1U << by[i];
+        bits += board_layout(board)->tags.tags[by[i]].bits;
     }
     /* Of n members at random, 1 - exp(-n / combinations) of all combinations: exp by its first terms. */
     double x = span.count / combinations;
     double grown = x + x * x / 2 + x * x * x / 6;
-    return (uint64_t)(combinations * grown / (1 + grown)) +
+    return (uint64_t)(combinations * grown / (1 + grown)) / (bits <= NEAR_BITS ? NEAR_ROWS : 1) +
            lb_filter_tally_work(view, &count.filter, by_mask, span.count);
 }
 
@@ -289,7 +193,7 @@ const struct command command_lb_count = {
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
-    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 800, 0, "value, or pair of values",
+    .cost = COST(COMMAND_BY_MEMORY, lb_count_count_rows, 150, 0, "value, or pair of values",
                  "one tag at a time, or `WHERE` of one value"),
     .run = lb_count_run,
 };

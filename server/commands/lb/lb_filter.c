@@ -8,7 +8,7 @@
 
 enum {
     NS_A_CODE = 3,      /* one that is compared with many values; with few it takes one */
-    NS_A_COUNTED = 10,  /* that is counted by its values */
+    NS_A_COUNTED = 4,   /* that is counted by its values */
     SMALL_TAG_BITS = 8, /* of a larger one a rank takes so many times as long: */
     LARGE_TAG_UNITS = 2,
     SUMMED_CODES = 8, /* of one tag with sums, so many of what may be read take the time of one */
