@@ -452,7 +452,7 @@ static bool lb_add_guard(struct lb_results *results, struct lb_result *result, s
     const struct lb_add_words words = {results, result};
     result->guarded = (struct guarded){.held = 0};
     if (is_again) {
-        return limiting_refuse_again(results->call, member);
+        return guarding_refuse_again(results->call, member);
     }
     if (before->is_there ? add->is_new_only : add->is_existing_only) {
         return true;

@@ -339,7 +339,7 @@ __attribute__((noinline)) static bool zset_add_plan_guarded(const struct call *c
         }
         uint32_t *slot = writing_names_find(&guarded->names, &step.member);
         if (*slot != 0) {
-            return limiting_refuse_again(call, step.member.name);
+            return guarding_refuse_again(call, step.member.name);
         }
         *slot = pair + 1;
         guarded->guards.names_size += step.member.name.size;
