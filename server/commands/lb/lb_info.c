@@ -101,18 +101,22 @@ static bool lb_info_put_map(const struct call *call, const struct registry_key *
     return true;
 }
 
-/* "left": of the members of the period that leaves. */
-static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
-    enum { BEHIND_MAX = 1000 };
-    lb_info_put_rows(call, key, info_first, COUNT(info_first));
-    (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
-    lb_info_put_rows(call, key, info_then, COUNT(info_then));
+static void lb_info_put_held(const struct call *call, const struct registry_key *key) {
     reply_bulk_text(call->reply, "held");
     if (registry_options(key)->has_hold && lb_held_may_list(call, registry_name(key))) {
         reply_integer(call->reply, holding_count(key));
     } else {
         reply_null(call->reply);
     }
+}
+
+/* "left": of the members of the period that leaves. */
+static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
+    enum { BEHIND_MAX = 1000 };
+    lb_info_put_rows(call, key, info_first, COUNT(info_first));
+    (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
+    lb_info_put_rows(call, key, info_then, COUNT(info_then));
+    lb_info_put_held(call, key);
     if (lb_info_put_map(call, key, "window", info_window, COUNT(info_window), 2)) {
         reply_named_integer(
             call->reply, "behind",
@@ -179,7 +183,7 @@ static void lb_info_put_brief(const struct call *call, const struct registry_key
     static const struct info of_period[] = {
         {BOARD_OPTION_PERIOD, "unit"}, {BOARD_OPTION_STARTED, "start"}, {BOARD_OPTION_ENDS, "end"}};
     const struct layout *layout = board_layout(&key->board);
-    reply_map(call->reply, 3 + COUNT(rows));
+    reply_map(call->reply, 4 + COUNT(rows));
     reply_named_integer(call->reply, "count", board_count(&key->board));
     reply_bulk_text(call->reply, "fields");
     reply_array(call->reply, layout->field_count);
@@ -189,6 +193,7 @@ static void lb_info_put_brief(const struct call *call, const struct registry_key
     }
     lb_info_put_rows(call, key, rows, COUNT(rows));
     (void)lb_info_put_map(call, key, "period", of_period, COUNT(of_period), 0);
+    lb_info_put_held(call, key);
 }
 
 static void lb_info_run(struct call *call) {
