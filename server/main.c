@@ -32,7 +32,6 @@
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/durability/verify.h"
-#include "server/loop/heartbeat.h"
 #include "server/loop/listener.h"
 #include "server/loop/tick.h"
 #include "server/metrics/metrics.h"
@@ -45,7 +44,7 @@
 #include "server/tools/tools.h"
 #include "server/web/web.h"
 
-enum { SIGNALS = 4, SECOND_MS = 1000 };
+enum { SIGNALS = 4, SECOND_MS = 1000, START_EXTENSION_S = 60 };
 static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
 static struct {
@@ -59,7 +58,10 @@ static struct {
     struct metrics *metrics;
     struct web *web;
     struct tick tick;
-    struct heartbeat heartbeat;
+    struct {
+        uv_timer_t timer; /* does not keep the loop alive */
+        bool is_running, is_loading;
+    } heartbeat;
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
     uv_timer_t second;
@@ -456,12 +458,52 @@ static void main_stop_listening(void *context) {
     listener_leave(context);
 }
 
+/* A timer keeps the service manager informed (server/system/service.h) that the loop still turns, and, while boards are
+ * loaded, how far that is: its time for a start is extended, as loading may take longer. If the loop hangs, nothing is
+ * told, and the manager restarts the server. Without a manager there is no timer. */
+static void main_tell_loading(void) {
+    struct persistence_info info;
+    persistence_describe(program.persistence, &info);
+    service_tell("STATUS=Loading boards: %.0f%%, %llu members\nEXTEND_TIMEOUT_USEC=%lld",
+                 info.loading_percent, (unsigned long long)info.loading_members,
+                 START_EXTENSION_S * 1000000LL);
+}
+
+static void main_on_heartbeat(uv_timer_t *timer) {
+    (void)timer;
+    if (program.heartbeat.is_loading) {
+        main_tell_loading();
+    }
+    service_ping();
+}
+
+/* false: libuv failed. */
+static bool main_start_heartbeat(void) {
+    if (!service_is_watched()) {
+        return true;
+    }
+    program.heartbeat.is_loading = true;
+    if (uv_timer_init(&program.loop, &program.heartbeat.timer) != 0) {
+        return false;
+    }
+    program.heartbeat.is_running = true;
+    uv_unref((uv_handle_t *)&program.heartbeat.timer);
+    main_tell_loading();
+    /* Twice in the time in which a ping is expected, as sd_watchdog_enabled(3) advises. */
+    uint64_t half_ms = service_ping_interval_us() / 2000;
+    uint64_t period_ms = half_ms == 0 || half_ms > SECOND_MS ? SECOND_MS : half_ms;
+    return uv_timer_start(&program.heartbeat.timer, main_on_heartbeat, period_ms, period_ms) == 0;
+}
+
 /* Called when boards are loaded and served. */
 static void main_note_ready(void) {
     if (program.state == PROGRAM_LOADS && !program.server.durability.is_loading) {
         program.state = PROGRAM_IS_READY;
         log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
-        heartbeat_ready(&program.heartbeat);
+        if (program.heartbeat.is_loading) {
+            program.heartbeat.is_loading = false;
+            service_tell("READY=1\nSTATUS=Serving");
+        }
         if (program.has_files_of_redis && registry_count_all(program.server.registry) == 0) {
             log_write(LOG_WARNING,
                       "dir has files of Redis, which are not read: leaderboard-server --import "
@@ -507,7 +549,7 @@ static bool main_start_persistence(void) {
     if (program.server.durability.is_loading) {
         tick_wake(&program.tick);
     }
-    return heartbeat_start(&program.heartbeat, &program.loop, program.persistence);
+    return main_start_heartbeat();
 }
 
 static void main_log_http(const char *what, const char *address, int64_t port, bool has_tls) {
@@ -622,7 +664,9 @@ static void main_run(void) {
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }
-    heartbeat_stop(&program.heartbeat);
+    if (program.heartbeat.is_running) {
+        uv_close((uv_handle_t *)&program.heartbeat.timer, NULL);
+    }
     verifier_stop(&program.tick.verifier);
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);

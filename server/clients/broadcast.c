@@ -75,21 +75,24 @@ static void broadcast_append_quoted(struct buffer *out, struct bytes text) {
     buffer_append_text(out, "\"");
 }
 
-static void broadcast_print_line(const struct session *session, const struct request *request,
-                                 enum monitor_secrets secrets, int64_t now_us, struct buffer *out) {
+void monitor_feed(struct server *server, const struct session *session,
+                  const struct request *request, enum monitor_secrets secrets) {
+    struct buffer line;
+    buffer_init(&line, 0);
     char head[SESSION_ADDRESS_MAX + 64];
     size_t address_size = strlen(session->address);
     if (session->is_unix_socket && address_size > 2) {
         address_size -= 2; /* ":0", the port shown for a unix socket */
     }
-    snprintf(head, sizeof head, "+%lld.%06lld [%d %s%.*s]", (long long)(now_us / 1000000),
-             (long long)(now_us % 1000000), session->database,
+    snprintf(head, sizeof head, "+%lld.%06lld [%d %s%.*s]",
+             (long long)(server->clock.now_us / 1000000),
+             (long long)(server->clock.now_us % 1000000), session->database,
              session->is_unix_socket ? "unix:" : "", (int)address_size, session->address);
-    buffer_append_text(out, head);
+    buffer_append_text(&line, head);
     /* One pass over the arguments, however many HELLO has. */
     uint32_t option_end = 2; /* end of the current HELLO option */
     bool is_option_secret = false;
-    for (uint32_t index = 0; index < request->count && !out->is_broken; index++) {
+    for (uint32_t index = 0; index < request->count && !line.is_broken; index++) {
         bool is_secret = secrets == MONITOR_SECRETS_ALL ? index > 0 : is_option_secret;
         if (secrets == MONITOR_SECRETS_BEHIND_AUTH && index == option_end) {
             is_option_secret = bytes_is(request->args[index], "AUTH") && index + 2 < request->count;
@@ -97,16 +100,9 @@ static void broadcast_print_line(const struct session *session, const struct req
             option_end = index + (is_option_secret ? 3 : is_name ? 2 : 1);
             is_secret = false; /* the option's name */
         }
-        broadcast_append_quoted(out, is_secret ? BYTES("(redacted)") : request->args[index]);
+        broadcast_append_quoted(&line, is_secret ? BYTES("(redacted)") : request->args[index]);
     }
-    buffer_append_text(out, "\r\n");
-}
-
-void monitor_feed(struct server *server, const struct session *session,
-                  const struct request *request, enum monitor_secrets secrets) {
-    struct buffer line;
-    buffer_init(&line, 0);
-    broadcast_print_line(session, request, secrets, server->clock.now_us, &line);
+    buffer_append_text(&line, "\r\n");
     for (struct session *monitor = server->sessions.monitors; monitor != NULL;
          monitor = monitor->links[SESSION_MONITORS].next) {
         struct buffer *out = server_push(server, monitor);

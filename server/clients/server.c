@@ -24,23 +24,6 @@ void server_update_time(struct server *server) {
     registry_expiry_set_offset(server->registry, clock_offset_ms(clock));
 }
 
-const char *server_unready_reason(const struct server *server) {
-    if (server->durability.is_loading) {
-        return "loading";
-    }
-    switch (replication_keys(&server->replication)) {
-    case REPLICATION_KEYS_OWN:
-    case REPLICATION_KEYS_HELD:
-    case REPLICATION_KEYS_FOLLOWED:
-        break;
-    case REPLICATION_KEYS_PROMOTING:
-        return "promoting";
-    case REPLICATION_KEYS_CLOSED:
-        return "closed";
-    }
-    return server->ending.retiring.is_begun ? "draining" : NULL;
-}
-
 void server_refresh_rights(const struct server *server, struct session *session) {
     session->is_unlimited = session->player == NULL && server_is_authenticated(server, session) &&
                             acl_user_may_everything(session->user);

@@ -275,8 +275,6 @@ static inline bool server_is_authenticated(const struct server *server,
 /* The client has shown a certificate with this common name, and the certificate is right: with
  * tls-auth-clients-user CN it is then the user of that name, if there is one. */
 void server_take_certificate(struct server *server, struct session *session, struct bytes name);
-/* Should a balancer send clients here? NULL: yes; otherwise why not: "loading", "draining". */
-const char *server_unready_reason(const struct server *server);
 /* For clients that wait when their server becomes a replica. */
 #define SERVER_UNBLOCKED_ERROR                                                                     \
     "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"

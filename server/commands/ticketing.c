@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "server/acl/player.h"
-#include "server/commands/limiting.h"
+#include "server/commands/guarding.h"
 #include "server/system/digest.h"
 
 enum {
@@ -117,17 +117,6 @@ bool ticketing_explain(const struct writing *writing) {
     return true;
 }
 
-static bool ticketing_refuse_missing(const struct ticketing_board *board) {
-    ticketing_count(board->writing, TICKET_MISSING);
-    reply_error_format(
-        board->writing->call->reply,
-        "TICKET board '%.*s' takes a player's result with a ticket: get one when the "
-        "run begins (LB.TICKET, over HTTP POST .../tickets), and send it with "
-        "the result",
-        bytes_shown_size(board->name, NAMES_MAX), board->name.at);
-    return false;
-}
-
 static bool ticketing_refuse(const struct ticketing_board *board, enum ticket_refusal refusal,
                              const char *wrong) {
     ticketing_count(board->writing, refusal);
@@ -204,10 +193,10 @@ static bool ticketing_check_one(const struct call *call, const struct ticketing_
     }
     const struct writing *writing = board->writing;
     const struct limits_rule *rule = &registry_options(writing_shown_key(writing))->limits;
-    if (limiting_applies(writing) && limits_has(rule, LIMIT_MINTIME)) {
+    if (guarding_has_limits(writing) && limits_has(rule, LIMIT_MINTIME)) {
         int64_t left_ms = ticket->start_ms + rule->time_ms[LIMIT_MINTIME] - call->now_ms;
         if (left_ms > 0) {
-            return limiting_refuse_wait(writing, LIMIT_MINTIME, left_ms);
+            return guarding_refuse_wait(writing, LIMIT_MINTIME, left_ms);
         }
     }
     /* Of another clock, which may be late: runs that have begun since must count. */
@@ -229,7 +218,14 @@ static bool ticketing_check_board(const struct call *call, const struct ticketin
         wrong = reads[i].status != JWT_RIGHT ? &reads[i] : wrong;
     }
     if (count == 0) {
-        return ticketing_refuse_missing(board);
+        ticketing_count(board->writing, TICKET_MISSING);
+        reply_error_format(
+            board->writing->call->reply,
+            "TICKET board '%.*s' takes a player's result with a ticket: get one when the "
+            "run begins (LB.TICKET, over HTTP POST .../tickets), and send it with "
+            "the result",
+            bytes_shown_size(board->name, NAMES_MAX), board->name.at);
+        return false;
     }
     char text[128];
     snprintf(text, sizeof text, "it is not for board '%.*s'",

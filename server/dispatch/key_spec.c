@@ -72,46 +72,44 @@ static void key_spec_add(struct specs *specs, bool is_counted, int begin, int la
         (struct key_spec){.is_counted = is_counted, .begin = begin, .last = last, .step = step};
 }
 
-static void key_spec_find_specs(const struct command *command, struct specs *specs) {
-    if (command->first_key > 0 && command->last_key >= command->first_key) {
-        for (int at = command->first_key; at <= command->last_key; at += command->key_step) {
-            key_spec_add(specs, false, at, 0, 1);
-        }
-    } else if (command->first_key > 0) {
-        key_spec_add(specs, false, command->first_key, command->last_key, command->key_step);
-    }
-    if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        key_spec_add(specs, true, command->key_count_arg, 0, 1);
-    }
-    uint32_t option = specs->count;
-    if (command->key_option != NULL) {
-        key_spec_add(specs, false, (int)syntax_options_at(command), 0, 1);
-        specs->at[option].word = command->key_option;
-    }
-    const char *access = command->key_access;
-    for (uint32_t i = 0; i < specs->count; i++) {
-        /* The name of that key argument. Keys are never inside blocks. */
-        uint32_t nth = i;
-        const struct argument *argument = command->arguments;
-        while (argument != NULL && argument->name != NULL &&
-               (argument->type != ARGUMENT_KEY || nth-- > 0)) {
-            argument++;
-        }
-        specs->at[i].name = argument != NULL ? argument->name : NULL;
-        specs->at[i].flags = access != NULL ? key_spec_read_flags(&access)
-                                            : key_spec_usual_flags(command, &specs->at[i]);
-    }
-    if (option < specs->count) {
-        specs->at[option].flags = KEY_READ_ONLY | KEY_ACCESS | KEY_INCOMPLETE;
-    }
-    CHECK(access == NULL || *access == '\0');
-}
-
 void key_specs_init(void) {
     CHECK(command_count() <= ACL_COMMANDS_MAX);
     memset(kept, 0, sizeof kept);
     for (uint32_t index = 0; index < command_count(); index++) {
-        key_spec_find_specs(command_by_index(index), &kept[index]);
+        const struct command *command = command_by_index(index);
+        struct specs *specs = &kept[index];
+        if (command->first_key > 0 && command->last_key >= command->first_key) {
+            for (int at = command->first_key; at <= command->last_key; at += command->key_step) {
+                key_spec_add(specs, false, at, 0, 1);
+            }
+        } else if (command->first_key > 0) {
+            key_spec_add(specs, false, command->first_key, command->last_key, command->key_step);
+        }
+        if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
+            key_spec_add(specs, true, command->key_count_arg, 0, 1);
+        }
+        uint32_t option = specs->count;
+        if (command->key_option != NULL) {
+            key_spec_add(specs, false, (int)syntax_options_at(command), 0, 1);
+            specs->at[option].word = command->key_option;
+        }
+        const char *access = command->key_access;
+        for (uint32_t i = 0; i < specs->count; i++) {
+            /* The name of that key argument. Keys are never inside blocks. */
+            uint32_t nth = i;
+            const struct argument *argument = command->arguments;
+            while (argument != NULL && argument->name != NULL &&
+                   (argument->type != ARGUMENT_KEY || nth-- > 0)) {
+                argument++;
+            }
+            specs->at[i].name = argument != NULL ? argument->name : NULL;
+            specs->at[i].flags = access != NULL ? key_spec_read_flags(&access)
+                                                : key_spec_usual_flags(command, &specs->at[i]);
+        }
+        if (option < specs->count) {
+            specs->at[option].flags = KEY_READ_ONLY | KEY_ACCESS | KEY_INCOMPLETE;
+        }
+        CHECK(access == NULL || *access == '\0');
     }
 }
 

@@ -82,41 +82,37 @@ const char *syntax_type_name(enum argument_type type) {
 
 static struct argument syntax_parse_group(const char **at, const char *end);
 
-/* A word, or brackets; then perhaps "...". */
-static void syntax_parse_item(const char **at, struct list *list) {
-    struct argument argument = {.flags = 0};
-    const char *word = strchr("[<(", **at) == NULL ? syntax_take_word(at) : NULL;
-    const char *name = word != NULL && syntax_take(at, "=") ? word : NULL;
-    if (word != NULL && name == NULL) {
-        const char *type_name = syntax_take(at, ":") ? syntax_take_word(at) : word;
-        enum argument_type type = ARGUMENT_STRING;
-        while (type != ARGUMENT_PURE_TOKEN && strcmp(type_names[type], type_name) != 0) {
-            type++;
-        }
-        bool is_type = type != ARGUMENT_PURE_TOKEN; /* which no word has */
-        argument = (struct argument){.name = word, .type = is_type ? type : ARGUMENT_STRING};
-    } else if (syntax_take(at, "[")) {
-        argument = syntax_parse_group(at, "]");
-        argument.flags |= ARGUMENT_OPTIONAL;
-    } else if (syntax_take(at, "<")) {
-        argument = syntax_parse_group(at, ">");
-    } else {
-        bool is_group = syntax_take(at, "(");
-        CHECK(is_group);
-        argument = syntax_parse_group(at, ")");
-    }
-    argument.name = name != NULL ? name : argument.name;
-    if (syntax_take(at, "...")) {
-        argument.flags |= ARGUMENT_MULTIPLE;
-        argument.flags |= argument.token != NULL ? ARGUMENT_MULTIPLE_TOKEN : 0;
-    }
-    syntax_add(list, argument);
-}
-
 /* Up to the end of the text or of the brackets. */
 static void syntax_parse_items(const char **at, struct list *list) {
     for (syntax_skip_blanks(at); strchr("|]>)", **at) == NULL; syntax_skip_blanks(at)) {
-        syntax_parse_item(at, list);
+        /* A word, or brackets; then perhaps "...". */
+        struct argument argument = {.flags = 0};
+        const char *word = strchr("[<(", **at) == NULL ? syntax_take_word(at) : NULL;
+        const char *name = word != NULL && syntax_take(at, "=") ? word : NULL;
+        if (word != NULL && name == NULL) {
+            const char *type_name = syntax_take(at, ":") ? syntax_take_word(at) : word;
+            enum argument_type type = ARGUMENT_STRING;
+            while (type != ARGUMENT_PURE_TOKEN && strcmp(type_names[type], type_name) != 0) {
+                type++;
+            }
+            bool is_type = type != ARGUMENT_PURE_TOKEN; /* which no word has */
+            argument = (struct argument){.name = word, .type = is_type ? type : ARGUMENT_STRING};
+        } else if (syntax_take(at, "[")) {
+            argument = syntax_parse_group(at, "]");
+            argument.flags |= ARGUMENT_OPTIONAL;
+        } else if (syntax_take(at, "<")) {
+            argument = syntax_parse_group(at, ">");
+        } else {
+            bool is_group = syntax_take(at, "(");
+            CHECK(is_group);
+            argument = syntax_parse_group(at, ")");
+        }
+        argument.name = name != NULL ? name : argument.name;
+        if (syntax_take(at, "...")) {
+            argument.flags |= ARGUMENT_MULTIPLE;
+            argument.flags |= argument.token != NULL ? ARGUMENT_MULTIPLE_TOKEN : 0;
+        }
+        syntax_add(list, argument);
     }
 }
 
@@ -286,35 +282,6 @@ static void syntax_count_words(const struct argument *list, struct syntax_item *
     }
 }
 
-static void syntax_add_option(const struct command *command, const struct argument *argument,
-                              const struct binding *group, uint8_t alternative) {
-    struct syntax_item *item = syntax_add_item(command, argument->token);
-    item->token = argument->token;
-    item->name_size = (uint8_t)strspn(argument->token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    CHECK(item->name_size <= COMMAND_NAME_MAX && argument->token[item->name_size] == '\0');
-    item->name = command_words_of_name(argument->token, item->name_size);
-    item->group = group;
-    item->alternative = alternative;
-    CHECK(item->binding != NULL || group != NULL);
-    bool is_list = (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
-                   (argument->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
-    if (argument->type == ARGUMENT_BLOCK && is_list) {
-        item->each = (uint8_t)syntax_count_min(argument->children);
-    } else if (argument->type == ARGUMENT_BLOCK) {
-        syntax_count_words(argument->children, item);
-    } else if (argument->type != ARGUMENT_PURE_TOKEN) {
-        item->words = !is_list;
-        item->each = is_list;
-        item->choices = argument->type == ARGUMENT_ONEOF ? argument->children : NULL;
-    }
-    const struct binding *binding = item->binding;
-    if (binding != NULL && binding->kind <= BINDING_INTEGER && group == NULL &&
-        binding->repeat == BINDING_LAST_COUNTS && binding->read == NULL && item->choices == NULL) {
-        item->plain = (uint8_t)binding->kind;
-        item->offset = binding->offset;
-    }
-}
-
 /* Options are the tokens inside what is optional, but not those among the values of another.
  * group: of the list, which has alternatives; or NULL. */
 static void syntax_add_options(const struct command *command, const struct argument *list,
@@ -322,7 +289,32 @@ static void syntax_add_options(const struct command *command, const struct argum
     for (uint8_t alternative = 1; list->name != NULL; list++, alternative++) {
         bool is_option = is_inside || (list->flags & ARGUMENT_OPTIONAL) != 0;
         if (list->token != NULL && is_option) {
-            syntax_add_option(command, list, group, alternative);
+            struct syntax_item *item = syntax_add_item(command, list->token);
+            item->token = list->token;
+            item->name_size = (uint8_t)strspn(list->token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+            CHECK(item->name_size <= COMMAND_NAME_MAX && list->token[item->name_size] == '\0');
+            item->name = command_words_of_name(list->token, item->name_size);
+            item->group = group;
+            item->alternative = alternative;
+            CHECK(item->binding != NULL || group != NULL);
+            bool is_list = (list->flags & ARGUMENT_MULTIPLE) != 0 &&
+                           (list->flags & ARGUMENT_MULTIPLE_TOKEN) == 0;
+            if (list->type == ARGUMENT_BLOCK && is_list) {
+                item->each = (uint8_t)syntax_count_min(list->children);
+            } else if (list->type == ARGUMENT_BLOCK) {
+                syntax_count_words(list->children, item);
+            } else if (list->type != ARGUMENT_PURE_TOKEN) {
+                item->words = !is_list;
+                item->each = is_list;
+                item->choices = list->type == ARGUMENT_ONEOF ? list->children : NULL;
+            }
+            const struct binding *binding = item->binding;
+            if (binding != NULL && binding->kind <= BINDING_INTEGER && group == NULL &&
+                binding->repeat == BINDING_LAST_COUNTS && binding->read == NULL &&
+                item->choices == NULL) {
+                item->plain = (uint8_t)binding->kind;
+                item->offset = binding->offset;
+            }
         }
         if (list->type == ARGUMENT_BLOCK) {
             syntax_add_options(command, list->children, is_option && list->token == NULL, NULL);

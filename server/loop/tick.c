@@ -240,27 +240,6 @@ static bool tick_is_behind(const struct server *server) {
     return server->persistence != NULL && persistence_is_behind(server->persistence);
 }
 
-static void tick_run_answer_job(struct tick *tick, struct job *job) {
-    struct session *session = job->session;
-    struct connection *connection = connection_of(session);
-    struct reply reply;
-    bool has_changed = job->kind->writes;
-    uint64_t epoch = job->epoch;
-    tick_output_lend_buffer(tick, session);
-    size_t size_before = session->output.size;
-    reply_init(&reply, &session->output, session->protocol);
-    job_answer(tick->server, job, &reply);
-    if (tick->server->persistence != NULL) {
-        if (has_changed) {
-            commit_wait_note_change(tick->server, session);
-        }
-        tick_output_hold(connection, size_before, has_changed, NULL);
-        tick_output_drop_outdated(tick->server, session, epoch);
-    }
-    connection->hold = CONNECTION_RUNS;
-    tick_output_mark_dirty(tick, connection);
-}
-
 /* true: there is more to do. */
 static bool tick_run_jobs(struct tick *tick) {
     struct server *server = tick->server;
@@ -272,7 +251,24 @@ static bool tick_run_jobs(struct tick *tick) {
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     tick->waits_for_memory |= server->jobs.count > 0 && !memory_is_ready();
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
-        tick_run_answer_job(tick, job);
+        struct session *session = job->session;
+        struct connection *connection = connection_of(session);
+        struct reply reply;
+        bool has_changed = job->kind->writes;
+        uint64_t epoch = job->epoch;
+        tick_output_lend_buffer(tick, session);
+        size_t size_before = session->output.size;
+        reply_init(&reply, &session->output, session->protocol);
+        job_answer(tick->server, job, &reply);
+        if (tick->server->persistence != NULL) {
+            if (has_changed) {
+                commit_wait_note_change(tick->server, session);
+            }
+            tick_output_hold(connection, size_before, has_changed, NULL);
+            tick_output_drop_outdated(tick->server, session, epoch);
+        }
+        connection->hold = CONNECTION_RUNS;
+        tick_output_mark_dirty(tick, connection);
     }
     return has_more;
 }

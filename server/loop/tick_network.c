@@ -279,31 +279,6 @@ static struct network_options tick_network_options_of(struct tick *tick) {
     };
 }
 
-static bool tick_network_start_networks(struct tick *tick, unsigned count) {
-    /* No waiting without sleep where there are fewer processors than threads, whose time that would take. */
-    enum { SPIN_NS = 50000 };
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    bool has_room = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > (int)count;
-    tick->spin_ns = has_room ? SPIN_NS : 0;
-    tick->prepare.data = tick;
-    if (!wakeup_init(&tick->network_wake, tick->loop) ||
-        uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
-        uv_prepare_start(&tick->prepare, tick_network_on_prepare) != 0) {
-        return false;
-    }
-    struct network_options options = tick_network_options_of(tick);
-    for (unsigned i = 0; i < count; i++) {
-        options.number = i + 1;
-        if (!network_start(&tick->networks[i], &options)) {
-            return false;
-        }
-        options.acceptor = NULL; /* the first one's */
-        tick->network_count++;
-    }
-    return true;
-}
-
 bool tick_network_init(struct tick *tick) {
     unsigned count = (unsigned)tick->server->settings.io_threads;
     count = count > 1 ? count : 1;
@@ -316,7 +291,28 @@ bool tick_network_init(struct tick *tick) {
     tick->networks = (struct network *)at;
     tick_network_publish_limits(tick);
     if (count > 1) {
-        return tick_network_start_networks(tick, count);
+        /* No waiting without sleep where there are fewer processors than threads, whose time that would take. */
+        enum { SPIN_NS = 50000 };
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        bool has_room = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > (int)count;
+        tick->spin_ns = has_room ? SPIN_NS : 0;
+        tick->prepare.data = tick;
+        if (!wakeup_init(&tick->network_wake, tick->loop) ||
+            uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
+            uv_prepare_start(&tick->prepare, tick_network_on_prepare) != 0) {
+            return false;
+        }
+        struct network_options options = tick_network_options_of(tick);
+        for (unsigned i = 0; i < count; i++) {
+            options.number = i + 1;
+            if (!network_start(&tick->networks[i], &options)) {
+                return false;
+            }
+            options.acceptor = NULL; /* the first one's */
+            tick->network_count++;
+        }
+        return true;
     }
     const struct network_options options = tick_network_options_of(tick);
     tick->network_count = 1;

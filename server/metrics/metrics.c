@@ -195,7 +195,7 @@ enum metrics_format metrics_choose(const char *accept) {
                : METRICS_OPENMETRICS;
 }
 
-const char *metrics_content_type(enum metrics_format format) {
+static const char *metrics_content_type(enum metrics_format format) {
     return format == METRICS_OPENMETRICS
                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                : "text/plain; version=0.0.4; charset=utf-8";

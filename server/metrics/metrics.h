@@ -22,7 +22,6 @@ enum metrics_format { METRICS_OPENMETRICS, METRICS_PROMETHEUS };
 
 /* The format that an Accept header asks for; NULL: OpenMetrics. */
 enum metrics_format metrics_choose(const char *accept);
-const char *metrics_content_type(enum metrics_format format);
 /* Print all metrics. */
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out);
 

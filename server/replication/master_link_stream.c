@@ -63,24 +63,6 @@ static void master_link_stream_note_adopted(struct master_link *link) {
     replication->error[0] = '\0';
 }
 
-/* true: there is more to do at once. */
-static bool master_link_stream_step_copy(struct master_link *link, uint64_t budget_ns) {
-    const struct received *received = master_link_received(link);
-    bool has_more = persistence_step_receive(link->server->persistence, budget_ns);
-    if (received->state == RECEIVED_FAILED) {
-        master_link_fail(link,
-                         "the full copy from %s:%u cannot be taken, and is asked for again: %s",
-                         master_link_host(link), (unsigned)master_link_port(link), received->error);
-        return false;
-    }
-    if (received->state == RECEIVED_ADOPTED) {
-        master_link_stream_note_adopted(link);
-        has_more = true;
-    }
-    master_link_watch(link);
-    return has_more;
-}
-
 /* ---- messages ---- */
 
 void master_link_stream_continue(struct master_link *link, struct bytes id) {
@@ -358,7 +340,20 @@ bool master_link_stream_finish_group(struct master_link *link) {
 
 bool master_link_stream_step(struct master_link *link, uint64_t budget_ns) {
     if (link->state == LINK_COPYING || link->state == LINK_LOADING) {
-        return master_link_stream_step_copy(link, budget_ns);
+        const struct received *received = master_link_received(link);
+        bool has_more = persistence_step_receive(link->server->persistence, budget_ns);
+        if (received->state == RECEIVED_FAILED) {
+            master_link_fail(
+                link, "the full copy from %s:%u cannot be taken, and is asked for again: %s",
+                master_link_host(link), (unsigned)master_link_port(link), received->error);
+            return false;
+        }
+        if (received->state == RECEIVED_ADOPTED) {
+            master_link_stream_note_adopted(link);
+            has_more = true;
+        }
+        master_link_watch(link);
+        return has_more;
     }
     bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
     if (link->state == LINK_WAITS && master_link_has_groups(link)) {

@@ -201,26 +201,6 @@ static void export_put_pair(struct exporting *exporting, const struct registry_k
     }
 }
 
-static void export_put_member(struct exporting *exporting, const struct registry_key *key,
-                              const struct effect *effect, uint64_t *score_before) {
-    const struct layout *layout = board_layout(&key->board);
-    const struct layout_field *field = &layout->fields[0];
-    char text[DECIMAL_TEXT_MAX];
-    struct decimal value = layout_field_decimal_at(
-        field, layout_ordinal(layout, effect->member_key, 0), exporting->now_us);
-    struct bytes score = {.at = text, .size = decimal_print(text, value, field->scale)};
-    if (value.magnitude > DOUBLE_EXACT && exporting->inexact_count++ < LISTED_MAX) {
-        fprintf(stderr,
-                "leaderboard-server: Redis rounds the score %.*s of '%s' on '%s', database %u\n",
-                (int)score.size, score.at, bytes_show(effect->member).text,
-                bytes_show(registry_name(key)).text, (unsigned)key->database);
-    }
-    uint64_t ordinal = layout_ordinal(layout, effect->member_key, 0);
-    exporting->tie_count += ordinal == *score_before;
-    *score_before = ordinal;
-    export_put_pair(exporting, key, score, effect->member);
-}
-
 /* ---- both ---- */
 
 /* Of a board, as lines: a PUT, and TAGS if there are, are one. */
@@ -264,7 +244,23 @@ static void export_members(struct exporting *exporting, const struct registry_ke
         if (exporting->is_redis && key->kind == REGISTRY_HASH) {
             export_put_pair(exporting, key, effect.member, effect.value);
         } else if (exporting->is_redis) {
-            export_put_member(exporting, key, &effect, &score_before);
+            const struct layout *layout = board_layout(&key->board);
+            const struct layout_field *field = &layout->fields[0];
+            char text[DECIMAL_TEXT_MAX];
+            struct decimal value = layout_field_decimal_at(
+                field, layout_ordinal(layout, effect.member_key, 0), exporting->now_us);
+            struct bytes score = {.at = text, .size = decimal_print(text, value, field->scale)};
+            if (value.magnitude > DOUBLE_EXACT && exporting->inexact_count++ < LISTED_MAX) {
+                fprintf(stderr,
+                        "leaderboard-server: Redis rounds the score %.*s of '%s' on '%s', database "
+                        "%u\n",
+                        (int)score.size, score.at, bytes_show(effect.member).text,
+                        bytes_show(registry_name(key)).text, (unsigned)key->database);
+            }
+            uint64_t ordinal = layout_ordinal(layout, effect.member_key, 0);
+            exporting->tie_count += ordinal == score_before;
+            score_before = ordinal;
+            export_put_pair(exporting, key, score, effect.member);
         } else {
             exporting->record.at[RECORD_KIND] = BYTES("field");
             exporting->record.at[RECORD_MEMBER] = effect.member;

@@ -434,8 +434,8 @@ unsigned web_take_rate(struct web *web, struct web_rates *rates,
         web_pace_find_rate(rates, web->rate_seed, auth_guard_address(address), now_ms);
     rate->left = web_pace_refill_rate(rates, rate, now_ms);
     rate->at_ms = now_ms;
-    if (rate->left <= 0) {
-        return (unsigned)(-rate->left / (MS_PER_S * rates->per_ms) + 1);
+    if (rate->left < rates->least) {
+        return (unsigned)((rates->least - rate->left - 1) / (MS_PER_S * rates->per_ms) + 1);
     }
     rate->left -= units; /* below 0: a request is taken as a whole, and the next ones wait */
     return 0;
@@ -1066,8 +1066,10 @@ static struct web *web_create(struct server *server, char *error) {
     digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
     web->result_rates.per_ms = settings->web_write_rate;
     web->result_rates.most = WEB_RESULTS_BURST_S * WEB_RESULT_UNITS * settings->web_write_rate;
+    web->result_rates.least = 1;
     web->guest_rates.per_ms = settings->web_guests_per_hour;
     web->guest_rates.most = WEB_GUEST_UNITS * settings->web_guests_per_hour;
+    web->guest_rates.least = WEB_GUEST_UNITS;
     web->handler = (struct http_handler){
         .context = web,
         .engine_context = &web->engine,

@@ -322,6 +322,11 @@ static bool web_boards_print_page(struct web_query *query) {
     web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     web_reply_put_members(query, "Page", NULL, board);
+    /* Not in an answer that is kept: no reader is told of what is held. */
+    int64_t held = value_find_integer(board, "held", -1);
+    if (query->is_view && held >= 0) {
+        json_integer(json, "held", held);
+    }
     web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, 1));
     return web_reply_end(query);
@@ -765,25 +770,6 @@ static void web_boards_keep_ends(struct web_query *query) {
     }
 }
 
-static void web_boards_put_bins(struct web_query *query, const struct bins *bins) {
-    struct value_reader reader = web_query_reply(query, 2);
-    char text[DECIMAL_TEXT_MAX];
-    struct value list = value_next(&reader);
-    if (bins->count == 1) {
-        value_skip(&reader); /* below the only edge: nobody */
-    }
-    for (int64_t i = 0; i < bins->count && list.kind == VALUE_LIST; i++) {
-        wide end = i + 1 < bins->count ? bins->edges[i + 1] : bins->highest;
-        json_open(&query->json, NULL, '{');
-        size_t size = web_boards_print_units(bins->edges[i], bins->scale, text);
-        json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
-        size = web_boards_print_units(end, bins->scale, text);
-        json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
-        json_integer(&query->json, "count", value_next(&reader).number);
-        json_close(&query->json, '}');
-    }
-}
-
 static void web_boards_put_quantiles(struct web_query *query, uint64_t field_count,
                                      struct value_reader reader) {
     struct json *json = &query->json;
@@ -829,7 +815,22 @@ static bool web_boards_print_histogram(struct web_query *query) {
     json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
     json_open(json, "bins", '[');
     if (has_bins) {
-        web_boards_put_bins(query, &bins);
+        struct value_reader reader = web_query_reply(query, 2);
+        char text[DECIMAL_TEXT_MAX];
+        struct value list = value_next(&reader);
+        if (bins.count == 1) {
+            value_skip(&reader); /* below the only edge: nobody */
+        }
+        for (int64_t i = 0; i < bins.count && list.kind == VALUE_LIST; i++) {
+            wide end = i + 1 < bins.count ? bins.edges[i + 1] : bins.highest;
+            json_open(&query->json, NULL, '{');
+            size_t size = web_boards_print_units(bins.edges[i], bins.scale, text);
+            json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
+            size = web_boards_print_units(end, bins.scale, text);
+            json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
+            json_integer(&query->json, "count", value_next(&reader).number);
+            json_close(&query->json, '}');
+        }
     }
     json_close(json, ']');
     web_reply_put_data_names(json, query);

@@ -449,8 +449,13 @@ void web_login_make_guest(struct web_request *request) {
     char token[JWT_SIZE_MAX];
     struct jwt_key key;
     const char *kid = web->settings->web_guests;
-    if (kid == NULL || !player_keys_find(&web->engine.server->acl.player_keys, kid, &key)) {
+    if (kid == NULL) {
         http_exchange_refuse(exchange, 403, "this server makes no players: see web-guests\n");
+        return;
+    }
+    if (!player_keys_find(&web->engine.server->acl.player_keys, kid, &key)) {
+        http_exchange_refuse(
+            exchange, 403, "web-guests is '%s': there is no hs256 player-key of this name\n", kid);
         return;
     }
     unsigned retry_s = web_take_rate(web, &web->guest_rates, exchange, WEB_GUEST_UNITS);

@@ -616,8 +616,9 @@ struct web_rate {
 };
 struct web_rates {
     struct web_rate at[WEB_RATES_MAX];
-    int64_t per_ms,
-        most; /* units that come back, and those that are there at the most; 0: no limit */
+    int64_t per_ms; /* units that come back; 0: no limit */
+    int64_t most;   /* that are there at the most */
+    int64_t least;  /* that must be left, or who asks has to wait */
 };
 enum {
     WEB_RESULT_UNITS =

@@ -385,6 +385,39 @@ class Players(unittest.TestCase):
         self.server.run("ZINCRBY", "game", "1", "bob")
         self.assertEqual(stream.next()[0], "gone")
 
+    def test_guests_are_players_of_their_own_and_an_address_makes_so_many(self):
+        self.begin("--web-guests", "back", "--web-guests-per-hour", "3", "--web-proxies", "127.0.0.1", "--protected-mode", "no",
+                   "--web-allow-origin", "https://game.example.com")
+
+        def make(address="192.0.2.1", **headers):
+            return self.api.once("/players", "POST", X_Forwarded_For=address, **headers)
+
+        made = [make()[1] for _ in range(3)]
+        self.assertEqual(len({each["player"] for each in made} | {each["token"] for each in made}), 6)
+        status, reply, headers = make()
+        self.assertEqual((status, reply["detail"]), (429, "this address has made too many players: see web-guests-per-hour"))
+        self.assertIn(int(headers["Retry-After"]), range(1, 1201))
+        self.assertEqual([make("2001:db8::1")[0] for _ in range(2)] + [make(f"2001:db8::{i}")[0] for i in (2, 3)], [200] * 3 + [429])
+        status, reply, headers = make("192.0.2.2", Origin="https://game.example.com")
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, "https://game.example.com"))
+        self.assertEqual(make("192.0.2.2", Origin="https://other.example.com")[0], 403)
+        self.assertEqual([self.api.once("/players", "POST")[0] for _ in range(9)], [200] * 9)  # this machine has no limit
+        one, other = made[:2]
+        self.assertRegex(one["player"], "^guest:[0-9a-f]{16}$")
+        self.assertEqual(self.write(one["token"], one["player"])[0], 200)
+        self.assertEqual(self.write(one["token"], other["player"])[0], 403)
+        self.assertEqual(self.api.get("/boards/game/me", **bearer(one["token"]))["member"], one["player"])
+        self.assertEqual(self.client(other["token"]).ask("LB.ADD", "game", "9", other["player"]), 1)
+        self.server.run("LB.REVOKE", one["player"], "BEFORE", str(int(time.time() * 1000) + 60000))
+        self.assertEqual(self.problem(one["token"]), (401, "the player's token was refused: it was revoked"))
+        self.server.run("CONFIG", "SET", "player-key", f"web ed25519 {key_pair(0)[1]}")
+        status, reply, _ = make("192.0.2.3")
+        self.assertEqual((status, reply["detail"]), (403, "web-guests is 'back': there is no hs256 player-key of this name"))
+
+    def test_nobody_is_made_a_guest_whom_nobody_asked_for(self):
+        self.begin()
+        self.assertEqual(self.api.once("/players", "POST")[0], 403)
+
     def test_players_take_no_keys_of_a_user_who_is_called_like_them(self):
         self.begin()
         self.server.run("ACL", "SETUSER", "boss", "on", ">p", "~game", "+@read")
@@ -433,10 +466,19 @@ class Players(unittest.TestCase):
     def test_what_is_held_is_seen_by_its_player_and_decided_by_others(self):
         self.begin("--appendonly", "yes", "--appendfsync", "always")
         run = self.server.run
-        run("LB.ALTER", "game", "HOLD", "PLAYERS", "OVER", "1000")
+        run("LB.ALTER", "game", "KEEP", "BEST", "HOLD", "PLAYERS", "OVER", "1000")
+        run("ACL", "SETUSER", "player:back", "+lb.held")
         ann, bob = token("ann"), token("bob")
+        run("ACL", "SETUSER", "judge", "on", ">p", "~game", "+@read", "+lb.held", "+lb.reject")
+        run("ACL", "SETUSER", "guard", "on", ">p", "~game", "+@read", "-lb.held")
+        streams = {who: self.api.stream("/boards/game/events", **headers) for who, headers in (
+            ("judge", {"Authorization": self.api.basic("judge:p")}), ("guard", {"Authorization": self.api.basic("guard:p")}),
+            ("bob", bearer(bob)))}
+        self.assertEqual({who: stream.next()[1].get("held") for who, stream in streams.items()}, {"judge": 0, "guard": None, "bob": None})
         status, reply, _ = self.write(ann, "ann", 5000)
         self.assertEqual((status, reply["changed"], reply["held"]), (200, 0, 1))
+        event, page = streams["judge"].next()
+        self.assertEqual((event, page["held"], [row["member"] for row in page["rows"]]), ("page", 1, ["bob"]))
         status, reply, _ = self.write(ann, "ann", 7)
         self.assertEqual((status, reply["changed"], "held" in reply), (200, 1, False))
         self.assertEqual(self.problem(bob, "/boards/game/held/ann")[0], 405)
@@ -454,7 +496,6 @@ class Players(unittest.TestCase):
         self.assertEqual([(each["id"], each["values"]) for each in me["held"]], [(3, ["1002"]), (2, ["1001"])])
         self.assertEqual(run("LB.REJECT", "game", "liz"), 2)
         self.assertEqual(self.problem(liz)[0], 404)
-        run("ACL", "SETUSER", "player:back", "+lb.held")
         status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(bob))
         self.assertEqual((status, reply["held"]), (200, []))
         status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(ann))

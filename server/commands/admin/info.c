@@ -99,21 +99,6 @@ static void info_put_latencies(struct info *info) {
     }
 }
 
-/* All of them, as they are; the figures have the first. */
-static void info_put_replicas(struct info *info) {
-    uint32_t number = 0;
-    for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
-         replica = replica->next) {
-        char address[REPLICATION_HOST_MAX + 1];
-        int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
-        replication_print_address(replica, address);
-        info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++, address,
-                 replica->port, replication_replica_state_name(replica->state),
-                 (unsigned long long)replica->ack_group,
-                 (long long)(past_ms > 0 ? past_ms / 1000 : 0));
-    }
-}
-
 /* The lines that begin with this row. */
 static void info_put_row(struct info *info, const struct figure *row) {
     const char *begin = figures_line(row->of);
@@ -124,7 +109,18 @@ static void info_put_row(struct info *info, const struct figure *row) {
     } else if (row->of == FIGURE_OF_LATENCY) {
         info_put_latencies(info);
     } else if (row->of == FIGURE_OF_REPLICA) {
-        info_put_replicas(info);
+        /* All of them, as they are; the figures have the first. */
+        uint32_t number = 0;
+        for (const struct replica *replica = info->server->replication.replicas; replica != NULL;
+             replica = replica->next) {
+            char address[REPLICATION_HOST_MAX + 1];
+            int64_t past_ms = info->server->clock.monotonic_ms - replica->ack_at_ms;
+            replication_print_address(replica, address);
+            info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", number++,
+                     address, replica->port, replication_replica_state_name(replica->state),
+                     (unsigned long long)replica->ack_group,
+                     (long long)(past_ms > 0 ? past_ms / 1000 : 0));
+        }
     } else if (row->of == FIGURE_OF_SOURCE) {
         replicator_print_source(info->server->replication.replicator, info->out);
     }

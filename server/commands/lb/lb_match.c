@@ -89,26 +89,6 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     }
 }
 
-/* RESET and EVERY-HOURS: what has become of it by now. */
-static void lb_match_follow_periods(const struct board_options *options, int64_t now_ms,
-                                    struct lb_rated *rated) {
-    const struct rating_rule *rule = &options->rating.rule;
-    if (rule->of[RATING_EVERY_HOURS] > 0) {
-        rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
-    }
-    if (rule->of[RATING_RESET] > 0 && !options->is_archive) {
-        /* As many as periods have ended; behind some nothing changes any more. */
-        for (int i = 0;
-             i < RESETS_MAX && rated->season_ms > 0 && rated->season_ms < options->period_start_ms;
-             i++) {
-            rating_record_reset(rule, &rated->record);
-            rated->season_ms = period_start_after(&options->period, rated->season_ms, 1);
-            rated->is_due = true;
-        }
-        rated->season_ms = options->period_start_ms;
-    }
-}
-
 bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
                     struct lb_rated *rated) {
     const struct board_options *options = registry_options(key);
@@ -120,12 +100,28 @@ bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t
         lb_match_unpack_parts(note, rated);
     }
     if (lb_rating_has_periods(options)) {
-        lb_match_follow_periods(options, now_ms, rated);
+        /* RESET and EVERY-HOURS: what has become of it by now. */
+        const struct rating_rule *rule = &options->rating.rule;
+        if (rule->of[RATING_EVERY_HOURS] > 0) {
+            rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
+        }
+        if (rule->of[RATING_RESET] > 0 && !options->is_archive) {
+            /* As many as periods have ended; behind some nothing changes any more. */
+            for (int i = 0; i < RESETS_MAX && rated->season_ms > 0 &&
+                            rated->season_ms < options->period_start_ms;
+                 i++) {
+                rating_record_reset(rule, &rated->record);
+                rated->season_ms = period_start_after(&options->period, rated->season_ms, 1);
+                rated->is_due = true;
+            }
+            rated->season_ms = options->period_start_ms;
+        }
     }
     return is_there;
 }
 
-bool lb_rating_check_name(const struct call *call, struct bytes name) {
+/* Can the player have this name? false: the error was replied. */
+static bool lb_match_check_name(const struct call *call, struct bytes name) {
     return !registry_note_is_own(name) ||
            call_refuse(call, "ERR the name of a player may not begin with a zero byte");
 }
@@ -223,7 +219,7 @@ static bool lb_match_read_team(const struct call *call, uint32_t *next, struct t
     teams->sizes[teams->count++] = (uint32_t)size;
     for (int64_t i = 0; i < size; i++) {
         struct bytes name = call_arg(call, *next + 1 + (uint32_t)i);
-        if (!zset_check_name(call, name) || !lb_rating_check_name(call, name)) {
+        if (!zset_check_name(call, name) || !lb_match_check_name(call, name)) {
             return false;
         }
         teams->names[teams->player_count++] = name;
@@ -309,16 +305,6 @@ static bool lb_match_read_word(const struct call *call, uint32_t *next, struct t
     return call_syntax_error(call);
 }
 
-/* Of RANKS: as they are. Of SCORES: how many teams have more. */
-static void lb_match_rank_scores(struct teams *teams) {
-    for (uint32_t i = 0; i < teams->count && teams->has_scores; i++) {
-        teams->ranks[i] = 0;
-        for (uint32_t j = 0; j < teams->count; j++) {
-            teams->ranks[i] += teams->scores[j] > teams->scores[i];
-        }
-    }
-}
-
 static int lb_match_compare_names(const void *left, const void *right) {
     const struct bytes *a = left;
     const struct bytes *b = right;
@@ -397,7 +383,13 @@ static bool lb_match_read(const struct call *call, struct teams *teams) {
     if (teams->weight_count > 0 && teams->weight_count != teams->player_count) {
         return call_refuse(call, "ERR WEIGHTS needs a number for each player");
     }
-    lb_match_rank_scores(teams);
+    /* Of RANKS: as they are. Of SCORES: how many teams have more. */
+    for (uint32_t i = 0; i < teams->count && teams->has_scores; i++) {
+        teams->ranks[i] = 0;
+        for (uint32_t j = 0; j < teams->count; j++) {
+            teams->ranks[i] += teams->scores[j] > teams->scores[i];
+        }
+    }
     return lb_match_check_twice(call, teams);
 }
 
@@ -880,7 +872,7 @@ static bool lb_match_seed(const struct call *call, struct writing *writing,
     int64_t deviation = -1;
     if (writing_refuses(call, writing->options, BOARD_WRITE_RATED) ||
         !writing_check_member(writing, call_arg(call, 2)) ||
-        !lb_rating_check_name(call, call_arg(call, 2)) ||
+        !lb_match_check_name(call, call_arg(call, 2)) ||
         !lb_match_read_rating(call, rating, 3, false, &value) ||
         (call->request->count > 4 && !lb_match_read_rating(call, rating, 4, true, &deviation))) {
         return false;

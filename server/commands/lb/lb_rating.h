@@ -57,8 +57,6 @@ MUST_CHECK bool lb_rating_rename(struct registry *registry, struct registry_key 
  * deviation is that of now_ms. */
 void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
                      int64_t now_ms);
-/* Can the player have this name? false: the error was replied. */
-MUST_CHECK bool lb_rating_check_name(const struct call *call, struct bytes name);
 /* "RATING is for boards that have it"; key NULL: there is no board. false: the error was replied. */
 MUST_CHECK bool lb_rating_check(const struct call *call, const struct registry_key *key);
 

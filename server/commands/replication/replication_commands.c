@@ -79,8 +79,21 @@ static void replication_commands_reply_number_as_text(struct reply *reply, uint6
     reply_bulk(reply, (struct bytes){.at = text, .size = bytes_print_u64(text, number)});
 }
 
-static void replication_commands_reply_replicas(struct reply *reply,
-                                                const struct replication *replication) {
+static void role_run(struct call *call) {
+    struct reply *reply = call->reply;
+    const struct replication *replication = &call->server->replication;
+    if (replication_is_replica(replication)) {
+        reply_array(reply, 5);
+        reply_bulk_text(reply, "slave");
+        reply_bulk_text(reply, replication->master_host);
+        reply_integer(reply, replication->master_port);
+        reply_bulk_text(reply, replication_link_name(replication->link));
+        reply_integer(reply, replication_is_up(replication) ? (int64_t)replication->group : -1);
+        return;
+    }
+    reply_array(reply, 3);
+    reply_bulk_text(reply, "master");
+    reply_integer(reply, (int64_t)replication->group);
     size_t mark = reply_array_begin(reply);
     uint64_t count = 0;
     for (const struct replica *replica = replication->replicas; replica != NULL;
@@ -97,24 +110,6 @@ static void replication_commands_reply_replicas(struct reply *reply,
         count++;
     }
     reply_array_end(reply, mark, count);
-}
-
-static void role_run(struct call *call) {
-    struct reply *reply = call->reply;
-    const struct replication *replication = &call->server->replication;
-    if (replication_is_replica(replication)) {
-        reply_array(reply, 5);
-        reply_bulk_text(reply, "slave");
-        reply_bulk_text(reply, replication->master_host);
-        reply_integer(reply, replication->master_port);
-        reply_bulk_text(reply, replication_link_name(replication->link));
-        reply_integer(reply, replication_is_up(replication) ? (int64_t)replication->group : -1);
-        return;
-    }
-    reply_array(reply, 3);
-    reply_bulk_text(reply, "master");
-    reply_integer(reply, (int64_t)replication->group);
-    replication_commands_reply_replicas(reply, replication);
 }
 
 const struct command command_role = {

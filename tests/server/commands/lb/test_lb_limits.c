@@ -1,6 +1,6 @@
 /* Boards with LIMITS: what commands make of them. The rules themselves: tests/skiplist/keyspace/test_limits.c; players:
  * tests/server/acl/test_player_limits.c. */
-#include "server/commands/limiting.h"
+#include "server/commands/guarding.h"
 #include "tests/server/zset_fixture.h"
 
 enum { SECOND_US = 1000000 };
