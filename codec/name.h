@@ -280,7 +280,7 @@ static inline void name_write_short_letters(const char *at, size_t stored, char 
 
 /* Of a code: do two, at most, if it is of letters? */
 static inline bool name_is_few_letters(uint8_t code) {
-    return code >= NAME_PREFIX_CODE + 9 - 1 && code <= NAME_PREFIX_CODE + 9 + 16 - 1;
+    return code >= NAME_PREFIX_CODE && code <= NAME_PREFIX_CODE + 25 - 1;
 }
 
 /* The text of few letters with its ending, which begins behind so many. Writes up to NAME_OVERRUN bytes more. Calls nothing:
@@ -290,6 +290,9 @@ name_write_few_letters(const char *at, size_t stored, size_t count,
                        const struct name_ending *ending, char *to) {
     if (name_is_short_letters(stored)) {
         name_write_short_letters(at, stored, to);
+    } else if (stored < 9) {
+        uint64_t all = little_get_u64(at + stored - 8) >> (72 - 8 * stored);
+        name_write_letters_16(all, all >> 48, to);
     } else {
         /* What is above the bits of a word's bytes is not seen. */
         unsigned left = (unsigned)stored - 13;

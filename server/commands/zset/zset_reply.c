@@ -217,7 +217,7 @@ static enum names zset_reply_names_of(struct name name) {
                                                    : NAMES_SHORT;
     }
     if (name_has_letters(name)) {
-        return name_is_few_letters(name.code) ? NAMES_LETTERS : NAMES_LONG;
+        return name_is_few_letters(name.code) ? NAMES_LETTERS : NAMES_OTHERS;
     }
     struct name_digits digits = name_digits_of(name);
     return digits.rest == NAME_REST_UUID   ? NAMES_UUID
@@ -469,15 +469,15 @@ static char *(*const zset_reply_put_many[])(const struct writer *, struct board_
 };
 
 /* Write the next entry, whose name is packed, whatever the others are. */
-__attribute__((noinline)) static char *zset_reply_put_one(const struct writer *writer,
-                                                          struct board_run *run, char *out) {
+static char *zset_reply_put_one(const struct writer *writer, struct board_run *run, char *out) {
     const struct alike *alike = &writer->alike;
     const struct name name = zset_reply_next_name(run);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
-    const size_t size = name_size(name);
+    const struct name_digits digits = name_digits_of(name);
+    const size_t size = name_digits_size(&digits);
     uint64_t key = zset_reply_key_ahead(run, 0);
     out = put_next_bulk_header(writer->shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
-    name_write(name, out);
+    name_digits_write(&digits, out);
     zset_reply_put_score(out + size, alike, zset_reply_scale(alike, key), writer->shape,
                          alike->is_wide);
     run->marks += forward;

@@ -263,8 +263,8 @@ static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
                          "and some are not short at all",
                          i);
     }
-    if (i % 11 == 3 || (i >= 200 && i < 260)) { /* of 9 to 40 letters before an ending, or an end */
-        return formatted("%.*s%d%s", 6 + i * 5 % 32, "letters.of.any.count+before:an(ending)", i,
+    if (i % 11 == 3 || (i >= 200 && i < 260)) { /* of 3 to 40 letters before an ending, or an end */
+        return formatted("%.*s%d%s", 2 + i * 5 % 36, "letters.of.any.count+before:an(ending)", i,
                          i % 7 == 0 ? "" : "@gmail.com");
     }
     struct bytes name = packed_kind_text(kind, (uint32_t)i * 7, text);
