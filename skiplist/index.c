@@ -107,18 +107,25 @@ uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     return index_narrow_row_sum(index_narrow_spans(index), count);
 }
 
+/* The last vector is read whole, which may reach into the next row, and what is behind count is masked: how many are left
+ * over is a guess that a branch would lose. */
 static inline uint32_t index_wide_row_sum(const uint32_t *spans, uint32_t count) {
-    uint32_t sum = 0;
     uint32_t i = 0;
 #if defined(__SSE2__)
+    static const uint32_t masks[8] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
     __m128i four = _mm_setzero_si128();
     for (; i + 4 <= count; i += 4) {
         four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
     }
+    __m128i mask = _mm_loadu_si128((const __m128i *)(const void *)(masks + 4 - (count - i)));
+    __m128i last = _mm_loadu_si128((const __m128i *)(const void *)(spans + i));
+    four = _mm_add_epi32(four, _mm_and_si128(mask, last));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
-    sum = (uint32_t)_mm_cvtsi128_si32(four);
-#elif defined(HAS_NEON)
+    return (uint32_t)_mm_cvtsi128_si32(four);
+#else
+    uint32_t sum = 0;
+#if defined(HAS_NEON)
     uint32x4_t four = vdupq_n_u32(0);
     for (; i + 4 <= count; i += 4) {
         four = vaddq_u32(four, vld1q_u32(spans + i));
@@ -129,6 +136,7 @@ static inline uint32_t index_wide_row_sum(const uint32_t *spans, uint32_t count)
         sum += spans[i];
     }
     return sum;
+#endif
 }
 
 uint32_t index_wide_sum(struct index_block *index, uint32_t count) {

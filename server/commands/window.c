@@ -425,13 +425,10 @@ static bool window_follow_sum(struct registry *registry, const struct registry_k
         *board_key = window_compute_after(registry, key, member->name, share, after, now_ms, &fits);
         return fits;
     }
-    memset(sums.at, 0, layout->field_count * sizeof sums.at[0]);
-    if (member->is_there) {
-        window_add(layout, member->key, &sums);
-    }
-    window_add(layout, after, &sums);
-    for (unsigned i = 0; share_member->is_there && i < layout->field_count; i++) {
-        sums.at[i] -= window_value(layout, share_member->key, i);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        sums.at[i] = window_value(layout, after, i);
+        sums.at[i] += member->is_there ? window_value(layout, member->key, i) : 0;
+        sums.at[i] -= share_member->is_there ? window_value(layout, share_member->key, i) : 0;
     }
     *board_key = window_pack(layout, &sums, &fits) | (after & layout->time.mask);
     return fits;

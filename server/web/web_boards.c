@@ -322,6 +322,11 @@ static bool web_boards_print_page(struct web_query *query) {
     web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     web_reply_put_members(query, "Page", NULL, board);
+    /* Not in an answer that is kept: no reader is told of what is held. */
+    int64_t held = value_find_integer(board, "held", -1);
+    if (query->is_view && held >= 0) {
+        json_integer(json, "held", held);
+    }
     web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, 1));
     return web_reply_end(query);

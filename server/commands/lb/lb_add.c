@@ -37,6 +37,8 @@ static bool lb_add_read_hset(const struct call *call, uint32_t index, void *targ
     return lb_hset_read(call, index, &((struct lb_add *)target)->hset);
 }
 
+const struct lb_add lb_add_plain = {.operation = LB_ADD_UNSAID};
+
 const struct binding lb_add_bindings[] = {
     {BIND("NX", struct lb_add, is_new_only)},
     {BIND("XX", struct lb_add, is_existing_only)},
@@ -212,10 +214,15 @@ static bool lb_add_set_value(const struct call *call, const struct layout *layou
     return true;
 }
 
-/* Apply a member's values to *key. They must be valid even if the member is skipped. */
+/* Apply a member's values to *key. They must be valid even if the member is skipped. read: of these values, on the board
+ * before; or NULL. */
 static bool lb_add_set_values(const struct call *call, const struct layout *layout,
                               const struct lb_add *add, const struct bytes *values, bool is_skipped,
-                              uint64_t *key) {
+                              struct lb_add_read *read, uint64_t *key) {
+    if (read != NULL && read->layout == layout) {
+        *key = read->key | (*key & layout->time.mask);
+        return true;
+    }
     if (add->operation == LB_ADD_PACKED) {
         if (layout_key_parse(layout, values[0], key)) {
             return true;
@@ -224,10 +231,15 @@ static bool lb_add_set_values(const struct call *call, const struct layout *layo
         layout_explain_key(layout, values[0], error);
         return call_refuse_format(call, "ERR %s", error);
     }
+    bool is_any = add->operation != LB_ADD_INCREMENT;
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!lb_add_set_value(call, layout, add, i, values[i], is_skipped, key)) {
             return false;
         }
+        is_any = is_any && !bytes_is(values[i], "*");
+    }
+    if (read != NULL && is_any) {
+        *read = (struct lb_add_read){layout, layout_without_time(layout, *key)};
     }
     return true;
 }
@@ -271,7 +283,7 @@ static uint64_t lb_add_merge(const struct layout *layout, uint64_t before, uint6
 
 static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
                         const struct bytes *values, const struct lb_add_step *before,
-                        struct lb_add_step *step) {
+                        struct lb_add_read *read, struct lb_add_step *step) {
     const struct call *call = writing->call;
     const struct board_options *options = writing->options;
     const struct layout *layout = &options->layout;
@@ -280,7 +292,7 @@ static bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     step->is_written = false;
     uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
     if (!writing_check_member(writing, values[add->value_count]) ||
-        !lb_add_set_values(call, layout, add, values, is_skipped, &key)) {
+        !lb_add_set_values(call, layout, add, values, is_skipped, read, &key)) {
         return false;
     }
     /* What is there is as good as the new key or better (KEEP BEST, BEST). */
@@ -337,11 +349,11 @@ static struct lb_add_step lb_add_step_of(const struct writing *writing, const st
 
 /* ---- results ---- */
 
-static struct bytes lb_add_result_name(const struct lb_results *results, uint32_t at) {
+static inline struct bytes lb_add_result_name(const struct lb_results *results, uint32_t at) {
     return lb_add_name(results->call->request, results->add, results->list[at].index);
 }
 
-static bool lb_add_begins_board(const struct lb_results *results, uint32_t at) {
+static inline bool lb_add_begins_board(const struct lb_results *results, uint32_t at) {
     return at == 0 || results->list[at].writing != results->list[at - 1].writing;
 }
 
@@ -486,7 +498,7 @@ static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
                                     : lb_add_step_of(result->writing, add, member);
     if (!lb_add_plan(result->writing, add,
                      lb_add_values(results->call->request, add, result->index), &before,
-                     &result->step)) {
+                     result->index == 0 ? &results->read : NULL, &result->step)) {
         return false;
     }
     if (guarding_applies(result->writing) &&
@@ -897,7 +909,7 @@ static void lb_add_run_one(const struct call *call, struct writing *writing,
     board_look_up(writing->board, lb_add_name(call->request, add, 0),
                   lookup_on(call->ahead, writing->board), &member);
     struct lb_add_step before = lb_add_step_of(writing, add, &member);
-    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, step)) {
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, NULL, step)) {
         return;
     }
     if (add->once != NULL && !once_put(add->once)) {
@@ -925,14 +937,12 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
     struct lb_result list[RESULTS_ON_STACK];
     uint32_t slots[4 * RESULTS_ON_STACK] = {0};
     const struct bytes *values = lb_add_values(call->request, add, 0);
-    struct lb_results results = {.call = call,
-                                 .add = add,
-                                 .list = list,
-                                 .count = add->member_count,
-                                 .names = {.first = &values[add->value_count],
+    struct lb_results results;
+    lb_results_init(&results, call, add, list, add->member_count);
+    results.names = (struct writing_names){.first = &values[add->value_count],
                                            .step = add->value_count + 1,
                                            .slots = slots,
-                                           .mask = 4 * RESULTS_ON_STACK - 1}};
+                                           .mask = 4 * RESULTS_ON_STACK - 1};
     bool is_long = add->member_count > RESULTS_ON_STACK;
     CHECK(results.count > 0); /* lb_add_fits */
     if (is_long) {
@@ -943,7 +953,7 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
     }
     if (results.list != NULL && results.names.slots != NULL) {
         for (uint32_t i = 0; i < add->member_count; i++) {
-            results.list[i] = (struct lb_result){.writing = writing, .index = i};
+            lb_result_init(&results.list[i], writing, i);
         }
         bool is_put = lb_results_prepare(&results);
         if (is_put) {
@@ -967,9 +977,10 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
 /* Options are behind the keys. */
 bool lb_add_new_key(const struct command *command, const struct layout *layout,
                     const struct request *request, int64_t now_us, uint64_t *key) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID, .first = FIRST_OPTION};
+    struct lb_add add = lb_add_plain;
     int64_t key_count;
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
+    add.first = FIRST_OPTION;
     if (is_counted) {
         if (!bytes_parse_i64(request->args[command->key_count_arg], &key_count) || key_count < 1 ||
             key_count + command->key_count_arg + 3 > request->count) {
@@ -1062,7 +1073,7 @@ static void lb_add_answer_repeat(void *context, const struct board *board) {
 
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct lb_add add = lb_add_plain;
     struct once once;
     if (!lb_add_read(call, &add)) {
         return;
@@ -1110,15 +1121,18 @@ static void lb_add_run(struct call *call) {
 bool lb_add_approve(const struct call *call, const struct call *rights, struct registry_key *key,
                     uint64_t before, size_t more,
                     void (*then)(void *context, struct registry_key *key), void *context) {
-    struct lb_add add = {.operation = LB_ADD_UNSAID, .held_before = before};
+    struct lb_add add = lb_add_plain;
     struct writing writing;
-    struct lb_result result = {.writing = &writing};
+    struct lb_result result;
+    struct lb_results results;
+    add.held_before = before;
     if (!lb_add_read(call, &add)) {
         return false;
     }
     writing_begin_approval(call, key, &writing);
-    struct lb_results results = {
-        .call = call, .add = &add, .list = &result, .count = 1, .more = more};
+    lb_result_init(&result, &writing, 0);
+    lb_results_init(&results, call, &add, &result, 1);
+    results.more = more;
     const struct layout *layout = board_layout(writing.board);
     bool is_put =
         lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
@@ -1140,7 +1154,7 @@ bool lb_add_approve(const struct call *call, const struct call *rights, struct r
 static uint64_t lb_add_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     const struct board *board = call_board(key);
-    struct lb_add add = {.operation = LB_ADD_UNSAID};
+    struct lb_add add = lb_add_plain;
     if (!lb_add_read(view->call, &add)) {
         return 0;
     }

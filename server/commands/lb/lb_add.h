@@ -55,6 +55,9 @@ struct lb_add {
     uint64_t held_before; /* of a result that is approved: the member's key when it came */
 };
 
+/* None of the options. Begin with a copy: clearing that many bytes takes the compiler's code longer. */
+extern const struct lb_add lb_add_plain;
+
 /* A member's values, followed by its name. */
 static inline const struct bytes *lb_add_values(const struct request *request,
                                                 const struct lb_add *add, uint32_t index) {
@@ -114,17 +117,50 @@ struct lb_result {
 struct lb_results {
     const struct call *call;
     const struct lb_add *add;
-    struct lb_result
-        *list; /* zeroed but for writing and index; those of a board one behind the other */
+    struct lb_result *list; /* those of a board one behind the other */
     uint32_t count;
     struct writing_names names; /* where a member may be named twice */
-    struct guards guards;       /* prepare: of the board so far */
-    size_t more;                /* bytes that the caller will need, besides */
-    struct bytes league;        /* whose room it is; at NULL: none */
+    /* prepare: the first member's values as the fields of this layout, where they do not depend on what it has; NULL:
+     * not known. */
+    struct lb_add_read {
+        const struct layout *layout;
+        uint64_t key;
+    } read;
+    struct guards guards; /* prepare: of the board so far */
+    size_t more;          /* bytes that the caller will need, besides */
+    struct bytes league;  /* whose room it is; at NULL: none */
     struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
 };
+
+/* What is to be known at first. Member by member: most of their bytes are of what few results have. */
+static inline void lb_result_init(struct lb_result *result, struct writing *writing,
+                                  uint32_t index) {
+    result->writing = writing;
+    result->index = index;
+    result->is_put = false;
+    result->is_new = false;
+    result->place.key = NULL;
+    result->place.is_new = false;
+    result->guarded.held = 0;
+}
+static inline void lb_results_init(struct lb_results *results, const struct call *call,
+                                   const struct lb_add *add, struct lb_result *list,
+                                   uint32_t count) {
+    results->call = call;
+    results->add = add;
+    results->list = list;
+    results->count = count;
+    results->names.slots = NULL;
+    results->read.layout = NULL;
+    results->more = 0;
+    results->league.at = NULL;
+    results->ticketing.key = NULL;
+    results->ticketing.count = 0;
+    results->failed = 0;
+    results->is_reserved = false;
+}
 
 /* false: the error was replied. */
 MUST_CHECK bool lb_results_prepare(struct lb_results *results);

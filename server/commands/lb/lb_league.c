@@ -722,12 +722,10 @@ static void lb_league_add_answer(const struct adding *adding) {
 }
 
 static void lb_league_add_to_room(struct adding *adding) {
-    struct lb_results results = {.call = adding->league.call,
-                                 .add = &adding->add,
-                                 .list = &adding->result,
-                                 .count = 1,
-                                 .league = call_arg(adding->league.call, LB_LEAGUE_KEY)};
-    adding->result = (struct lb_result){.writing = &adding->writing};
+    struct lb_results results;
+    lb_result_init(&adding->result, &adding->writing, 0);
+    lb_results_init(&results, adding->league.call, &adding->add, &adding->result, 1);
+    results.league = call_arg(adding->league.call, LB_LEAGUE_KEY);
     const struct layout *layout = board_layout(adding->writing.board);
     bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
                   lb_add_check_at(adding->league.call, layout, &adding->add) &&
@@ -765,7 +763,9 @@ static void lb_league_add_answer_repeated(const struct call *call, struct adding
 static void lb_league_add_run(struct call *call) {
     struct adding adding;
     struct lb_add *add = &adding.add;
-    *add = (struct lb_add){.operation = LB_ADD_UNSAID, .first = FIRST_OPTION, .member_count = 1};
+    *add = lb_add_plain;
+    add->first = FIRST_OPTION;
+    add->member_count = 1;
     if (!lb_add_read_options(call, add)) {
         return;
     }

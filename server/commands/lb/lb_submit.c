@@ -143,8 +143,8 @@ static void lb_submit_begin_records(const struct submit *submit, const struct bo
 
 static void lb_submit_to_all(struct submit *submit) {
     const struct call *call = submit->call;
-    struct lb_results results = {
-        .call = call, .add = &submit->add, .list = submit->list, .count = submit->board_count};
+    struct lb_results results;
+    lb_results_init(&results, call, &submit->add, submit->list, submit->board_count);
     size_t size_before = call->reply->out->size;
     if (!zset_check_member(call, lb_add_name(call->request, &submit->add, 0))) {
         return;
@@ -163,7 +163,7 @@ static void lb_submit_to_all(struct submit *submit) {
             (void)lb_submit_refuse_for(submit, i, size_before);
             return;
         }
-        submit->list[i] = (struct lb_result){.writing = &submit->writings[i]};
+        lb_result_init(&submit->list[i], &submit->writings[i], 0);
     }
     bool is_put = lb_results_prepare(&results);
     if (is_put) {
@@ -198,7 +198,9 @@ static void lb_submit_run(struct call *call) {
     struct lookup lookups[BOARDS_MAX];
     submit.call = call;
     submit.begun_count = 0;
-    submit.add = (struct lb_add){.operation = LB_ADD_UNSAID, .with_rank = true, .member_count = 1};
+    submit.add = lb_add_plain;
+    submit.add.with_rank = true;
+    submit.add.member_count = 1;
     if (!lb_submit_parse(call, &submit)) {
         return;
     }

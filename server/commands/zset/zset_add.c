@@ -33,7 +33,6 @@ struct zadd {
     /* By pair: the ordinal to set; afterwards, whether the pair added its member. An increment has
      * a single pair and uses delta. */
     uint64_t *ordinals;
-    uint64_t ordinals_on_stack[PAIRS_ON_STACK];
     struct decimal delta;
     uint32_t added_count;
     uint32_t updated_count;
@@ -447,7 +446,8 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
 
 static void zset_add_run_on_board(const struct call *call, struct writing *writing,
                                   struct zadd *zadd) {
-    zadd->ordinals = zadd->ordinals_on_stack;
+    uint64_t on_stack[PAIRS_ON_STACK];
+    zadd->ordinals = on_stack;
     if (zadd->pair_count > PAIRS_ON_STACK) {
         zadd->ordinals = memory_allocate(zadd->pair_count * sizeof(zadd->ordinals[0]));
         if (zadd->ordinals == NULL) {
@@ -472,9 +472,10 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
             zset_reply_score(call, zset_lead(writing->board), zadd->result);
         }
     }
-    if (zadd->ordinals != zadd->ordinals_on_stack) {
+    if (zadd->ordinals != on_stack) {
         memory_free(zadd->ordinals);
     }
+    zadd->ordinals = NULL;
 }
 
 /* The range of scores depends on the board's layout, so a new board is created first. */

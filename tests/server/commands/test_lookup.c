@@ -182,30 +182,3 @@ LOOKUP_TEST(a_long_zrem_has_the_results_of_short_ones) {
     }
     assert_same_boards(h, "");
 }
-
-/* Each allocation fails in turn, both for the reply and for the board. */
-LOOKUP_TEST(a_long_zadd_without_memory_applies_nothing) {
-    struct random random = random_begin(__func__);
-    static char line[65536];
-    struct pairs pairs = {.count = PAIRS_MAX};
-    fill(h, "", &random);
-    size_t size = (size_t)snprintf(line, sizeof line, "ZADD one");
-    for (unsigned i = 0; i < pairs.count; i++) {
-        size += (size_t)snprintf(line + size, sizeof line - size, " 7 new:%u", i);
-    }
-    bool has_failed = true;
-    for (uint64_t nth = 1; has_failed; nth++) {
-        const char *reply = harness_run_failing(h, h->server.sessions.first, line, nth);
-        has_failed = reply[0] == '-';
-        if (has_failed) {
-            assert_string_equal(reply, "-OOM out of memory\r\n");
-            assert_same_boards(h, "");
-        } else {
-            assert_string_equal(reply, ":100\r\n");
-        }
-        assert_true(nth < 10000);
-        if (nth == 1) {
-            assert_true(has_failed);
-        }
-    }
-}

@@ -62,6 +62,8 @@ static const struct world
                   {1, 1, "LB.CREATE k RATING ELO KEEP-MATCHES 1000"},
                   {300, 300, "LB.MATCH k ONCE m# TEAM 1 a# TEAM 1 b#"},
                   {1, 1, "LB.MATCH k ONCE last TEAM 1 a0 TEAM 1 b0"}, {1, 1, "LB.BAN a0"}),
+    archived = WORLD("an archive to settle", {1, 1, "LB.CREATE k SETTLE YES"},
+                     {1, 1, "ZADD k 1 ann"}, {1, 1, "LB.ROLL k old EX 100"}),
     to_move = WORLD("members to move", {300, 50, "ZADD k @ member-with-a-name-of-some-length:#"},
                     {1, 1, "ZADD d 1 old"});
 
@@ -85,6 +87,7 @@ static const struct {
     {&cap_many, "LB.ADD k 500 a 600 b 0 c 51 d", ":3"},
     {&cap_many, "LB.ROLL k old EX 100 START 0", ":3000"},
     {&one, "LB.ROLL k old", ":1"},
+    {&archived, "LB.SETTLE old", ":1"},
     {&empty, "LB.CREATE k FIELD a 3 CAP 3", "+OK"},
     {&made, "LB.ALTER k PERIOD DAY CAP 3", "+OK"},
     {&one, "LB.SUBMIT 3 k new1 new2 5 bob", "*3"},

@@ -236,25 +236,3 @@ SETTLE_TEST(a_clock_that_is_set_changes_nothing_that_is_noted) {
     zset_expect(h, "LB.SETTLE day:a@2026-11-16", ":1");
     expect_unsettled(h, "");
 }
-
-SETTLE_TEST(without_memory_nothing_is_settled) {
-    zset_expect(h, "ZADD day:a 5 ann", ":1");
-    h->wall_us += DAY_US;
-    zset_expect(h, "ZCARD day:a@2026-11-16", ":1");
-    shadow_end(h->shadow);
-    uint64_t refused_count = 0;
-    bool is_refused = true;
-    for (uint64_t nth = 1; is_refused; nth++) {
-        const char *answered =
-            harness_run_failing(h, h->server.sessions.first, "LB.SETTLE day:a@2026-11-16", nth);
-        is_refused = answered[0] == '-';
-        assert_string_equal(answered, is_refused ? "-OOM out of memory\r\n" : ":1\r\n");
-        refused_count += is_refused;
-        if (is_refused) {
-            zset_expect(h, "PTTL day:a@2026-11-16", ":-1");
-            expect_unsettled(h, "day:a@2026-11-16");
-        }
-    }
-    assert_in_range(refused_count, 1, 100);
-    zset_expect(h, "LB.SETTLE day:a@2026-11-16", ":0");
-}
