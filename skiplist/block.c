@@ -378,8 +378,9 @@ struct block *block_create_grown(const struct block *block, uint8_t code) {
     uint32_t wanted = entries - 1 + step;
     uint32_t most = block_entries_max(entries);
     wanted = wanted < most ? wanted : most;
-    /* Future entries are assumed to have the average size, plus a byte for safety. A full block has none. */
-    uint32_t each = heap / entries + 1;
+    /* Future entries are assumed to have the average size, plus a byte for safety unless all are of one kind. A full
+     * block has none. */
+    uint32_t each = heap / entries + (block->only_code != code);
     return block_create(wanted, heap + (wanted > entries ? each * (wanted - entries) : 0));
 }
 

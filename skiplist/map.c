@@ -24,6 +24,12 @@ enum {
 #else
     MAP_SEGMENT_PAUSE = 128,
 #endif
+/* So few ids move at once, in less than 50 us: a board of up to a thousand members does not have two tables. */
+#ifdef SKIPLIST_TINY
+    MAP_IDS_AT_ONCE = 4,
+#else
+    MAP_IDS_AT_ONCE = 32,
+#endif
     /* This many segments may be freed at once. */
     MAP_SMALL_SEGMENTS = 4,
     /* Empty buckets that one scan step may skip: 64 KiB. */
@@ -169,19 +175,21 @@ static bool map_table_begin(struct map_table *table, uint32_t bucket_count,
 /* The form of a table for ids below id_end. Ids must not run out before the table does, so they may
  * double; four times as many where the field has bits for that. The others make the tag longer. */
 static struct map_table map_form_for(uint32_t id_end) {
-    uint32_t field_bits = MAP_FIELD_BITS_MIN;
-    if ((UINT64_C(1) << field_bits) < (uint64_t)id_end * 2) {
-        field_bits = MAP_FIELD_BITS_MID;
+    static const uint32_t widths[] = {MAP_FIELD_BITS_FEW, MAP_FIELD_BITS_MIN, MAP_FIELD_BITS_MID,
+                                      MAP_ID_BITS_MAX};
+    const uint32_t *width = widths;
+    while (*width < MAP_ID_BITS_MAX && (UINT64_C(1) << *width) < (uint64_t)id_end * 2) {
+        width++;
     }
-    if ((UINT64_C(1) << field_bits) < (uint64_t)id_end * 2) {
-        field_bits = MAP_ID_BITS_MAX;
-    }
+    uint32_t field_bits = *width;
     unsigned id_bits = MAP_ID_BITS_MIN;
     while (id_bits < field_bits && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4) {
         id_bits++;
     }
     uint32_t id_mask = (1U << id_bits) - 1;
     uint32_t slots = 8 * (MAP_BUCKET_SIZE - 1) / (8 + field_bits);
+    /* Four bytes are read from the one on where a field begins: those of the last one are the bucket's. */
+    slots -= (8 * slots + (slots - 1) * field_bits) / 8 + sizeof(uint32_t) > MAP_BUCKET_SIZE;
     return (struct map_table){
         .id_mask = id_mask,
         .hash_mask = ((1U << field_bits) - 1) & ~id_mask,
@@ -382,10 +390,11 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
 
 /* Number of buckets of this form that hold this many entries and a few more. Each size of a table
  * holds half as many again as the size before. Their sequence is such that the round numbers which
- * boards are made for, 1, 5 and 10 million, come shortly before a table grows. */
+ * boards are made for, 1, 5 and 10 million, come shortly before a table grows; and of few ids, that a board's first
+ * table, of 241 entries, is nearly full. */
 static uint32_t map_buckets_for(uint64_t entry_count, const struct map_table *form) {
-    enum { UNITS = 1 << 16 /* of an entry */, LEAST = 27 * UNITS + 25600 };
-    uint64_t held = LEAST;
+    enum { UNITS = 1 << 16 /* of an entry */, LEAST = 27 * UNITS + 25600, LEAST_FEW = 23 * UNITS };
+    uint64_t held = form->field_bits == MAP_FIELD_BITS_FEW ? LEAST_FEW : LEAST;
     while (held < (entry_count + entry_count / 16) * UNITS) {
         held += held / 2;
     }
@@ -403,19 +412,6 @@ static void map_use_next(struct map *map) {
     map->cursor = 0;
     map->id_limit = map->id_end;
     map->is_moving = true;
-}
-
-/* Start to prepare a table with room for this many entries and more. */
-static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
-    map->crowded_count = UINT64_MAX;
-    const struct map_table form = map_form_for(id_end);
-    if (!map_table_begin(&map->next, map_buckets_for(entry_count, &form), &form)) {
-        return false;
-    }
-    if (map_table_is_whole(&map->next)) {
-        map_use_next(map);
-    }
-    return true;
 }
 
 static void map_move_on(struct map *map) {
@@ -460,6 +456,25 @@ static void map_move_on(struct map *map) {
         map->next = map_no_table;
         map->is_moving = false;
     }
+}
+
+/* Start to prepare a table with room for this many entries and more. */
+static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
+    map->crowded_count = UINT64_MAX;
+    const struct map_table form = map_form_for(id_end);
+    if (!map_table_begin(&map->next, map_buckets_for(entry_count, &form), &form)) {
+        return false;
+    }
+    if (map_table_is_whole(&map->next)) {
+        map_use_next(map);
+    }
+    while (map->is_moving && map->id_limit <= MAP_IDS_AT_ONCE) {
+        map_move_on(map);
+        if (!map->is_moving) {
+            map_table_free_segment(&map->last);
+        }
+    }
+    return true;
 }
 
 /* One step of any unfinished work. false: no memory. */

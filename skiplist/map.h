@@ -9,7 +9,8 @@
  *     | 1 byte each | 20 bits each         | 1 byte   |     overflow: number of entries that probed
  *     +-------------+----------------------+----------+     past this bucket, or MAP_OVERFLOW_MANY
  *
- * Tables with more ids have fields of 24 bits (15 slots a bucket), then of 28 bits (14 slots).
+ * Tables with few ids, those of boards of up to some thousand members, have fields of 8 bits (30 slots a bucket); tables
+ * with more ids than that drawing's of 24 bits (15 slots), then of 28 bits (14 slots).
  *
  * The home bucket is hash32 * bucket_count >> 32, where hash32 is the hash's upper half. So any
  * bucket count works, and buckets are in the order of hashes: scans survive growth. A full bucket
@@ -20,7 +21,8 @@
  *
  * Rehashing is incremental. Meanwhile there are two tables, and ids are moved one by one: entries
  * with id < cursor or id >= id_limit are in the new table, the others in the old one. Each step
- * asks the owner for the hashes of a few ids (map_hashes), so no insert pays for a whole rehash.
+ * asks the owner for the hashes of a few ids (map_hashes), so no insert pays for a whole rehash; only few ids
+ * move at once.
  * Either table could hold every entry, so an entry may change its id at any time without
  * allocating. Tables consist of 64 KiB segments, which are also allocated and freed one by one,
  * because clearing a large table would take longer than everything else in a step.
@@ -62,10 +64,12 @@
 enum {
 #ifdef SKIPLIST_TINY
     MAP_ID_BITS_MIN = 2,
-    MAP_FIELD_BITS_MIN = 12, /* of a field: these, and if ids need more, */
+    MAP_FIELD_BITS_FEW = 4,  /* of a field: these, and if ids need more, */
+    MAP_FIELD_BITS_MIN = 12, /* these, and so on */
     MAP_FIELD_BITS_MID = 20,
 #else
     MAP_ID_BITS_MIN = 8,
+    MAP_FIELD_BITS_FEW = 8,
     MAP_FIELD_BITS_MIN = 20,
     MAP_FIELD_BITS_MID = 24,
 #endif

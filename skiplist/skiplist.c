@@ -347,7 +347,7 @@ static struct block *skiplist_plan_half(const struct block *block, uint32_t inde
         entries = BLOCK_ENTRIES_MAX;
     }
     uint32_t more = size > 0 ? entries - count - 1 : 0;
-    return block_create(entries, heap + more * (heap / entries + 1));
+    return block_create(entries, heap + more * (heap / (count + 1) + (block->only_code == 0)));
 }
 
 static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t code) {

@@ -8,6 +8,7 @@
 enum { MODEL_IDS = 400, MODEL_PER_ID = 24 };
 
 struct model {
+    uint32_t id_end; /* of those that change at random */
     uint32_t counts[MODEL_IDS];
     uint64_t hashes[MODEL_IDS][MODEL_PER_ID];
     uint32_t entry_count;
@@ -64,32 +65,32 @@ static uint64_t any_hash(struct random *random, bool is_crowded) {
 
 static void random_put(struct map *map, struct model *model, struct random *random,
                        bool is_crowded) {
-    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
+    uint32_t id = (uint32_t)random_below(random, model->id_end);
     if (model->counts[id] == MODEL_PER_ID) {
         return;
     }
     uint64_t hash = any_hash(random, is_crowded);
-    assert_true(map_reserve(map, 1, MODEL_IDS));
+    assert_true(map_reserve(map, 1, model->id_end));
     map_put(map, hash, id);
     model_add(model, id, hash);
     assert_true(map_finds(map, hash, id));
 }
 
 static void random_remove(struct map *map, struct model *model, struct random *random) {
-    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
+    uint32_t id = (uint32_t)random_below(random, model->id_end);
     if (model->counts[id] == 0) {
         return;
     }
     uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
     map_remove(map, hash, id);
     if (random_below(random, 2) == 0) {
-        (void)map_step(map, MODEL_IDS);
+        (void)map_step(map, model->id_end);
     }
 }
 
 static void random_replace(struct map *map, struct model *model, struct random *random) {
-    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
-    uint32_t new_id = (uint32_t)random_below(random, MODEL_IDS);
+    uint32_t id = (uint32_t)random_below(random, model->id_end);
+    uint32_t new_id = (uint32_t)random_below(random, model->id_end);
     if (model->counts[id] == 0 || model->counts[new_id] == MODEL_PER_ID || id >= map->id_end) {
         return;
     }
@@ -112,6 +113,7 @@ static void map_test(const char *name,
     struct random random = random_begin(name);
     OWNED struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
+    model->id_end = MODEL_IDS;
     uint64_t live_before = memory_live_count();
     struct map map;
     map_init(&map, model_hashes, model);
@@ -153,6 +155,17 @@ MAP_TEST(random_changes_keep_every_entry_findable) {
 
 MAP_TEST(crowded_hashes_overflow_and_come_back) {
     (void)change_at_random(map, model, random, true);
+}
+
+/* Entries of few ids take two bytes each, and there may be more ids at any time. */
+MAP_TEST(few_ids_have_short_fields_and_many_have_longer_ones) {
+    model->id_end = 1 << (MAP_FIELD_BITS_FEW - 1);
+    assert_true(change_at_random(map, model, random, false) > 1);
+    assert_int_equal(map->table.field_bits, MAP_FIELD_BITS_FEW);
+    (void)change_at_random(map, model, random, true);
+    model->id_end = MODEL_IDS;
+    assert_true(change_at_random(map, model, random, false) > 1);
+    assert_int_equal(map->table.field_bits, MAP_FIELD_BITS_MIN);
 }
 
 TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
