@@ -59,50 +59,63 @@ size_t json_utf8_print(char *out, uint32_t code) {
 /* ---- writing ---- */
 
 static void json_put(struct json *json, const char *at, size_t size) {
-    json->append(json->out, at, size);
+    json_raw(json, (struct bytes){.at = at, .size = size});
 }
 
-/* ,"key": and mark, which may be '\0' for none, then value and end, likewise: in one piece where it is short, as there
- * are more of these than of all else. */
-static void json_begin_with(struct json *json, const char *key, char mark, struct bytes value,
+/* ,"key": and mark, which may be '\0' for none, then value and end, likewise. There are more of these than of all else:
+ * they are written where they will stand, or in pieces where that is no buffer. */
+static void json_begin_with(struct json *json, struct bytes key, char mark, struct bytes value,
                             char end) {
-    enum { KEY_MAX = 59, VALUE_MAX = 63 };
-    char text[KEY_MAX + 5 + VALUE_MAX + 1];
-    size_t size = 0;
+    enum { MARKS_MAX = 6 };
+    char piece[MARKS_MAX];
+    char *begin = json->append == buffer_put
+                      ? buffer_reserve(json->out, key.size + value.size + MARKS_MAX)
+                      : NULL;
+    char *at = begin != NULL ? begin : piece;
     if (json->needs_comma) {
-        text[size++] = ',';
+        *at++ = ',';
     }
-    if (key != NULL) {
-        size_t key_size = strlen(key);
-        text[size++] = '"';
-        if (key_size > KEY_MAX) {
-            json_put(json, text, size);
-            json_put(json, key, key_size);
-            size = 0;
+    if (key.at != NULL) {
+        *at++ = '"';
+        if (begin != NULL) {
+            memcpy(at, key.at, key.size);
+            at += key.size;
         } else {
-            memcpy(text + size, key, key_size);
-            size += key_size;
+            json->append(json->out, piece, (size_t)(at - piece));
+            json->append(json->out, key.at, key.size);
+            at = piece;
         }
-        text[size++] = '"';
-        text[size++] = ':';
+        *at++ = '"';
+        *at++ = ':';
     }
-    text[size] = mark;
-    size += mark != '\0';
-    if (value.size > VALUE_MAX) {
-        json_put(json, text, size);
-        json_put(json, value.at, value.size);
-        size = 0;
-    } else if (value.size > 0) {
-        memcpy(text + size, value.at, value.size);
-        size += value.size;
+    *at = mark;
+    at += mark != '\0';
+    if (begin != NULL && value.size > 0) {
+        memcpy(at, value.at, value.size);
+        at += value.size;
+    } else if (begin == NULL) {
+        json->append(json->out, piece, (size_t)(at - piece));
+        if (value.size > 0) {
+            json->append(json->out, value.at, value.size);
+        }
+        at = piece;
     }
-    text[size] = end;
-    json_put(json, text, size + (end != '\0'));
+    *at = end;
+    at += end != '\0';
+    if (begin != NULL) {
+        buffer_commit(json->out, (size_t)(at - begin));
+    } else {
+        json->append(json->out, piece, (size_t)(at - piece));
+    }
     json->needs_comma = true;
 }
 
+static struct bytes json_key(const char *key) {
+    return key != NULL ? bytes_from_text(key) : (struct bytes){.at = NULL};
+}
+
 static void json_begin(struct json *json, const char *key, char mark) {
-    json_begin_with(json, key, mark, (struct bytes){.at = NULL}, '\0');
+    json_begin_with(json, json_key(key), mark, (struct bytes){.at = NULL}, '\0');
 }
 
 void json_open(struct json *json, const char *key, char bracket) {
@@ -199,7 +212,7 @@ void json_end_key(struct json *json) {
 
 void json_text(struct json *json, const char *key, struct bytes text) {
     if (json_count_plain(json, text) == text.size) {
-        json_begin_with(json, key, '"', text, '"');
+        json_begin_with(json, json_key(key), '"', text, '"');
         return;
     }
     json_begin_text(json, key);
@@ -208,7 +221,7 @@ void json_text(struct json *json, const char *key, struct bytes text) {
 }
 
 void json_verbatim(struct json *json, const char *key, struct bytes text) {
-    json_begin_with(json, key, '\0', text, '\0');
+    json_begin_with(json, json_key(key), '\0', text, '\0');
 }
 
 void json_integer(struct json *json, const char *key, int64_t value) {
@@ -235,13 +248,16 @@ void json_number(struct json *json, const char *key, double value) {
 }
 
 void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
-    char text[TIMESTAMP_TEXT_MAX + 2] = {'"'};
-    size_t size = 1 + timestamp_print(text + 1, unix_ms * 1000);
-    text[size++] = '"';
-    json_verbatim(json, key, (struct bytes){.at = text, .size = size});
+    char text[TIMESTAMP_TEXT_MAX];
+    const struct bytes time = {.at = text, .size = timestamp_print(text, unix_ms * 1000)};
+    json_begin_with(json, json_key(key), '"', time, '"');
 }
 
 void json_bytes(struct json *json, const char *key, struct bytes bytes) {
+    if (json_count_plain(json, bytes) == bytes.size) {
+        json_begin_with(json, json_key(key), '"', bytes, '"');
+        return;
+    }
     json_text(json, key, bytes);
     if (!json_utf8_is_valid(bytes)) {
         char name[64];
@@ -265,6 +281,11 @@ void json_bytes(struct json *json, const char *key, struct bytes bytes) {
 }
 
 void json_pair(struct json *json, struct bytes key, struct bytes text) {
+    if (json_count_plain(json, key) == key.size && text.at != NULL &&
+        json_count_plain(json, text) == text.size) {
+        json_begin_with(json, key, '"', text, '"');
+        return;
+    }
     json_begin_text(json, NULL);
     json_add_text(json, key);
     json_end_key(json);
@@ -278,9 +299,11 @@ void json_pair(struct json *json, struct bytes key, struct bytes text) {
 /* ---- reading ---- */
 
 static void json_skip_blanks(struct json_reader *reader) {
-    while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) != NULL &&
-           *reader->at != '\0') {
-        reader->at++;
+    for (; reader->at < reader->end && *reader->at <= ' '; reader->at++) {
+        if (*reader->at != ' ' && *reader->at != '\t' && *reader->at != '\r' &&
+            *reader->at != '\n') {
+            return;
+        }
     }
 }
 
@@ -299,9 +322,11 @@ bool json_is_over(struct json_reader *reader) {
 bool json_take_number(struct json_reader *reader, struct bytes *text) {
     json_skip_blanks(reader);
     text->at = reader->at;
-    while (reader->at < reader->end && *reader->at != '\0' &&
-           strchr("0123456789+-.eE", *reader->at) != NULL) {
-        reader->at++;
+    for (char byte; reader->at < reader->end; reader->at++) {
+        byte = *reader->at;
+        if (!(byte >= '0' && byte <= '9') && (byte == '\0' || strchr("+-.eE", byte) == NULL)) {
+            break;
+        }
     }
     text->size = (size_t)(reader->at - text->at);
     return text->size > 0;
@@ -348,6 +373,20 @@ bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size
         return false;
     }
     while (reader->at < reader->end && *reader->at != '"') {
+        const char *begin = reader->at; /* what stands for itself, as a whole */
+        while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\\' &&
+               (unsigned char)*reader->at >= 0x20) {
+            reader->at++;
+        }
+        size_t plain = (size_t)(reader->at - begin);
+        if (plain > size_max - *size) {
+            return false;
+        }
+        if (plain > 0) {
+            memmove(out + *size, begin, plain); /* out may be where the text stands */
+            *size += plain;
+            continue;
+        }
         char taken[JSON_UTF8_SIZE_MAX] = {*reader->at++};
         size_t count = (unsigned char)taken[0] >= 0x20 || reader->takes_controls;
         if (taken[0] == '\\') { /* what stands behind it, or nothing that may */

@@ -3,12 +3,12 @@
 #ifndef CODEC_JSON_H
 #define CODEC_JSON_H
 
-#include "codec/bytes.h"
+#include "codec/buffer.h"
 
 /* ---- writing ---- */
 
 struct json {
-    void (*append)(void *out, const char *at, size_t size);
+    void (*append)(void *out, const char *at, size_t size); /* buffer_put: out is a struct buffer */
     void *out;
     /* For a page: nothing that ends a script or a string in HTML stands for itself, and bytes that are no UTF-8 are
      * shown as \xNN. Otherwise those become U+FFFD, and control characters '?'. */
@@ -27,6 +27,19 @@ void json_null(struct json *json, const char *key);
 void json_number(struct json *json, const char *key, double value);
 /* What is JSON already, such as the text of a number. */
 void json_verbatim(struct json *json, const char *key, struct bytes text);
+/* The same without a comma: marks and names, in the middle of a value; needs_comma stays. */
+static inline void json_raw(struct json *json, struct bytes text) {
+    if (text.size == 0) {
+        return;
+    }
+    char *at = json->append == buffer_put ? buffer_reserve(json->out, text.size) : NULL;
+    if (at != NULL) {
+        memcpy(at, text.at, text.size);
+        buffer_commit(json->out, text.size);
+    } else {
+        json->append(json->out, text.at, text.size);
+    }
+}
 /* ISO 8601 in UTC. */
 void json_time_ms(struct json *json, const char *key, int64_t unix_ms);
 /* Bytes of a client's as key, and as key_base64 if they are not UTF-8. */

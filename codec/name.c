@@ -8,11 +8,9 @@ enum {
     HEX_BEHIND_MIN = 16,      /* hexadecimal ones: fewer may be a word */
     LETTERS_MAX = 41,         /* in NAME_FORM_MAX - 1 bytes */
     LETTERS_SAVED_MIN = 4, /* bytes; to save fewer is not worth the time it takes to write them */
-    ENDING_MAX = 15,
-    ENDINGS = 32,
-    ENDING_BEHIND_THREE = ENDINGS, /* added where three letters are left, not four */
+    ENDING_BEHIND_THREE = NAME_ENDINGS, /* added where three letters are left, not four */
 };
-_Static_assert(LETTERS_MAX + ENDING_MAX <= NAME_SIZE_MAX, "so has that of letters");
+_Static_assert(LETTERS_MAX + NAME_ENDING_MAX <= NAME_SIZE_MAX, "so has that of letters");
 
 _Static_assert(NAME_PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's text has room");
 
@@ -205,13 +203,9 @@ static uint8_t name_pack_behind(struct bytes text, uint8_t prefix, char *to) {
  * Three take as many bytes as four do: a bit beside the ending says that they are three. */
 
 /* Widespread ones first. A name's form is in no file, so this list may change. */
-struct name_ending {
-    char text[ENDING_MAX];
-    uint8_t size;
-};
 #define ENDING(literal)                                                                            \
     { "" literal, sizeof(literal) - 1 }
-static const struct name_ending name_endings[ENDINGS] = {
+const struct name_ending name_endings[NAME_ENDINGS] = {
     ENDING(""),
     ENDING("@gmail.com"),
     ENDING("@hotmail.com"),
@@ -263,7 +257,7 @@ static size_t name_find_last(struct bytes text, char byte) {
 /* Which ending the text has that begins with this byte; 0: none. */
 static unsigned name_ending_of(struct bytes text, char byte) {
     struct bytes ending = bytes_behind(text, name_find_last(text, byte));
-    for (unsigned i = 1; ending.size > 0 && i < ENDINGS; i++) {
+    for (unsigned i = 1; ending.size > 0 && i < NAME_ENDINGS; i++) {
         if (ending.size == name_endings[i].size &&
             memcmp(ending.at, name_endings[i].text, ending.size) == 0) {
             return i;
@@ -316,33 +310,8 @@ static uint8_t name_pack_letters(struct bytes text, char *to) {
     return (uint8_t)(NAME_PREFIX_CODE + size - 1);
 }
 
-static inline const struct name_ending *name_ending_in(const char *at) {
-    return &name_endings[(uint8_t)at[0] % ENDINGS];
-}
-
-/* Letters before the ending. */
-static inline size_t name_count_letters(const char *at, size_t stored) {
-    /* 43 / 32 is 8 / 6, for up to NAME_FORM_MAX bytes. */
-    return (stored - 1) * 43 / 32 - ((uint8_t)at[0] / ENDINGS % 2);
-}
-
-/* Sixteen letters of twelve bytes, of which the second six are in another word. */
-static inline void name_write_letters_16(uint64_t first, uint64_t second, char *to) {
-#if defined(__SSE2__)
-    __m128i all = _mm_set_epi64x((long long)second, (long long)first);
-    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi64x(0xffffff)),
-                       _mm_and_si128(_mm_slli_epi64(all, 8), _mm_set1_epi64x(0x00ffffff00000000)));
-    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi32(0x00000fff)),
-                       _mm_and_si128(_mm_slli_epi32(all, 4), _mm_set1_epi32(0x0fff0000)));
-    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi16(0x003f)),
-                       _mm_and_si128(_mm_slli_epi16(all, 2), _mm_set1_epi16(0x3f00)));
-    /* Those above 32 and below 63 are the least of signed bytes, if 33 was -128. */
-    __m128i is_behind =
-        _mm_cmpgt_epi8(_mm_set1_epi8(63 - 33 - 128), _mm_add_epi8(all, _mm_set1_epi8(128 - 33)));
-    all = _mm_add_epi8(_mm_add_epi8(all, _mm_set1_epi8(' ')),
-                       _mm_and_si128(is_behind, _mm_set1_epi8(32)));
-    memcpy(to, &all, sizeof all);
-#else
+#if !defined(__SSE2__)
+void name_write_letters_16_in_words(uint64_t first, uint64_t second, char *to) {
     for (int i = 0; i < 2; i++, first = second, to += 8) {
         first = (first & 0xffffff) | (first << 8 & UINT64_C(0x00ffffff00000000));
         first = (first & EACH32(0x00000fff)) | (first << 4 & EACH32(0x0fff0000));
@@ -350,13 +319,14 @@ static inline void name_write_letters_16(uint64_t first, uint64_t second, char *
         uint64_t is_behind = (first + EACH(0x80 - 33)) & ~(first + EACH(0x80 - 63)) & EACH(0x80);
         little_put_u64(to, first + EACH(' ') + (is_behind >> 2));
     }
-#endif
 }
+#endif
 
-/* More than sixteen. What is before their bytes, or above the bits of a word's, is not seen. */
-__attribute__((noinline)) static void name_write_long_letters(const char *at, const char *end,
+/* More than sixteen, or few. What is before their bytes, or above the bits of a word's, is not seen. */
+__attribute__((noinline)) static void name_write_long_letters(const char *at, size_t stored,
                                                               char *to) {
-    for (; at < end; at += 12, to += 16) {
+    const char *end = at + stored;
+    for (at++; at < end; at += 12, to += 16) {
         size_t left = (size_t)(end - at);
         uint64_t last = little_get_u64(end - 8);
         name_write_letters_16(left >= 8 ? little_get_u64(at) : last >> (64 - 8 * left),
@@ -365,32 +335,16 @@ __attribute__((noinline)) static void name_write_long_letters(const char *at, co
     }
 }
 
-/* Does one step write all of them? */
-static inline bool name_is_short_letters(size_t stored) {
-    return stored - 9 <= 4;
-}
-
-static inline void name_write_short_letters(const char *at, size_t stored, char *to) {
-    name_write_letters_16(little_get_u64(at + 1),
-                          little_get_u64(at + stored - 8) >> 8 * (15 - stored), to);
-}
-
-static inline void name_write_letters(const char *at, size_t stored, char *to) {
+size_t name_letters_write(const char *at, size_t stored, char *to) {
+    const struct name_ending *ending = name_ending_in(at);
+    size_t count = name_count_letters(at, stored);
     if (name_is_short_letters(stored)) {
         name_write_short_letters(at, stored, to);
     } else {
-        name_write_long_letters(at + 1, at + stored, to);
+        name_write_long_letters(at, stored, to);
     }
-    memcpy(to + name_count_letters(at, stored), name_ending_in(at), sizeof(struct name_ending));
-}
-
-size_t name_letters_size(const char *at, size_t stored) {
-    return name_count_letters(at, stored) + name_ending_in(at)->size;
-}
-
-size_t name_letters_write(const char *at, size_t stored, char *to) {
-    name_write_letters(at, stored, to);
-    return name_letters_size(at, stored);
+    memcpy(to + count, ending, sizeof *ending);
+    return count + ending->size;
 }
 
 __attribute__((noinline)) static bool name_any_letters_are(const char *at, size_t stored,

@@ -23,6 +23,7 @@
 #else
 void name_write_16_in_words(char *to, uint64_t bytes);
 void name_write_uuid_in_words(char *to, const char *from);
+void name_write_letters_16_in_words(uint64_t first, uint64_t second, char *to);
 #endif
 
 enum {
@@ -218,15 +219,92 @@ static inline void name_digits_write(const struct name_digits *digits, char *to)
 
 /* ---- letters ---- */
 
+enum { NAME_ENDING_MAX = 15, NAME_ENDINGS = 32 };
+struct name_ending {
+    char text[NAME_ENDING_MAX];
+    uint8_t size;
+};
+extern const struct name_ending name_endings[NAME_ENDINGS];
+
 /* Of a packed name. */
 static inline bool name_has_letters(struct name name) {
     return name.code >= NAME_PREFIX_CODE &&
            (uint8_t)name.at[0] >= NAME_REST_LETTERS * NAME_PREFIXES;
 }
 
-/* Stored in so many bytes: the size of their text with its ending, and the text. Writes up to NAME_OVERRUN bytes
- * more. */
-size_t name_letters_size(const char *at, size_t stored);
+/* What follows letters that are stored here, and how many there are in so many bytes. */
+static inline const struct name_ending *name_ending_in(const char *at) {
+    return &name_endings[(uint8_t)at[0] % NAME_ENDINGS];
+}
+
+static inline size_t name_count_letters(const char *at, size_t stored) {
+    /* 43 / 32 is 8 / 6, for up to NAME_FORM_MAX bytes. */
+    return (stored - 1) * 43 / 32 - ((uint8_t)at[0] / NAME_ENDINGS % 2);
+}
+
+static inline size_t name_letters_size(const char *at, size_t stored) {
+    return name_count_letters(at, stored) + name_ending_in(at)->size;
+}
+
+/* Sixteen letters of twelve bytes, of which the second six are in another word. */
+static inline void name_write_letters_16(uint64_t first, uint64_t second, char *to) {
+#if defined(__SSE2__)
+    __m128i all = _mm_set_epi64x((long long)second, (long long)first);
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi64x(0xffffff)),
+                       _mm_and_si128(_mm_slli_epi64(all, 8), _mm_set1_epi64x(0x00ffffff00000000)));
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi32(0x00000fff)),
+                       _mm_and_si128(_mm_slli_epi32(all, 4), _mm_set1_epi32(0x0fff0000)));
+    all = _mm_or_si128(_mm_and_si128(all, _mm_set1_epi16(0x003f)),
+                       _mm_and_si128(_mm_slli_epi16(all, 2), _mm_set1_epi16(0x3f00)));
+    /* Those above 32 and below 63 are the least of signed bytes, if 33 was -128. */
+    __m128i is_behind =
+        _mm_cmpgt_epi8(_mm_set1_epi8(63 - 33 - 128), _mm_add_epi8(all, _mm_set1_epi8(128 - 33)));
+    all = _mm_add_epi8(_mm_add_epi8(all, _mm_set1_epi8(' ')),
+                       _mm_and_si128(is_behind, _mm_set1_epi8(32)));
+    memcpy(to, &all, sizeof all);
+#else
+    name_write_letters_16_in_words(first, second, to);
+#endif
+}
+
+/* Does one step write all of them? */
+static inline bool name_is_short_letters(size_t stored) {
+    return stored - 9 <= 4;
+}
+
+/* The text of such letters, without its ending. */
+static inline void name_write_short_letters(const char *at, size_t stored, char *to) {
+    name_write_letters_16(little_get_u64(at + 1),
+                          little_get_u64(at + stored - 8) >> 8 * (15 - stored), to);
+}
+
+/* Of a code: do two, at most, if it is of letters? */
+static inline bool name_is_few_letters(uint8_t code) {
+    return code >= NAME_PREFIX_CODE && code <= NAME_PREFIX_CODE + 25 - 1;
+}
+
+/* The text of few letters with its ending, which begins behind so many. Writes up to NAME_OVERRUN bytes more. Calls nothing:
+ * it is for loops. */
+__attribute__((always_inline)) static inline void
+name_write_few_letters(const char *at, size_t stored, size_t count,
+                       const struct name_ending *ending, char *to) {
+    if (name_is_short_letters(stored)) {
+        name_write_short_letters(at, stored, to);
+    } else if (stored < 9) {
+        uint64_t all = little_get_u64(at + stored - 8) >> (72 - 8 * stored);
+        name_write_letters_16(all, all >> 48, to);
+    } else {
+        /* What is above the bits of a word's bytes is not seen. */
+        unsigned left = (unsigned)stored - 13;
+        uint64_t last = little_get_u64(at + stored - 8);
+        name_write_letters_16(little_get_u64(at + 1), little_get_u64(at + 7), to);
+        name_write_letters_16(left >= 8 ? little_get_u64(at + 13) : last >> (64 - 8 * left),
+                              last >> ((112 - 8 * left) & 63), to + 16);
+    }
+    memcpy(to + count, ending, sizeof *ending);
+}
+
+/* The text of any letters with its ending; its size. As above. */
 size_t name_letters_write(const char *at, size_t stored, char *to);
 /* Is this their text? */
 bool name_letters_are(const char *at, size_t stored, struct bytes text);

@@ -390,10 +390,11 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
 
 /* Number of buckets of this form that hold this many entries and a few more. Each size of a table
  * holds half as many again as the size before. Their sequence is such that the round numbers which
- * boards are made for, 1, 5 and 10 million, come shortly before a table grows. */
+ * boards are made for, 1, 5 and 10 million, come shortly before a table grows; and of few ids, that a board's first
+ * table, of 241 entries, is nearly full. */
 static uint32_t map_buckets_for(uint64_t entry_count, const struct map_table *form) {
-    enum { UNITS = 1 << 16 /* of an entry */, LEAST = 27 * UNITS + 25600 };
-    uint64_t held = LEAST;
+    enum { UNITS = 1 << 16 /* of an entry */, LEAST = 27 * UNITS + 25600, LEAST_FEW = 23 * UNITS };
+    uint64_t held = form->field_bits == MAP_FIELD_BITS_FEW ? LEAST_FEW : LEAST;
     while (held < (entry_count + entry_count / 16) * UNITS) {
         held += held / 2;
     }

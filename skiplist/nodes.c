@@ -128,7 +128,7 @@ bool nodes_reserve(struct skiplist *list, uint32_t count) {
     if (needed > SKIPLIST_NONE - SKIPLIST_SEGMENT_NODES) {
         return false;
     }
-    uint64_t capacity = needed + needed / 4 + 2;
+    uint64_t capacity = needed + needed / 8 + 1;
     if (capacity > SKIPLIST_SEGMENT_NODES) {
         capacity = SKIPLIST_SEGMENT_NODES;
     }

@@ -2,7 +2,15 @@
  * CLIENT LIST prints the oldest first. */
 #include "server/clients/server.h"
 
-void server_add_session(struct server *server, struct session *session) {
+static uint64_t server_hash_id(uint64_t id) {
+    return id * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+bool server_add_session(struct server *server, struct session *session) {
+    if (!link_table_reserve(&server->sessions.by_id)) {
+        link_table_shrink(&server->sessions.by_id);
+        return false;
+    }
     server_reset_user(server, session);
     session->previous = server->sessions.last;
     session->next = NULL;
@@ -10,12 +18,21 @@ void server_add_session(struct server *server, struct session *session) {
         session;
     server->sessions.last = session;
     server->sessions.count++;
-    session_table_put(&server->sessions.by_id, session);
+    session->link.hash = server_hash_id(session->id);
+    link_table_put(&server->sessions.by_id, &session->link);
     client_memory_count(&server->sessions.memory, session);
+    return true;
 }
 
 struct session *server_find_session(const struct server *server, uint64_t id) {
-    return session_table_find(&server->sessions.by_id, id);
+    struct map_find find;
+    struct link *link = NULL;
+    if (link_table_find(&server->sessions.by_id, server_hash_id(id), &find)) {
+        do {
+            link = link_table_next(&server->sessions.by_id, &find);
+        } while (link != NULL && ((struct session *)link)->id != id);
+    }
+    return (struct session *)link;
 }
 
 void server_update_time(struct server *server) {

@@ -121,7 +121,7 @@ struct server_sessions {
     struct session *first, *last; /* all, oldest first */
     uint32_t count;
     uint64_t next_id;
-    struct session_table by_id;
+    struct link_table by_id;
     struct session *monitors; /* SESSION_MONITORS, newest first */
     struct session *killed;   /* SESSION_KILLED */
     struct session *pushed;   /* SESSION_PUSHED */
@@ -258,8 +258,8 @@ static inline void server_set_writer(struct server *server, const struct session
 }
 
 /* Link a session set up by session_init. It is the default user's. If that needs no password, the
- * session counts as authenticated, and stays so if one is set later. */
-void server_add_session(struct server *server, struct session *session);
+ * session counts as authenticated, and stays so if one is set later. false: no memory; nothing is linked. */
+MUST_CHECK bool server_add_session(struct server *server, struct session *session);
 void server_remove_session(struct server *server, struct session *session);
 struct session *server_find_session(const struct server *server, uint64_t id);
 /* Must clients authenticate? Not while the default user is on and needs no password. */

@@ -105,9 +105,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     if (server->registry == NULL) {
         return false;
     }
-    if (!session_table_init(&server->sessions.by_id) ||
-        !stats_init(&server->stats, command_count)) {
-        session_table_deinit(&server->sessions.by_id);
+    if (!stats_init(&server->stats, command_count)) {
         registry_destroy(server->registry);
         server->registry = NULL;
         return false;
@@ -144,7 +142,6 @@ bool server_init(struct server *server, uint32_t command_count) {
 void server_deinit(struct server *server) {
     CHECK(server->sessions.first == NULL);
     jobs_end(server);
-    session_table_deinit(&server->sessions.by_id);
     watch_deinit(&server->watches);
     watch_deinit(&server->reads);
     tracking_deinit(&server->tracking);
@@ -175,7 +172,7 @@ void server_remove_session(struct server *server, struct session *session) {
     if (session->is_pushed) {
         server_end_push(server, session);
     }
-    session_table_take(&server->sessions.by_id, session);
+    link_table_take(&server->sessions.by_id, &session->link);
     client_memory_forget(&server->sessions.memory, session);
     if (session->is_killed) {
         session_unlink(&server->sessions.killed, session, SESSION_KILLED);

@@ -100,9 +100,9 @@ struct session_verified {
 };
 
 struct session {
+    struct link link;     /* first, in the table of all sessions by id */
     struct session *next; /* all sessions, oldest first; maintained by server_add_session */
     struct session *previous;
-    struct session *same_slot; /* chain in the session table */
     struct session_link links[SESSION_LISTS];
     uint64_t id;
     int fd;                                  /* for CLIENT LIST; -1: no socket */
@@ -145,6 +145,7 @@ struct session {
     bool awaits_end;           /* SHUTDOWN: answered only if the server goes on */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */
+    bool is_brief;             /* LB.INFO: what answers over HTTP show of a board, and no more */
     uint8_t value_count;       /* LB.ADD: the values before each member; 0: as its board has them */
     enum session_reply_mode reply_mode;
     uint64_t changed_group;  /* the last group with a change of its own; 0: none (WAIT) */
@@ -229,23 +230,6 @@ static inline size_t session_memory_size(const struct session *session) {
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */
 MUST_CHECK bool session_set_text(char **name, struct bytes text);
-
-struct session_table {
-    struct session **slots;
-    uint32_t slot_count; /* a power of two */
-    uint32_t count;
-};
-
-/* false: out of memory. */
-MUST_CHECK bool session_table_init(struct session_table *table);
-/* The table must be empty. */
-void session_table_deinit(struct session_table *table);
-
-/* The id must not be in the table. */
-void session_table_put(struct session_table *table, struct session *session);
-void session_table_take(struct session_table *table, struct session *session);
-/* NULL: not found. */
-struct session *session_table_find(const struct session_table *table, uint64_t id);
 
 enum { CLIENT_MEMORY_CLASSES = 64 };
 

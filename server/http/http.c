@@ -79,6 +79,8 @@ struct http_server {
     struct pollfd *streams;   /* streams_max of them */
     struct http_spare *spares[HTTP_SPARE_SLOTS];
     unsigned spare_count, spare_next;
+    struct http_exchange *spare_first; /* with their bodies; by next */
+    unsigned spare_exchange_count;
     int64_t streams_swept_ms, peers_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */
     _Atomic bool is_stopping;
@@ -250,7 +252,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
-        if (MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, names[i]) != NULL) {
+        if (http_exchange_header(exchange, names[i]) != NULL) {
             return false;
         }
     }
@@ -497,6 +499,15 @@ void http_exchange_ready(struct http_exchange *exchange) {
 /* ---- for handlers ---- */
 
 const char *http_exchange_header(const struct http_exchange *exchange, const char *name) {
+    if (exchange->has_seen_all) {
+        bool may_be = (exchange->seen_letters >> (name[0] & 31) & 1) != 0;
+        for (unsigned i = 0; may_be && i < exchange->seen_count; i++) {
+            if (strcasecmp(exchange->seen[i].name, name) == 0) {
+                return exchange->seen[i].value;
+            }
+        }
+        return NULL;
+    }
     return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
 }
 
@@ -686,6 +697,7 @@ static const char *const http_request_single[] = {
 };
 
 struct http_request_seen {
+    struct http_exchange *exchange;
     unsigned single;     /* bits: which of those there are */
     const char *doubled; /* one that is there twice; NULL: none */
     const char *at;      /* where the line before ended */
@@ -723,9 +735,16 @@ static bool http_server_is_line(const struct http_exchange *exchange, const char
 static enum MHD_Result http_server_look_at(void *own, enum MHD_ValueKind kind, const char *name,
                                            const char *value) {
     struct http_request_seen *seen = own;
+    struct http_exchange *exchange = seen->exchange;
     (void)kind;
+    exchange->has_seen_all &= exchange->seen_count < HTTP_SEEN_MAX;
+    if (exchange->has_seen_all) {
+        exchange->seen_letters |= UINT32_C(1) << (name[0] & 31);
+        exchange->seen[exchange->seen_count++] = (struct http_header){.name = name, .value = value};
+    }
     for (size_t i = 0; i < sizeof http_request_single / sizeof http_request_single[0]; i++) {
-        if (strcasecmp(name, http_request_single[i]) == 0) {
+        if (((name[0] ^ http_request_single[i][0]) & 31) == 0 &&
+            strcasecmp(name, http_request_single[i]) == 0) {
             seen->doubled = (seen->single >> i & 1) != 0 ? http_request_single[i] : seen->doubled;
             seen->single |= 1U << i;
         }
@@ -741,10 +760,11 @@ static enum MHD_Result http_server_look_at(void *own, enum MHD_ValueKind kind, c
  * (RFC 9110, 5.3; RFC 9112, 3.2). Fills in the refusal; false: nothing. */
 static bool http_server_is_ambiguous(struct http_exchange *exchange, const char *method,
                                      const char *version) {
-    struct http_request_seen seen = {.at = version + strlen(version)};
-    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    struct http_request_seen seen = {.exchange = exchange, .at = version + strlen(version)};
+    exchange->has_seen_all = true;
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_look_at,
                                     &seen);
+    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     if (HTTP_REQUEST_IS_RAW && !seen.is_odd) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -816,16 +836,16 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     /* Of others a handler that takes more than two knows which ones the path takes. */
     bool is_known = number != HTTP_OTHER || options->methods != 0;
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
+    if (http_server_is_ambiguous(exchange, method, version)) {
+        exchange->stage = HTTP_READY;
+        return true;
+    }
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t size = 0;
     bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);
     /* How long a chunked body is, its last chunk says. */
     bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     size_t body_max = http_server_body_max(exchange);
-    if (http_server_is_ambiguous(exchange, method, version)) {
-        exchange->stage = HTTP_READY;
-        return true;
-    }
     if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
                                  options->hosts)) {
         http_exchange_fill(exchange, 421,
@@ -862,10 +882,22 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
 static void *http_server_begin_request(void *context, const char *target,
                                        struct MHD_Connection *connection) {
     struct http_server *server = context;
-    struct http_exchange *exchange = memory_allocate_zeroed(sizeof *exchange);
-    if (exchange == NULL) {
+    struct http_exchange *exchange = server->spare_first;
+    struct buffer reply_body;
+    struct buffer body;
+    buffer_init(&reply_body, HTTP_REPLY_SIZE_MAX);
+    buffer_init(&body, server->options.body_max > 0 ? server->options.body_max : HTTP_BODY_MAX);
+    if (exchange != NULL) {
+        server->spare_first = exchange->next;
+        server->spare_exchange_count--;
+        exchange->reply.body.size_max = reply_body.size_max; /* handlers put in others */
+        exchange->body.size_max = body.size_max;
+        reply_body = exchange->reply.body;
+        body = exchange->body;
+    } else if ((exchange = memory_allocate(sizeof *exchange)) == NULL) {
         return NULL;
     }
+    memset(exchange, 0, offsetof(struct http_exchange, seen));
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     size_t size = strlen(target);
@@ -876,14 +908,15 @@ static void *http_server_begin_request(void *context, const char *target,
         exchange->peer->exchange = exchange;
     }
     exchange->line = target;
-    exchange->target = memory_allocate(size + 1);
+    exchange->target =
+        size < sizeof exchange->target_room ? exchange->target_room : memory_allocate(size + 1);
     if (exchange->target != NULL) {
         memcpy(exchange->target, target, size + 1);
     }
-    exchange->reply = (struct http_reply){.status = MHD_HTTP_OK, .content_type = HTTP_PLAIN_TEXT};
-    buffer_init(&exchange->reply.body, HTTP_REPLY_SIZE_MAX);
-    buffer_init(&exchange->body,
-                server->options.body_max > 0 ? server->options.body_max : HTTP_BODY_MAX);
+    exchange->reply.status = MHD_HTTP_OK;
+    exchange->reply.content_type = HTTP_PLAIN_TEXT;
+    exchange->reply.body = reply_body;
+    exchange->body = body;
     return exchange;
 }
 
@@ -972,6 +1005,35 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
     return MHD_YES;
 }
 
+static void http_exchange_free(struct http_exchange *exchange) {
+    buffer_deinit(&exchange->reply.body);
+    buffer_deinit(&exchange->body);
+    memory_free(exchange);
+}
+
+/* It is used again with its bodies, if these are short: making all of that anew is a tenth of a short request. */
+static void http_exchange_give_back(struct http_exchange *exchange) {
+    enum { SPARE_EXCHANGES_MAX = 32, SPARE_BODY_MAX = 4096 };
+    struct http_server *server = exchange->server;
+    struct buffer *bodies[] = {&exchange->reply.body, &exchange->body};
+    if (exchange->target != exchange->target_room) {
+        memory_free(exchange->target);
+    }
+    if (server->is_ended || server->spare_exchange_count == SPARE_EXCHANGES_MAX) {
+        http_exchange_free(exchange);
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        buffer_clear(bodies[i]);
+        if (bodies[i]->capacity > SPARE_BODY_MAX) {
+            buffer_deinit(bodies[i]);
+        }
+    }
+    exchange->next = server->spare_first;
+    server->spare_first = exchange;
+    server->spare_exchange_count++;
+}
+
 static void http_server_end_request(void *context, struct MHD_Connection *connection, void **own,
                                     enum MHD_RequestTerminationCode code) {
     struct http_server *server = context;
@@ -1003,10 +1065,7 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
     http_text_release(exchange->pending);
     server->sending_size -= exchange->counted;
     server->bodies_size -= exchange->received;
-    buffer_deinit(&exchange->reply.body);
-    buffer_deinit(&exchange->body);
-    memory_free(exchange->target);
-    memory_free(exchange);
+    http_exchange_give_back(exchange);
     *own = NULL;
 }
 
@@ -1177,6 +1236,10 @@ static void http_server_end(struct http_server *server) {
         LIST_TAKE_EACH(server->spares[i], spare) {
             http_spare_destroy(spare);
         }
+    }
+    struct http_exchange *exchange;
+    LIST_TAKE_EACH(server->spare_first, exchange) {
+        http_exchange_free(exchange);
     }
     if (handler->end != NULL) {
         handler->end(handler->context);

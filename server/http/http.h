@@ -31,6 +31,7 @@ enum {
     HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
     HTTP_BODY_MAX = 4096,          /* of a request, where the options say nothing else */
     HTTP_HEADERS_MAX = 16,         /* of a reply, beside those of every reply */
+    HTTP_SEEN_MAX = 24,            /* of a request, that are found at once */
     HTTP_REQUEST_LIMIT_MS = 10000, /* from connecting to the end of the first request's headers */
     HTTP_IDLE_LIMIT_MS = 75000,    /* from a reply to the end of the next request's headers */
     HTTP_SEND_LIMIT_MS = 30000,    /* for sending the reply, or one text of a stream */
@@ -133,6 +134,13 @@ struct http_exchange {
     size_t counted;           /* bytes of its reply among those that are being sent */
     size_t received;          /* bytes of its body among those of all */
     size_t dropped;           /* bytes of a body that is too long */
+    /* Its headers, as the library keeps them, once they are there: handlers ask for twenty, most of which it has not. */
+    unsigned seen_count;
+    uint32_t seen_letters; /* bits: with which of 32 letters some of them begin */
+    bool has_seen_all;
+    /* Not zeroed, as all before is. */
+    struct http_header seen[HTTP_SEEN_MAX];
+    char target_room[256]; /* where target mostly stands */
 };
 
 struct http_handler {

@@ -413,10 +413,13 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
         connection_print_address(&accepted->local, session->local_address);
     }
     connection_count_input(connection);
-    server_add_session(server, session);
+    bool is_added = server_add_session(server, session);
     session->is_close_after_reply = text != NULL; /* from the first message on */
-    if (!connection_tell_all(connection, (struct transport_message){.is_opened = true})) {
-        server_remove_session(server, session);
+    if (!is_added ||
+        !connection_tell_all(connection, (struct transport_message){.is_opened = true})) {
+        if (is_added) {
+            server_remove_session(server, session);
+        }
         session_deinit(session);
         tls_context_release(connection->transport.tls_context);
         memory_free(connection);

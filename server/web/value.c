@@ -11,13 +11,15 @@ static struct bytes value_take_line(struct value_reader *reader) {
 }
 
 /* A line that is a number of 64 bits, as most are. */
-static int64_t value_take_number(struct value_reader *reader) {
+static inline int64_t value_take_number(struct value_reader *reader) {
+    CHECK(reader->at < reader->end && reader->end[-1] == '\n'); /* so the digits end */
     const char *at = reader->at;
-    bool is_negative = at < reader->end && *at == '-';
-    const char *begin = at + is_negative;
+    bool is_negative = *at == '-';
+    at += is_negative;
+    const char *begin = at;
     uint64_t number = 0;
-    for (at = begin; at < reader->end && *at >= '0' && *at <= '9'; at++) {
-        number = number * 10 + (uint64_t)(*at - '0');
+    for (unsigned digit; (digit = (unsigned char)*at - (unsigned)'0') <= 9; at++) {
+        number = number * 10 + digit;
     }
     CHECK(at > begin && reader->end - at >= 2 && *at == '\r');
     reader->at = at + 2;
@@ -54,7 +56,9 @@ struct value value_next(struct value_reader *reader) {
         break;
     case ':':
         value.kind = VALUE_INTEGER;
+        value.text.at = reader->at;
         value.number = value_take_number(reader);
+        value.text.size = (size_t)(reader->at - value.text.at) - 2;
         break;
     case '#':
         value.kind = VALUE_BOOLEAN;
@@ -82,6 +86,10 @@ struct value value_next(struct value_reader *reader) {
 
 void value_skip(struct value_reader *reader) {
     for (uint64_t left = 1; left > 0; left--) {
+        if (reader->at < reader->end && (*reader->at == '$' || *reader->at == ':')) {
+            (void)value_next_text(reader);
+            continue;
+        }
         struct value value = value_next(reader);
         left += value.kind == VALUE_LIST ? value.count : 0;
         left += value.kind == VALUE_MAP ? 2 * value.count : 0;
@@ -91,8 +99,7 @@ void value_skip(struct value_reader *reader) {
 bool value_find(struct value_reader reader, struct bytes name, struct value_reader *found) {
     struct value map = value_next(&reader);
     for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
-        struct value key = value_next(&reader);
-        if (key.kind == VALUE_TEXT && bytes_equal(key.text, name)) {
+        if (bytes_equal(value_next_text(&reader), name)) {
             *found = reader;
             return true;
         }
@@ -138,7 +145,7 @@ void value_entries_read(struct value_entries *entries, struct value_reader map) 
     entries->map = map;
     entries->count = 0;
     for (uint64_t left = is_fit ? first.count : 0; left > 0; left--) {
-        entries->names[entries->count] = value_next(&reader).text;
+        entries->names[entries->count] = value_next_text(&reader);
         entries->values[entries->count++] = reader.at;
         value_skip(&reader);
     }

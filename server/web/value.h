@@ -3,6 +3,7 @@
 #define SERVER_WEB_VALUE_H
 
 #include "codec/bytes.h"
+#include "codec/check.h"
 
 enum value_kind {
     VALUE_TEXT, /* of any kind that is a text: bulk, simple, verbatim, double, big number */
@@ -15,7 +16,7 @@ enum value_kind {
 };
 struct value {
     enum value_kind kind;
-    struct bytes text; /* TEXT, ERROR */
+    struct bytes text; /* TEXT, ERROR; INTEGER: its digits */
     int64_t number;    /* INTEGER; BOOLEAN: 0 or 1 */
     uint64_t count;    /* LIST, MAP */
 };
@@ -26,6 +27,29 @@ struct value_reader {
 };
 
 struct value value_next(struct value_reader *reader);
+/* value_next(reader).text, of which most of a long reply are: bulk texts, and the digits of integers. */
+static inline struct bytes value_next_text(struct value_reader *reader) {
+    enum { LINE_END = 2 };
+    CHECK(reader->at < reader->end && reader->end[-1] == '\n'); /* so there is a line's end */
+    const char *at = reader->at + 1;
+    bool is_integer = *reader->at == ':';
+    if (!is_integer && !(*reader->at == '$' && *at != '-')) {
+        return value_next(reader).text;
+    }
+    size_t size = 0;
+    while (*at != '\r') {
+        size = size * 10 + (size_t)(*at++ - '0');
+    }
+    if (is_integer) {
+        struct bytes digits = {.at = reader->at + 1, .size = (size_t)(at - reader->at) - 1};
+        reader->at = at + LINE_END;
+        return digits;
+    }
+    struct bytes text = {.at = at + LINE_END, .size = size};
+    CHECK((size_t)(reader->end - text.at) >= size + LINE_END);
+    reader->at = text.at + size + LINE_END;
+    return text;
+}
 /* Pass over one value, whatever it holds. */
 void value_skip(struct value_reader *reader);
 /* Within a map that begins here: the value of this name. false: there is none. The reader stays. */

@@ -249,6 +249,11 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
                          : reply->retry_s;
     reply->body = query->out;
     query->out = body;
+    if (exchange->body.at == NULL) { /* whose room is used again */
+        struct buffer empty = exchange->body;
+        exchange->body = query->write.body;
+        query->write.body = empty;
+    }
     http_exchange_ready(exchange);
 }
 
@@ -536,7 +541,7 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
     }
     if (query->route->read != NULL) {
         query->write.body = exchange->body;
-        buffer_init(&exchange->body, 0);
+        buffer_init(&exchange->body, exchange->body.size_max);
         if (!web_take_key(exchange, query) || !query->route->read(query)) {
             return false;
         }
@@ -574,6 +579,7 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
         return;
     }
     query->identity = who;
+    query->route = request->operation != NULL ? request->operation->route : NULL;
     memcpy(query->address, address, sizeof address);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
@@ -751,6 +757,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
     const struct web_operation *operation = web_openapi_find(exchange->method, target);
+    request->operation = operation;
     unsigned methods = operation == NULL ? web_openapi_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
@@ -809,12 +816,14 @@ static void web_handle_api(struct web *web, struct web_request *request,
 static void web_handle(void *context, struct http_exchange *exchange) {
     struct web *web = context;
     struct http_target target;
-    struct web_request *request = memory_allocate_zeroed(sizeof *request);
+    char text[HTTP_CONNECTION_SIZE]; /* no line of a request is as long */
+    struct web_request *request = web->spare_requests;
     size_t size = strlen(exchange->target);
-    char *text = memory_allocate(size + 1);
-    if (request == NULL || text == NULL) {
-        memory_free(request);
-        memory_free(text);
+    CHECK(size < sizeof text);
+    if (request != NULL) {
+        web->spare_requests = request->next;
+        web->spare_request_count--;
+    } else if ((request = memory_allocate(sizeof *request)) == NULL) {
         http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
@@ -844,7 +853,6 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     } else if (!web_files_answer(exchange, &target)) {
         http_exchange_refuse(exchange, 404, "there is no such page\n");
     }
-    memory_free(text);
 }
 
 static void web_leave(void *context, struct http_exchange *exchange) {
@@ -859,7 +867,13 @@ static void web_leave(void *context, struct http_exchange *exchange) {
     }
     web_views_leave(web, request);
     web_kept_leave(request);
-    memory_free(request);
+    if (web->spare_request_count < WEB_SPARE_MAX) {
+        request->next = web->spare_requests;
+        web->spare_requests = request;
+        web->spare_request_count++;
+    } else {
+        memory_free(request);
+    }
 }
 
 static void web_step(void *context, int64_t now_ms) {
@@ -1024,6 +1038,10 @@ static void web_free(struct web *web) {
     web_gzip_destroy(web->gzip);
     web->spare_max = 0;
     web_query_free_spare(web);
+    struct web_request *request;
+    LIST_TAKE_EACH(web->spare_requests, request) {
+        memory_free(request);
+    }
     if (web->history.query != NULL) {
         web_query_destroy(web->history.query);
     }

@@ -307,7 +307,7 @@ static bool web_boards_ask_page(struct web_query *query) {
         !web_query_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
         return false;
     }
-    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.INFO $board $brief");
     web_query_command(query, "LB.RANGE $board # # $where $tags $data $since", query->from,
                       query->from + query->count - 1);
     web_query_count(query);
@@ -322,6 +322,11 @@ static bool web_boards_print_page(struct web_query *query) {
     web_reply_put_field_names(query, board);
     web_reply_put_data_names(json, query);
     web_reply_put_members(query, "Page", NULL, board);
+    /* Not in an answer that is kept: no reader is told of what is held. */
+    int64_t held = value_find_integer(board, "held", -1);
+    if (query->is_view && held >= 0) {
+        json_integer(json, "held", held);
+    }
     web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, 1));
     return web_reply_end(query);
@@ -345,7 +350,7 @@ enum {
 /* ---- a member ---- */
 
 static bool web_boards_ask_member(struct web_query *query) {
-    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.INFO $board $brief");
     web_query_command(query, "LB.GET $board 1 $member PCT");
     if (query->is_of_player) {
         web_query_words(query, "WITHHELD");
@@ -501,7 +506,7 @@ static bool web_boards_ask_search(struct web_query *query) {
         query->names = (struct session_names){.field = web_boards_name_field(query),
                                               .prefix = prefix,
                                               .left = (uint32_t)query->count - query->more};
-        web_query_command(query, "LB.INFO $board");
+        web_query_command(query, "LB.INFO $board $brief");
         web_query_command(query, "LB.RANGE $board # # $where $tags $data", from,
                           from + NAMES_STEP - 1);
         web_query_count(query);
@@ -509,7 +514,7 @@ static bool web_boards_ask_search(struct web_query *query) {
     }
     if (query->scan.is_over) {
         struct value_reader at = web_query_kept(query);
-        web_query_command(query, "LB.INFO $board");
+        web_query_command(query, "LB.INFO $board $brief");
         if (query->more > 0) {
             web_query_command(query, "LB.GET $board #", (int64_t)query->more);
             for (unsigned i = 0; i < query->more; i++) {
@@ -859,7 +864,7 @@ static bool web_boards_ask_archives(struct web_query *query) {
     for (unsigned i = by_words < by_commands ? by_words : by_commands; i > 0 && at.at < at.end;
          i--) {
         struct bytes name = value_next(&at).text;
-        web_query_command(query, "LB.INFO $", name);
+        web_query_command(query, "LB.INFO $ $brief", name);
         web_query_command(query, "LB.RANGE $ 0 # $where $tags $data", name, query->count - 1);
         if (is_counted) {
             web_query_command(query, "LB.COUNT $ $where", name);

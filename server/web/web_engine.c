@@ -186,10 +186,10 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
         }
     }
     query->scan.pattern_count = count;
-    if (chosen.size <= sizeof query->scan.pattern_text) {
-        memcpy(query->scan.pattern_text, chosen.at, chosen.size);
+    if (chosen.size <= sizeof query->pattern_text) {
+        memcpy(query->pattern_text, chosen.at, chosen.size);
         query->words[query->scan.pattern_word] =
-            (struct bytes){.at = query->scan.pattern_text, .size = chosen.size};
+            (struct bytes){.at = query->pattern_text, .size = chosen.size};
     }
 }
 
@@ -222,6 +222,7 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     server->ahead = NULL;
     server->command_begin_ticks = clock_ticks();
     session->value_count = query->commands[nth].value_count;
+    session->is_brief = query->commands[nth].is_brief;
     execute_request(server, session, number, &request, &reply);
     if (session->job !=
         NULL) { /* LB.BAN: what it says holds at once, and nobody waits for the rest */
@@ -247,13 +248,13 @@ static bool web_engine_take_cursor(struct web_query *query) {
     if (list.kind == VALUE_LIST && list.count > 0) {
         cursor = value_next(&reader);
     }
-    if (cursor.kind != VALUE_TEXT || cursor.text.size > sizeof query->scan.cursor_text ||
+    if (cursor.kind != VALUE_TEXT || cursor.text.size > sizeof query->cursor_text ||
         bytes_equal(cursor.text, BYTES("0"))) {
         return false;
     }
-    memcpy(query->scan.cursor_text, cursor.text.at, cursor.text.size);
+    memcpy(query->cursor_text, cursor.text.at, cursor.text.size);
     query->words[query->scan.cursor_word] =
-        (struct bytes){.at = query->scan.cursor_text, .size = cursor.text.size};
+        (struct bytes){.at = query->cursor_text, .size = cursor.text.size};
     return true;
 }
 

@@ -191,7 +191,10 @@ static const struct web_schema {
      "it. Left out where the user may not read that board, or it has not the tags of the group' "
      "rating?:@Rating?'by rating=1'"},
     {"Rating", "@Rating", RATING},
-    {"Page", "@Board", COUNTED "from:i fields:[s] data_fields:[s] " STATE "rows:[@Row]"},
+    {"Page", "@Board",
+     COUNTED "from:i fields:[s] data_fields:[s] " STATE
+             "held?:i'in events: results that are held, for who may use LB.HELD' "
+             "rows:[@Row]"},
     {"Member", NULL,
      COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
     {"Myself", "@Waiting",

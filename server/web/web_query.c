@@ -10,7 +10,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/error_table.h"
 
-enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
+enum { TEXTS_MAX = 8192, OUT_FIRST = 2048, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
 /* ---- beginning and end ---- */
 
@@ -18,6 +18,26 @@ static void web_query_give_room(struct web_query *query) {
     web_give_memory(query->web, query->room);
     query->room = 0;
     buffer_deinit(&query->replies);
+}
+
+/* The buffers of a query, which those that are used again keep, and what each may hold. */
+enum { BUFFERS = 8 };
+static void web_query_list_buffers(struct web_query *query, struct buffer *buffers[BUFFERS]) {
+    struct web_write *write = &query->write;
+    struct buffer *const all[BUFFERS] = {&query->replies,  &query->texts, &query->text,
+                                         &query->kept,     &query->out,   &write->words,
+                                         &write->commands, &write->firsts};
+    memcpy(buffers, all, sizeof all);
+}
+
+static void web_query_free(struct web_query *query) {
+    struct buffer *buffers[BUFFERS];
+    web_query_give_room(query);
+    web_query_list_buffers(query, buffers);
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        buffer_deinit(buffers[i]);
+    }
+    memory_free(query);
 }
 
 bool web_query_make_room(struct web_query *query, size_t size) {
@@ -38,65 +58,70 @@ bool web_query_make_room(struct web_query *query, size_t size) {
 }
 
 struct web_query *web_query_create(struct web *web) {
+    static const size_t sizes[BUFFERS] = {
+        REPLIES_FIRST, TEXTS_MAX,          HTTP_CONNECTION_SIZE, WEB_REPLIES_MAX,
+        WEB_JSON_MAX,  WEB_WORDS_SIZE_MAX, WEB_WORDS_SIZE_MAX,   WEB_WORDS_SIZE_MAX};
     struct web_query *query = web->spare_first;
-    struct buffer texts;
-    struct buffer replies;
-    buffer_init(&texts, TEXTS_MAX);
-    buffer_init(&replies, REPLIES_FIRST);
+    struct buffer *buffers[BUFFERS];
+    struct buffer kept[BUFFERS];
     if (query != NULL) {
         web->spare_first = query->next;
         web->spare_count--;
-        texts = query->texts;
-        replies = query->replies;
-        buffer_clear(&texts);
-        buffer_clear(&replies);
-    } else if ((query = memory_allocate(sizeof *query)) == NULL) {
-        return NULL;
+        web_query_list_buffers(query, buffers);
+        for (unsigned i = 0; i < BUFFERS; i++) {
+            kept[i] = *buffers[i];
+        }
+    } else {
+        query = memory_allocate(sizeof *query);
+        if (query == NULL) {
+            return NULL;
+        }
+        memset(kept, 0, sizeof kept);
+        web_query_list_buffers(query, buffers);
     }
-    memset(query, 0, offsetof(struct web_query, own_commands));
+    memset(query, 0, offsetof(struct web_query, target));
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        *buffers[i] = kept[i];
+        buffers[i]->size_max = sizes[i];
+    }
+    query->target.segment_count = query->target.parameter_count = 0;
     query->web = web;
     query->status = 200;
-    query->texts = texts;
-    query->replies = replies;
-    buffer_init(&query->kept, WEB_REPLIES_MAX);
-    buffer_init(&query->out, WEB_JSON_MAX);
     query->json = web_json(&query->out);
     query->commands = query->own_commands;
     query->words = query->own_words;
     if (buffer_reserve(&query->replies, REPLIES_FIRST) == NULL ||
-        buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
-        buffer_deinit(&query->replies);
-        buffer_deinit(&query->texts);
-        memory_free(query);
+        buffer_reserve(&query->texts, TEXTS_MAX) == NULL ||
+        buffer_reserve(&query->out, OUT_FIRST) == NULL) {
+        web_query_free(query);
         return NULL;
     }
     return query;
 }
 
-static void web_query_free(struct web_query *query) {
-    buffer_deinit(&query->texts);
-    web_query_give_room(query);
-    memory_free(query);
-}
-
 void web_query_destroy(struct web_query *query) {
     struct web *web = query->web;
+    struct buffer *buffers[BUFFERS];
     if (query->is_counted) {
         atomic_fetch_sub(&web->write_count, 1);
     }
-    buffer_deinit(&query->kept);
-    buffer_deinit(&query->out);
     memory_free(query->figures);
-    memory_free(query->text);
     web_write_deinit(query);
     bool is_as_new = query->replies.size_max == REPLIES_FIRST && !query->replies.is_broken;
-    if (is_as_new && web->spare_count < web->spare_max) {
-        query->next = web->spare_first;
-        web->spare_first = query;
-        web->spare_count++;
-    } else {
+    if (!is_as_new || web->spare_count >= web->spare_max) {
         web_query_free(query);
+        return;
     }
+    web_query_list_buffers(query, buffers);
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        buffer_clear(buffers[i]);
+        if (buffers[i]->capacity > REPLIES_FIRST) {
+            buffer_deinit(buffers[i]);
+        }
+    }
+    query->next = web->spare_first;
+    web->spare_first = query;
+    web->spare_count++;
 }
 
 void web_query_free_spare(struct web *web) {
@@ -289,9 +314,15 @@ struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes) {
 static void web_query_add_words(struct web_query *query, const char *words, va_list *arguments) {
     char text[BYTES_INTEGER_TEXT_MAX];
     struct bytes number = {.at = text};
-    for (size_t size; (size = strcspn(words, " ")) > 0; words += size + (words[size] == ' ')) {
-        struct bytes word = {.at = words, .size = size};
-        if (bytes_equal(word, BYTES("#"))) {
+    for (; *words != '\0'; words += *words == ' ') {
+        struct bytes word = {.at = words};
+        while (*words != ' ' && *words != '\0') {
+            words++;
+        }
+        word.size = (size_t)(words - word.at);
+        if (word.at[0] != '$' && word.at[0] != '#') {
+            web_query_word(query, word);
+        } else if (word.at[0] == '#') {
             number.size = bytes_print_i64(text, va_arg(*arguments, int64_t));
             web_query_word(query, web_query_word_copy(query, number));
         } else if (bytes_equal(word, BYTES("$"))) {
@@ -325,6 +356,8 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
             if (query->since.at != NULL) {
                 web_query_words(query, "SINCE $", query->since);
             }
+        } else if (bytes_equal(word, BYTES("$brief"))) {
+            query->commands[query->command_count - 1].is_brief = true;
         } else if (bytes_equal(word, BYTES("$cursor"))) {
             number.size = bytes_print_u64(text, query->scan.cursor);
             query->scan.cursor_word = query->word_count;
@@ -333,7 +366,7 @@ static void web_query_add_words(struct web_query *query, const char *words, va_l
             query->scan.pattern_word = query->word_count;
             web_query_word(query, BYTES("*"));
         } else {
-            web_query_word(query, word);
+            CHECK(false);
         }
     }
 }
@@ -665,19 +698,21 @@ static bool web_query_read_tags(struct web_query *query) {
 bool web_query_parse(struct web_query *query, enum http_method method, const char *target) {
     size_t size = strlen(target);
     int64_t database;
-    query->text = memory_allocate(size + 1);
-    if (query->text == NULL) {
+    buffer_clear(&query->text);
+    buffer_append(&query->text, target, size + 1);
+    if (query->text.is_broken) {
         web_query_error(query, 503, "out of memory");
         return false;
     }
-    memcpy(query->text, target, size + 1);
-    const char *wrong = http_target_parse(query->text, &query->target);
+    const char *wrong = http_target_parse(query->text.at, &query->target);
     if (wrong != NULL) {
         web_query_error(query, 400, "%s", wrong);
         return false;
     }
-    const struct web_operation *operation = web_openapi_find(method, &query->target);
-    query->route = operation != NULL ? operation->route : NULL;
+    if (query->route == NULL) {
+        const struct web_operation *operation = web_openapi_find(method, &query->target);
+        query->route = operation != NULL ? operation->route : NULL;
+    }
     if (query->route == NULL) {
         web_query_error(query, 404, "there is no such path: docs/web.md lists them");
         return false;

@@ -38,7 +38,8 @@ enum {
     WEB_WORDS_MAX = 640,       /* of its commands together */
     WEB_REPLIES_MAX = 4 << 20, /* bytes of RESP of a round */
     WEB_JSON_MAX = 16 << 20,
-    WEB_FIELDS_MAX = 8, /* of a member's hash */
+    WEB_WORDS_SIZE_MAX = 4 << 20, /* bytes of what a request writes, as words */
+    WEB_FIELDS_MAX = 8,           /* of a member's hash */
     WEB_ROWS_MAX = 200,
     WEB_WHERES_MAX = 32,
     WEB_REQUEST_SHARE = 10,
@@ -128,6 +129,7 @@ struct web_command {
     uint8_t value_count; /* session.value_count */
     bool has_id;         /* it has an id (ONCE), */
     bool is_repeated;    /* which had come before */
+    bool is_brief;       /* session.is_brief */
     unsigned char fingerprint[DIGEST_SIZE]; /* of what it writes, where it has an id */
 };
 
@@ -152,8 +154,6 @@ struct web_scan {
     bool is_over, has_listed;
     unsigned cursor_word, pattern_word; /* of the round; 0: there is none */
     size_t size_max;                    /* bytes of replies after which a round ends */
-    char cursor_text[BYTES_INTEGER_TEXT_MAX];
-    char pattern_text[ACL_TEXT_MAX];
     unsigned pattern_count;
 };
 
@@ -192,14 +192,12 @@ struct web_query {
     /* what is asked */
     struct web_identity identity;
     char address[HTTP_ADDRESS_MAX];
-    char *text; /* decoded target; owned */
-    struct http_target target;
+    struct buffer text; /* decoded target */
     uint8_t database;
     struct bytes board, member;
     int64_t from, count;
     struct web_data data;
-    struct web_where wheres[WEB_WHERES_MAX]; /* the group that is read; none: all members */
-    unsigned where_count;
+    unsigned where_count;       /* of the group that is read; none: all members */
     bool has_tags, has_rating;  /* records have the members' tags, and ratings */
     bool is_of_player;          /* the member is the player who asks: with what is held */
     struct session_names names; /* whose records are wanted; field at NULL: everybody's */
@@ -241,13 +239,16 @@ struct web_query {
     struct buffer out;
     struct json json;
     /* Not zeroed, as all before is. */
+    struct http_target target;
+    struct web_where wheres[WEB_WHERES_MAX];
+    char cursor_text[BYTES_INTEGER_TEXT_MAX], pattern_text[ACL_TEXT_MAX]; /* of a scan */
     struct web_command own_commands[WEB_COMMANDS_MAX];
     struct bytes own_words[WEB_WORDS_MAX];
 };
 
 /* NULL: out of memory. */
 MUST_CHECK struct web_query *web_query_create(struct web *web);
-/* Take a target apart and choose its route. false: status and JSON say why not. */
+/* Take a target apart and choose its route, if it has none yet. false: status and JSON say why not. */
 MUST_CHECK bool web_query_parse(struct web_query *query, enum http_method method,
                                 const char *target);
 /* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
@@ -274,6 +275,7 @@ static inline struct json web_json(struct buffer *out) {
  *
  *     $board  $member            the query's
  *     $where  $tags  $data       the same, or nothing, if none was asked for
+ *     $brief                     no word: of LB.INFO, what answers show beside members
  *     $cursor  $pattern          of a scan, where the engine puts in those of its steps
  *     #  $                       an int64_t, and a struct bytes that lives as long as the round */
 void web_query_command(struct web_query *query, const char *words, ...);
@@ -408,8 +410,9 @@ struct web_gzip;
 struct web_request {
     struct web *web;
     struct http_exchange *exchange;
-    struct http_login_ask *login; /* that the engine has */
-    struct web_query *query;      /* that is being answered */
+    struct http_login_ask *login;          /* that the engine has */
+    struct web_query *query;               /* that is being answered */
+    const struct web_operation *operation; /* NULL: there is none */
     bool wants_stream, wants_login;
     const char *origin; /* of another site that may ask (web-allow-origin), or "*"; NULL: of none */
     struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
@@ -631,10 +634,13 @@ enum {
 unsigned web_take_rate(struct web *web, struct web_rates *rates,
                        const struct http_exchange *exchange, int64_t units);
 
-/* Where a member of a reply is: of each step the name, in a map, and the place, in a list. */
+/* A member of a schema, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
-    const char *text, *from, *name; /* of the path and the shape; text NULL: the place is free */
-    struct shape shape;             /* of what is there */
+    const char *text, *from, *name; /* of the member and the shape; text NULL: the place is free */
+    const char *next;               /* of the member behind it */
+    bool is_there, has_source, is_bytes;
+    char key[32];
+    struct shape found, shown; /* what is there, and how it is shown */
     unsigned step_count;
     struct web_path_step {
         struct bytes word;
@@ -666,6 +672,8 @@ struct web {
     struct web_query
         *spare_first; /* with their buffers: making them anew is a third of a request */
     unsigned spare_count, spare_max;
+    struct web_request *spare_requests; /* likewise; by next */
+    unsigned spare_request_count;
     int64_t budgets_ns[2]; /* for requests, for views: what may be asked now, negative: overdrawn */
     int64_t budgets_at_ms;
     struct web_sessions sessions, stream_keys;

@@ -52,51 +52,51 @@ void web_reply_put_data(struct json *json, const struct web_query *query,
     struct value list = value_next(reader);
     json_open(json, "data", '{');
     for (unsigned i = 0; i < query->data.count; i++) {
-        struct value value = {.kind = VALUE_NULL};
-        if (list.kind == VALUE_LIST && i < list.count) {
-            value = value_next(reader);
-        }
+        bool is_there = list.kind == VALUE_LIST && i < list.count;
         json_pair(json, query->data.fields[i],
-                  value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL});
+                  is_there ? value_next_text(reader) : (struct bytes){.at = NULL});
     }
     json_close(json, '}');
 }
 
 void web_reply_put_number(struct json *json, const char *key, struct value value) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    if (value.kind == VALUE_INTEGER) {
-        size_t size = bytes_print_i64(text, value.number);
-        json_text(json, key, (struct bytes){.at = text, .size = size});
-    } else {
-        json_text(json, key, value.text);
-    }
+    json_text(json, key, value.text); /* of an integer its digits */
 }
 
+/* One of many: names and brackets that follow one another are one text. */
 void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
                           uint64_t field_count, struct value_reader *reader,
                           struct value *percent) {
     uint64_t behind_fields = 3 + field_count + (percent != NULL) + query->has_tags +
                              query->has_rating + (query->data.pattern.at != NULL);
     bool has_since = value_next(reader).count > behind_fields;
+    struct bytes member = value_next_text(reader);
     json_open(json, key, '{');
-    struct bytes member = value_next(reader).text;
-    json_integer(json, "rank", value_next(reader).number);
+    json_raw(json, BYTES("\"rank\":"));
+    json_raw(json, value_next_text(reader));
+    json->needs_comma = true;
     json_bytes(json, "member", member);
     struct value time = value_next(reader);
-    struct value_reader fields = *reader;
-    if (field_count > 0) {
-        web_reply_put_number(json, "score", value_next(&fields));
+    for (uint64_t i = 0; i < field_count; i++) { /* numbers: as they are */
+        struct bytes field = value_next_text(reader);
+        if (i == 0) {
+            json_raw(json, BYTES(",\"score\":\""));
+            json_raw(json, field);
+            json_raw(json, BYTES("\",\"fields\":[\""));
+        } else {
+            json_raw(json, BYTES("\",\""));
+        }
+        json_raw(json, field);
     }
-    json_open(json, "fields", '[');
-    for (uint64_t i = 0; i < field_count; i++) {
-        web_reply_put_number(json, NULL, value_next(reader));
-    }
-    json_close(json, ']');
+    json_raw(json, field_count > 0 ? BYTES("\"]") : BYTES(",\"fields\":[]"));
     if (time.kind == VALUE_INTEGER) {
-        json_time_ms(json, "reached_at", time.number);
+        json_raw(json, BYTES(",\"reached_at\":"));
+        json->needs_comma = false;
+        json_time_ms(json, NULL, time.number);
     } else {
-        json_null(json, "reached_at");
+        json_raw(json, BYTES(",\"reached_at\":null"));
     }
+    json->needs_comma = true;
     if (percent != NULL) {
         *percent = value_next(reader);
     }
@@ -135,32 +135,44 @@ void web_reply_put_record(struct json *json, struct web_query *query, const char
 
 /* ---- from replies to JSON, by their shapes ---- */
 
-/* What a path leads to from a shape. Both are texts that stay, and reading them takes longer than following them: so what
- * was read is kept. */
+/* The member that stands there in a schema, and what its source leads to from a shape. Both are texts that stay, and reading
+ * them takes longer than following them: so what was read is kept. */
 static const struct web_path *web_reply_read_path(struct web *web, struct shape source,
-                                                  struct bytes path) {
-    size_t mixed = (size_t)(uintptr_t)path.at * 31 + (size_t)(uintptr_t)source.inner;
+                                                  const char *text) {
+    size_t mixed = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)source.inner;
     struct web_path *found = &web->paths[mixed % WEB_PATHS];
-    if (found->text == path.at && found->from == source.inner && found->name == source.name.at) {
+    if (found->text == text && found->from == source.inner && found->name == source.name.at) {
         return found;
     }
+    struct shape_member of_schema;
     *found = (struct web_path){
-        .text = path.at, .from = source.inner, .name = source.name.at, .shape = source};
+        .text = text, .from = source.inner, .name = source.name.at, .found = source, .next = text};
+    found->is_there = shape_next(&found->next, &of_schema);
+    struct bytes path = of_schema.source;
+    found->has_source = found->is_there && path.at != NULL;
+    if (!found->has_source) {
+        return found;
+    }
+    CHECK(of_schema.name.size < sizeof found->key);
+    memcpy(found->key, of_schema.name.at, of_schema.name.size);
     for (struct bytes word; path.size > 0 && path.at[0] != '.';
          path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
         const char *dot = memchr(path.at, '.', path.size);
         struct shape_member member;
         word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
-        found->shape = shape_resolve(found->shape);
-        const char *text = found->shape.inner;
+        found->found = shape_resolve(found->found);
+        const char *inner = found->found.inner;
         CHECK(found->step_count < WEB_PATH_STEPS);
         struct web_path_step *step = &found->steps[found->step_count++];
         *step = (struct web_path_step){.word = word};
-        while (shape_next(&text, &member) && !bytes_equal(member.name, word)) {
+        while (shape_next(&inner, &member) && !bytes_equal(member.name, word)) {
             step->index++;
         }
-        found->shape = member.type;
+        found->found = member.type;
     }
+    found->is_bytes = of_schema.is_bytes;
+    found->shown =
+        of_schema.type.kind == SHAPE_UNSAID ? shape_resolve(found->found) : of_schema.type;
     return found;
 }
 
@@ -176,8 +188,9 @@ static bool web_reply_follow(struct web *web, const struct web_path *path,
             for (unsigned left = path->steps[i].index; left > 0; left--) {
                 value_skip(&here);
             }
-        } else if (value.count < ENTRIES_MANY ? !value_find(*at, word, &here)
-                                              : !web_reply_find(web, *at, word, &here)) {
+        } else if (value.count < ENTRIES_MANY && web->entries.map.at != at->at
+                       ? !value_find(*at, word, &here)
+                       : !web_reply_find(web, *at, word, &here)) {
             return false;
         }
         *at = here;
@@ -224,36 +237,31 @@ static void web_reply_put_value(struct web_query *query, const char *key, struct
     }
 }
 
+/* The members that have a source, from the first one on, as long as they follow one another. */
 static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
                               struct value_reader reply) {
     struct json *json = &query->json;
-    struct shape_member member;
     bool has_begun = false;
-    while (shape_next(&text, &member) && (member.source.at != NULL || !has_begun)) {
+    const struct web_path *path;
+    while ((path = web_reply_read_path(query->web, source, text))->is_there &&
+           (path->has_source || !has_begun)) {
         struct value_reader at = reply;
-        char key[48];
-        if (member.source.at == NULL) {
+        text = path->next;
+        if (!path->has_source) {
             continue;
         }
         has_begun = true;
-        CHECK(member.name.size < sizeof key);
-        memcpy(key, member.name.at, member.name.size);
-        key[member.name.size] = '\0';
-        const struct web_path path = *web_reply_read_path(query->web, source, member.source);
-        struct shape found = path.shape;
-        bool is_there = web_reply_follow(query->web, &path, &at);
-        struct shape shape = member.type.kind == SHAPE_UNSAID ? shape_resolve(found) : member.type;
-        if (is_there) {
-            if (member.is_bytes) {
-                json_bytes(json, key, value_next(&at).text);
+        if (web_reply_follow(query->web, path, &at)) {
+            if (path->is_bytes) {
+                json_bytes(json, path->key, value_next(&at).text);
             } else {
-                web_reply_put_value(query, key, shape, found, at);
+                web_reply_put_value(query, path->key, path->shown, path->found, at);
             }
-        } else if (shape.kind == SHAPE_ARRAY) {
-            json_open(json, key, '[');
+        } else if (path->shown.kind == SHAPE_ARRAY) {
+            json_open(json, path->key, '[');
             json_close(json, ']');
         } else {
-            json_null(json, key);
+            json_null(json, path->key);
         }
     }
 }

@@ -21,8 +21,7 @@ enum {
     DATA_MAX = 16,       /* fields of a member's hash */
     BOARDS_MAX = 64,     /* as LB.SUBMIT has it */
     TICKETS_MAX = 8,     /* likewise */
-    WORDS_SIZE_MAX = 4 << 20,
-    RECORD_SIZE = 192, /* bytes of a record's reply, without its member and values */
+    RECORD_SIZE = 192,   /* bytes of a record's reply, without its member and values */
     RECORD_VALUE_SIZE = 40,
     /* Bytes of RESP that fit into the JSON, where each byte may take six, beside names of boards from the body. */
     RECORDS_SIZE_MAX = (WEB_JSON_MAX - 6 * WEB_BODY_MAX) / 6,
@@ -207,7 +206,9 @@ static bool web_write_take_value(struct web_results_reader *reader, struct web_r
     /* Nothing that the command could take for an option: those begin with a letter. */
     bool is_value = text.size > 0 && text.size <= VALUE_SIZE_MAX && bytes_lower(text.at[0]) != 'e';
     for (size_t i = 0; i < text.size && is_value; i++) {
-        is_value = text.at[i] != '\0' && strchr("0123456789+-.eE=*", text.at[i]) != NULL;
+        char byte = text.at[i];
+        is_value =
+            (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("+-.eE=*", byte) != NULL);
     }
     if (!is_value) {
         return web_write_refuse(reader, field,
@@ -776,7 +777,7 @@ static void web_write_put_part(struct buffer *text, struct bytes part) {
 /* An id belongs to the path and its board, and to what was sent with it: the words of its command. false: out of
  * memory. */
 static bool web_write_make_marks(struct web_results_reader *reader) {
-    enum { TEXT_MAX = WORDS_SIZE_MAX + WEB_BODY_MAX };
+    enum { TEXT_MAX = WEB_WORDS_SIZE_MAX + WEB_BODY_MAX };
     struct web_write *write = &reader->query->write;
     struct web_command *commands = (struct web_command *)(void *)write->commands.at;
     const struct bytes *words = (const struct bytes *)(const void *)write->words.at;
@@ -831,10 +832,7 @@ static bool web_write_keep(struct web_results_reader *reader) {
 }
 
 static struct web_results_reader web_write_begin(struct web_query *query) {
-    struct web_write *write = &query->write;
-    buffer_init(&write->words, WORDS_SIZE_MAX);
-    buffer_init(&write->commands, WORDS_SIZE_MAX);
-    buffer_init(&write->firsts, WORDS_SIZE_MAX);
+    const struct web_write *write = &query->write;
     const char *at = write->body.at; /* NULL: it is empty */
     return (struct web_results_reader){
         .query = query, .json = {.at = at, .end = at != NULL ? at + write->body.size : NULL}};
@@ -990,9 +988,6 @@ void web_write_deinit(struct web_query *query) {
     struct web_write *write = &query->write;
     web_give_memory(query->web, write->room);
     buffer_deinit(&write->body);
-    buffer_deinit(&write->words);
-    buffer_deinit(&write->commands);
-    buffer_deinit(&write->firsts);
 }
 
 /* ---- results ---- */
@@ -1154,7 +1149,7 @@ static bool web_write_ask_held(struct web_query *query) {
         return false;
     }
     query->data = (struct web_data){.count = 0};
-    web_query_command(query, "LB.INFO $board");
+    web_query_command(query, "LB.INFO $board $brief");
     web_query_command(query, "LB.HELD $board CURSOR # COUNT #", cursor, query->count);
     return true;
 }

@@ -149,7 +149,8 @@ struct session *harness_connect(struct harness *harness) {
     session->fd = (int)session->id + 7;
     snprintf(session->address, sizeof session->address, "127.0.0.1:%d", 50000 + (int)session->id);
     snprintf(session->local_address, sizeof session->local_address, "127.0.0.1:6379");
-    server_add_session(server, session);
+    bool is_added = server_add_session(server, session);
+    CHECK(is_added);
     return session;
 }
 

@@ -466,10 +466,19 @@ class Players(unittest.TestCase):
     def test_what_is_held_is_seen_by_its_player_and_decided_by_others(self):
         self.begin("--appendonly", "yes", "--appendfsync", "always")
         run = self.server.run
-        run("LB.ALTER", "game", "HOLD", "PLAYERS", "OVER", "1000")
+        run("LB.ALTER", "game", "KEEP", "BEST", "HOLD", "PLAYERS", "OVER", "1000")
+        run("ACL", "SETUSER", "player:back", "+lb.held")
         ann, bob = token("ann"), token("bob")
+        run("ACL", "SETUSER", "judge", "on", ">p", "~game", "+@read", "+lb.held", "+lb.reject")
+        run("ACL", "SETUSER", "guard", "on", ">p", "~game", "+@read", "-lb.held")
+        streams = {who: self.api.stream("/boards/game/events", **headers) for who, headers in (
+            ("judge", {"Authorization": self.api.basic("judge:p")}), ("guard", {"Authorization": self.api.basic("guard:p")}),
+            ("bob", bearer(bob)))}
+        self.assertEqual({who: stream.next()[1].get("held") for who, stream in streams.items()}, {"judge": 0, "guard": None, "bob": None})
         status, reply, _ = self.write(ann, "ann", 5000)
         self.assertEqual((status, reply["changed"], reply["held"]), (200, 0, 1))
+        event, page = streams["judge"].next()
+        self.assertEqual((event, page["held"], [row["member"] for row in page["rows"]]), ("page", 1, ["bob"]))
         status, reply, _ = self.write(ann, "ann", 7)
         self.assertEqual((status, reply["changed"], "held" in reply), (200, 1, False))
         self.assertEqual(self.problem(bob, "/boards/game/held/ann")[0], 405)
@@ -487,7 +496,6 @@ class Players(unittest.TestCase):
         self.assertEqual([(each["id"], each["values"]) for each in me["held"]], [(3, ["1002"]), (2, ["1001"])])
         self.assertEqual(run("LB.REJECT", "game", "liz"), 2)
         self.assertEqual(self.problem(liz)[0], 404)
-        run("ACL", "SETUSER", "player:back", "+lb.held")
         status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(bob))
         self.assertEqual((status, reply["held"]), (200, []))
         status, reply, _ = self.api.ask("/api/v1/boards/game/held", **bearer(ann))

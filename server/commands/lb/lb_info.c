@@ -101,18 +101,22 @@ static bool lb_info_put_map(const struct call *call, const struct registry_key *
     return true;
 }
 
-/* "left": of the members of the period that leaves. */
-static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
-    enum { BEHIND_MAX = 1000 };
-    lb_info_put_rows(call, key, info_first, COUNT(info_first));
-    (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
-    lb_info_put_rows(call, key, info_then, COUNT(info_then));
+static void lb_info_put_held(const struct call *call, const struct registry_key *key) {
     reply_bulk_text(call->reply, "held");
     if (registry_options(key)->has_hold && lb_held_may_list(call, registry_name(key))) {
         reply_integer(call->reply, holding_count(key));
     } else {
         reply_null(call->reply);
     }
+}
+
+/* "left": of the members of the period that leaves. */
+static void lb_info_put_options(const struct call *call, const struct registry_key *key) {
+    enum { BEHIND_MAX = 1000 };
+    lb_info_put_rows(call, key, info_first, COUNT(info_first));
+    (void)lb_info_put_map(call, key, "period", info_period, COUNT(info_period), 0);
+    lb_info_put_rows(call, key, info_then, COUNT(info_then));
+    lb_info_put_held(call, key);
     if (lb_info_put_map(call, key, "window", info_window, COUNT(info_window), 2)) {
         reply_named_integer(
             call->reply, "behind",
@@ -171,9 +175,34 @@ static void lb_info_put_tags(const struct call *call, const struct registry_key 
 
 /* ---- the command ---- */
 
+/* What answers about members show of their board (session.is_brief). */
+static void lb_info_put_brief(const struct call *call, const struct registry_key *key) {
+    static const struct info rows[] = {{BOARD_OPTION_FREEZE, "frozen"},
+                                       {BOARD_OPTION_OPENS, "opens"},
+                                       {BOARD_OPTION_CLOSES, "closes"}};
+    static const struct info of_period[] = {
+        {BOARD_OPTION_PERIOD, "unit"}, {BOARD_OPTION_STARTED, "start"}, {BOARD_OPTION_ENDS, "end"}};
+    const struct layout *layout = board_layout(&key->board);
+    reply_map(call->reply, 4 + COUNT(rows));
+    reply_named_integer(call->reply, "count", board_count(&key->board));
+    reply_bulk_text(call->reply, "fields");
+    reply_array(call->reply, layout->field_count);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        reply_map(call->reply, 1);
+        reply_named_text(call->reply, "name", layout->fields[i].name);
+    }
+    lb_info_put_rows(call, key, rows, COUNT(rows));
+    (void)lb_info_put_map(call, key, "period", of_period, COUNT(of_period), 0);
+    lb_info_put_held(call, key);
+}
+
 static void lb_info_run(struct call *call) {
     struct registry_key *key;
     if (!call_need_board(call, call_arg(call, 1), &key)) {
+        return;
+    }
+    if (call->session->is_brief) {
+        lb_info_put_brief(call, key);
         return;
     }
     const struct layout *layout = board_layout(&key->board);

@@ -37,7 +37,7 @@ enum names {
     NAMES_UUID,     /* with a prefix or without */
     NAMES_SHORT,    /* at most BYTES_SHORT_MAX bytes, of any size */
     NAMES_LONG,     /* packed, and longer: one by one */
-    NAMES_LETTERS,  /* of any size */
+    NAMES_LETTERS,  /* few, of any size: name_is_few_letters */
     NAMES_OTHERS,   /* by the general functions */
 };
 
@@ -217,7 +217,7 @@ static enum names zset_reply_names_of(struct name name) {
                                                    : NAMES_SHORT;
     }
     if (name_has_letters(name)) {
-        return NAMES_LETTERS;
+        return name_is_few_letters(name.code) ? NAMES_LETTERS : NAMES_OTHERS;
     }
     struct name_digits digits = name_digits_of(name);
     return digits.rest == NAME_REST_UUID   ? NAMES_UUID
@@ -379,30 +379,42 @@ zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_
     return out;
 }
 
-/* The same of letters, up to the first name that has none. */
+/* The same of few letters, up to the first name that has others. */
 __attribute__((always_inline)) static inline char *
 zset_reply_put_letters(const struct writer *writer, struct board_run *run, uint32_t count,
                        char *out, enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike;
-    const ptrdiff_t forward = run->is_best_first ? 1 : -1;
-    const uint64_t *key = run->keys - !run->is_best_first;
-    const uint32_t end = run->count - count;
-    while (run->count > end) {
-        struct name name = zset_reply_next_name(run);
-        if (!name_is_packed(name.code) || !name_has_letters(name)) {
+    const bool is_best_first = run->is_best_first;
+    const ptrdiff_t forward = is_best_first ? 1 : -1;
+    const uint16_t *mark = run->marks - !is_best_first;
+    const uint64_t *key = run->keys - !is_best_first;
+    const char *at = run->members;
+    uint32_t left = count;
+    for (; left > 0; left--) {
+        const uint8_t code = (uint8_t)(*mark >> 8);
+        if (!name_is_few_letters(code)) {
             break;
         }
-        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out,
-                                   name_letters_size(name.at, name.size));
-        out += name_letters_write(name.at, name.size, out);
+        const uint32_t stored = name_stored_size(code);
+        const char *first = is_best_first ? at : at - stored;
+        if (!name_has_letters((struct name){first, stored, code})) {
+            break;
+        }
+        const struct name_ending *ending = name_ending_in(first);
+        size_t letters = name_count_letters(first, stored), size = letters + ending->size;
+        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+        name_write_few_letters(first, stored, letters, ending, out);
+        out += size;
         zset_reply_put_score(out, &alike, zset_reply_scale(&alike, *key), shape, is_wide);
         out += alike.score_size;
+        at = is_best_first ? at + stored : first;
+        mark += forward;
         key += forward;
-        run->marks += forward;
-        run->members += forward * (ptrdiff_t)name.size;
-        run->count--;
     }
-    run->keys = key + !run->is_best_first;
+    run->marks = mark + !is_best_first;
+    run->keys = key + !is_best_first;
+    run->members = at;
+    run->count -= count - left;
     return out;
 }
 

@@ -303,6 +303,17 @@ HTTP_TEST(a_closed_route_wants_a_user) {
 HTTP_TEST(another_host_is_refused) {
     expect(ask("GET /fixed HTTP/1.1\r\nHost: evil.example\r\n\r\n", false), "421", "metrics-hosts");
     expect(ask("GET /fixed HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", false), "200", "fixed");
+    /* Also behind more headers than are found at once. */
+    char request[1000];
+    for (unsigned k = 0; k < 2; k++) {
+        size_t size = (size_t)snprintf(request, sizeof request, "GET /fixed HTTP/1.1\r\n");
+        for (unsigned i = 0; i < 2 * HTTP_SEEN_MAX; i++) {
+            size += (size_t)snprintf(request + size, sizeof request - size, "X-%u: a\r\n", i);
+        }
+        snprintf(request + size, sizeof request - size, "Host: %s\r\n\r\n",
+                 k == 0 ? "evil.example" : "localhost");
+        expect(ask(request, false), k == 0 ? "421" : "200", k == 0 ? "metrics-hosts" : "fixed");
+    }
 }
 
 HTTP_TEST(what_a_request_has_once_is_not_there_twice_or_missing) {

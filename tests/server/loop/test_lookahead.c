@@ -320,7 +320,7 @@ static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_sma
     struct server *server = &side->harness->server;
     side->random.state = seed;
     session_init(&side->connection.session, server->sessions.next_id++, server->clock.now_ms);
-    server_add_session(server, &side->connection.session);
+    assert_true(server_add_session(server, &side->connection.session));
     buffer_init(&side->output, 0);
     if (!is_small) {
         struct session *session = &side->connection.session;

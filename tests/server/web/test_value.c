@@ -34,6 +34,27 @@ static void write_map(void) {
     reply_null(&reply);
 }
 
+TEST(a_text_alone_is_that_of_the_value) {
+    begin();
+    reply_integer(&reply, -5);
+    reply_integer(&reply, 1234567890123);
+    reply_bulk(&reply, BYTES("a\0\r\nb"));
+    reply_bulk(&reply, BYTES(""));
+    reply_null(&reply);
+    reply_verbatim(&reply, BYTES("text"));
+    reply_array(&reply, 0);
+    struct value_reader values = reader();
+    struct value_reader texts = reader();
+    while (values.at < values.end) {
+        struct bytes text = value_next(&values).text;
+        assert_true(bytes_equal(value_next_text(&texts), text));
+        assert_ptr_equal(texts.at, values.at);
+    }
+    texts = reader();
+    assert_true(bytes_equal(value_next_text(&texts), BYTES("-5")));
+    buffer_deinit(&out);
+}
+
 TEST(each_kind_is_read) {
     begin();
     reply_integer(&reply, -5);

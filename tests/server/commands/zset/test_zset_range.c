@@ -251,7 +251,7 @@ ZSET_TEST(members_and_scores_of_every_size_come_in_either_direction) {
 
 enum { MIXED_NAMES = 400, MIXED_PACKED = 300 };
 
-/* In runs of one kind and in none; every eleventh is not packed, and none of the last: runs of one size. */
+/* In runs of one kind and in none; every eleventh is not packed, and none of the last: runs of one size. Some are letters. */
 static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
     unsigned kind = (unsigned)(i / 60 * 7 + (i % 60 < 30 ? i / 5 : i)) % PACKED_KINDS;
     if (i >= MIXED_PACKED) {
@@ -262,6 +262,10 @@ static const char *mixed_name(int i, char text[NAME_TEXT_ROOM]) {
                          "not packed: whatever it is, it is longer than most, "
                          "and some are not short at all",
                          i);
+    }
+    if (i % 11 == 3 || (i >= 200 && i < 260)) { /* of 3 to 40 letters before an ending, or an end */
+        return formatted("%.*s%d%s", 2 + i * 5 % 36, "letters.of.any.count+before:an(ending)", i,
+                         i % 7 == 0 ? "" : "@gmail.com");
     }
     struct bytes name = packed_kind_text(kind, (uint32_t)i * 7, text);
     return formatted("%.*s", (int)name.size, name.at);
