@@ -40,7 +40,7 @@ static inline void driver_start(struct driver *driver) {
     CHECK(settings_finish(&server->settings, error));
     CHECK(server_init(server, command_count()));
     session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);
-    server_add_session(server, &driver->connection.session);
+    CHECK(server_add_session(server, &driver->connection.session));
     buffer_init(&driver->input, 0);
     buffer_init(&driver->output, 0);
 }

@@ -355,6 +355,8 @@ bool web_reply_end(struct web_query *query);
 MUST_CHECK bool web_write_read(struct web_query *query);
 /* {"country": "DE", "clan": null}: names and values go to query->write.words, two by two. */
 MUST_CHECK bool web_write_read_tags(struct web_query *query);
+/* {"member": "ann", "seconds": 600}: a player's own member needs no name. */
+MUST_CHECK bool web_write_read_ticket(struct web_query *query);
 /* Look at the signatures that take long, so that the engine need not. */
 void web_write_check_tickets(const struct web_query *query);
 /* "written", for a problem document. */

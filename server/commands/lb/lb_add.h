@@ -143,6 +143,7 @@ static inline void lb_result_init(struct lb_result *result, struct writing *writ
     result->is_new = false;
     result->place.key = NULL;
     result->place.is_new = false;
+    result->place.expire_at_ms = 0;
     result->guarded.held = 0;
 }
 static inline void lb_results_init(struct lb_results *results, const struct call *call,

@@ -22,6 +22,30 @@ ZSET_TEST(fields_are_set_if_the_result_changes_the_members) {
     zset_expect(h, "HGET r:ann f", "3");
 }
 
+/* What the stack has of commands before is of no result. */
+__attribute__((noinline)) static void fill_stack(void) {
+    volatile char room[1 << 16];
+    for (size_t i = 0; i < sizeof room; i++) {
+        room[i] = 0x5a;
+    }
+}
+
+ZSET_TEST(a_new_hash_stays_whatever_ran_before) {
+    static const char *const made[][3] = {
+        {"LB.ADD bare:k HSET a:* 1 f v 5 ann", ":1", "TTL a:ann"},
+        {"LB.ADD bare:k HSET b:* 1 f v 6 ann 7 bob", ":2", "TTL b:bob"},
+        {"LB.SUBMIT 1 bare:l HSET c:* 1 f v 5 ann", "[[[ann :0 nil :5] nil :1]]", "TTL c:ann"},
+        {"LB.APPROVE held ann", ":1", "TTL d:ann"},
+    };
+    zset_expect(h, "LB.CREATE held FIELD a 20 HOLD ALL OVER 100", "+OK");
+    zset_expect(h, "LB.ADD held HSET d:* 1 f v 500 ann", ":0");
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        fill_stack();
+        zset_expect(h, made[i][0], made[i][1]);
+        zset_expect(h, made[i][2], ":-1");
+    }
+}
+
 ZSET_TEST(each_member_and_each_board_decides_for_itself) {
     zset_expect(h, "LB.ADD bare:k 5 ann", ":1");
     zset_expect(h, "LB.ADD bare:k BEST HSET h:* 1 f v 4 ann 4 bob 3 cid", ":2");
