@@ -84,9 +84,9 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has. A host reports
 # its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
-MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
+MODULE_REPLACED  := server/sessions/notify.c server/sessions/wait.c server/commands/keyspace.c \
                     server/commands/lb/lb_data_keys.c \
-                    server/clients/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
+                    server/sessions/once_ids.c server/commands/lb/board_task_pass.c server/acl/acl_check.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 # Tests with tiny limits have no loop.
 SERVER_SOURCES   := $(filter-out server/main.c $(MODULE_SOURCES) \
@@ -619,7 +619,7 @@ MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c server/commands/lb/lb_ticket.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
-        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
+        server/system/% server/sessions/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
         $(addprefix server/replication/,replication.c failover.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c

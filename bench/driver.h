@@ -38,7 +38,7 @@ static inline void driver_start(struct driver *driver) {
     CHECK(settings_init(&server->settings));
     CHECK(setting_file_apply_text(&server->settings, bytes_from_text(settings), "bench", error));
     CHECK(settings_finish(&server->settings, error));
-    CHECK(server_init(server, command_count()));
+    CHECK(server_life_init(server, command_count()));
     session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);
     CHECK(server_add_session(server, &driver->connection.session));
     buffer_init(&driver->input, 0);

@@ -179,13 +179,13 @@ static void run_around(const struct task *task) {
     tag_filter_destroy(filter);
 }
 
-static void run_tally(const struct task *task) {
+static void run_histogram(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
     unsigned country = 0;
-    struct tag_tally made;
-    must(tag_group_tally(task->board, NULL, 0, to, &country, 1, &made));
+    struct tag_histogram made;
+    must(tag_group_histogram(task->board, NULL, 0, to, &country, 1, &made));
     sink += made.count;
-    tag_group_tally_deinit(&made);
+    tag_group_histogram_deinit(&made);
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {
@@ -303,10 +303,11 @@ static void run_in_child(uint32_t members) {
     printf("    11 around, within the country      %9.0f ns\n",
            time_task(&task, run_around, OPERATIONS / 4));
     task.mask = 0;
-    printf("    all by country                     %9.0f ns\n", time_task(&task, run_tally, 16));
+    printf("    all by country                     %9.0f ns\n",
+           time_task(&task, run_histogram, 16));
     task.mask = 1;
     printf("    the top 1000 by country            %9.0f ns\n",
-           time_task(&task, run_tally, OPERATIONS / 16));
+           time_task(&task, run_histogram, OPERATIONS / 16));
     double after = time_task(&task, run_move, OPERATIONS * 8);
     printf("    a random move                      %9.0f ns, without tags %.0f: %.2f times; before "
            "any was asked %.2f\n",

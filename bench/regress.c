@@ -194,7 +194,7 @@ static void start(struct driver *driver) {
     CHECK(settings_init(&server->settings));
     CHECK(setting_file_apply_text(&server->settings, bytes_from_text(settings), "regress", error));
     CHECK(settings_finish(&server->settings, error));
-    CHECK(server_init(server, command_count()));
+    CHECK(server_life_init(server, command_count()));
     session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);
     CHECK(server_add_session(server, &driver->connection.session));
     driver->arguments = (struct resp_arena){0};
@@ -203,9 +203,9 @@ static void start(struct driver *driver) {
 }
 
 static void stop(struct driver *driver) {
-    server_remove_session(&driver->server, &driver->connection.session);
+    server_life_remove_session(&driver->server, &driver->connection.session);
     session_deinit(&driver->connection.session);
-    server_deinit(&driver->server);
+    server_life_deinit(&driver->server);
     settings_deinit(&driver->server.settings);
     resp_arena_deinit(&driver->arguments);
     buffer_deinit(&driver->input);

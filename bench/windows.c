@@ -6,8 +6,8 @@
  * fewer members each, 24 millions all together. Of BEST the worst is that every member's best result leaves, and the
  * next best may be in any period. */
 #include "bench/driver.h"
-#include "server/clients/board_job.h"
 #include "server/commands/window.h"
+#include "server/sessions/board_job.h"
 
 #define HOUR_US INT64_C(3600000000)
 enum {
@@ -128,7 +128,7 @@ static void measure(struct driver *driver, uint32_t members, int periods, const 
     bool has_more = true;
     while (has_more) {
         double step_us = micro_cpu_ns();
-        has_more = jobs_step(&driver->server, 0, true);
+        has_more = job_list_step(&driver->server, 0, true);
         step_us = (micro_cpu_ns() - step_us) / 1000;
         longest_us = step_us > longest_us ? step_us : longest_us;
         long_count += step_us > LONG_US;

@@ -2,13 +2,13 @@
 #include "server/description.h"
 
 #include "codec/json.h"
-#include "server/clients/follow.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/error_table.h"
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
+#include "server/sessions/board_events.h"
 #include "server/settings/settings.h"
 #include "skiplist/keyspace/board_options.h"
 
@@ -96,7 +96,7 @@ static void description_put_commands(struct json *json) {
     }
     json_close(json, ']');
     json_open(json, "channels", '[');
-    for (const struct follow_channel *row = follow_channels; row->word != NULL; row++) {
+    for (const struct board_events_channel *row = board_events_channels; row->word != NULL; row++) {
         json_open(json, NULL, '{');
         description_put(json, "word", row->word);
         description_put(json, "names", row->names);

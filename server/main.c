@@ -18,7 +18,6 @@
 
 #include "server/acl/acl_file.h"
 #include "server/acl/player.h"
-#include "server/clients/board_job.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_held.h"
@@ -37,6 +36,7 @@
 #include "server/metrics/metrics.h"
 #include "server/network/tls.h"
 #include "server/replication/replicator.h"
+#include "server/sessions/board_job.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/process.h"
@@ -610,7 +610,7 @@ static bool main_start(void) {
     program.server.tls.prepare = tls_settings_prepare;
     program.server.tls.end = tls_settings_end;
     program.server.tls.context = &program.tls;
-    if (!server_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0) {
+    if (!server_life_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0) {
         return false;
     }
     for (int i = 0; i < SIGNALS; i++) {
@@ -681,7 +681,7 @@ static void main_run(void) {
     if (program.web != NULL) {
         web_destroy(program.web);
     }
-    server_deinit(&program.server);
+    server_life_deinit(&program.server);
     tls_settings_close(&program.tls);
 }
 

@@ -975,14 +975,14 @@ enum {
     TALLY_DIRECT_PLACES = 4,
 };
 
-struct tally_entry {
-    uint32_t values; /* side by side, as struct tag_tally has them */
+struct histogram_entry {
+    uint32_t values; /* side by side, as struct tag_histogram has them */
     uint32_t count;
 };
 
 /* An open hash table of such numbers; once it is large enough, each has a place of its own. */
-struct tally {
-    struct tally_entry *entries;
+struct histogram {
+    struct histogram_entry *entries;
     uint32_t capacity, count; /* capacity: a power of two */
     uint32_t first;           /* what the capacity begins with */
     uint8_t bits;             /* of a number */
@@ -990,7 +990,8 @@ struct tally {
 };
 
 /* For numbers of so many bits, of which at most `count` are going to be added. It has room for first_max / 2 at once. */
-static struct tally tag_group_tally_begin(unsigned bits, uint32_t count, uint32_t first_max) {
+static struct histogram tag_group_histogram_begin(unsigned bits, uint32_t count,
+                                                  uint32_t first_max) {
     uint64_t all = UINT64_C(1) << bits;
     uint32_t first = 64;
     while (first < first_max && first / 2 < count) {
@@ -998,87 +999,89 @@ static struct tally tag_group_tally_begin(unsigned bits, uint32_t count, uint32_
     }
     bool is_direct =
         all <= first || (bits <= TALLY_DIRECT_BITS && all / TALLY_DIRECT_PLACES <= count);
-    return (struct tally){.first = is_direct ? (uint32_t)all : first, .bits = (uint8_t)bits};
+    return (struct histogram){.first = is_direct ? (uint32_t)all : first, .bits = (uint8_t)bits};
 }
 
-static struct tally_entry *tag_group_tally_at(const struct tally *tally, uint32_t values) {
-    if (tally->is_direct) {
-        return &tally->entries[values];
+static struct histogram_entry *tag_group_histogram_at(const struct histogram *histogram,
+                                                      uint32_t values) {
+    if (histogram->is_direct) {
+        return &histogram->entries[values];
     }
-    uint32_t at = (uint32_t)((uint64_t)(values * UINT32_C(2654435761)) * tally->capacity >> 32);
-    while (tally->entries[at].count != 0 && tally->entries[at].values != values) {
-        at = (at + 1) & (tally->capacity - 1);
+    uint32_t at = (uint32_t)((uint64_t)(values * UINT32_C(2654435761)) * histogram->capacity >> 32);
+    while (histogram->entries[at].count != 0 && histogram->entries[at].values != values) {
+        at = (at + 1) & (histogram->capacity - 1);
     }
-    return &tally->entries[at];
+    return &histogram->entries[at];
 }
 
-static bool tag_group_tally_grow(struct tally *tally) {
-    struct tally larger = *tally;
-    larger.capacity = tally->capacity > 0 ? 2 * tally->capacity : tally->first;
-    larger.is_direct = larger.capacity >= UINT64_C(1) << tally->bits;
+static bool tag_group_histogram_grow(struct histogram *histogram) {
+    struct histogram larger = *histogram;
+    larger.capacity = histogram->capacity > 0 ? 2 * histogram->capacity : histogram->first;
+    larger.is_direct = larger.capacity >= UINT64_C(1) << histogram->bits;
     larger.entries = memory_allocate_zeroed(larger.capacity * sizeof *larger.entries);
     if (larger.entries == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < tally->capacity; i++) {
-        if (tally->entries[i].count != 0) {
-            *tag_group_tally_at(&larger, tally->entries[i].values) = tally->entries[i];
+    for (uint32_t i = 0; i < histogram->capacity; i++) {
+        if (histogram->entries[i].count != 0) {
+            *tag_group_histogram_at(&larger, histogram->entries[i].values) = histogram->entries[i];
         }
     }
-    memory_free(tally->entries);
-    *tally = larger;
+    memory_free(histogram->entries);
+    *histogram = larger;
     return true;
 }
 
-static inline bool tag_group_tally_add(struct tally *tally, uint32_t values, uint32_t count) {
-    if (!tally->is_direct && tally->count >= tally->capacity / 2 && count > 0 &&
-        !tag_group_tally_grow(tally)) {
+static inline bool tag_group_histogram_add(struct histogram *histogram, uint32_t values,
+                                           uint32_t count) {
+    if (!histogram->is_direct && histogram->count >= histogram->capacity / 2 && count > 0 &&
+        !tag_group_histogram_grow(histogram)) {
         return false;
     }
     if (count > 0) {
-        struct tally_entry *entry = tag_group_tally_at(tally, values);
-        tally->count += entry->count == 0;
+        struct histogram_entry *entry = tag_group_histogram_at(histogram, values);
+        histogram->count += entry->count == 0;
         entry->values = values;
         entry->count += count;
     }
     return true;
 }
 
-/* What a tally is made from. */
-struct tally_task {
+/* What a histogram is made from. */
+struct histogram_task {
     const struct skiplist *list;
     const struct tag_filter *filter;    /* NULL: all */
     const struct tag_combination *rows; /* that have all tags in question; NULL: none */
     unsigned tag_mask;                  /* the tags counted by, and those of the filter */
     uint32_t work_left;
     uint32_t by_count;
-    const struct tag_tally *made;           /* the tags counted by, */
+    const struct tag_histogram *made;       /* the tags counted by, */
     const struct tag_slot *slots[TAGS_MAX]; /* and of each of these what it has in codes */
-    struct tally tally;
+    struct histogram histogram;
 };
 
-static bool tag_group_tally_values(struct tally_task *task,
-                                   const struct tag_combination *combination, uint32_t values,
-                                   uint32_t count) {
+static bool tag_group_histogram_values(struct histogram_task *task,
+                                       const struct tag_combination *combination, uint32_t values,
+                                       uint32_t count) {
     uint32_t own = 0;
     if (count == 0 ||
         (task->filter != NULL && !tag_filter_matches_values(task->filter, combination, values))) {
         return true;
     }
     for (uint32_t i = 0; i < task->by_count; i++) {
-        const struct tag_tally_by *by = &task->made->by[i];
+        const struct tag_histogram_by *by = &task->made->by[i];
         own |= (values >> combination->shifts[by->tag] & by->mask) << by->shift;
     }
-    return tag_group_tally_add(&task->tally, own, count);
+    return tag_group_histogram_add(&task->histogram, own, count);
 }
 
 /* Entries of a sheet, or of a block without one. */
-static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *sheet, uint32_t from,
-                                  uint32_t to) {
+static bool tag_group_histogram_sheet(struct histogram_task *task, const struct sheet *sheet,
+                                      uint32_t from, uint32_t to) {
     const struct tag_filter *filter = task->filter;
     if (sheet == NULL) {
         bool has_all = filter == NULL || tag_filter_matches(filter, 0);
-        return tag_group_tally_add(&task->tally, 0, has_all ? to - from : 0);
+        return tag_group_histogram_add(&task->histogram, 0, has_all ? to - from : 0);
     }
     for (uint32_t i = from; i < to; i++) {
         uint32_t code = sheet_get(sheet, i), values = 0;
@@ -1088,18 +1091,19 @@ static bool tag_group_tally_sheet(struct tally_task *task, const struct sheet *s
         for (uint32_t b = 0; b < task->by_count; b++) {
             values |= sheet_slot_extract(task->slots[b], code) << task->made->by[b].shift;
         }
-        if (!tag_group_tally_add(&task->tally, values, 1)) {
+        if (!tag_group_histogram_add(&task->histogram, values, 1)) {
             return false;
         }
     }
     return true;
 }
 
-static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to);
+static bool tag_group_histogram_block(struct histogram_task *task, uint32_t id, uint32_t from,
+                                      uint32_t to);
 
 /* Children from .. to - 1 from the rows of their parent. *is_done: the rows have what is asked for. false: no memory. */
-static bool tag_group_tally_rows(struct tally_task *task, uint32_t id, uint32_t from, uint32_t to,
-                                 bool *is_done) {
+static bool tag_group_histogram_rows(struct histogram_task *task, uint32_t id, uint32_t from,
+                                     uint32_t to, bool *is_done) {
     const struct skiplist *list = task->list;
     const struct tag_counts_plan *plan = &list->tags->plan;
     struct tag_counts *counts =
@@ -1113,14 +1117,15 @@ static bool tag_group_tally_rows(struct tally_task *task, uint32_t id, uint32_t 
         for (uint32_t i = from; i < to; i++) {
             sum += tag_counts_at(plan, counts, task->rows->first_row + value, i);
         }
-        if (!tag_group_tally_values(task, task->rows, value, sum)) {
+        if (!tag_group_histogram_values(task, task->rows, value, sum)) {
             return false;
         }
     }
     return true;
 }
 
-static bool tag_group_tally_dense(struct tally_task *task, const struct tag_counts *counts) {
+static bool tag_group_histogram_dense(struct histogram_task *task,
+                                      const struct tag_counts *counts) {
     const struct tag_combination *dense = &task->list->tags->plan.dense;
     /* How many values that differ only in tags nobody asks for are side by side: a power of two. */
     uint32_t at = dense->count;
@@ -1133,18 +1138,18 @@ static bool tag_group_tally_dense(struct tally_task *task, const struct tag_coun
         for (uint32_t i = 0; i < unasked; i++) {
             sum += counts->dense[value + i];
         }
-        if (!tag_group_tally_values(task, dense, value, sum)) {
+        if (!tag_group_histogram_values(task, dense, value, sum)) {
             return false;
         }
     }
     return true;
 }
 
-static bool tag_group_tally_sorted(struct tally_task *task,
-                                   const struct tag_combination *combination,
-                                   const struct tag_count *sorted, uint32_t count) {
+static bool tag_group_histogram_sorted(struct histogram_task *task,
+                                       const struct tag_combination *combination,
+                                       const struct tag_count *sorted, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!tag_group_tally_values(task, combination, sorted[i].values, sorted[i].count)) {
+        if (!tag_group_histogram_values(task, combination, sorted[i].values, sorted[i].count)) {
             return false;
         }
     }
@@ -1152,13 +1157,13 @@ static bool tag_group_tally_sorted(struct tally_task *task,
 }
 
 /* All of a block above level 1 from its own numbers. The same. */
-static bool tag_group_tally_all(struct tally_task *task, uint32_t id, bool *is_done) {
+static bool tag_group_histogram_all(struct histogram_task *task, uint32_t id, bool *is_done) {
     const struct tag_counts_plan *plan = &task->list->tags->plan;
     const struct tag_counts *counts = tag_counts_of(task->list, id, &task->work_left);
     bool is_dense = (task->tag_mask & ~plan->dense.tag_mask) == 0;
     *is_done = counts != NULL;
     if (!*is_done || is_dense) {
-        return !*is_done || tag_group_tally_dense(task, counts);
+        return !*is_done || tag_group_histogram_dense(task, counts);
     }
     /* The shortest list that has all tags. */
     uint32_t at = plan->list_count - 1;
@@ -1167,26 +1172,26 @@ static bool tag_group_tally_all(struct tally_task *task, uint32_t id, bool *is_d
     }
     const struct tag_list *list = &counts->lists[at];
     *is_done = !list->is_crowded;
-    return tag_group_tally_sorted(task, &plan->lists[at], list->sorted, list->sorted_count) &&
-           tag_group_tally_sorted(task, &plan->lists[at], list->latest, list->latest_count);
+    return tag_group_histogram_sorted(task, &plan->lists[at], list->sorted, list->sorted_count) &&
+           tag_group_histogram_sorted(task, &plan->lists[at], list->latest, list->latest_count);
 }
 
 /* Whole children of a block above level 1. */
-static bool tag_group_tally_children(struct tally_task *task, uint32_t id, uint32_t from,
-                                     uint32_t to) {
+static bool tag_group_histogram_children(struct histogram_task *task, uint32_t id, uint32_t from,
+                                         uint32_t to) {
     struct index_block *index = nodes_index(task->list, id);
     bool is_done = false;
-    if (from < to && !tag_group_tally_rows(task, id, from, to, &is_done)) {
+    if (from < to && !tag_group_histogram_rows(task, id, from, to, &is_done)) {
         return false;
     }
     for (uint32_t i = from; i < to && !is_done; i++) {
         uint32_t child = index_children(index)[i];
         bool has_all = false;
         if (skiplist_node(task->list, child)->level > 1 &&
-            !tag_group_tally_all(task, child, &has_all)) {
+            !tag_group_histogram_all(task, child, &has_all)) {
             return false;
         }
-        if (!has_all && !tag_group_tally_block(task, child, 0, index_span(index, i))) {
+        if (!has_all && !tag_group_histogram_block(task, child, 0, index_span(index, i))) {
             return false;
         }
     }
@@ -1194,11 +1199,11 @@ static bool tag_group_tally_children(struct tally_task *task, uint32_t id, uint3
 }
 
 /* Entries from .. to - 1 of those below an index block. */
-static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t from,
-                                  uint32_t to) {
+static bool tag_group_histogram_block(struct histogram_task *task, uint32_t id, uint32_t from,
+                                      uint32_t to) {
     struct index_block *index = nodes_index(task->list, id);
     if (index->is_lowest) {
-        return tag_group_tally_sheet(task, sheet_of(task->list, index), from, to);
+        return tag_group_histogram_sheet(task, sheet_of(task->list, index), from, to);
     }
     uint32_t first = 0, whole_from = 0, whole_to = 0;
     for (uint32_t i = 0; i < index->count; i++) {
@@ -1208,46 +1213,47 @@ static bool tag_group_tally_block(struct tally_task *task, uint32_t id, uint32_t
             whole_to = i + 1;
         } else if (from < end && first < to) {
             uint32_t begin = from > first ? from - first : 0;
-            if (!tag_group_tally_block(task, index_children(index)[i], begin,
-                                       to < end ? to - first : span)) {
+            if (!tag_group_histogram_block(task, index_children(index)[i], begin,
+                                           to < end ? to - first : span)) {
                 return false;
             }
         }
         first = end;
     }
-    return tag_group_tally_children(task, id, whole_from, whole_to);
+    return tag_group_histogram_children(task, id, whole_from, whole_to);
 }
 
 /* Count what is asked for. false: no memory. */
-static bool tag_group_tally_list(struct tally_task *task, uint32_t from, uint32_t to) {
+static bool tag_group_histogram_list(struct histogram_task *task, uint32_t from, uint32_t to) {
     const struct skiplist *list = task->list;
     uint32_t level = skiplist_node(list, list->root)->level;
     bool is_done = true, has_all = false;
     if (level > 1 && from == 0 && to == list->count && task->rows == NULL) {
-        is_done = tag_group_tally_all(task, list->root, &has_all);
+        is_done = tag_group_histogram_all(task, list->root, &has_all);
     }
     if (!is_done || has_all) {
         return is_done;
     }
-    return level == 0 ? tag_group_tally_sheet(task, sheet_of_leaf(list), from, to)
-                      : tag_group_tally_block(task, list->root, from, to);
+    return level == 0 ? tag_group_histogram_sheet(task, sheet_of_leaf(list), from, to)
+                      : tag_group_histogram_block(task, list->root, from, to);
 }
 
-static struct bytes tag_group_tally_text(const struct tag_slot *slot, uint32_t value) {
+static struct bytes tag_group_histogram_text(const struct tag_slot *slot, uint32_t value) {
     return value != 0 ? tag_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
 }
 
 static int tag_group_compare_values(const void *left, const void *right) {
-    const struct tag_tally_value *a = left, *b = right;
+    const struct tag_histogram_value *a = left, *b = right;
     return bytes_compare(a->text, b->text);
 }
 
 /* Put values of a tag in order: the first bytes of each decide nearly all. The count of each becomes its place, and 1.
  * false: no memory. */
-static bool tag_group_tally_order(const struct tag_slot *slot, struct tally *used,
-                                  struct tag_tally_value **values) {
+static bool tag_group_histogram_order(const struct tag_slot *slot, struct histogram *used,
+                                      struct tag_histogram_value **values) {
     struct sort_record *order = memory_allocate(2 * ((size_t)used->count + 1) * sizeof *order);
-    struct tag_tally_value *sorted = memory_allocate(((size_t)used->count + 1) * sizeof *sorted);
+    struct tag_histogram_value *sorted =
+        memory_allocate(((size_t)used->count + 1) * sizeof *sorted);
     uint32_t count = 0;
     *values = sorted;
     if (order == NULL || sorted == NULL) {
@@ -1256,7 +1262,7 @@ static bool tag_group_tally_order(const struct tag_slot *slot, struct tally *use
     }
     for (uint32_t i = 0; i < used->capacity; i++) {
         if (used->entries[i].count != 0) {
-            struct bytes text = tag_group_tally_text(slot, used->entries[i].values);
+            struct bytes text = tag_group_histogram_text(slot, used->entries[i].values);
             uint64_t first = 0;
             if (text.size > 0) {
                 memcpy(&first, text.at, text.size < sizeof first ? text.size : sizeof first);
@@ -1268,8 +1274,8 @@ static bool tag_group_tally_order(const struct tag_slot *slot, struct tally *use
     for (uint32_t begin = 0, end = 0; begin < count; begin = end) {
         for (; end < count && order[end].word == order[begin].word; end++) {
             uint32_t entry = order[end].index;
-            struct bytes text = tag_group_tally_text(slot, used->entries[entry].values);
-            sorted[end] = (struct tag_tally_value){.text = text, .entry = entry};
+            struct bytes text = tag_group_histogram_text(slot, used->entries[entry].values);
+            sorted[end] = (struct tag_histogram_value){.text = text, .entry = entry};
         }
         if (end - begin > 1) {
             qsort(&sorted[begin], end - begin, sizeof *sorted, tag_group_compare_values);
@@ -1284,31 +1290,32 @@ static bool tag_group_tally_order(const struct tag_slot *slot, struct tally *use
 
 /* Rows of what has been counted: the values of each tag by their places among all, then most first. order: room for two
  * records of each. false: no memory. */
-static bool tag_group_tally_sort(const struct tally_task *task, struct tag_tally *made,
-                                 struct sort_record *order) {
+static bool tag_group_histogram_sort(const struct histogram_task *task, struct tag_histogram *made,
+                                     struct sort_record *order) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < task->tally.capacity; i++) {
-        const struct tally_entry *entry = &task->tally.entries[i];
+    for (uint32_t i = 0; i < task->histogram.capacity; i++) {
+        const struct histogram_entry *entry = &task->histogram.entries[i];
         if (entry->count > 0) {
             uint64_t fewer = UINT32_MAX - entry->count;
             order[count++] = (struct sort_record){.word = fewer << 32, .index = entry->values};
         }
     }
     for (uint32_t b = 0; b < task->by_count; b++) {
-        struct tag_tally_by *by = &made->by[b];
+        struct tag_histogram_by *by = &made->by[b];
         /* Made for all at once: they come in the order of the table they were counted in, which would fill a smaller one
          * from its beginning on, and each would be looked for behind those before it. */
         uint32_t values = task->slots[b]->values.count + 1;
-        struct tally used = tag_group_tally_begin(task->slots[b]->bits,
-                                                  values < count ? values : count, UINT32_MAX);
+        struct histogram used = tag_group_histogram_begin(
+            task->slots[b]->bits, values < count ? values : count, UINT32_MAX);
         bool is_done = true;
         for (uint32_t i = 0; i < count && is_done; i++) {
-            is_done = tag_group_tally_add(&used, order[i].index >> by->shift & by->mask, 1);
+            is_done = tag_group_histogram_add(&used, order[i].index >> by->shift & by->mask, 1);
         }
-        is_done = is_done && tag_group_tally_order(task->slots[b], &used, &by->values);
+        is_done = is_done && tag_group_histogram_order(task->slots[b], &used, &by->values);
         for (uint32_t i = 0; i < count && is_done; i++) {
             uint32_t value = order[i].index >> by->shift & by->mask;
-            order[i].word |= (uint64_t)(tag_group_tally_at(&used, value)->count - 1) << by->shift;
+            order[i].word |= (uint64_t)(tag_group_histogram_at(&used, value)->count - 1)
+                             << by->shift;
         }
         memory_free(used.entries);
         if (!is_done) {
@@ -1319,28 +1326,29 @@ static bool tag_group_tally_sort(const struct tally_task *task, struct tag_tally
     made->count = count;
     for (uint32_t i = 0; i < count; i++) {
         made->rows[i] =
-            (struct tag_tally_row){.values = (uint32_t)order[i].word,
-                                   .count = UINT32_MAX - (uint32_t)(order[i].word >> 32)};
+            (struct tag_histogram_row){.values = (uint32_t)order[i].word,
+                                       .count = UINT32_MAX - (uint32_t)(order[i].word >> 32)};
     }
     return true;
 }
 
 /* The same, after counting. */
-static bool tag_group_tally_make(struct tally_task *task, uint32_t from, uint32_t to,
-                                 struct tag_tally *made) {
-    if (!tag_group_tally_list(task, from, to)) {
+static bool tag_group_histogram_make(struct histogram_task *task, uint32_t from, uint32_t to,
+                                     struct tag_histogram *made) {
+    if (!tag_group_histogram_list(task, from, to)) {
         return false;
     }
-    size_t room = (size_t)task->tally.count + 1;
+    size_t room = (size_t)task->histogram.count + 1;
     struct sort_record *order = memory_allocate(2 * room * sizeof *order);
     made->rows = memory_allocate(room * sizeof *made->rows);
-    bool is_done = order != NULL && made->rows != NULL && tag_group_tally_sort(task, made, order);
+    bool is_done =
+        order != NULL && made->rows != NULL && tag_group_histogram_sort(task, made, order);
     memory_free(order);
     return is_done;
 }
 
 /* Of a board without values: all are in one row. */
-static bool tag_group_tally_valueless(uint32_t count, struct tag_tally *made) {
+static bool tag_group_histogram_valueless(uint32_t count, struct tag_histogram *made) {
     made->rows = memory_allocate(sizeof *made->rows);
     bool is_done = made->rows != NULL;
     for (uint32_t b = 0; b < made->by_count; b++) {
@@ -1349,26 +1357,27 @@ static bool tag_group_tally_valueless(uint32_t count, struct tag_tally *made) {
     }
     if (is_done) {
         made->count = 1;
-        made->rows[0] = (struct tag_tally_row){.count = count};
+        made->rows[0] = (struct tag_histogram_row){.count = count};
     }
     return is_done;
 }
 
-bool tag_group_tally(const struct board *board, const struct tag_filter *filter, uint32_t from,
-                     uint32_t to, const unsigned *by, uint32_t by_count, struct tag_tally *made) {
+bool tag_group_histogram(const struct board *board, const struct tag_filter *filter, uint32_t from,
+                         uint32_t to, const unsigned *by, uint32_t by_count,
+                         struct tag_histogram *made) {
     const struct tags *tags = board_tags(board);
-    struct tally_task task = {
+    struct histogram_task task = {
         .filter = filter, .by_count = by_count, .made = made, .work_left = TAG_COUNTS_READER_WORK};
     unsigned bits = 0;
     CHECK(from <= to);
     CHECK(to <= board_count(board));
     CHECK(by_count <= TAGS_MAX);
-    *made = (struct tag_tally){.by_count = by_count};
+    *made = (struct tag_histogram){.by_count = by_count};
     if (from == to || (filter != NULL && filter->is_nobody)) {
         return true;
     }
     if (tags == NULL) {
-        return tag_group_tally_valueless(to - from, made);
+        return tag_group_histogram_valueless(to - from, made);
     }
     task.list = &board->large->list;
     task.tag_mask = filter != NULL ? filter->tag_mask : 0;
@@ -1377,19 +1386,19 @@ bool tag_group_tally(const struct board *board, const struct tag_filter *filter,
         task.slots[b] = tags->slots[by[b]];
         task.tag_mask |= 1U << by[b];
         made->by[b] =
-            (struct tag_tally_by){.tag = (uint8_t)by[b],
-                                  .shift = (uint8_t)bits,
-                                  .mask = UINT32_MAX >> (TAGS_BITS_MAX - task.slots[b]->bits)};
+            (struct tag_histogram_by){.tag = (uint8_t)by[b],
+                                      .shift = (uint8_t)bits,
+                                      .mask = UINT32_MAX >> (TAGS_BITS_MAX - task.slots[b]->bits)};
         bits += task.slots[b]->bits;
     }
     task.rows = tag_filter_choose(&tags->plan, task.tag_mask);
-    task.tally = tag_group_tally_begin(bits, to - from, TALLY_FIRST_MAX);
-    bool is_done = tag_group_tally_make(&task, from, to, made);
-    memory_free(task.tally.entries);
+    task.histogram = tag_group_histogram_begin(bits, to - from, TALLY_FIRST_MAX);
+    bool is_done = tag_group_histogram_make(&task, from, to, made);
+    memory_free(task.histogram.entries);
     return is_done;
 }
 
-void tag_group_tally_deinit(struct tag_tally *made) {
+void tag_group_histogram_deinit(struct tag_histogram *made) {
     for (uint32_t b = 0; b < made->by_count; b++) {
         memory_free(made->by[b].values);
     }

@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/clients/follow.h"
-#include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/key_spec.h"
+#include "server/sessions/board_events.h"
+#include "server/sessions/server.h"
 
 /* ---- one selector ---- */
 
@@ -36,7 +36,7 @@ static bool acl_check_may_access(const struct acl_selector *selector, struct byt
 static bool acl_check_may_access_all(const struct acl_selector *selector, uint32_t command,
                                      const struct request *request, uint32_t *position) {
     const struct key_spec *specs;
-    uint32_t count = key_specs_of(command, &specs);
+    uint32_t count = key_spec_of(command, &specs);
     const struct command *entry = command_by_index(command);
     bool fits = count > 0; /* if not all keys do, the command will reply an error */
     for (uint32_t i = 0; i < count && fits && !selector->has_all_keys; i++) {
@@ -45,8 +45,8 @@ static bool acl_check_may_access_all(const struct acl_selector *selector, uint32
     if (selector->has_all_keys || !fits) {
         return true;
     }
-    struct request_keys keys = request_keys_begin(command, request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+    struct request_keys keys = key_spec_request_begin(command, request);
+    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
         unsigned access = key_spec_needs(keys.spec->flags);
         if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
             *position = at;
@@ -69,7 +69,7 @@ static bool acl_check_may_hear(const struct acl_selector *selector, struct bytes
 /* Whoever subscribes to a board's channel reads the board. */
 static bool acl_check_may_follow(const struct acl_selector *selector, struct bytes channel) {
     struct bytes board;
-    return selector->has_all_keys || !follow_find_board(channel, &board) ||
+    return selector->has_all_keys || !board_events_find_board(channel, &board) ||
            acl_check_may_access(selector, board, ACL_READ);
 }
 
@@ -133,7 +133,7 @@ enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
 
 bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key) {
     const struct key_spec *specs;
-    uint32_t count = key_specs_of(command, &specs);
+    uint32_t count = key_spec_of(command, &specs);
     unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {

@@ -2,12 +2,12 @@
 #ifndef SERVER_ACL_FILE_H
 #define SERVER_ACL_FILE_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 enum { ACL_FILE_ERROR_MAX = 4096 };
 
 /* Make server->acl.users from the settings, and from the aclfile if there is one, whose absolute path is
- * then server->acl.path. Call before server_init; execute_init has been called. false: error
+ * then server->acl.path. Call before server_life_init; execute_init has been called. false: error
  * (SETTING_ERROR_MAX) says why. */
 MUST_CHECK bool acl_file_begin(struct server *server, char *error);
 /* ACL LOAD: all users as the file has them, or on an error nothing. Clients of users that are gone are

@@ -8,8 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "server/clients/audit.h"
-#include "server/clients/server.h"
+#include "server/sessions/audit.h"
+#include "server/sessions/server.h"
 
 /* ---- addresses ---- */
 

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/key_spec.h"
+#include "server/sessions/server.h"
 #include "server/system/digest.h"
 
 bool player_has_token(const struct server *server, struct bytes name, struct bytes password) {
@@ -68,9 +68,9 @@ const char *player_find_denial(const struct server *server, const struct session
         return text;
     }
     bool is_of_hashes = strcmp(entry->group, "hash") == 0;
-    struct request_keys keys = request_keys_begin(command, request);
+    struct request_keys keys = key_spec_request_begin(command, request);
     for (uint32_t at;
-         key->boards[0] != '\0' && !is_of_hashes && (at = request_keys_next(&keys)) > 0;) {
+         key->boards[0] != '\0' && !is_of_hashes && (at = key_spec_request_next(&keys)) > 0;) {
         struct bytes name = request->args[at];
         if (!jwt_takes_board(key, name)) {
             snprintf(text, PLAYER_TEXT_MAX,

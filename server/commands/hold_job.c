@@ -1,11 +1,11 @@
-/* HOLD ... AUTO: what nobody has looked at is approved some time after it came, in steps (server/clients/board_job.h) from the
+/* HOLD ... AUTO: what nobody has looked at is approved some time after it came, in steps (server/sessions/board_job.h) from the
  * oldest id on, up to one that is not due.
  *
  * What cannot be written stays, and is tried again in the next pass. Of a board whose ids lie far apart a pass looks at
  * a part, another one each time, so that the boards behind it get their turn. */
-#include "server/clients/board_job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
+#include "server/sessions/board_job.h"
 
 enum {
     STEP_IDS = 256,     /* ids looked at in a step, */

@@ -15,8 +15,8 @@
 #ifndef SERVER_COMMANDS_ONCE_H
 #define SERVER_COMMANDS_ONCE_H
 
-#include "server/clients/once_ids.h"
 #include "server/dispatch/call.h"
+#include "server/sessions/once_ids.h"
 
 enum once_status { ONCE_NEW, ONCE_REPEATED, ONCE_REFUSED };
 

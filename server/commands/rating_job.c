@@ -1,10 +1,10 @@
-/* What periods do to ratings (RESET, EVERY-HOURS) is written in steps (server/clients/board_job.h): a board's period has ended
+/* What periods do to ratings (RESET, EVERY-HOURS) is written in steps (server/sessions/board_job.h): a board's period has ended
  * (RESET), or an hour has (EVERY-HOURS).
  *
  * Whoever reads or changes a record before the job has come to it computes the same (lb_rating.h): what is late is the
  * place on the board alone. Records say of which periods they are, so a job that begins again changes nothing twice. */
-#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/sessions/board_job.h"
 
 enum {
 #ifdef SKIPLIST_TINY
@@ -32,7 +32,7 @@ static enum board_job_change rating_job_visit(struct board_job *job, struct regi
     struct lb_rated rated;
     bool is_changed = false;
     int64_t now_ms = job->server->clock.now_ms;
-    if (registry_note_is_own(name) || !lb_rating_find(board, name, now_ms, &rated) ||
+    if (registry_note_is_own(name) || !lb_match_rating_find(board, name, now_ms, &rated) ||
         !rated.is_due) {
         return BOARD_JOB_SAME;
     }

@@ -1,10 +1,10 @@
 /* Shadow entries, and the commands that see them. See shadow.h. */
 #include "server/commands/shadow.h"
 
-#include "server/clients/board_job.h"
-#include "server/clients/notify.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
+#include "server/sessions/board_job.h"
+#include "server/sessions/notify.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 
@@ -348,8 +348,8 @@ static bool shadow_show(struct call *call, struct registry_key **key, struct sha
 
 /* The members whom a request names on the boards that it names. A player writes nobody else. false: no memory. */
 static bool shadow_show_named(struct call *call, uint32_t command) {
-    struct request_keys keys = request_keys_begin(command, call->request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+    struct request_keys keys = key_spec_request_begin(command, call->request);
+    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
         struct registry_key *key = shadow_find_board(call, at);
         struct shadow_words words = shadow_find_words(call, key);
         for (uint32_t i = words.at; (key == NULL || shadow_may_be(key)) && i < call->request->count;
@@ -441,8 +441,8 @@ static bool shadow_hide_shown(const struct call *call) {
 /* Without an effect. false: no memory. */
 static bool shadow_show_own(const struct call *call, uint32_t command) {
     struct bytes member = shadow_own(call);
-    struct request_keys keys = request_keys_begin(command, call->request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+    struct request_keys keys = key_spec_request_begin(command, call->request);
+    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
         struct registry_key *key = shadow_find_board(call, at);
         struct board_member found;
         struct tag_values values;
@@ -523,7 +523,7 @@ void shadow_run_call(struct call *call) {
     buffer_clear(&shadows->pairs);
 }
 
-/* ---- bans that are over: put back in steps (server/clients/board_job.h) ----
+/* ---- bans that are over: put back in steps (server/sessions/board_job.h) ----
  *
  * A pass notes when the next ban ends: until then, or until bans change, there is nothing to do. */
 

@@ -1,7 +1,7 @@
 /* Shares, and values that follow from them. See window.h. */
 #include "server/commands/window.h"
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/lookup.h"
 

@@ -1,4 +1,4 @@
-/* What leaves the boards with a WINDOW (window.h) does so in steps (server/clients/board_job.h): a period ends, or a share is
+/* What leaves the boards with a WINDOW (window.h) does so in steps (server/sessions/board_job.h): a period ends, or a share is
  * removed.
  *
  *     ANEW     some members, in the order of their hashes, get what follows from the shares
@@ -7,9 +7,9 @@
  *
  * How far it has come is in the board's state and changes with the members, so a job that begins
  * again goes on from there; only ANEW begins from the front, which changes nothing twice. */
-#include "server/clients/board_job.h"
-#include "server/clients/notify.h"
 #include "server/commands/window.h"
+#include "server/sessions/board_job.h"
+#include "server/sessions/notify.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/lookup.h"
 

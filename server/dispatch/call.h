@@ -1,12 +1,12 @@
 /* One command that runs: what its handler sees, and helpers to read its arguments, to reply with
  * Redis's error texts, and to report events of keys. It brings what nearly every handler needs: its
- * entry (command.h), the server and the events (clients/notify.h). */
+ * entry (command.h), the server and the events (sessions/notify.h). */
 #ifndef SERVER_CALL_H
 #define SERVER_CALL_H
 
 #include "protocol/reply.h"
-#include "server/clients/notify.h"
 #include "server/dispatch/command.h"
+#include "server/sessions/notify.h"
 #include "skiplist/keyspace/registry.h"
 
 struct glob;

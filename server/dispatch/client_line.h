@@ -2,7 +2,7 @@
 #ifndef SERVER_CLIENT_LINE_H
 #define SERVER_CLIENT_LINE_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 /* Append the line with its line end. */
 void client_line_print(const struct session *session, int64_t monotonic_ms, struct buffer *out);

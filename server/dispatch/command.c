@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "server/clients/session.h"
+#include "server/sessions/session.h"
 #include "server/settings/settings.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "protocol/request.h"
-#include "server/clients/audit.h"
+#include "server/sessions/audit.h"
 #include "skiplist/keyspace/registry.h"
 
 struct call;

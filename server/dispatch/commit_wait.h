@@ -12,8 +12,8 @@
 #ifndef SERVER_COMMIT_WAIT_H
 #define SERVER_COMMIT_WAIT_H
 
-#include "server/clients/server.h"
 #include "server/dispatch/command.h"
+#include "server/sessions/server.h"
 
 /* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
  * has changed. */

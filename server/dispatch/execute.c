@@ -5,21 +5,21 @@
 
 #include "server/acl/acl_check.h"
 #include "server/acl/player.h"
-#include "server/clients/broadcast.h"
-#include "server/clients/job.h"
-#include "server/clients/reads.h"
-#include "server/clients/tracking.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/explain.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 #include "server/replication/replication.h"
+#include "server/sessions/broadcast.h"
+#include "server/sessions/job.h"
+#include "server/sessions/reads.h"
+#include "server/sessions/tracking.h"
 
 void execute_init(const struct command_row *table) {
     syntax_reset();
     command_init(table, syntax_apply);
-    key_specs_init();
+    key_spec_init();
 }
 
 /* ---- refusals ---- */
@@ -214,7 +214,7 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
             text += strncmp(text, "ERR ", 4) == 0 ? 4 : 0;
             reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
             if (server->sessions.monitor_count > 0) {
-                monitor_feed(server, session, request, execute_secrets_of(command));
+                broadcast_monitor(server, session, request, execute_secrets_of(command));
             }
         } else {
             reply_error(reply, text);
@@ -260,16 +260,16 @@ static void execute_note_slow(struct server *server, const struct session *sessi
     if (settings->slowlog_log_slower_than_us >= 0 && settings->slowlog_max_len > 0 &&
         elapsed_us >= (uint64_t)settings->slowlog_log_slower_than_us &&
         (command->flags & COMMAND_NO_SLOWLOG) == 0) {
-        slowlog_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
-                    (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s, session->address,
-                    session->name != NULL ? session->name : "");
+        slow_log_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
+                     (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s, session->address,
+                     session->name != NULL ? session->name : "");
     }
     uint64_t elapsed_ms = elapsed_us / 1000;
     if (settings->latency_monitor_threshold_ms > 0 &&
         elapsed_ms >= (uint64_t)settings->latency_monitor_threshold_ms) {
         const char *event = (command->flags & COMMAND_FAST) != 0 ? "fast-command" : "command";
-        latency_add(&server->latency, event,
-                    elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX, now_s);
+        slow_latency_add(&server->latency, event,
+                         elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX, now_s);
     }
 }
 
@@ -332,8 +332,8 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
         (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
         return;
     }
-    struct request_keys keys = request_keys_begin(index, request);
-    for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+    struct request_keys keys = key_spec_request_begin(index, request);
+    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
         tracking_remember(server, session, request->args[at]);
     }
 }
@@ -377,7 +377,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
         execute_note_slow(server, session, command, request, elapsed_ns);
     }
     if (server->sessions.monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
-        monitor_feed(server, session, request, execute_secrets_of(command));
+        broadcast_monitor(server, session, request, execute_secrets_of(command));
     }
     if (command->audit != AUDIT_NONE) {
         execute_audit_command(server, session, index, request, reply->error_count != errors_before);

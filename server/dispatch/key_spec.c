@@ -13,7 +13,7 @@ static struct specs kept[ACL_COMMANDS_MAX];
 static const char *const flag_names[] = {"RO",     "RW",     "OW",     "RM",      "access",
                                          "update", "insert", "delete", "not_key", "incomplete"};
 
-const char *key_flag_name(unsigned flag) {
+const char *key_spec_flag_name(unsigned flag) {
     for (size_t i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
         if (flag == 1U << i) {
             return flag_names[i];
@@ -72,7 +72,7 @@ static void key_spec_add(struct specs *specs, bool is_counted, int begin, int la
         (struct key_spec){.is_counted = is_counted, .begin = begin, .last = last, .step = step};
 }
 
-void key_specs_init(void) {
+void key_spec_init(void) {
     CHECK(command_count() <= ACL_COMMANDS_MAX);
     memset(kept, 0, sizeof kept);
     for (uint32_t index = 0; index < command_count(); index++) {
@@ -113,7 +113,7 @@ void key_specs_init(void) {
     }
 }
 
-uint32_t key_specs_of(uint32_t command, const struct key_spec **specs) {
+uint32_t key_spec_of(uint32_t command, const struct key_spec **specs) {
     CHECK(command < ACL_COMMANDS_MAX);
     *specs = kept[command].at;
     return kept[command].count;
@@ -161,9 +161,9 @@ struct key_walk key_spec_walk(const struct command *command, const struct key_sp
     };
 }
 
-struct request_keys request_keys_begin(uint32_t command, const struct request *request) {
+struct request_keys key_spec_request_begin(uint32_t command, const struct request *request) {
     struct request_keys keys = {.command = command_by_index(command), .request = request};
-    uint32_t count = key_specs_of(command, &keys.spec);
+    uint32_t count = key_spec_of(command, &keys.spec);
     keys.end = keys.spec + count;
     keys.walk.end = 0;
     if (count > 0) {
@@ -172,7 +172,7 @@ struct request_keys request_keys_begin(uint32_t command, const struct request *r
     return keys;
 }
 
-uint32_t request_keys_next(struct request_keys *keys) {
+uint32_t key_spec_request_next(struct request_keys *keys) {
     while (keys->spec < keys->end && keys->walk.next >= keys->walk.end) {
         if (++keys->spec < keys->end) {
             keys->walk = key_spec_walk(keys->command, keys->spec, keys->request);
@@ -186,10 +186,10 @@ uint32_t request_keys_next(struct request_keys *keys) {
     return at;
 }
 
-int key_positions(const struct command *command, const struct request *request,
-                  uint32_t *positions) {
+int key_spec_positions(const struct command *command, const struct request *request,
+                       uint32_t *positions) {
     const struct key_spec *specs;
-    uint32_t spec_count = key_specs_of(command_index(command), &specs);
+    uint32_t spec_count = key_spec_of(command_index(command), &specs);
     int count = 0;
     if (command_has_wrong_arity(command, request)) {
         return -1;

@@ -31,13 +31,13 @@ struct key_spec {
 enum { KEY_SPECS_MAX = 4 }; /* COPY has two: source and destination */
 
 /* Set what the functions below return. Call after command_init. */
-void key_specs_init(void);
+void key_spec_init(void);
 /* Returns the number of a command's specifications. */
-uint32_t key_specs_of(uint32_t command, const struct key_spec **specs);
+uint32_t key_spec_of(uint32_t command, const struct key_spec **specs);
 /* What a user needs for such keys: ACL_READ, ACL_WRITE, both or neither. */
 unsigned key_spec_needs(unsigned flags);
 /* The flags' names as Redis has them: "RW", "access". NULL: nothing has this bit. */
-const char *key_flag_name(unsigned flag);
+const char *key_spec_flag_name(unsigned flag);
 
 /* The positions of a specification's keys in a request: next, then one after another, while it is
  * below end. end is 0 if the arguments do not fit; an option that is not given has no keys. */
@@ -54,14 +54,14 @@ struct request_keys {
     const struct key_spec *spec, *end; /* spec: of the key that was returned last */
     struct key_walk walk;
 };
-struct request_keys request_keys_begin(uint32_t command, const struct request *request);
+struct request_keys key_spec_request_begin(uint32_t command, const struct request *request);
 /* The position of the next key; 0: there is no more. */
-uint32_t request_keys_next(struct request_keys *keys);
+uint32_t key_spec_request_next(struct request_keys *keys);
 /* Where the key is that the value of the command's key_option is; 0: none. */
 uint32_t key_spec_option(const struct command *command, const struct request *request);
 /* The positions of all the request's keys, fewer than its arguments. Returns their number, or -1 if
  * the arguments do not fit the command. */
-int key_positions(const struct command *command, const struct request *request,
-                  uint32_t *positions);
+int key_spec_positions(const struct command *command, const struct request *request,
+                       uint32_t *positions);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SERVER_LOGIN_H
 #define SERVER_LOGIN_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 /* Make the session that user's if the password is right and the user is on. word: what asked, for ACL
  * LOG. false: nothing has changed, and the failure is in ACL LOG. */

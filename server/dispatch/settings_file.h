@@ -11,7 +11,7 @@
 #ifndef SERVER_SETTINGS_FILE_H
 #define SERVER_SETTINGS_FILE_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 /* false: the file is as it was; error (SETTING_ERROR_MAX) says why. */
 MUST_CHECK bool settings_file_write(struct server *server, char *error);

@@ -12,8 +12,8 @@
 #ifndef SERVER_SHUTDOWN_H
 #define SERVER_SHUTDOWN_H
 
-#include "server/clients/server.h"
 #include "server/durability/persistence.h"
+#include "server/sessions/server.h"
 
 struct shutdown_options {
     enum persistence_ending ending;

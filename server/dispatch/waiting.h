@@ -1,8 +1,8 @@
-/* Replies to clients that waited, for a key or for replicas (server/clients/wait.h). */
+/* Replies to clients that waited, for a key or for replicas (server/sessions/wait.h). */
 #ifndef SERVER_WAITING_H
 #define SERVER_WAITING_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 /* After a command, or whatever else changes keys: serve who waits for a key that has members now, in
  * the order in which the keys changed, and of each key in order of arrival. So much is done as the

@@ -418,7 +418,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     if (!is_added ||
         !connection_tell_all(connection, (struct transport_message){.is_opened = true})) {
         if (is_added) {
-            server_remove_session(server, session);
+            server_life_remove_session(server, session);
         }
         session_deinit(session);
         tls_context_release(connection->transport.tls_context);
@@ -469,7 +469,7 @@ void connection_close(struct connection *connection, const char *reason) {
     log_write(LOG_VERBOSE, "client closed id=%llu addr=%s reason=\"%s\" clients=%u",
               (unsigned long long)session->id, session->address, reason,
               server->sessions.count - 1);
-    server_remove_session(server, session);
+    server_life_remove_session(server, session);
     server->stats.connections_closed++;
     session_deinit(session);
     transaction_clear(&connection->held);
@@ -547,7 +547,7 @@ void connection_take_note(const struct transport_note *note) {
         }
     }
     connection_count_input(connection);
-    client_memory_count(&connection->tick->server->sessions.memory, &connection->session);
+    session_memory_count(&connection->tick->server->sessions.memory, &connection->session);
     if ((note->events & TRANSPORT_FAILED) != 0) {
         connection_log_tls_failure(connection, note);
         connection_close(connection, connection_describe_failure(note->failure));
@@ -799,7 +799,7 @@ void connection_finish(struct connection *connection) {
         return;
     }
     connection_tell(connection);
-    client_memory_count(&connection->tick->server->sessions.memory, session);
+    session_memory_count(&connection->tick->server->sessions.memory, session);
     if (!connection->network->has_thread) {
         transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
     }

@@ -15,7 +15,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_OUTPUT, /* the client does not read its replies */
     CONNECTION_HELD_BY_PAUSE,  /* CLIENT PAUSE */
     CONNECTION_HELD_BY_WAIT,   /* it waits for a key */
-    CONNECTION_HELD_BY_JOB,    /* its command runs in steps (clients/job.h) */
+    CONNECTION_HELD_BY_JOB,    /* its command runs in steps (sessions/job.h) */
     CONNECTION_HELD_BY_END,    /* SHUTDOWN: the server retires */
     CONNECTION_HELD_BY_GUARD, /* its password is looked at later (server/acl/auth_guard.h), or its token by a thread */
 };

@@ -17,9 +17,9 @@
 #ifndef SERVER_LOOKAHEAD_H
 #define SERVER_LOOKAHEAD_H
 
-#include "server/clients/server.h"
 #include "server/dispatch/command.h"
 #include "server/network/batch.h"
+#include "server/sessions/server.h"
 #include "skiplist/lookup.h"
 
 enum {

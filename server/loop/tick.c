@@ -2,10 +2,6 @@
  * tick.h. */
 #include "server/loop/tick.h"
 
-#include "server/clients/follow.h"
-#include "server/clients/job.h"
-#include "server/clients/once_ids.h"
-#include "server/clients/tracking.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
@@ -18,6 +14,10 @@
 #include "server/loop/lookahead.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
+#include "server/sessions/board_events.h"
+#include "server/sessions/job.h"
+#include "server/sessions/once_ids.h"
+#include "server/sessions/tracking.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/registry_mirror.h"
 
@@ -248,9 +248,9 @@ static bool tick_run_jobs(struct tick *tick) {
     }
     bool may_write =
         !tick->is_behind && server_may_change(server) && server->durability.write_refusal == NULL;
-    bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
+    bool has_more = job_list_step(server, JOB_BUDGET_NS, may_write);
     tick->waits_for_memory |= server->jobs.count > 0 && !memory_is_ready();
-    for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
+    for (struct job *job; (job = job_list_find_done(server)) != NULL;) {
         struct session *session = job->session;
         struct connection *connection = connection_of(session);
         struct reply reply;
@@ -497,14 +497,14 @@ static bool tick_evict_clients(struct tick *tick) {
     struct server *server = tick->server;
     uint64_t limit = server_client_memory_limit(server);
     for (int i = 0; limit > 0 && server->sessions.memory.total > limit; i++) {
-        struct session *session = client_memory_largest(&server->sessions.memory);
+        struct session *session = session_memory_largest(&server->sessions.memory);
         if (session == NULL || i == CLOSED_MAX) {
             return session != NULL;
         }
         /* It may have shrunk: its watches may have been dropped when another client changed a
          * key. */
         uint8_t size_class = session->size_class;
-        client_memory_count(&server->sessions.memory, session);
+        session_memory_count(&server->sessions.memory, session);
         if (session->size_class < size_class) {
             continue;
         }
@@ -576,9 +576,9 @@ static void tick_note_latency(struct tick *tick, const char *event, uint64_t ela
     uint64_t noted_ms = noted_ns / 1000000;
     int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
     if (threshold_ms > 0 && elapsed_ns / 1000000 >= (uint64_t)threshold_ms) {
-        latency_add(&server->latency, event,
-                    noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
-                    server->clock.now_ms / 1000);
+        slow_latency_add(&server->latency, event,
+                         noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
+                         server->clock.now_ms / 1000);
     }
 }
 
@@ -717,7 +717,7 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     const struct server *server = tick->server;
     int64_t now_ms = server->clock.now_ms;
     int64_t monotonic_ms = server->clock.monotonic_ms;
-    int64_t wait_ms = follow_wait_ms(server);
+    int64_t wait_ms = board_events_wait_ms(server);
     if (tick_may_run_due(server)) {
         int64_t due_ms = registry_expiry_next_due(server->registry);
         wait_ms = due_ms != REGISTRY_NO_EXPIRY ? tick_sooner(wait_ms, due_ms, now_ms) : wait_ms;
@@ -841,7 +841,7 @@ static void tick_on_check(uv_check_t *check) {
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
-    has_more |= follow_step(server);
+    has_more |= board_events_step(server);
     has_more |= tracking_is_on(&server->tracking) && tracking_step(server);
     if (server->has_news) {
         tick_output_take_news(tick, false);
@@ -860,7 +860,7 @@ static void tick_on_check(uv_check_t *check) {
     }
     tick_output_finish_dirty(tick);
     has_more |= tick_output_finish_pushed(tick);
-    has_more |= jobs_have_steps(server);
+    has_more |= job_list_has_steps(server);
     tick_resume_paused(tick);
     connection_end_auth_waits(tick);
     has_more |= tick_close_killed(tick);

@@ -19,11 +19,11 @@
 
 #include <uv.h>
 
-#include "server/clients/server.h"
 #include "server/loop/lookahead.h"
 #include "server/loop/verifier.h"
 #include "server/network/network.h"
 #include "server/network/tls.h"
+#include "server/sessions/server.h"
 #include "server/system/fault.h"
 
 struct connection;

@@ -185,7 +185,7 @@ static bool tick_output_is_unwritten(const struct persistence *persistence,
     if ((command->flags & COMMAND_NAMES) != 0 || (tick_output_is_of_boards(command) && has_names)) {
         return has_names; /* archives of a board, bans */
     }
-    uint32_t spec_count = key_specs_of(entry->command, &specs);
+    uint32_t spec_count = key_spec_of(entry->command, &specs);
     for (uint32_t i = 0; i < spec_count; i++) {
         struct key_walk walk = key_spec_walk(command, &specs[i], &entry->request);
         if (walk.end == 0) {
@@ -207,7 +207,7 @@ static uint64_t tick_output_shown_key(const struct session *session,
     const struct key_spec *specs;
     if (!tick_output_is_of_its_keys(entry) ||
         tick_output_is_of_boards(command_by_index(entry->command)) ||
-        key_specs_of(entry->command, &specs) != 1) {
+        key_spec_of(entry->command, &specs) != 1) {
         return 0;
     }
     struct key_walk walk =

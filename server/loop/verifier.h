@@ -9,7 +9,7 @@
 #ifndef SERVER_VERIFIER_H
 #define SERVER_VERIFIER_H
 
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 #include "server/system/worker.h"
 
 struct connection;

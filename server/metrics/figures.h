@@ -16,8 +16,8 @@
 #define SERVER_FIGURES_H
 
 #include "codec/json.h"
-#include "server/clients/once_ids.h"
 #include "server/durability/persistence.h"
+#include "server/sessions/once_ids.h"
 
 struct figures_database {
     uint32_t keys, boards, expiring;

@@ -26,9 +26,9 @@
 #define SERVER_REDIS_APPLY_H
 
 #include "protocol/request.h"
-#include "server/clients/server.h"
 #include "server/migration/redis_position.h"
 #include "server/rdb/rdb_load.h"
+#include "server/sessions/server.h"
 
 enum {
     REDIS_APPLY_ERROR_MAX = 480, /* less than REPLICATION_ERROR_MAX */

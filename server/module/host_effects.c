@@ -2,8 +2,8 @@
 #include "server/module/host_effects.h"
 
 #include "codec/little.h"
-#include "server/clients/once_ids.h"
 #include "server/durability/effect_bytes.h"
+#include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -161,7 +161,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
     if (effect->kind == EFFECT_CREATE) {
         struct board_options ids;
-        once_ids_make_options(&ids);
+        once_ids_board_make_options(&ids);
         return board_options_equal(effect->options, &ids);
     }
     if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) {

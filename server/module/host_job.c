@@ -1,9 +1,9 @@
 /* What takes longer than one call of the host: jobs, and their passes over the host's boards, in the place of
  * server/commands/lb/board_task_pass.c. See host_run.h. */
-#include "server/clients/job.h"
 #include "server/commands/lb/board_task.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_run.h"
+#include "server/sessions/job.h"
 #include "skiplist/keyspace/hash.h"
 
 enum {
@@ -55,7 +55,7 @@ static void host_job_free_waiter(struct host_context *ctx, void *context) {
     struct waiter *waiter = context;
     (void)ctx;
     if (waiter != NULL) {
-        client_memory_forget(&module.server.sessions.memory, &waiter->session);
+        session_memory_forget(&module.server.sessions.memory, &waiter->session);
         buffer_deinit(&waiter->output);
         memory_free(waiter);
     }
@@ -81,7 +81,7 @@ static void host_job_on_disconnect(struct host_context *ctx, struct host_blocked
 static bool host_job_run_steps(struct host_context *ctx) {
     int database = host_GetSelectedDb(ctx);
     module.context = ctx;
-    bool has_more = jobs_step(&module.server, STEPS_NS, host_may_change(ctx));
+    bool has_more = job_list_step(&module.server, STEPS_NS, host_may_change(ctx));
     host_state_replicate(ctx);
     host_value_free_step();
     (void)host_SelectDb(ctx, database);
@@ -96,7 +96,7 @@ static void host_job_on_timer(struct host_context *ctx, void *context) {
     module_update_time();
     bool has_more = host_job_run_steps(ctx);
     struct job *job; /* of a client that waits */
-    while ((job = jobs_find_done(&module.server)) != NULL && job->session != &module.session) {
+    while ((job = job_list_find_done(&module.server)) != NULL && job->session != &module.session) {
         struct waiter *waiter = jobs.first;
         struct reply reply;
         while (waiter != NULL && &waiter->session != job->session) {
@@ -133,7 +133,7 @@ bool host_job_run(struct host_context *ctx) {
     session_init(&waiter->session, module.session.id, module.server.clock.monotonic_ms);
     waiter->session.protocol = module.session.protocol;
     buffer_init(&waiter->output, 0);
-    client_memory_forget(&module.server.sessions.memory, &module.session);
+    session_memory_forget(&module.server.sessions.memory, &module.session);
     waiter->session.job = job;
     waiter->session.job_size = module.session.job_size;
     module.session.job = NULL;
@@ -168,7 +168,7 @@ void host_job_stop(void) {
             host_UnblockClient(waiter->blocked, waiter);
         }
     }
-    jobs_end_durable(&module.server);
+    job_list_end_durable(&module.server);
 }
 
 void host_job_init(void) {

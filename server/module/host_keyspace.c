@@ -1,15 +1,15 @@
 /* The host's keys, and the ids of results, in the place of server/commands/keyspace.c, ticketing.c, lb/lb_data_keys.c and
- * server/clients/once_ids.c. */
+ * server/sessions/once_ids.c. */
 #include "server/commands/keyspace.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#include "server/clients/once_ids.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/ticketing.h"
 #include "server/module/host_run.h"
 #include "server/rdb/rdb_board.h"
+#include "server/sessions/once_ids.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/hash.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -187,9 +187,9 @@ void host_keyspace_clear(void) {
     }
 }
 
-bool lb_data_find(const struct call *call, const struct lb_data *data,
-                  const struct lb_data_periods *periods, const struct bytes *members,
-                  unsigned count, const struct hash **hashes) {
+bool lb_data_keys_find_hashes(const struct call *call, const struct lb_data *data,
+                              const struct lb_data_periods *periods, const struct bytes *members,
+                              unsigned count, const struct hash **hashes) {
     struct buffer name;
     bool is_found = true;
     (void)call;
@@ -335,7 +335,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     if (ids != NULL) {
         return ids;
     }
-    once_ids_make_options(&options);
+    once_ids_board_make_options(&options);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &options, NULL,
                                         server->clock.now_ms, &is_new);
 }
@@ -361,8 +361,8 @@ void host_keyspace_forget(void *context) {
 
 /* ---- the hashes of HSET ---- */
 
-bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
-                  struct lb_hset_place *place) {
+bool lb_data_keys_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
+                       struct lb_hset_place *place) {
     static enum { UNKNOWN, THERE, MISSING } has_command;
     int type = HOST_KEY_MODULE; /* a board of this command */
     (void)hset;
@@ -392,14 +392,14 @@ bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct by
     return true;
 }
 
-size_t lb_hset_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place) {
+size_t lb_data_keys_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place) {
     (void)hset;
     (void)place;
     return 0; /* the host ends the process when it has no memory */
 }
 
-void lb_hset_put(const struct call *call, const struct lb_hset *hset,
-                 const struct lb_hset_place *place) {
+void lb_data_keys_put(const struct call *call, const struct lb_hset *hset,
+                      const struct lb_hset_place *place) {
     struct host_string *args[2 * LB_HSET_FIELDS_MAX];
     uint32_t count = 2 * hset->count;
     (void)call;
@@ -431,7 +431,7 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
     }
 }
 
-void lb_hset_end(const struct call *call, const struct lb_hset_place *place) {
+void lb_data_keys_end(const struct call *call, const struct lb_hset_place *place) {
     (void)call;
     if (place->key != NULL) {
         struct host_string *name = place->key;

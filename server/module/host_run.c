@@ -1,4 +1,4 @@
-/* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c, and of
+/* From the host's arguments to a handler, and back; in the place of server/sessions/notify.c and wait.c, and of
  * server/acl/acl_check.c. See host_run.h. */
 #include "server/module/host_run.h"
 
@@ -10,15 +10,15 @@
 #include "codec/check.h"
 #include "codec/glob.h"
 #include "server/acl/acl_check.h"
-#include "server/clients/job.h"
-#include "server/clients/notify.h"
-#include "server/clients/wait.h"
 #include "server/commands/ban.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/explain.h"
 #include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
+#include "server/sessions/job.h"
+#include "server/sessions/notify.h"
+#include "server/sessions/wait.h"
 #include "skiplist/keyspace/registry_stale.h"
 
 enum {
@@ -381,7 +381,7 @@ static bool host_run_put_keys(struct working_set *set, const struct command *com
     if (positions == NULL) {
         return false;
     }
-    int count = key_positions(command, request, positions);
+    int count = key_spec_positions(command, request, positions);
     bool are_put = true;
     for (int i = 0; i < count && are_put; i++) {
         are_put = working_set_put(set, argv[positions[i]], request->args[positions[i]]);
@@ -590,8 +590,8 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
     bool is_asked = ((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
                     host_IsKeysPositionRequest(ctx);
     if (is_asked && !is_wrong) {
-        struct request_keys keys = request_keys_begin(command_index(command), &request);
-        for (uint32_t at; (at = request_keys_next(&keys)) > 0;) {
+        struct request_keys keys = key_spec_request_begin(command_index(command), &request);
+        for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
             host_KeyAtPosWithFlags(ctx, (int)at,
                                    (int)(keys.spec->flags & ~(unsigned)KEY_INCOMPLETE));
         }

@@ -37,7 +37,7 @@ void host_run_reply(struct host_context *ctx, const struct buffer *output);
 /* LB.REPLY. From a client it is an error. */
 int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int argc);
 
-/* ---- commands that run in steps (server/clients/job.h): host_job.c ----
+/* ---- commands that run in steps (server/sessions/job.h): host_job.c ----
  *
  *     handler --job_begin--> host_job_run: the first steps --done--> reply
  *                                    | not done

@@ -2,11 +2,11 @@
  * keys. A value's form is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
  * What is loaded may come from anybody who may RESTORE: nothing is believed. */
-#include "server/clients/once_ids.h"
 #include "server/module/host_effects.h"
 #include "server/module/module.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
+#include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -83,7 +83,7 @@ static bool host_type_take_chunk(struct type_loading *loading, struct bytes chun
         case RDB_BOARD_CHUNK_END:
             return true;
         case RDB_BOARD_OPENED:
-            once_ids_make_options(&ids);
+            once_ids_board_make_options(&ids);
             if (read->is_ids && !board_options_equal(&read->options, &ids)) {
                 return host_type_refuse(loading, "damaged ids");
             }

@@ -20,8 +20,8 @@
 
 #include <stdatomic.h>
 
-#include "server/clients/server.h"
 #include "server/module/host.h"
+#include "server/sessions/server.h"
 
 struct module {
     struct server server; /* settings, clock, statistics, registry; no clients */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "server/clients/notify.h"
 #include "server/commands/table.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
@@ -15,6 +14,7 @@
 #include "server/dispatch/key_spec.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_run.h"
+#include "server/sessions/notify.h"
 #include "server/system/version.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -175,7 +175,7 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
     enum { CATEGORIES_TEXT_MAX = 256 };
     const struct command *command = command_by_index(number);
     const struct key_spec *specs;
-    uint32_t count = key_specs_of(number, &specs);
+    uint32_t count = key_spec_of(number, &specs);
     struct host_key_spec key_specs[KEY_SPECS_MAX + 1] = {{.begin_type = HOST_SEARCH_NONE}};
     for (uint32_t i = 0; i < count; i++) {
         key_specs[i] = module_load_copy_spec(&specs[i]);

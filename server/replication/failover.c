@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/settings_file.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
+#include "server/sessions/server.h"
 #include "server/system/log.h"
 
 enum {

@@ -22,10 +22,10 @@
 
 #include "codec/buffer.h"
 #include "protocol/reply.h"
-#include "server/clients/server.h"
 #include "server/migration/feed_redis.h"
 #include "server/replication/backlog.h"
 #include "server/replication/quorum.h"
+#include "server/sessions/server.h"
 #include "server/system/worker.h"
 
 /* Groups for a replica that is behind the backlog are read from the journal's files by a thread, sealed as messages

@@ -29,12 +29,12 @@
 #include <uv.h>
 
 #include "codec/buffer.h"
-#include "server/clients/server.h"
 #include "server/durability/received.h"
 #include "server/network/tls.h"
 #include "server/replication/apply.h"
 #include "server/replication/quorum.h"
 #include "server/replication/wire.h"
+#include "server/sessions/server.h"
 
 enum master_link_state {
     LINK_OFF,

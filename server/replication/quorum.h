@@ -28,10 +28,10 @@
 #include <uv.h>
 
 #include "protocol/reply.h"
-#include "server/clients/server.h"
 #include "server/replication/election.h"
 #include "server/replication/vote.h"
 #include "server/replication/wire.h"
+#include "server/sessions/server.h"
 #include "server/system/worker.h"
 
 /* A node that has registered in this term. */

@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "server/clients/job.h"
-#include "server/clients/reads.h"
-#include "server/clients/server.h"
 #include "server/replication/history.h"
 #include "server/replication/hub.h"
+#include "server/sessions/job.h"
+#include "server/sessions/reads.h"
+#include "server/sessions/server.h"
 #include "server/system/log.h"
 
 const char *replication_link_name(enum replication_link link) {
@@ -177,7 +177,7 @@ void replication_open(struct server *server) {
 void replication_begin_epoch(struct server *server) {
     server->replication.epoch++;
     wait_begin_epoch(&server->waits);
-    jobs_end_durable(server);
+    job_list_end_durable(server);
     server->jobs.is_resumed = false;
     server->once.has_begun = false;
 }

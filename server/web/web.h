@@ -12,8 +12,8 @@
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H
 
-#include "server/clients/server.h"
 #include "server/http/http.h"
+#include "server/sessions/server.h"
 
 struct web;
 

@@ -7,12 +7,12 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_rules.h"
 #include "server/acl/player.h"
-#include "server/clients/job.h"
 #include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/login.h"
 #include "server/durability/persistence.h"
+#include "server/sessions/job.h"
 #include "server/web/web_query.h"
 
 static const char *const public_options[] = {
@@ -230,8 +230,8 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
         reply_ok(&reply);
     }
     /* What it has read, but for hashes (lb_data.h). */
-    struct request_keys keys = request_keys_begin(number, &request);
-    for (uint32_t at; query->reads != NULL && (at = request_keys_next(&keys)) > 0;) {
+    struct request_keys keys = key_spec_request_begin(number, &request);
+    for (uint32_t at; query->reads != NULL && (at = key_spec_request_next(&keys)) > 0;) {
         reads_note(server, query->reads, query->database, request.args[at]);
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;

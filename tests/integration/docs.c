@@ -8,9 +8,9 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
-#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "server/dispatch/category.h"
+#include "server/sessions/board_job.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -343,7 +343,7 @@ static void clocked_start(struct clocked *clocked, const char *name) {
 static void clocked_stop(struct clocked *clocked) {
     wire_close(&clocked->wire);
     close(clocked->fd);
-    jobs_end(&clocked->harness->server);
+    job_list_end(&clocked->harness->server);
     harness_destroy(clocked->harness);
 }
 
@@ -366,7 +366,7 @@ static void set_clock(struct clocked *clocked, const char *line) {
     struct registry *registry = clocked->harness->server.registry;
     while (registry_roll_archive_step(registry, time_us / 1000, 64)) {}
     while (registry_roll_due(registry, time_us / 1000, 1000) > 0 ||
-           jobs_step(&clocked->harness->server, 0, true)) {}
+           job_list_step(&clocked->harness->server, 0, true)) {}
 }
 
 /* The page's command and the line behind it, which has to be the reply. Where it is another, both are printed. */

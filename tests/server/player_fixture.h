@@ -32,7 +32,7 @@ static inline void player_begin(struct harness *h, struct session *session, cons
 /* One step of one job. true: the session is to be answered. */
 static inline bool player_step(struct harness *h, struct session *session) {
     server_update_time(&h->server);
-    (void)jobs_step(&h->server, 0, true);
+    (void)job_list_step(&h->server, 0, true);
     return session->job->state == JOB_DONE;
 }
 

@@ -11,7 +11,7 @@
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
-#include "server/clients/session.h"
+#include "server/sessions/session.h"
 #include "skiplist/tags.h"
 #include "tests/support/harness.h"
 #include "tests/support/shadow.h"

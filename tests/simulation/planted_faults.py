@@ -139,7 +139,7 @@ FAULTS = [
           [(PERSISTENCE, '        if (!journal_add_effect(journal, effect)) {',
             '        if (effect->database != REGISTRY_ONCE && !journal_add_effect(journal, effect)) {')]),
     Fault('ids-age-at-a-failover', 'sync', False, 'ids of results are old to another master',
-          [('server/clients/once_ids.c', 'newest > 0 ? newest :', 'newest > 0 ? newest + 3600000 :')]),
+          [('server/sessions/once_ids.c', 'newest > 0 ? newest :', 'newest > 0 ? newest + 3600000 :')]),
     Fault('tags-not-applied', 'always', False, 'a journal is loaded without what changed tags alone',
           [('skiplist/keyspace/effect.c', '    struct tag_values values;\n    unsigned full;\n',
             '    struct tag_values values;\n    unsigned full;\n    if (effect->kind == EFFECT_TAGS) {\n        return EFFECT_OK;\n    }\n')]),

@@ -340,7 +340,7 @@ static void compare_group(const struct tags_twin *twin, struct random *random) {
 
 /* Members of a group in a range with the values that a row has. */
 static uint32_t count_row(const struct tags_twin *twin, const struct group *group, uint32_t from,
-                          uint32_t to, const struct tag_tally *made, uint32_t row) {
+                          uint32_t to, const struct tag_histogram *made, uint32_t row) {
     uint32_t found = 0;
     char text[TAG_VALUE_MAX];
     for (uint32_t rank = from; rank < to; rank++) {
@@ -348,7 +348,7 @@ static uint32_t count_row(const struct tags_twin *twin, const struct group *grou
         bool is_same = group_has(group, twin->values[number]);
         for (uint32_t i = 0; i < made->by_count && is_same; i++) {
             struct bytes wanted = value_of(twin->values[number][made->by[i].tag], text);
-            struct bytes value = tag_tally_value(made, row, i);
+            struct bytes value = tag_histogram_value(made, row, i);
             is_same = wanted.size == value.size && bytes_compare(wanted, value) == 0;
         }
         found += is_same;
@@ -356,21 +356,22 @@ static uint32_t count_row(const struct tags_twin *twin, const struct group *grou
     return found;
 }
 
-static void assert_rows_ascend(const struct tag_tally *made, uint32_t row) {
+static void assert_rows_ascend(const struct tag_histogram *made, uint32_t row) {
     int order = made->rows[row].count < made->rows[row - 1].count ? 1 : 0;
     assert_true(made->rows[row].count <= made->rows[row - 1].count);
     for (uint32_t i = 0; i < made->by_count && order == 0; i++) {
-        order = bytes_compare(tag_tally_value(made, row, i), tag_tally_value(made, row - 1, i));
+        order =
+            bytes_compare(tag_histogram_value(made, row, i), tag_histogram_value(made, row - 1, i));
     }
     assert_true(order > 0);
 }
 
-static void compare_tally(const struct tags_twin *twin, struct random *random) {
+static void compare_histogram(const struct tags_twin *twin, struct random *random) {
     struct group group;
     const struct board *board = twin->pair->board;
     uint32_t all = board_count(board), sum = 0, count = 0;
     unsigned by[TAGS_MAX];
-    struct tag_tally made;
+    struct tag_histogram made;
     group_draw(&group, tags_now(twin), random);
     uint32_t from = (uint32_t)random_below(random, all + 1);
     uint32_t to = from + (uint32_t)random_below(random, all - from + 1);
@@ -383,7 +384,7 @@ static void compare_tally(const struct tags_twin *twin, struct random *random) {
         }
     }
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
-    assert_true(tag_group_tally(board, filter, from, to, by, count, &made));
+    assert_true(tag_group_histogram(board, filter, from, to, by, count, &made));
     for (uint32_t row = 0; row < made.count; row++) {
         assert_int_equal(made.rows[row].count, count_row(twin, &group, from, to, &made, row));
         if (row > 0) {
@@ -393,7 +394,7 @@ static void compare_tally(const struct tags_twin *twin, struct random *random) {
     }
     assert_int_equal(sum,
                      tag_group_count(board, filter, to) - tag_group_count(board, filter, from));
-    tag_group_tally_deinit(&made);
+    tag_group_histogram_deinit(&made);
     tag_filter_destroy(filter);
 }
 
@@ -464,7 +465,7 @@ static void twin_run(struct board_pair *pair, struct random *random, uint32_t me
             twin_compare(&twin, random);
         }
         if (i % (10 * compare_every) == 0) {
-            compare_tally(&twin, random);
+            compare_histogram(&twin, random);
         }
     }
     twin_compare(&twin, random);
@@ -498,7 +499,7 @@ PAIR_TEST(large_and_small_tags_are_combined_in_any_way) {
         twin_compare(&twin, random);
         twin_step(&twin, random, TAGS_MEMBERS, true);
     }
-    compare_tally(&twin, random);
+    compare_histogram(&twin, random);
 }
 
 /* What a rank inside a group reads. */
@@ -733,18 +734,18 @@ static uint32_t count_with(const struct board *board, uint32_t first, uint32_t c
 
 /* Only the table that is counted in grows: its rows, which are in its order, would lie close together in another one that does.
  * Whatever is not given, nothing is left behind. */
-static void expect_tally_of_few_requests(const struct board *board, unsigned by) {
+static void expect_histogram_of_few_requests(const struct board *board, unsigned by) {
     enum { GROWING = 8, OTHERS = 5 };
-    struct tag_tally made;
+    struct tag_histogram made;
     uint64_t before = memory_requests(), live = memory_live_count();
-    assert_true(tag_group_tally(board, NULL, 0, board_count(board), &by, 1, &made));
-    tag_group_tally_deinit(&made);
+    assert_true(tag_group_histogram(board, NULL, 0, board_count(board), &by, 1, &made));
+    tag_group_histogram_deinit(&made);
     uint64_t requests = memory_requests() - before;
     assert_in_range(requests, OTHERS, GROWING + OTHERS);
     for (uint64_t nth = 1; nth <= requests; nth++) {
         memory_fail_at(nth);
-        assert_false(tag_group_tally(board, NULL, 0, board_count(board), &by, 1, &made));
-        tag_group_tally_deinit(&made);
+        assert_false(tag_group_histogram(board, NULL, 0, board_count(board), &by, 1, &made));
+        tag_group_histogram_deinit(&made);
         assert_int_equal(memory_live_count(), live);
     }
     memory_fail_at(0);
@@ -756,7 +757,7 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     char text[PAIR_MEMBER_MAX], value_text[TAG_VALUE_MAX];
     struct board_member member;
     unsigned full, clan = 1;
-    struct tag_tally made;
+    struct tag_histogram made;
     pair->layout.tags = (struct tag_set){.count = 0};
     add_tag(&pair->layout, "claimed", 12);
     add_tag(&pair->layout, "clan", 20);
@@ -773,13 +774,13 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
     assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
-    assert_true(tag_group_tally(pair->board, NULL, 0, ALL, &clan, 1, &made));
+    assert_true(tag_group_histogram(pair->board, NULL, 0, ALL, &clan, 1, &made));
     assert_int_equal(made.count, ALL);
     for (uint32_t row = 1; row < ALL; row++) {
         assert_rows_ascend(&made, row);
     }
-    tag_group_tally_deinit(&made);
-    expect_tally_of_few_requests(pair->board, clan);
+    tag_group_histogram_deinit(&made);
+    expect_histogram_of_few_requests(pair->board, clan);
 }
 
 PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {

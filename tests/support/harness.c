@@ -1,12 +1,12 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/acl/acl_file.h"
-#include "server/clients/board_job.h"
-#include "server/clients/notify.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/dispatch/error_table.h"
 #include "server/dispatch/waiting.h"
+#include "server/sessions/board_job.h"
+#include "server/sessions/notify.h"
 #include "server/system/tzdata.h"
 #include "server/web/value.h"
 #include "tests/support/shadow.h"
@@ -91,7 +91,7 @@ struct harness *harness_create(const char *settings) {
     clock_calibrate();
     execute_init(command_table);
     load_settings(harness, settings);
-    CHECK(server_init(&harness->server, command_count()));
+    CHECK(server_life_init(&harness->server, command_count()));
     harness->server.shadows.run = shadow_run_call;
     harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
@@ -120,7 +120,7 @@ void harness_destroy(struct harness *harness) {
         stop_test(reason);
     }
     shadow_destroy(harness->shadow);
-    server_deinit(&harness->server);
+    server_life_deinit(&harness->server);
     settings_deinit(&harness->server.settings);
     tzdata_deinit();
     resp_arena_deinit(&harness->arena);
@@ -157,8 +157,8 @@ struct session *harness_connect(struct harness *harness) {
 void harness_drop_stale(struct harness *harness) {
     server_update_time(&harness->server);
     board_job_begin(&harness->server, &board_job_stale);
-    while (jobs_step(&harness->server, 0, true)) {}
-    jobs_end(&harness->server);
+    while (job_list_step(&harness->server, 0, true)) {}
+    job_list_end(&harness->server);
 }
 
 void harness_disconnect(struct harness *harness, struct session *session) {
@@ -166,7 +166,7 @@ void harness_disconnect(struct harness *harness, struct session *session) {
         waiting[i].session = waiting[i].session == session ? NULL : waiting[i].session;
     }
     shadow_disconnect(harness->shadow, session);
-    server_remove_session(&harness->server, session);
+    server_life_remove_session(&harness->server, session);
     session_deinit(session);
     memory_free(session);
 }
@@ -177,7 +177,7 @@ void harness_execute(struct server *server, struct session *session, const struc
     execute_request(server, session, command_find_request(request), request, reply);
     size_t sent_size = session->output.size;
     while (session->job != NULL) {
-        (void)jobs_step(server, 0, true);
+        (void)job_list_step(server, 0, true);
         if (session->job != NULL && session->job->state == JOB_DONE && session->job->streams) {
             /* A reply that was sent in pieces. Of one that broke off, the loop closes the client. */
             if (session->output.is_broken) {
@@ -189,7 +189,7 @@ void harness_execute(struct server *server, struct session *session, const struc
             session->output.is_broken = false;
             buffer_cut(&session->output, sent_size);
         }
-        struct job *done = jobs_find_done(server);
+        struct job *done = job_list_find_done(server);
         if (done != NULL &&
             done != session->job) { /* that of another client, which the test has begun */
             struct reply own;

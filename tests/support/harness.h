@@ -13,8 +13,8 @@
 #define TESTS_SUPPORT_HARNESS_H
 
 #include "protocol/resp.h"
-#include "server/clients/server.h"
 #include "server/dispatch/execute.h"
+#include "server/sessions/server.h"
 #include "tests/support/test.h"
 
 /* 2026-01-01T00:00:00Z, what the clock of a new harness shows. */

@@ -618,7 +618,7 @@ static void remove_key(struct workload *workload) {
     }
 }
 
-/* Ids of results, as server/clients/once_ids.h has them. */
+/* Ids of results, as server/sessions/once_ids.h has them. */
 static void keep_id(struct workload *workload) {
     static const struct layout_field field = {.name = "time_ms", .bits = 64, .is_ascending = true};
     struct board_options options = {.layout = {.field_count = 1, .fields = {field}}};

@@ -12,7 +12,7 @@
 #define TESTS_SUPPORT_SHADOW_H
 
 #include "protocol/request.h"
-#include "server/clients/server.h"
+#include "server/sessions/server.h"
 
 struct shadow;
 

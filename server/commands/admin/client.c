@@ -3,11 +3,11 @@
  * A kill only marks the session; the loop closes it before running any more of its requests. */
 #include <stdio.h>
 
-#include "server/clients/tracking.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 #include "server/replication/hub.h"
+#include "server/sessions/tracking.h"
 
 /* ---- one line of CLIENT LIST ---- */
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "server/acl/player.h"
-#include "server/clients/tracking.h"
 #include "server/dispatch/login.h"
 #include "server/dispatch/syntax.h"
+#include "server/sessions/tracking.h"
 
 /* ---- passwords ---- */
 

@@ -10,6 +10,6 @@ typedef uint64_t command_describe(struct call *call, uint32_t index);
 /* Reply an array or a map of the commands named by the arguments from 2 on, without any of all. In
  * an array an unknown name is nil, in a map it is left out. A command that is named again is
  * copied: even a million repetitions cost no more than copying the reply. */
-void command_describe_each(struct call *call, command_describe *describe, bool is_map);
+void describe_each(struct call *call, command_describe *describe, bool is_map);
 
 #endif

@@ -3,12 +3,12 @@
 #include <stdio.h>
 
 #include "codec/timestamp.h"
-#include "server/clients/job.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/shutdown.h"
 #include "server/dispatch/syntax.h"
 #include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
+#include "server/sessions/job.h"
 
 static void persistence_commands_reply_status(const struct call *call,
                                               enum persistence_status status, const char *done,
@@ -180,7 +180,7 @@ const struct command command_shutdown = {
  *
  * The bytes are those of a base on disk (server/durability/snapshot_file.h), in bulks of any length,
  * and the reply that is none ends them: +END, or an error after which they are worth nothing. The
- * command is a job (server/clients/job.h) that reads persistence's stream as the client takes it. So
+ * command is a job (server/sessions/job.h) that reads persistence's stream as the client takes it. So
  * little is held for a client that reads slowly, and nobody waits for it.
  *
  * One is sent at a time; some more may wait for it, or for a save. */
@@ -309,7 +309,7 @@ static void snapshot_run(struct call *call) {
     uint64_t number = 0;
     uint32_t count = 0;
     if (!persistence_commands_has_persistence(call) ||
-        !jobs_have_room(call->server, call->session, call->reply)) {
+        !job_list_has_room(call->server, call->session, call->reply)) {
         return;
     }
     for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {

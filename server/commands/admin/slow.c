@@ -15,7 +15,7 @@ static void get_run(struct call *call) {
     uint32_t count = asked < 0 || asked > slowlog->count ? slowlog->count : (uint32_t)asked;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
-        const struct slowlog_entry *entry = slowlog_newest(slowlog, i);
+        const struct slowlog_entry *entry = slow_log_newest(slowlog, i);
         reply_array(call->reply, 6);
         reply_integer(call->reply, (int64_t)entry->id);
         reply_integer(call->reply, entry->unix_time_s);
@@ -53,7 +53,7 @@ static const struct command slowlog_len = {
 };
 
 static void reset_run(struct call *call) {
-    slowlog_reset(&call->server->slowlog);
+    slow_log_reset(&call->server->slowlog);
     reply_ok(call->reply);
 }
 
@@ -99,7 +99,8 @@ static const struct command latency_latest = {
 };
 
 static void history_run(struct call *call) {
-    const struct latency_event *event = latency_find(&call->server->latency, call_arg(call, 2));
+    const struct latency_event *event =
+        slow_latency_find(&call->server->latency, call_arg(call, 2));
     uint32_t count = event != NULL ? event->count : 0;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -123,10 +124,10 @@ static void latency_reset_run(struct call *call) {
     struct latency *latency = &call->server->latency;
     int64_t forgotten = 0;
     if (call->request->count == 2) {
-        forgotten = latency_reset_all(latency);
+        forgotten = slow_latency_reset_all(latency);
     }
     for (uint32_t i = 2; i < call->request->count; i++) {
-        forgotten += latency_reset(latency, call_arg(call, i));
+        forgotten += slow_latency_reset(latency, call_arg(call, i));
     }
     reply_integer(call->reply, forgotten);
 }
@@ -179,7 +180,7 @@ static uint64_t slow_describe_histograms(struct call *call, uint32_t index) {
 }
 
 static void histogram_run(struct call *call) {
-    command_describe_each(call, slow_describe_histograms, true);
+    describe_each(call, slow_describe_histograms, true);
 }
 
 static const struct command latency_histogram = {

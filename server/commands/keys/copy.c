@@ -1,14 +1,14 @@
-/* COPY. A long value is copied in steps between the commands of other clients (server/clients/job.h):
+/* COPY. A long value is copied in steps between the commands of other clients (server/sessions/job.h):
  *
  *     copy    some entries a step, while the copy follows changes of the original (registry_mirror.h)
  *     store   in the step in which the copy is whole: the result is the original at that moment
  *
  * A source that is replaced meanwhile is copied from its beginning, and at the last attempt at once. In MULTI
  * a transaction's commands are not interrupted: there COPY is done at once. */
-#include "server/clients/job.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/syntax.h"
+#include "server/sessions/job.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_mirror.h"
 

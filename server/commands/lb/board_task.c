@@ -197,7 +197,7 @@ static bool board_task_keep_durable(const struct call *call, struct board_task *
 }
 
 void board_task_run(struct call *call) {
-    if (!jobs_have_room(call->server, call->session, call->reply)) {
+    if (!job_list_has_room(call->server, call->session, call->reply)) {
         return;
     }
     if (call->request->count > ARGS_MAX) {
@@ -360,7 +360,7 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         }
         (void)holding_forget(server->registry, key, task->member);
         if (task->action->takes_notes) {
-            (void)lb_rating_remove(server->registry, key, task->member);
+            (void)lb_kept_remove(server->registry, key, task->member);
         }
         task->done_count++;
     }

@@ -1,6 +1,6 @@
 /* Tasks over all boards, for one member: LB.WHERE LB.FORGET LB.MOVE LB.BAN.
  *
- * They look at every board of a database, so they run in steps (server/clients/job.h):
+ * They look at every board of a database, so they run in steps (server/sessions/job.h):
  *
  *     pass     over some boards; the names of those that have the member are kept aside (found)
  *     act      on the boards found, one by one: this is the command's own part
@@ -18,11 +18,11 @@
 #define SERVER_COMMAND_BOARD_TASK_H
 
 #include "codec/glob.h"
-#include "server/clients/job.h"
-#include "server/clients/transaction.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
+#include "server/sessions/job.h"
+#include "server/sessions/transaction.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "codec/timestamp.h"
-#include "server/clients/notify.h"
 #include "server/commands/holding.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
+#include "server/sessions/notify.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/board_options.h"
 

@@ -1,7 +1,7 @@
 /* LB.ADD: writes of whole tuples, of single fields, of times, and of keys packed by clients.
  *
  *     LB.ADD board BEST AT 1571819021259 TAG country DE WITHRANK 200 1 zoe 100 * kim
- *       options -> the board, and from it the number of values per member -> a plan for each -> lb_results_prepare
+ *       options -> the board, and from it the number of values per member -> a plan for each -> lb_add_results_prepare
  *
  * The command is all or nothing. A single member without tags and hash needs no undo, and is put as soon as
  * its step is known. */
@@ -34,7 +34,7 @@ static bool lb_add_check_once(const struct call *call, uint32_t index, void *tar
 }
 
 static bool lb_add_read_hset(const struct call *call, uint32_t index, void *target) {
-    return lb_hset_read(call, index, &((struct lb_add *)target)->hset);
+    return lb_data_hset_read(call, index, &((struct lb_add *)target)->hset);
 }
 
 const struct lb_add lb_add_plain = {.operation = LB_ADD_UNSAID};
@@ -444,7 +444,7 @@ static void lb_add_put_words(const void *context, struct holding_words *words) {
             holding_add_word(words, call_arg(call, at + i));
         }
     }
-    if (lb_hset_is_asked(&add->hset)) {
+    if (lb_data_hset_is_asked(&add->hset)) {
         holding_add_word(words, BYTES("HSET"));
         holding_add_word(words, add->hset.pattern);
         holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->hset.count)});
@@ -506,9 +506,9 @@ static bool lb_add_plan_one(struct lb_results *results, uint32_t at,
         return false;
     }
     /* HSET needs the right to the hash, whatever becomes of the result. */
-    if (lb_hset_is_asked(&add->hset) &&
-        !lb_hset_begin(results->call, &add->hset, writing_shown_key(result->writing), member->name,
-                       NULL)) {
+    if (lb_data_hset_is_asked(&add->hset) &&
+        !lb_data_hset_begin(results->call, &add->hset, writing_shown_key(result->writing),
+                            member->name, NULL)) {
         return false;
     }
     result->is_new = !before.is_there && result->step.is_there;
@@ -526,12 +526,13 @@ static bool lb_add_read_tags(const struct lb_results *results, const struct writ
     uint32_t at;
     tags->mask = 0;
     while (syntax_take_use(results->call, &left, &at) != NULL) {
-        if (!lb_tags_read(results->call, &board_layout(board)->tags,
-                          call_arg(results->call, at + 1), call_arg(results->call, at + 2), tags)) {
+        if (!lb_tag_values_read(results->call, &board_layout(board)->tags,
+                                call_arg(results->call, at + 1), call_arg(results->call, at + 2),
+                                tags)) {
             return false;
         }
     }
-    return lb_tags_check_room(results->call, board, tags);
+    return lb_tag_values_check_room(results->call, board, tags);
 }
 
 static bool lb_add_plan_all(struct lb_results *results) {
@@ -569,21 +570,21 @@ static bool lb_add_plan_all(struct lb_results *results) {
 /* Find or make the hashes of the members whose fields change. */
 static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
     const struct lb_hset *hset = &results->add->hset;
-    for (uint32_t i = 0; lb_hset_is_asked(hset) && i < results->count; i++) {
+    for (uint32_t i = 0; lb_data_hset_is_asked(hset) && i < results->count; i++) {
         struct lb_result *result = &results->list[i];
         struct bytes name = lb_add_result_name(results, i);
         /* The hash of a period is of the period's results, whatever the WINDOW shows. */
         if (!result->step.is_written || !result->step.has_new_fields ||
-            (!lb_hset_names_period(hset) &&
+            (!lb_data_hset_names_period(hset) &&
              !writing_changes_shown(result->writing, name, result->step.key))) {
             continue;
         }
-        if (!lb_hset_begin(results->call, hset, writing_shown_key(result->writing), name,
-                           &result->place)) {
-            results->failed = lb_hset_names_board(hset) ? i : results->count;
+        if (!lb_data_hset_begin(results->call, hset, writing_shown_key(result->writing), name,
+                                &result->place)) {
+            results->failed = lb_data_hset_names_board(hset) ? i : results->count;
             return false;
         }
-        *size += lb_hset_growth_size(hset, &result->place);
+        *size += lb_data_keys_growth_size(hset, &result->place);
     }
     return true;
 }
@@ -625,7 +626,7 @@ __attribute__((noinline)) static bool lb_add_check_tickets(struct lb_results *re
     return is_right;
 }
 
-bool lb_results_prepare(struct lb_results *results) {
+bool lb_add_results_prepare(struct lb_results *results) {
     struct once *once = results->add->once;
     struct guards guards = {.count = 0};
     uint32_t count = 0;
@@ -693,7 +694,7 @@ static void lb_add_put_members(struct lb_results *results) {
             struct lb_result *result = &results->list[begin + i];
             if (result->step.is_written) {
                 /* Where a hash was opened, something may have expired, and have changed the board. */
-                if (!is_one_each || lb_hset_is_asked(&results->add->hset)) {
+                if (!is_one_each || lb_data_hset_is_asked(&results->add->hset)) {
                     lb_add_look_up(results, &group, i, &result->member);
                 }
                 enum writing_status status = writing_put(result->writing, &result->member,
@@ -741,7 +742,7 @@ static void lb_add_put_tags(struct lb_results *results) {
     }
 }
 
-void lb_results_put(struct lb_results *results) {
+void lb_add_results_put(struct lb_results *results) {
     lb_add_put_members(results);
     if (results->ticketing.key != NULL) {
         ticketing_put(results->call, &results->ticketing);
@@ -753,7 +754,7 @@ void lb_results_put(struct lb_results *results) {
      * as added. */
     const struct lb_hset *hset = &results->add->hset;
     bool is_one_hash = results->list[0].writing != results->list[results->count - 1].writing &&
-                       !lb_hset_names_board(hset);
+                       !lb_data_hset_names_board(hset);
     bool is_set = false;
     for (uint32_t i = 0; i < results->count; i++) {
         struct lb_result *result = &results->list[i];
@@ -763,22 +764,22 @@ void lb_results_put(struct lb_results *results) {
                                              board_find(result->writing->board,
                                                         lb_add_result_name(results, i), &key));
         if (has_stayed && result->place.key != NULL && !(is_one_hash && is_set)) {
-            lb_hset_put(results->call, hset, &result->place);
+            lb_data_keys_put(results->call, hset, &result->place);
             is_set = true;
         }
         result->step.is_written = result->step.is_written && (has_stayed || result->step.was_there);
     }
 }
 
-void lb_results_end(struct lb_results *results) {
+void lb_add_results_end(struct lb_results *results) {
     if (results->is_reserved) {
         memory_reserve_end();
     }
     if (results->ticketing.key != NULL) {
         ticketing_end(results->call, &results->ticketing);
     }
-    for (uint32_t i = 0; i < results->count && lb_hset_is_asked(&results->add->hset); i++) {
-        lb_hset_end(results->call, &results->list[i].place);
+    for (uint32_t i = 0; i < results->count && lb_data_hset_is_asked(&results->add->hset); i++) {
+        lb_data_keys_end(results->call, &results->list[i].place);
     }
 }
 
@@ -801,7 +802,7 @@ static void lb_add_answer_member(const struct lb_writer *writer, const struct lb
     if (member->is_there) {
         uint32_t rank = board_rank_of(writer->board, member);
         previous_rank = step != NULL ? previous_rank : rank;
-        out = lb_put_record(writer, out, member->name, member->key, rank);
+        out = lb_record_put_at(writer, out, member->name, member->key, rank);
     } else {
         out = put_nothing(out, '*', reply->version);
     }
@@ -835,7 +836,7 @@ static void lb_add_answer_ranks(const struct call *call, const struct board *boa
                                 const struct lb_add *add, const struct lb_result *list) {
     struct lb_writer writer;
     struct lookup ahead[LOOKUP_GROUP];
-    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
+    lb_record_begin(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     reply_array(call->reply, add->member_count);
     if (add->member_count == 1) {
         const struct lookup *found = lookup_on(call->ahead, board);
@@ -955,11 +956,11 @@ static void lb_add_run_many(const struct call *call, struct writing *writing,
         for (uint32_t i = 0; i < add->member_count; i++) {
             lb_result_init(&results.list[i], writing, i);
         }
-        bool is_put = lb_results_prepare(&results);
+        bool is_put = lb_add_results_prepare(&results);
         if (is_put) {
-            lb_results_put(&results);
+            lb_add_results_put(&results);
         }
-        lb_results_end(&results);
+        lb_add_results_end(&results);
         if (is_put) {
             lb_add_answer(call, writing_shown(writing), add, results.list);
         }
@@ -1107,8 +1108,8 @@ static void lb_add_run(struct call *call) {
         if (is_chosen && !lb_add_fits(call, layout, &add)) {
             lb_add_refuse_count(call, layout, &add);
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
-                   lb_hset_check(call, &add.hset, add.member_count)) {
-            bool is_simple = add.tags.count == 0 && !lb_hset_is_asked(&add.hset) &&
+                   lb_data_hset_check(call, &add.hset, add.member_count)) {
+            bool is_simple = add.tags.count == 0 && !lb_data_hset_is_asked(&add.hset) &&
                              !add.with_held && !guarding_applies(&writing) &&
                              !ticketing_has(&writing);
             writing.is_only = add.member_count == 1;
@@ -1136,15 +1137,15 @@ bool lb_add_approve(const struct call *call, const struct call *rights, struct r
     const struct layout *layout = board_layout(writing.board);
     bool is_put =
         lb_add_check_only(call, layout, &add) && lb_add_check_at(call, layout, &add) &&
-        lb_hset_check(call, &add.hset, 1) &&
-        (!lb_hset_is_asked(&add.hset) ||
-         lb_hset_begin(rights, &add.hset, key, lb_add_name(call->request, &add, 0), NULL)) &&
-        lb_results_prepare(&results);
+        lb_data_hset_check(call, &add.hset, 1) &&
+        (!lb_data_hset_is_asked(&add.hset) ||
+         lb_data_hset_begin(rights, &add.hset, key, lb_add_name(call->request, &add, 0), NULL)) &&
+        lb_add_results_prepare(&results);
     if (is_put) {
-        lb_results_put(&results);
+        lb_add_results_put(&results);
         then(context, writing.key);
     }
-    lb_results_end(&results);
+    lb_add_results_end(&results);
     writing.has_held = is_put; /* and no more: the board has changed, be it in its notes alone */
     writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     return is_put;

@@ -1,9 +1,9 @@
 /* The options of LB.ADD, which other commands with results have, too, and results on boards, all of them or none: of
  * many members on one board (LB.ADD), of one member on many (LB.SUBMIT), and in the room of a league (LB.LEAGUE ADD).
  *
- *     lb_results_prepare    plan each, then hashes, the id, and memory: whatever may fail, and changes nothing
- *     lb_results_put        each on its board, CAP, tags, fields of hashes; cannot fail
- *     lb_results_end        always
+ *     lb_add_results_prepare    plan each, then hashes, the id, and memory: whatever may fail, and changes nothing
+ *     lb_add_results_put        each on its board, CAP, tags, fields of hashes; cannot fail
+ *     lb_add_results_end        always
  *
  * The result of a member can depend on its current state (an increment may leave its field's range), so all are
  * computed before the first change. If a member is named twice, its second result continues from the first. */
@@ -164,11 +164,11 @@ static inline void lb_results_init(struct lb_results *results, const struct call
 }
 
 /* false: the error was replied. */
-MUST_CHECK bool lb_results_prepare(struct lb_results *results);
+MUST_CHECK bool lb_add_results_prepare(struct lb_results *results);
 /* In between, memory is reserved. Then a step says what has become of its result. */
-void lb_results_put(struct lb_results *results);
+void lb_add_results_put(struct lb_results *results);
 /* Only the writings are still to be ended. */
-void lb_results_end(struct lb_results *results);
+void lb_add_results_end(struct lb_results *results);
 
 /* Write a result that was held, call's request, on a board that is there, as it came at call->now_us. rights: the call of
  * who needs the right to the hash of HSET. before: the member's key at that time. then: called behind the change, while there is memory for more bytes. false:

@@ -70,7 +70,7 @@ static bool lb_count_read_by(const struct call *call, const struct count *count,
     struct option_uses left = count->by;
     uint32_t index;
     for (uint32_t i = 0; syntax_take_use(call, &left, &index) != NULL; i++) {
-        if (!lb_tags_find(call, tags, call_arg(call, index + 1), &by[i])) {
+        if (!lb_tag_values_find(call, tags, call_arg(call, index + 1), &by[i])) {
             return false;
         }
     }
@@ -79,19 +79,19 @@ static bool lb_count_read_by(const struct call *call, const struct count *count,
 }
 
 /* filter: NULL without WHERE. */
-static void lb_count_reply_tally(const struct call *call, const struct count *count,
-                                 const struct board *board, const struct lb_filter *filter,
-                                 struct zset_span span) {
+static void lb_count_reply_histogram(const struct call *call, const struct count *count,
+                                     const struct board *board, const struct lb_filter *filter,
+                                     struct zset_span span) {
     enum { ROW_ROOM = PUT_HEADER_ROOM + BY_MAX * PUT_SHORT_ROOM + PUT_NUMBER_ROOM };
     _Static_assert((int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX, "a value is a short bulk");
-    struct tag_tally made;
+    struct tag_histogram made;
     unsigned by[BY_MAX] = {0};
     struct reply *reply = call->reply;
     if (!lb_count_read_by(call, count, &board_layout(board)->tags, by)) {
         return;
     }
-    if (!tag_group_tally(board, filter != NULL ? filter->group : NULL, span.rank,
-                         span.rank + span.count, by, count->by.count, &made)) {
+    if (!tag_group_histogram(board, filter != NULL ? filter->group : NULL, span.rank,
+                             span.rank + span.count, by, count->by.count, &made)) {
         call_out_of_memory(call);
         made.count = 0;
     } else {
@@ -104,14 +104,14 @@ static void lb_count_reply_tally(const struct call *call, const struct count *co
         }
         char *end = put_header(out, '*', made.by_count + 1);
         for (uint32_t j = 0; j < made.by_count; j++) {
-            struct bytes value = tag_tally_value(&made, i, j);
+            struct bytes value = tag_histogram_value(&made, i, j);
             end =
                 value.size > 0 ? put_short_bulk(end, value) : put_nothing(end, '$', reply->version);
         }
         end = put_header(end, ':', made.rows[i].count);
         buffer_commit(reply->out, (size_t)(end - out));
     }
-    tag_group_tally_deinit(&made);
+    tag_group_histogram_deinit(&made);
 }
 
 /* ---- the command ---- */
@@ -120,7 +120,7 @@ static void lb_count_reply(const struct call *call, const struct count *count,
                            const struct board *board, const struct lb_filter *filter,
                            struct zset_span span) {
     if (count->by.count > 0) {
-        lb_count_reply_tally(call, count, board, filter, span);
+        lb_count_reply_histogram(call, count, board, filter, span);
     } else {
         reply_integer(call->reply,
                       filter != NULL ? lb_filter_span(filter, span).count : span.count);
@@ -179,7 +179,7 @@ static uint64_t lb_count_count_rows(const struct cost_view *view) {
     double x = span.count / combinations;
     double grown = x + x * x / 2 + x * x * x / 6;
     return (uint64_t)(combinations * grown / (1 + grown)) / (bits <= NEAR_BITS ? NEAR_ROWS : 1) +
-           lb_filter_tally_work(view, &count.filter, by_mask, span.count);
+           lb_filter_histogram_work(view, &count.filter, by_mask, span.count);
 }
 
 const struct command command_lb_count = {

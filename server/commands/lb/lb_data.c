@@ -180,7 +180,7 @@ void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct
 
 enum { NAME_ON_STACK = 512 };
 
-bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset) {
+bool lb_data_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset) {
     const struct bytes *args = &call->request->args[index];
     int64_t count;
     if (!call_parse_integer(call, args[1], &count)) {
@@ -201,17 +201,17 @@ static size_t lb_data_count_of(struct bytes pattern, char character) {
     return count;
 }
 
-bool lb_hset_names_board(const struct lb_hset *hset) {
+bool lb_data_hset_names_board(const struct lb_hset *hset) {
     return lb_data_count_of(hset->pattern, '%') > 0;
 }
 
-bool lb_hset_names_period(const struct lb_hset *hset) {
+bool lb_data_hset_names_period(const struct lb_hset *hset) {
     return lb_data_names_period(hset->pattern);
 }
 
-bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times) {
+bool lb_data_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times) {
     uint64_t size = 0;
-    if (!lb_hset_is_asked(hset)) {
+    if (!lb_data_hset_is_asked(hset)) {
         return true;
     }
     if (lb_data_count_of(hset->pattern, '*') != 1 || lb_data_count_of(hset->pattern, '%') > 1) {
@@ -233,15 +233,15 @@ bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t
     return true;
 }
 
-bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
-                   const struct registry_key *board, struct bytes member,
-                   struct lb_hset_place *place) {
+bool lb_data_hset_begin(const struct call *call, const struct lb_hset *hset,
+                        const struct registry_key *board, struct bytes member,
+                        struct lb_hset_place *place) {
     char on_stack[NAME_ON_STACK];
     char suffix[REGISTRY_SUFFIX_MAX];
     struct bytes base = registry_name(board);
     struct bytes behind = {.at = suffix, .size = 0};
     const struct board_options *options = registry_options(board);
-    if (lb_hset_names_period(hset) && options->period.unit != PERIOD_NONE) {
+    if (lb_data_hset_names_period(hset) && options->period.unit != PERIOD_NONE) {
         behind.size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
         int64_t end_ms = board_options_archive_end_ms(options);
         if (place != NULL && end_ms != INT64_MAX && !options->settles) {
@@ -249,9 +249,9 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
         }
     }
     size_t size = hset->pattern.size + base.size + behind.size + member.size;
-    if (lb_hset_names_board(hset) &&
+    if (lb_data_hset_names_board(hset) &&
         (memchr(base.at, '*', base.size) != NULL ||
-         (!lb_hset_names_period(hset) && memmem(base.at, base.size, "%@", 2) != NULL))) {
+         (!lb_data_hset_names_period(hset) && memmem(base.at, base.size, "%@", 2) != NULL))) {
         return call_refuse(call, "ERR HSET takes no % for a board with a * or %@ in its name: DATA "
                                  "could not name the hash");
     }
@@ -264,7 +264,7 @@ bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
     const struct bytes name = {.at = at, .size = (size_t)(end - at)};
     bool is_open = call_check_key(call, name) && acl_check_made_key(call, name, base, ACL_WRITE) &&
                    player_may_write_hash(call, name) &&
-                   (place == NULL || lb_hset_open(call, hset, name, place));
+                   (place == NULL || lb_data_keys_open(call, hset, name, place));
     if (at != on_stack) {
         memory_free(at);
     }

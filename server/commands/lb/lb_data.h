@@ -70,9 +70,10 @@ char *lb_data_print_key(struct bytes pattern, struct bytes member, struct bytes 
                         struct bytes suffix, char *out);
 /* The hashes of count members, at most LB_DATA_GROUP; NULL: none. Their waits for memory overlap.
  * Valid until the next change. false: no memory. */
-MUST_CHECK bool lb_data_find(const struct call *call, const struct lb_data *data,
-                             const struct lb_data_periods *periods, const struct bytes *members,
-                             unsigned count, const struct hash **hashes);
+MUST_CHECK bool lb_data_keys_find_hashes(const struct call *call, const struct lb_data *data,
+                                         const struct lb_data_periods *periods,
+                                         const struct bytes *members, unsigned count,
+                                         const struct hash **hashes);
 /* Is it a member whose record is wanted? One less is, then. hash may be NULL. */
 MUST_CHECK bool lb_data_is_named(struct session_names *names, const struct hash *hash);
 /* The element of a record. hash may be NULL. */
@@ -80,13 +81,13 @@ void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct
 
 /* ---- HSET pattern n field value ... ----
  *
- *     lb_hset_check                        once the request is parsed
- *     lb_hset_begin                        of each result, without a place: the right to the hash
- *     lb_hset_begin                        for each hash, before the first change
- *     memory_reserve_begin of lb_hset_growth_size of all
+ *     lb_data_hset_check                        once the request is parsed
+ *     lb_data_hset_begin                        of each result, without a place: the right to the hash
+ *     lb_data_hset_begin                        for each hash, before the first change
+ *     memory_reserve_begin of lb_data_keys_growth_size of all
  *     change the boards
- *     lb_hset_put                          of those whose result counts
- *     lb_hset_end                          for each hash, also behind an error */
+ *     lb_data_keys_put                          of those whose result counts
+ *     lb_data_keys_end                          for each hash, also behind an error */
 
 enum {
     LB_HSET_FIELDS_MAX = 1024,           /* of all members together */
@@ -109,35 +110,36 @@ struct lb_hset_place {
 
 #define LB_HSET_SYNTAX "[HSET pattern n:integer field_value=(field value)...]"
 
-static inline bool lb_hset_is_asked(const struct lb_hset *hset) {
+static inline bool lb_data_hset_is_asked(const struct lb_hset *hset) {
     return hset->pattern.at != NULL;
 }
 /* Read the option's arguments, which begin at index. false: the error was replied. */
-MUST_CHECK bool lb_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset);
+MUST_CHECK bool lb_data_hset_read(const struct call *call, uint32_t index, struct lb_hset *hset);
 /* Is the pattern one, and are that not too many fields for so many members, or boards? false: the error
  * was replied. */
-MUST_CHECK bool lb_hset_check(const struct call *call, const struct lb_hset *hset, uint64_t times);
+MUST_CHECK bool lb_data_hset_check(const struct call *call, const struct lb_hset *hset,
+                                   uint64_t times);
 /* Is it another key for each board? */
-bool lb_hset_names_board(const struct lb_hset *hset);
+bool lb_data_hset_names_board(const struct lb_hset *hset);
 /* And for each of its periods? */
-bool lb_hset_names_period(const struct lb_hset *hset);
+bool lb_data_hset_names_period(const struct lb_hset *hset);
 
 /* Find or make the hash of a member of this board. place NULL: only say whether its name can be a key, and the user may write to
  * that. false: the error was replied. */
-MUST_CHECK bool lb_hset_begin(const struct call *call, const struct lb_hset *hset,
-                              const struct registry_key *board, struct bytes member,
-                              struct lb_hset_place *place);
+MUST_CHECK bool lb_data_hset_begin(const struct call *call, const struct lb_hset *hset,
+                                   const struct registry_key *board, struct bytes member,
+                                   struct lb_hset_place *place);
 
-/* ---- of lb_data_keys.c, like lb_data_find ---- */
+/* ---- of lb_data_keys.c, like lb_data_keys_find_hashes ---- */
 
 /* The same for a name that is given, and allowed. */
-MUST_CHECK bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
-                             struct lb_hset_place *place);
-/* Bytes that lb_hset_put may allocate. */
-size_t lb_hset_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place);
-void lb_hset_put(const struct call *call, const struct lb_hset *hset,
-                 const struct lb_hset_place *place);
+MUST_CHECK bool lb_data_keys_open(const struct call *call, const struct lb_hset *hset,
+                                  struct bytes name, struct lb_hset_place *place);
+/* Bytes that lb_data_keys_put may allocate. */
+size_t lb_data_keys_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place);
+void lb_data_keys_put(const struct call *call, const struct lb_hset *hset,
+                      const struct lb_hset_place *place);
 /* A hash that was made and got no fields is removed. */
-void lb_hset_end(const struct call *call, const struct lb_hset_place *place);
+void lb_data_keys_end(const struct call *call, const struct lb_hset_place *place);
 
 #endif

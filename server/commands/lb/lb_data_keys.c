@@ -1,15 +1,15 @@
 /* The hashes of members, as keys of the registry. See lb_data.h.
  *
  * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes this file's place. */
-#include "server/clients/reads.h"
 #include "server/commands/lb/lb_data.h"
+#include "server/sessions/reads.h"
 #include "skiplist/keyspace/registry.h"
 
 enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
 
-bool lb_data_find(const struct call *call, const struct lb_data *data,
-                  const struct lb_data_periods *periods, const struct bytes *members,
-                  unsigned count, const struct hash **hashes) {
+bool lb_data_keys_find_hashes(const struct call *call, const struct lb_data *data,
+                              const struct lb_data_periods *periods, const struct bytes *members,
+                              unsigned count, const struct hash **hashes) {
     CHECK(count <= LB_DATA_GROUP);
     struct bytes names[LB_DATA_GROUP];
     char on_stack[NAMES_ON_STACK];
@@ -65,8 +65,8 @@ bool lb_data_find(const struct call *call, const struct lb_data *data,
 
 /* ---- HSET ---- */
 
-bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
-                  struct lb_hset_place *place) {
+bool lb_data_keys_open(const struct call *call, const struct lb_hset *hset, struct bytes name,
+                       struct lb_hset_place *place) {
     struct registry_key *key = registry_hash_find_or_create(call->registry, call->session->database,
                                                             name, call->now_ms, &place->is_new);
     if (key == NULL) {
@@ -81,7 +81,7 @@ bool lb_hset_open(const struct call *call, const struct lb_hset *hset, struct by
                               (unsigned)HASH_FIELDS_END - 1);
 }
 
-size_t lb_hset_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place) {
+size_t lb_data_keys_growth_size(const struct lb_hset *hset, const struct lb_hset_place *place) {
     const struct registry_key *key = place->key;
     if (key == NULL) {
         return 0;
@@ -100,8 +100,8 @@ static struct registry_key *lb_data_keys_find(const struct call *call,
                        : NULL;
 }
 
-void lb_hset_put(const struct call *call, const struct lb_hset *hset,
-                 const struct lb_hset_place *place) {
+void lb_data_keys_put(const struct call *call, const struct lb_hset *hset,
+                      const struct lb_hset_place *place) {
     struct registry_key *key = lb_data_keys_find(call, place);
     uint32_t added_count;
     if (key == NULL) {
@@ -122,7 +122,7 @@ void lb_hset_put(const struct call *call, const struct lb_hset *hset,
     call_notify(call, SETTING_EVENT_HASH, "hset", registry_name(key));
 }
 
-void lb_hset_end(const struct call *call, const struct lb_hset_place *place) {
+void lb_data_keys_end(const struct call *call, const struct lb_hset_place *place) {
     struct registry_key *key = place->is_new ? lb_data_keys_find(call, place) : NULL;
     if (key != NULL && hash_count(registry_hash(key)) == 0) {
         registry_take_back(call->registry, key);

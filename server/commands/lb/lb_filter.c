@@ -30,7 +30,7 @@ static bool lb_filter_read(const struct call *call, struct option_uses uses,
     uint32_t index;
     unsigned tag;
     while ((word = syntax_take_use(call, &uses, &index)) != NULL) {
-        if (!lb_tags_find(call, choices->tags, call_arg(call, index + 1), &tag)) {
+        if (!lb_tag_values_find(call, choices->tags, call_arg(call, index + 1), &tag)) {
             return false;
         }
         if (strcmp(word, "WITHIN") == 0) {
@@ -122,7 +122,8 @@ bool lb_filter_select_values(struct lb_filter *filter, const struct tag_values *
     bool is_same = filter->group != NULL;
     for (unsigned tag = 0; tag < TAGS_MAX && is_same; tag++) {
         is_same = (filter->within_mask >> tag & 1) == 0 ||
-                  bytes_equal(lb_tags_value(values, tag), lb_tags_value(&filter->within, tag));
+                  bytes_equal(lb_tag_values_value(values, tag),
+                              lb_tag_values_value(&filter->within, tag));
     }
     if (is_same) {
         return true;
@@ -192,8 +193,8 @@ uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *
                       view->call->command->cost->unit_ns;
 }
 
-uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_uses *uses,
-                              unsigned by_mask, uint64_t span_count) {
+uint64_t lb_filter_histogram_work(const struct cost_view *view, const struct option_uses *uses,
+                                  unsigned by_mask, uint64_t span_count) {
     const struct board *board = cost_board(view, 1);
     unsigned asked, excluding, within;
     lb_filter_masks(view, *uses, board, &asked, &excluding, &within);

@@ -41,8 +41,8 @@ enum {
 uint64_t lb_filter_work(const struct cost_view *view, const struct option_uses *uses, uint64_t unit,
                         uint64_t count);
 /* The same of LB.COUNT, which reads all codes of span_count members, unless rows have them. by_mask: BY. */
-uint64_t lb_filter_tally_work(const struct cost_view *view, const struct option_uses *uses,
-                              unsigned by_mask, uint64_t span_count);
+uint64_t lb_filter_histogram_work(const struct cost_view *view, const struct option_uses *uses,
+                                  unsigned by_mask, uint64_t span_count);
 
 /* The group of one command, until its board's next change. All is private but group. */
 struct lb_filter {

@@ -142,18 +142,18 @@ static void lb_get_write_places(const struct call *call, struct lb_writer *write
                                 const struct place *places, uint32_t count) {
     struct lb_group group;
     bool has_since = writer->shape.since.board != NULL;
-    lb_group_begin(&group);
+    lb_record_group_begin(&group);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         if (places[i].found.rank == LOOKUP_NOWHERE) {
-            lb_group_write(writer, &group);
+            lb_record_group_write(writer, &group);
             reply_null_array(call->reply);
         } else {
-            lb_group_add_found(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
-                               &places[i].found, has_since ? &places[i].since : NULL,
-                               places[i].shown_rank);
+            lb_record_group_add_found(
+                writer, &group, call_arg(call, FIRST_MEMBER + places[i].index), &places[i].found,
+                has_since ? &places[i].since : NULL, places[i].shown_rank);
         }
     }
-    lb_group_write(writer, &group);
+    lb_record_group_write(writer, &group);
 }
 
 static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
@@ -168,8 +168,9 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     for (uint32_t i = 0; is_plain && i < reading.count && !reply_is_lost(call->reply);
          i += LOOKUP_TURN) {
         uint32_t left = reading.count - i;
-        lb_write_found(writer, &reading.names[i], lb_get_read(&reading, board, &reading.stream),
-                       left < LOOKUP_TURN ? left : LOOKUP_TURN);
+        lb_record_write_found(writer, &reading.names[i],
+                              lb_get_read(&reading, board, &reading.stream),
+                              left < LOOKUP_TURN ? left : LOOKUP_TURN);
     }
     for (uint32_t begin = 0;
          !is_plain && begin < get->members.count && !reply_is_lost(call->reply);) {
@@ -245,7 +246,7 @@ static void lb_get_reply_filtered(const struct call *call, const struct get *get
         if (get->is_sorted) {
             qsort(places, get->members.count, sizeof(places[0]), lb_get_compare_places);
         }
-        lb_begin_records(call, board, get->shape, &writer);
+        lb_record_begin(call, board, get->shape, &writer);
         lb_get_begin_reply(call, get);
         reply_array(call->reply, get->members.count);
         /* The percentage is of a member's own group. */
@@ -284,7 +285,7 @@ static void lb_get_reply(const struct call *call, const struct get *get,
         lb_get_reply_filtered(call, get, board);
         return;
     }
-    lb_begin_records(call, board, get->shape, &writer);
+    lb_record_begin(call, board, get->shape, &writer);
     if (!get->is_sorted) {
         lb_get_reply_as_asked(call, get, board, &writer);
         return;
@@ -309,12 +310,12 @@ static void lb_get_run(struct call *call) {
     const struct board *board;
     uint64_t errors = call->reply->error_count;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_begin_ranks(call, board, &get.filter, &get.shape)) {
+        !lb_record_begin_ranks(call, board, &get.filter, &get.shape)) {
         return;
     }
     if (board == NULL) {
         lb_get_begin_reply(call, &get);
-        lb_reply_nils(call, get.members.count);
+        lb_record_reply_nils(call, get.members.count);
     } else {
         lb_get_reply(call, &get, board);
     }
@@ -322,7 +323,7 @@ static void lb_get_run(struct call *call) {
         lb_held_put_own(call, call_arg(call, 1), &call->request->args[FIRST_MEMBER],
                         get.members.count);
     }
-    lb_since_end(&get.shape.since);
+    lb_record_since_end(&get.shape.since);
 }
 
 const struct command command_lb_get = {

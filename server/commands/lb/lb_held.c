@@ -48,7 +48,7 @@ static void lb_held_put_values(const struct call *call, const struct registry_ke
     const struct layout *layout = board_layout(&key->board);
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        lb_reply_decimal(
+        lb_record_reply_decimal(
             call, &layout->fields[i],
             layout_field_decimal(&layout->fields[i], layout_ordinal(layout, held->key, i)));
     }

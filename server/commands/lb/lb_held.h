@@ -17,7 +17,7 @@ MUST_CHECK bool lb_held_approve(struct server *server, struct registry_key *key,
 void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,
                      uint32_t count);
 
-/* Approves after the time of AUTO (server/clients/board_job.h). */
+/* Approves after the time of AUTO (server/sessions/board_job.h). */
 extern const struct board_work hold_job;
 
 #endif

@@ -19,9 +19,9 @@ static void lb_info_put_field(const struct call *call, const struct layout_field
     reply_boolean(call->reply, field->is_signed);
     reply_named_integer(call->reply, "scale", field->scale);
     reply_bulk_text(call->reply, "lowest");
-    lb_reply_decimal(call, field, layout_field_lowest(field));
+    lb_record_reply_decimal(call, field, layout_field_lowest(field));
     reply_bulk_text(call->reply, "highest");
-    lb_reply_decimal(call, field, layout_field_highest(field));
+    lb_record_reply_decimal(call, field, layout_field_highest(field));
     if (decays) {
         reply_named_integer(call->reply, "half-life", field->decay.half_life_us / 1000);
     }

@@ -182,7 +182,7 @@ static int64_t lb_kept_reset_ms(const struct board_options *options) {
 
 /* ---- players' names ---- */
 
-bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
+bool lb_kept_remove(struct registry *registry, struct registry_key *key, struct bytes member) {
     struct lb_rated rated;
     char room[NAME_BYTES];
     const struct board_options *options = registry_options(key);
@@ -190,20 +190,20 @@ bool lb_rating_remove(struct registry *registry, struct registry_key *key, struc
         return false; /* notes of LIMITS have any names */
     }
     if (options->has_rating) {
-        if (lb_rating_find(key, member, 0, &rated) && rated.token != 0) {
+        if (lb_match_rating_find(key, member, 0, &rated) && rated.token != 0) {
             registry_note_remove(registry, key, lb_kept_name('p', rated.token, room));
         }
     }
     return registry_note_remove(registry, key, member);
 }
 
-bool lb_rating_rename(struct registry *registry, struct registry_key *key, struct bytes from,
-                      struct bytes to, int64_t now_ms) {
+bool lb_kept_rename(struct registry *registry, struct registry_key *key, struct bytes from,
+                    struct bytes to, int64_t now_ms) {
     struct lb_rated rated;
     char note[LB_RATING_NOTE_MAX];
     char room[NAME_BYTES];
-    (void)lb_rating_find(key, from, now_ms, &rated);
-    const struct bytes packed = {.at = note, .size = lb_rating_pack(&rated, note)};
+    (void)lb_match_rating_find(key, from, now_ms, &rated);
+    const struct bytes packed = {.at = note, .size = lb_match_rating_pack(&rated, note)};
     return registry_note_put(registry, key, to, packed) &&
            (rated.token == 0 ||
             registry_note_put(registry, key, lb_kept_name('p', rated.token, room), to)) &&
@@ -215,7 +215,7 @@ static bool lb_kept_find_player(const struct registry_key *key, uint64_t token,
                                 struct bytes *name) {
     struct lb_rated rated;
     return lb_kept_find_by(key, 'p', token, name) && zset_is_member(*name) &&
-           lb_rating_find(key, *name, 0, &rated) && rated.token == token;
+           lb_match_rating_find(key, *name, 0, &rated) && rated.token == token;
 }
 
 /* The names behind tokens of players who are there, in one piece of memory; NULL: there is no memory for it. */
@@ -681,7 +681,7 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
                                 "banned: LB.BAN comes first");
         return;
     }
-    if (lb_rating_find(key, name, call->now_ms, &cheater) && cheater.token != 0) {
+    if (lb_match_rating_find(key, name, call->now_ms, &cheater) && cheater.token != 0) {
         lb_kept_collect(call, key, &cheater, since_ms, losses);
         lb_kept_merge(key, losses);
     }

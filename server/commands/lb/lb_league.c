@@ -255,8 +255,8 @@ static void lb_league_reply_place(const struct lb_league *league,
     reply_integer(call->reply, place->entry.tier);
     lb_league_reply_number(call, place->is_in_room, place->entry.room);
     if (place->is_in_room && zset_look_up(call, room, place->member.name, &member)) {
-        lb_begin_records(call, room, (struct lb_shape){.with_strings = with_strings}, &writer);
-        lb_write_record(&writer, member.name, member.key, board_rank_of(room, &member));
+        lb_record_begin(call, room, (struct lb_shape){.with_strings = with_strings}, &writer);
+        lb_record_write(&writer, member.name, member.key, board_rank_of(room, &member));
     } else {
         reply_null_array(call->reply);
     }
@@ -685,10 +685,10 @@ static bool lb_league_add_put(struct adding *adding, struct lb_results *results)
     if (has_moved) {
         results->more = board_growth_size(board, 1) + adding->member.size;
     }
-    if (!lb_results_prepare(results)) {
+    if (!lb_add_results_prepare(results)) {
         return false;
     }
-    lb_results_put(results);
+    lb_add_results_put(results);
     if (has_moved) {
         if (adding->result.place.key != NULL) {
             /* What had its name may have expired, and have moved the league's members. */
@@ -709,9 +709,9 @@ static void lb_league_add_answer(const struct adding *adding) {
     reply_integer(call->reply, adding->entry.tier);
     reply_integer(call->reply, adding->entry.room);
     if (member.is_there) {
-        lb_begin_records(call, room, (struct lb_shape){.with_strings = adding->add.with_strings},
-                         &writer);
-        lb_write_record(&writer, member.name, member.key, board_rank_of(room, &member));
+        lb_record_begin(call, room, (struct lb_shape){.with_strings = adding->add.with_strings},
+                        &writer);
+        lb_record_write(&writer, member.name, member.key, board_rank_of(room, &member));
     } else {
         reply_null_array(call->reply);
     }
@@ -730,7 +730,7 @@ static void lb_league_add_to_room(struct adding *adding) {
     bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
                   lb_add_check_at(adding->league.call, layout, &adding->add) &&
                   lb_league_add_put(adding, &results);
-    lb_results_end(&results);
+    lb_add_results_end(&results);
     if (is_put) {
         lb_league_add_answer(adding);
     }
@@ -774,7 +774,7 @@ static void lb_league_add_run(struct call *call) {
         return;
     }
     adding.member = call_arg(call, call->request->count - 1);
-    if (!lb_hset_check(call, &add->hset, 1) || !zset_check_member(call, adding.member)) {
+    if (!lb_data_hset_check(call, &add->hset, 1) || !zset_check_member(call, adding.member)) {
         return;
     }
     if (add->once_id.at != NULL) {

@@ -36,7 +36,7 @@ enum {
     PERIOD_BYTES = 1 + SIX + 8 + 8,
 };
 
-size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]) {
+size_t lb_match_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]) {
     char *at = note + RATING_RECORD_BYTES;
     rating_pack(&rated->record, note);
     if (rated->token != 0) {
@@ -89,8 +89,8 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     }
 }
 
-bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
-                    struct lb_rated *rated) {
+bool lb_match_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
+                          struct lb_rated *rated) {
     const struct board_options *options = registry_options(key);
     struct bytes note;
     *rated = (struct lb_rated){.record = rating_record_start(&options->rating.rule)};
@@ -126,7 +126,7 @@ static bool lb_match_check_name(const struct call *call, struct bytes name) {
            call_refuse(call, "ERR the name of a player may not begin with a zero byte");
 }
 
-bool lb_rating_check(const struct call *call, const struct registry_key *key) {
+bool lb_match_rating_check(const struct call *call, const struct registry_key *key) {
     return key == NULL || registry_options(key)->has_rating ||
            call_refuse(call, "ERR board has no RATING: LB.CREATE key ... RATING "
                              "ELO|GLICKO2|OPENSKILL makes one that has");
@@ -173,10 +173,10 @@ static void lb_match_put_record(struct reply *reply, const struct board_rating *
     }
 }
 
-void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
-                     int64_t now_ms) {
+void lb_match_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
+                           int64_t now_ms) {
     struct lb_rated rated;
-    if (!lb_rating_find(key, member, now_ms, &rated)) {
+    if (!lb_match_rating_find(key, member, now_ms, &rated)) {
         reply_null_array(reply);
         return;
     }
@@ -465,7 +465,7 @@ void lb_match_find_players(struct lb_players *players, int64_t now_ms) {
         lookup_run(lookups, count, LOOKUP_ENTRY);
         for (uint32_t i = begin; i < begin + count; i++) {
             struct lb_player *player = &players->list[i];
-            (void)lb_rating_find(players->key, players->names[i], now_ms, &player->rated);
+            (void)lb_match_rating_find(players->key, players->names[i], now_ms, &player->rated);
             players->records[i] = player->rated.record;
             board_look_up(board, players->names[i], &players->lookups[i], &player->member);
             player->rank_before =
@@ -491,7 +491,7 @@ static void lb_match_plan_note(const struct lb_players *players, uint32_t i) {
     after.record = players->records[i];
     players->notes[(size_t)2 * i] = players->names[i];
     players->notes[(size_t)2 * i + 1] =
-        (struct bytes){.at = player->note, .size = lb_rating_pack(&after, player->note)};
+        (struct bytes){.at = player->note, .size = lb_match_rating_pack(&after, player->note)};
     player->is_ranked =
         lb_match_is_ranked(&registry_options(players->key)->rating, &players->records[i]);
 }
@@ -658,7 +658,7 @@ bool lb_match_begin(const struct call *call, struct writing *writing) {
         return call_out_of_memory(call);
     }
     if (!call_check_kind(call, writing->key, REGISTRY_BOARD) ||
-        !lb_rating_check(call, writing->key)) {
+        !lb_match_rating_check(call, writing->key)) {
         return false;
     }
     writing->board = &writing->key->board;
@@ -799,7 +799,7 @@ static void lb_predict_run(struct call *call) {
     uint32_t chances[RATING_TEAMS_MAX];
     uint32_t quality;
     if (!lb_match_read(call, &teams) || !call_need_board(call, call_arg(call, 1), &key) ||
-        !lb_rating_check(call, key)) {
+        !lb_match_rating_check(call, key)) {
         return;
     }
     if (teams.rank_count > 0 || teams.weight_count > 0 || teams.has_at ||
@@ -823,7 +823,7 @@ static void lb_predict_run(struct call *call) {
                                  left < HASH_PREFETCH_MAX ? left : (uint32_t)HASH_PREFETCH_MAX);
         }
         struct lb_rated rated;
-        (void)lb_rating_find(key, players.names[i], call->now_ms, &rated);
+        (void)lb_match_rating_find(key, players.names[i], call->now_ms, &rated);
         players.records[i] = rated.record;
     }
     rating_predict(rule, &match, players.records, chances, &quality);
@@ -929,7 +929,7 @@ static void lb_match_put_rated(const struct call *call, const struct registry_ke
                                struct bytes name, const struct lookup *ahead) {
     struct lb_rated rated;
     struct board_member member;
-    if (!zset_is_member(name) || !lb_rating_find(key, name, call->now_ms, &rated)) {
+    if (!zset_is_member(name) || !lb_match_rating_find(key, name, call->now_ms, &rated)) {
         reply_null_array(call->reply);
         return;
     }
@@ -943,7 +943,7 @@ static void lb_match_put_rated(const struct call *call, const struct registry_ke
 
 static void lb_rating_run(struct call *call) {
     struct registry_key *key;
-    if (!call_need_board(call, call_arg(call, 1), &key) || !lb_rating_check(call, key)) {
+    if (!call_need_board(call, call_arg(call, 1), &key) || !lb_match_rating_check(call, key)) {
         return;
     }
     struct lookup ahead[LOOKUP_GROUP];

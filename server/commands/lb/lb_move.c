@@ -230,7 +230,7 @@ static void lb_move_rated(struct server *server, struct board_task *task,
     board_look_up(&key->board, task->member, NULL, &from);
     if (has_note) {
         bool is_renamed =
-            lb_rating_rename(registry, key, task->member, task->to, server->clock.now_ms);
+            lb_kept_rename(registry, key, task->member, task->to, server->clock.now_ms);
         CHECK(is_renamed);
     }
     if (from.is_there) {

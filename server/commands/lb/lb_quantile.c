@@ -93,11 +93,11 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
     struct board_stored entries[BOARD_AT_MAX];
     uint32_t count = filter != NULL ? lb_filter_count(filter) : board_count(board);
     if (count == 0) {
-        lb_reply_nils(call, quantiles->q.count);
+        lb_record_reply_nils(call, quantiles->q.count);
         return;
     }
-    lb_begin_records(call, board, quantiles->shape, &writer);
-    lb_group_begin(&group);
+    lb_record_begin(call, board, quantiles->shape, &writer);
+    lb_record_group_begin(&group);
     reply_array(call->reply, quantiles->q.count);
     for (uint32_t i = 0, size; i < quantiles->q.count && !reply_is_lost(call->reply); i += size) {
         size = quantiles->q.count - i < BOARD_AT_MAX ? quantiles->q.count - i : BOARD_AT_MAX;
@@ -111,11 +111,11 @@ static void lb_quantile_reply(const struct call *call, const struct quantiles *q
         for (uint32_t j = 0; j < size; j++) {
             uint32_t shown_rank =
                 writer.shape.is_dense ? board_dense_rank(board, ranks[j]) : places[j];
-            lb_group_add_stored(&writer, &group, entries[j].member, entries[j].key, ranks[j],
-                                shown_rank);
+            lb_record_group_add_stored(&writer, &group, entries[j].member, entries[j].key, ranks[j],
+                                       shown_rank);
         }
     }
-    lb_group_write(&writer, &group);
+    lb_record_group_write(&writer, &group);
 }
 
 static void lb_quantile_run(struct call *call) {
@@ -126,11 +126,11 @@ static void lb_quantile_run(struct call *call) {
         return;
     }
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_begin_ranks(call, board, &quantiles.filter, &quantiles.shape)) {
+        !lb_record_begin_ranks(call, board, &quantiles.filter, &quantiles.shape)) {
         return;
     }
     if (board == NULL) {
-        lb_reply_nils(call, quantiles.q.count);
+        lb_record_reply_nils(call, quantiles.q.count);
     } else if (quantiles.filter.count == 0) {
         lb_quantile_reply(call, &quantiles, board, NULL);
     } else if (lb_filter_begin(call, board, &quantiles.filter, &filter)) {

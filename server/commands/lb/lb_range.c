@@ -90,21 +90,21 @@ static void lb_range_run(struct call *call) {
     }
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_begin_ranks(call, board, &range.filter, &range.shape)) {
+        !lb_record_begin_ranks(call, board, &range.filter, &range.shape)) {
         return;
     }
     if (range.filter.count > 0 && board != NULL) {
         struct lb_filter filter;
         if (lb_filter_begin(call, board, &range.filter, &filter)) {
             if (lb_range_find_inside(call, &range, &filter, 0, &span)) {
-                lb_reply_filter_span(call, &filter, span, !range.is_reverse, range.shape);
+                lb_record_reply_filter_span(call, &filter, span, !range.is_reverse, range.shape);
             }
             lb_filter_end(&filter);
         }
     } else if (lb_range_find_span(call, &range, board, 0, &span)) {
-        lb_reply_span(call, board, span, !range.is_reverse, range.shape);
+        lb_record_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
-    lb_since_end(&range.shape.since);
+    lb_record_since_end(&range.shape.since);
 }
 
 /* With COMP and REV each record may take a descent from the root. */
@@ -252,7 +252,7 @@ static void lb_range_reply_window_inside(const struct call *call, const struct a
             span =
                 lb_range_window(count, lb_filter_begin_near(&filter, rank, count), around->count);
         }
-        lb_reply_filter_span(call, &filter, span, true, around->shape);
+        lb_record_reply_filter_span(call, &filter, span, true, around->shape);
     }
     lb_filter_end(&filter);
 }
@@ -280,7 +280,7 @@ static void lb_range_reply_window(const struct call *call, const struct around *
     if (is_there) {
         span = lb_range_window(board_count(board), rank, around->count);
     }
-    lb_reply_span(call, board, span, true, around->shape);
+    lb_record_reply_span(call, board, span, true, around->shape);
 }
 
 static void lb_around_run(struct call *call) {
@@ -290,11 +290,11 @@ static void lb_around_run(struct call *call) {
     }
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board) ||
-        !lb_begin_ranks(call, board, &around.filter, &around.shape)) {
+        !lb_record_begin_ranks(call, board, &around.filter, &around.shape)) {
         return;
     }
     lb_range_reply_window(call, &around, board);
-    lb_since_end(&around.shape.since);
+    lb_record_since_end(&around.shape.since);
 }
 
 static uint64_t lb_range_count_window(const struct cost_view *view) {

@@ -37,10 +37,10 @@ struct lb_rated {
 /* Each part has a byte that says which it is. */
 enum { LB_RATING_NOTE_MAX = RATING_RECORD_BYTES + (1 + 6 + 6 + 8) + (1 + 6) + (1 + 6 + 8 + 8) };
 /* Returns the size. */
-size_t lb_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]);
+size_t lb_match_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NOTE_MAX]);
 /* As of now. false: there is no record; *rated is then a new player's. */
-bool lb_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
-                    struct lb_rated *rated);
+bool lb_match_rating_find(const struct registry_key *key, struct bytes member, int64_t now_ms,
+                          struct lb_rated *rated);
 /* Do records of this board follow from periods, too? Those of an archive are not reset, but the rating period in which it
  * ended ends there as well. */
 static inline bool lb_rating_has_periods(const struct board_options *options) {
@@ -49,16 +49,16 @@ static inline bool lb_rating_has_periods(const struct board_options *options) {
             options->rating.rule.of[RATING_EVERY_HOURS] > 0);
 }
 /* Remove it, with the player's name in kept matches. false: there is none. */
-bool lb_rating_remove(struct registry *registry, struct registry_key *key, struct bytes member);
+bool lb_kept_remove(struct registry *registry, struct registry_key *key, struct bytes member);
 /* The player has another name. */
-MUST_CHECK bool lb_rating_rename(struct registry *registry, struct registry_key *key,
-                                 struct bytes from, struct bytes to, int64_t now_ms);
+MUST_CHECK bool lb_kept_rename(struct registry *registry, struct registry_key *key,
+                               struct bytes from, struct bytes to, int64_t now_ms);
 /* An element of a record with the word RATING: [rating, deviation, volatility, games, won, drawn, lost, last], or nil. The
  * deviation is that of now_ms. */
-void lb_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
-                     int64_t now_ms);
+void lb_match_rating_reply(struct reply *reply, const struct registry_key *key, struct bytes member,
+                           int64_t now_ms);
 /* "RATING is for boards that have it"; key NULL: there is no board. false: the error was replied. */
-MUST_CHECK bool lb_rating_check(const struct call *call, const struct registry_key *key);
+MUST_CHECK bool lb_match_rating_check(const struct call *call, const struct registry_key *key);
 
 /* ---- players while a match is counted: lb_match.c ---- */
 
@@ -128,7 +128,7 @@ void lb_kept_written(struct registry *registry, struct registry_key *key,
 
 /* ---- what periods do: server/commands/rating_job.c ---- */
 
-/* See server/clients/board_job.h. */
+/* See server/sessions/board_job.h. */
 extern const struct board_work rating_job;
 
 #endif

@@ -78,7 +78,7 @@ static bool lb_record_since_begin(const struct call *call, const struct board *b
     return false;
 }
 
-void lb_since_end(struct lb_since *since) {
+void lb_record_since_end(struct lb_since *since) {
     if (since->filter != NULL) {
         lb_filter_end(since->filter);
         memory_free(since->filter);
@@ -104,7 +104,7 @@ static bool lb_record_since_filter(const struct lb_since *since, const struct bo
             int tag = tag_set_find(&board_layout(board)->tags, bytes_from_text(tags->tags[i].name));
             struct bytes value = {.size = 0};
             if (tag >= 0) {
-                value = lb_tags_value(&now, (unsigned)tag);
+                value = lb_tag_values_value(&now, (unsigned)tag);
             }
             values.mask |= value.size > 0 ? 1U << i : 0;
             values.at[i] = value;
@@ -150,9 +150,9 @@ static bool lb_record_since_find(const struct lb_since *since, const struct boar
 
 /* ---- records ---- */
 
-bool lb_begin_ranks(const struct call *call, const struct board *board,
-                    const struct option_uses *uses, struct lb_shape *shape) {
-    if (shape->with_rating && board != NULL && !lb_rating_check(call, lb_rating_key(board))) {
+bool lb_record_begin_ranks(const struct call *call, const struct board *board,
+                           const struct option_uses *uses, struct lb_shape *shape) {
+    if (shape->with_rating && board != NULL && !lb_match_rating_check(call, lb_rating_key(board))) {
         return false;
     }
     if (!shape->is_dense) {
@@ -178,8 +178,8 @@ bool lb_begin_ranks(const struct call *call, const struct board *board,
                              "key DENSE YES");
 }
 
-void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
-                      struct lb_writer *writer) {
+void lb_record_begin(const struct call *call, const struct board *board, struct lb_shape shape,
+                     struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
     bool has_data = lb_data_is_asked(&shape.data);
     bool has_since = lb_since_is_asked(&shape.since);
@@ -232,9 +232,9 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
                             last_ms <= EXACT_MAX;
 }
 
-void lb_continue_records(struct lb_writer *writer, const struct board *board) {
+void lb_record_continue(struct lb_writer *writer, const struct board *board) {
     if (writer->layout != board_layout(board) || writer->shape.is_dense) {
-        lb_begin_records(writer->call, board, writer->shape, writer);
+        lb_record_begin(writer->call, board, writer->shape, writer);
     }
     writer->board = board;
     writer->has_last = false;
@@ -341,8 +341,8 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
     return out;
 }
 
-char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
-                    uint32_t shown_rank) {
+char *lb_record_put_at(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                       uint32_t shown_rank) {
     return lb_record_put(writer, out, member, key, shown_rank);
 }
 
@@ -364,8 +364,8 @@ static void lb_record_write_as(const struct lb_writer *writer, struct bytes memb
     }
 }
 
-void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
-                    const struct lookup_found *found, unsigned count) {
+void lb_record_write_found(const struct lb_writer *writer, const struct bytes *members,
+                           const struct lookup_found *found, unsigned count) {
     size_t room = 0;
     for (unsigned i = 0; i < count; i++) {
         room += writer->room + members[i].size;
@@ -409,11 +409,11 @@ static inline uint32_t lb_record_shown_rank(struct lb_writer *writer, uint64_t k
     return writer->shares_ranks ? lb_record_shared_rank(writer, key, rank) : rank;
 }
 
-void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
+void lb_record_write(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
     lb_record_write_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
-void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
+void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct hash *hashes[LB_DATA_GROUP];
     uint32_t since_ranks[LB_DATA_GROUP];
     const struct lb_data *data = &writer->shape.data;
@@ -433,8 +433,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         periods.board = (struct bytes){.size = 0};
         memset(periods.suffixes, 0, sizeof periods.suffixes);
     }
-    if ((has_data &&
-         !lb_data_find(writer->call, data, &periods, group->members, group->count, hashes)) ||
+    if ((has_data && !lb_data_keys_find_hashes(writer->call, data, &periods, group->members,
+                                               group->count, hashes)) ||
         (has_since &&
          !lb_record_since_find(since, writer->board, group, &writer->shape, since_ranks))) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
@@ -450,7 +450,7 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
                              group->count);
     }
     size_t room =
-        writer->room + (writer->shape.with_tags ? lb_tags_room(&writer->layout->tags) : 0);
+        writer->room + (writer->shape.with_tags ? lb_tag_values_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
         if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
             reply_null_array(writer->reply);
@@ -462,7 +462,7 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
         }
         out = lb_record_put(writer, out, group->members[i], group->keys[i], group->shown_ranks[i]);
         if (writer->shape.with_tags) {
-            out = lb_tags_put(out, &writer->layout->tags, &values[i], writer->reply->version);
+            out = lb_tag_values_put(out, &writer->layout->tags, &values[i], writer->reply->version);
         }
         if (has_since && !has_data) {
             out = since_ranks[i] != SINCE_NOWHERE ? put_header(out, ':', since_ranks[i])
@@ -478,8 +478,8 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
             reply_integer(writer->reply, since_ranks[i]);
         }
         if (writer->shape.with_rating) {
-            lb_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
-                            writer->call->now_ms);
+            lb_match_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
+                                  writer->call->now_ms);
         }
     }
     group->count = 0;
@@ -507,24 +507,25 @@ static inline void lb_record_group(struct lb_writer *writer, struct lb_group *gr
         group->since[group->count] = *since;
     }
     if (++group->count == LB_DATA_GROUP) {
-        lb_group_write(writer, group);
+        lb_record_group_write(writer, group);
     }
 }
 
-void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                        const struct lookup_found *found, const struct lookup_found *since,
-                        uint32_t shown_rank) {
+void lb_record_group_add_found(struct lb_writer *writer, struct lb_group *group,
+                               struct bytes member, const struct lookup_found *found,
+                               const struct lookup_found *since, uint32_t shown_rank) {
     lb_record_group(writer, group, member, found->key, found->rank, shown_rank, &found->below,
                     since);
 }
 
-void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
-                         uint64_t key, uint32_t rank, uint32_t shown_rank) {
+void lb_record_group_add_stored(struct lb_writer *writer, struct lb_group *group,
+                                struct name member, uint64_t key, uint32_t rank,
+                                uint32_t shown_rank) {
     struct bytes text = name_text(member, group->rooms[group->count]);
     lb_record_group(writer, group, text, key, rank, shown_rank, NULL, NULL);
 }
 
-void lb_reply_nils(const struct call *call, uint32_t count) {
+void lb_record_reply_nils(const struct call *call, uint32_t count) {
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         reply_null_array(call->reply);
@@ -538,7 +539,7 @@ static bool lb_record_end_names(const struct lb_writer *writer, struct lb_group 
     if (names == NULL || names->left > 0) {
         return false;
     }
-    lb_group_write(writer, group);
+    lb_record_group_write(writer, group);
     for (; left > 0 && !reply_is_lost(writer->reply); left--) {
         reply_null_array(writer->reply);
     }
@@ -564,11 +565,11 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
         uint64_t key;
         for (struct name member; board_run_read(&run, &key, &member);) {
             if (group != NULL) {
-                lb_group_add_stored(writer, group, member, key, rank,
-                                    lb_record_shown_rank(writer, key, rank));
+                lb_record_group_add_stored(writer, group, member, key, rank,
+                                           lb_record_shown_rank(writer, key, rank));
             } else {
                 char room[NAME_TEXT_ROOM];
-                lb_write_record(writer, name_text(member, room), key, rank);
+                lb_record_write(writer, name_text(member, room), key, rank);
             }
             rank = is_best_first ? rank + 1 : rank - 1;
         }
@@ -580,19 +581,19 @@ __attribute__((noinline)) static void lb_record_write_span_in_groups(struct lb_w
                                                                      struct zset_span span,
                                                                      bool is_best_first) {
     struct lb_group group;
-    lb_group_begin(&group);
+    lb_record_group_begin(&group);
     lb_record_write_span(writer, span, is_best_first, &group);
-    lb_group_write(writer, &group);
+    lb_record_group_write(writer, &group);
 }
 
-void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
-                   bool is_best_first, struct lb_shape shape) {
+void lb_record_reply_span(const struct call *call, const struct board *board, struct zset_span span,
+                          bool is_best_first, struct lb_shape shape) {
     struct lb_writer writer;
     reply_array(call->reply, span.count);
     if (span.count == 0) {
         return;
     }
-    lb_begin_records(call, board, shape, &writer);
+    lb_record_begin(call, board, shape, &writer);
     if (writer.is_grouped) {
         lb_record_write_span_in_groups(&writer, span, is_best_first);
     } else {
@@ -602,8 +603,8 @@ void lb_reply_span(const struct call *call, const struct board *board, struct zs
 
 /* ---- inside a group ---- */
 
-void lb_reply_filter_span(const struct call *call, const struct lb_filter *filter,
-                          struct zset_span span, bool is_best_first, struct lb_shape shape) {
+void lb_record_reply_filter_span(const struct call *call, const struct lb_filter *filter,
+                                 struct zset_span span, bool is_best_first, struct lb_shape shape) {
     struct lb_writer writer;
     struct lb_group group;
     uint32_t ranks[BOARD_AT_MAX];
@@ -612,8 +613,8 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
     if (span.count == 0) {
         return;
     }
-    lb_group_begin(&group);
-    lb_begin_records(call, filter->board, shape, &writer);
+    lb_record_group_begin(&group);
+    lb_record_begin(call, filter->board, shape, &writer);
     writer.filter = filter;
     writer.filter_count = shape.with_percent ? lb_filter_count(filter) : 0;
     uint32_t inside = zset_part(span, is_best_first, 0, 1).rank, step = is_best_first ? 1U : 0U - 1;
@@ -629,16 +630,16 @@ void lb_reply_filter_span(const struct call *call, const struct lb_filter *filte
         CHECK(found == count);
         board_at_many(filter->board, ranks, count, entries);
         for (uint32_t i = 0; i < count; i++, inside += step) {
-            lb_group_add_stored(&writer, &group, entries[i].member, entries[i].key, ranks[i],
-                                lb_record_shown_rank(&writer, entries[i].key, inside));
+            lb_record_group_add_stored(&writer, &group, entries[i].member, entries[i].key, ranks[i],
+                                       lb_record_shown_rank(&writer, entries[i].key, inside));
         }
         rank = ranks[count - 1] + step;
     }
-    lb_group_write(&writer, &group);
+    lb_record_group_write(&writer, &group);
 }
 
-void lb_reply_decimal(const struct call *call, const struct layout_field *field,
-                      struct decimal value) {
+void lb_record_reply_decimal(const struct call *call, const struct layout_field *field,
+                             struct decimal value) {
     char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
     if (out != NULL) {
         char *end = lb_record_put_decimal(out, field, value, call->reply->numbers);

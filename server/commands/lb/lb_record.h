@@ -70,7 +70,7 @@ static inline uint64_t lb_since_work(const struct cost_view *view, const struct 
                : 0;
 }
 
-void lb_since_end(struct lb_since *since);
+void lb_record_since_end(struct lb_since *since);
 
 /* Which parts a record has. */
 struct lb_shape {
@@ -143,24 +143,24 @@ struct lb_writer {
     uint32_t filter_count;          /* 0: that of the board; with DENSE, of its different scores */
 };
 
-/* Can the ranks be as the shape says, on the board and on that of SINCE, which is found, and lb_since_end follows, before
+/* Can the ranks be as the shape says, on the board and on that of SINCE, which is found, and lb_record_since_end follows, before
  * which neither may change? board: NULL if there is none;
  * uses: of LB_FILTER_SYNTAX. false: the error was replied. */
-MUST_CHECK bool lb_begin_ranks(const struct call *call, const struct board *board,
-                               const struct option_uses *uses, struct lb_shape *shape);
-void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
-                      struct lb_writer *writer);
+MUST_CHECK bool lb_record_begin_ranks(const struct call *call, const struct board *board,
+                                      const struct option_uses *uses, struct lb_shape *shape);
+void lb_record_begin(const struct call *call, const struct board *board, struct lb_shape shape,
+                     struct lb_writer *writer);
 /* From here on records of another board, of the same shape; no group. */
-void lb_continue_records(struct lb_writer *writer, const struct board *board);
+void lb_record_continue(struct lb_writer *writer, const struct board *board);
 /* The record of the member with this rank and key; without TAGS, DATA, SINCE and RATING. */
-void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
+void lb_record_write(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 
 /* The same where there is writer->room and room for the member; returns its end. */
-char *lb_put_record(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
-                    uint32_t shown_rank);
+char *lb_record_put_at(const struct lb_writer *writer, char *out, struct bytes member, uint64_t key,
+                       uint32_t shown_rank);
 /* The same of count members, at most LOOKUP_GROUP: nil for those that are not on the board. */
-void lb_write_found(const struct lb_writer *writer, const struct bytes *members,
-                    const struct lookup_found *found, unsigned count);
+void lb_record_write_found(const struct lb_writer *writer, const struct bytes *members,
+                           const struct lookup_found *found, unsigned count);
 
 /* Records with TAGS, DATA, SINCE or RATING are written in groups, whose members are looked up together; those without
  * are written at once. */
@@ -175,30 +175,31 @@ struct lb_group {
     bool has_below, has_since;                /* all have, or none */
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
-static inline void lb_group_begin(struct lb_group *group) {
+static inline void lb_record_group_begin(struct lb_group *group) {
     group->count = 0;
 }
 /* Add a record to the group, and write the group when it is full. The order stays. since: on the board of SINCE, if that
  * is there. */
-void lb_group_add_found(struct lb_writer *writer, struct lb_group *group, struct bytes member,
-                        const struct lookup_found *found, const struct lookup_found *since,
-                        uint32_t shown_rank);
+void lb_record_group_add_found(struct lb_writer *writer, struct lb_group *group,
+                               struct bytes member, const struct lookup_found *found,
+                               const struct lookup_found *since, uint32_t shown_rank);
 /* The same for a member as it is stored. */
-void lb_group_add_stored(struct lb_writer *writer, struct lb_group *group, struct name member,
-                         uint64_t key, uint32_t rank, uint32_t shown_rank);
+void lb_record_group_add_stored(struct lb_writer *writer, struct lb_group *group,
+                                struct name member, uint64_t key, uint32_t rank,
+                                uint32_t shown_rank);
 /* Write what is left in the group. */
-void lb_group_write(const struct lb_writer *writer, struct lb_group *group);
+void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group);
 /* An array with the records of count missing members. */
-void lb_reply_nils(const struct call *call, uint32_t count);
+void lb_record_reply_nils(const struct call *call, uint32_t count);
 /* An array with the record of every member of span, best first or in reverse. */
-void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
-                   bool is_best_first, struct lb_shape shape);
+void lb_record_reply_span(const struct call *call, const struct board *board, struct zset_span span,
+                          bool is_best_first, struct lb_shape shape);
 /* The same inside a group: span is of ranks inside it. */
-void lb_reply_filter_span(const struct call *call, const struct lb_filter *filter,
-                          struct zset_span span, bool is_best_first, struct lb_shape shape);
+void lb_record_reply_filter_span(const struct call *call, const struct lb_filter *filter,
+                                 struct zset_span span, bool is_best_first, struct lb_shape shape);
 
 /* A field's value, as shown in records. */
-void lb_reply_decimal(const struct call *call, const struct layout_field *field,
-                      struct decimal value);
+void lb_record_reply_decimal(const struct call *call, const struct layout_field *field,
+                             struct decimal value);
 
 #endif

@@ -1,7 +1,7 @@
 /* LB.SUBMIT: one result on several boards at once, on all of them or on none.
  *
  *     LB.SUBMIT 3 daily weekly alltime BEST TAG country DE 900 zoe
- *       find or create the boards -> lb_results_prepare -> records
+ *       find or create the boards -> lb_add_results_prepare -> records
  *
  * An error takes new boards back. */
 #include <stdio.h>
@@ -54,7 +54,7 @@ static bool lb_submit_parse(const struct call *call, struct submit *submit) {
         return call_syntax_error(call);
     }
     submit->add.value_count = call->request->count - submit->add.first - 1;
-    return lb_hset_check(call, &submit->add.hset, submit->board_count);
+    return lb_data_hset_check(call, &submit->add.hset, submit->board_count);
 }
 
 static struct bytes lb_submit_name_at(const struct submit *submit, uint32_t index) {
@@ -137,8 +137,8 @@ static void lb_submit_look_up(const struct submit *submit, struct call *call,
 
 static void lb_submit_begin_records(const struct submit *submit, const struct board *board,
                                     struct lb_writer *writer) {
-    lb_begin_records(submit->call, board,
-                     (struct lb_shape){.with_strings = submit->add.with_strings}, writer);
+    lb_record_begin(submit->call, board,
+                    (struct lb_shape){.with_strings = submit->add.with_strings}, writer);
 }
 
 static void lb_submit_to_all(struct submit *submit) {
@@ -165,13 +165,13 @@ static void lb_submit_to_all(struct submit *submit) {
         }
         lb_result_init(&submit->list[i], &submit->writings[i], 0);
     }
-    bool is_put = lb_results_prepare(&results);
+    bool is_put = lb_add_results_prepare(&results);
     if (is_put) {
-        lb_results_put(&results);
+        lb_add_results_put(&results);
     } else if (results.failed < results.count) {
         (void)lb_submit_refuse_for(submit, results.failed, size_before);
     }
-    lb_results_end(&results);
+    lb_add_results_end(&results);
     if (!is_put) {
         return;
     }
@@ -179,7 +179,7 @@ static void lb_submit_to_all(struct submit *submit) {
     reply_array(call->reply, submit->board_count);
     lb_submit_begin_records(submit, writing_shown(&submit->writings[0]), &writer);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_continue_records(&writer, writing_shown(&submit->writings[i]));
+        lb_record_continue(&writer, writing_shown(&submit->writings[i]));
         lb_add_answer_result(&writer, &submit->add, &submit->list[i].step);
     }
 }

@@ -19,8 +19,8 @@ enum {
     FIRST_OF_MANY = 2,
 };
 
-bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
-                  unsigned *tag) {
+bool lb_tag_values_find(const struct call *call, const struct tag_set *tags, struct bytes name,
+                        unsigned *tag) {
     char names[NAMES_SIZE_MAX];
     int index = tag_set_find(tags, name);
     if (index >= 0) {
@@ -43,10 +43,10 @@ bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct by
                                                  bytes_show(name).text, names);
 }
 
-bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
-                  struct bytes value, struct tag_values *values) {
+bool lb_tag_values_read(const struct call *call, const struct tag_set *tags, struct bytes name,
+                        struct bytes value, struct tag_values *values) {
     unsigned tag;
-    if (!lb_tags_find(call, tags, name, &tag)) {
+    if (!lb_tag_values_find(call, tags, name, &tag)) {
         return false;
     }
     if (value.size > TAG_VALUE_MAX) {
@@ -69,8 +69,8 @@ static bool lb_tag_refuse_full(const struct call *call, const struct board *boar
                               (unsigned)tag_values_max(full));
 }
 
-bool lb_tags_check_room(const struct call *call, struct board *board,
-                        const struct tag_values *values) {
+bool lb_tag_values_check_room(const struct call *call, struct board *board,
+                              const struct tag_values *values) {
     unsigned full = 0;
     bool has_room = tags_fit(board, values, &full);
     while (!has_room && board_free_remains(board)) { /* as registry_board_tag does */
@@ -82,19 +82,19 @@ bool lb_tags_check_room(const struct call *call, struct board *board,
 _Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
                "names and values are short");
 
-size_t lb_tags_room(const struct tag_set *tags) {
+size_t lb_tag_values_room(const struct tag_set *tags) {
     return PUT_HEADER_ROOM + 2 * (size_t)PUT_SHORT_ROOM * tags->count;
 }
 
-char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
-                  uint8_t version) {
+char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                        uint8_t version) {
     unsigned count = 0;
     for (unsigned i = 0; i < tags->count; i++) {
-        count += lb_tags_value(values, i).size > 0;
+        count += lb_tag_values_value(values, i).size > 0;
     }
     out = put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
     for (unsigned i = 0; i < tags->count; i++) {
-        struct bytes value = lb_tags_value(values, i);
+        struct bytes value = lb_tag_values_value(values, i);
         if (value.size > 0) {
             out = put_short_bulk(out, bytes_from_text(tags->tags[i].name));
             out = put_short_bulk(out, value);
@@ -105,9 +105,9 @@ char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values
 
 static void lb_tag_reply(struct reply *reply, const struct tag_set *tags,
                          const struct tag_values *values) {
-    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tags_room(tags));
+    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tag_values_room(tags));
     if (out != NULL) {
-        char *end = lb_tags_put(out, tags, values, reply->version);
+        char *end = lb_tag_values_put(out, tags, values, reply->version);
         buffer_commit(reply->out, (size_t)(end - out));
     }
 }
@@ -130,12 +130,12 @@ static bool lb_tag_read(const struct call *call, const struct tag_set *tags,
     unsigned ignored;
     values->mask = 0;
     for (uint32_t i = 0; i < tag->tags.count; i += 2) {
-        if (!lb_tags_read(call, tags, tag->tags.at[i], tag->tags.at[i + 1], values)) {
+        if (!lb_tag_values_read(call, tags, tag->tags.at[i], tag->tags.at[i + 1], values)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < tag->conditions.count; i += 2) {
-        if (!lb_tags_find(call, tags, tag->conditions.at[i], &ignored)) {
+        if (!lb_tag_values_find(call, tags, tag->conditions.at[i], &ignored)) {
             return false;
         }
     }
@@ -214,7 +214,7 @@ static void lb_tag_run(struct call *call) {
     bool holds = true; /* IF */
     for (uint32_t i = 0; i < tag.conditions.count && holds; i += 2) {
         int index = tag_set_find(tags, tag.conditions.at[i]);
-        struct bytes value = lb_tags_value(&current, (unsigned)index);
+        struct bytes value = lb_tag_values_value(&current, (unsigned)index);
         holds = bytes_equal(value, tag.conditions.at[i + 1]);
     }
     if (holds) {

@@ -10,25 +10,26 @@
 #include "skiplist/tags.h"
 
 /* The index of the tag with this name. false: the error was replied; it says which tags there are. */
-MUST_CHECK bool lb_tags_find(const struct call *call, const struct tag_set *tags, struct bytes name,
-                             unsigned *tag);
+MUST_CHECK bool lb_tag_values_find(const struct call *call, const struct tag_set *tags,
+                                   struct bytes name, unsigned *tag);
 /* Put a tag's value, which is to be written, into *values, in place of an earlier one of the same
  * tag. false: the error was replied. */
-MUST_CHECK bool lb_tags_read(const struct call *call, const struct tag_set *tags, struct bytes name,
-                             struct bytes value, struct tag_values *values);
+MUST_CHECK bool lb_tag_values_read(const struct call *call, const struct tag_set *tags,
+                                   struct bytes name, struct bytes value,
+                                   struct tag_values *values);
 /* Will there be room for these values on the board, whatever member gets them? Frees what removed
  * members have left, if that decides. false: the error was replied. */
-MUST_CHECK bool lb_tags_check_room(const struct call *call, struct board *board,
-                                   const struct tag_values *values);
+MUST_CHECK bool lb_tag_values_check_room(const struct call *call, struct board *board,
+                                         const struct tag_values *values);
 
 /* A tag's value; empty: none. */
-static inline struct bytes lb_tags_value(const struct tag_values *values, unsigned tag) {
+static inline struct bytes lb_tag_values_value(const struct tag_values *values, unsigned tag) {
     return (values->mask >> tag & 1) != 0 ? values->at[tag] : (struct bytes){.size = 0};
 }
 
 /* The element of a record where there is room for so many bytes; returns its end. version: as in struct reply. */
-size_t lb_tags_room(const struct tag_set *tags);
-char *lb_tags_put(char *out, const struct tag_set *tags, const struct tag_values *values,
-                  uint8_t version);
+size_t lb_tag_values_room(const struct tag_set *tags);
+char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                        uint8_t version);
 
 #endif

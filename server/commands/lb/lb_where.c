@@ -31,15 +31,15 @@ static void lb_where_act(struct server *server, struct board_task *task, struct 
                         .server = server,
                         .now_us = server->clock.now_us};
     board_look_up(&key->board, task->member, NULL, &member);
-    lb_begin_records(&call, &key->board, (struct lb_shape){.with_strings = task->with_strings},
-                     &writer);
+    lb_record_begin(&call, &key->board, (struct lb_shape){.with_strings = task->with_strings},
+                    &writer);
     reply_array(&reply, 2);
     reply_bulk(&reply, registry_name(key));
-    lb_write_record(&writer, member.name, member.key, board_rank_of(&key->board, &member));
+    lb_record_write(&writer, member.name, member.key, board_rank_of(&key->board, &member));
     task->done_count++;
     if (task->job.session != NULL) {
         task->job.session->job_size = task->records.capacity;
-        client_memory_count(&server->sessions.memory, task->job.session);
+        session_memory_count(&server->sessions.memory, task->job.session);
     }
 }
 

@@ -4,9 +4,9 @@
  * has turned replies off, as in Redis. Without a cluster, shard channels are merely channels with
  * names of their own. */
 #include "codec/glob.h"
-#include "server/clients/broadcast.h"
-#include "server/clients/follow.h"
 #include "server/dispatch/cost.h"
+#include "server/sessions/board_events.h"
+#include "server/sessions/broadcast.h"
 
 /* What a command works on: its entry's variant. */
 struct pubsub_variant {
@@ -85,7 +85,7 @@ static void subscribe_run(struct call *call) {
     for (uint32_t i = 1; i < call->request->count && !call->reply->out->is_broken; i++) {
         struct bytes name = call_arg(call, i);
         const char *refusal = variant->kind == SUBSCRIPTION_CHANNEL
-                                  ? follow_refuse(call->server, session, name)
+                                  ? board_events_refuse(call->server, session, name)
                                   : NULL;
         if (refusal != NULL) {
             subscription_cut(all, &session->subscriptions, variant->kind, count_before);
@@ -189,8 +189,8 @@ const struct command command_sunsubscribe =
 static void publish_run(struct call *call) {
     enum subscription_kind kind = pubsub_variant_of(call)->kind;
     if (pubsub_check_name(call, kind, call_arg(call, 1))) {
-        reply_integer(call->reply,
-                      (int64_t)publish(call->server, kind, call_arg(call, 1), call_arg(call, 2)));
+        reply_integer(call->reply, (int64_t)broadcast_publish(call->server, kind, call_arg(call, 1),
+                                                              call_arg(call, 2)));
     }
 }
 

@@ -8,7 +8,7 @@
 #include "skiplist/run.h"
 
 /* A run of members of a board, and their results. */
-struct batch {
+struct combine_batch {
     uint32_t count;
     struct name members[BOARD_RUN_MAX];
     uint64_t keys[BOARD_RUN_MAX];
@@ -35,7 +35,7 @@ static void combine_walk_begin_at(struct combine_walk *walk, const struct board 
                       &walk->cursor);
 }
 
-static bool combine_walk_next(struct combine_walk *walk, struct batch *batch) {
+static bool combine_walk_next(struct combine_walk *walk, struct combine_batch *batch) {
     struct board_run run;
     batch->count = 0;
     if (walk->left == 0 ||
@@ -50,7 +50,7 @@ static bool combine_walk_next(struct combine_walk *walk, struct batch *batch) {
 }
 
 /* Move an entry of a batch to a lower index. */
-static void combine_move_entry(struct batch *batch, uint32_t from, uint32_t to) {
+static void combine_move_entry(struct combine_batch *batch, uint32_t from, uint32_t to) {
     batch->members[to] = batch->members[from];
     batch->keys[to] = batch->keys[from];
     batch->arrivals[to] = batch->arrivals[from];
@@ -59,7 +59,7 @@ static void combine_move_entry(struct batch *batch, uint32_t from, uint32_t to) 
 }
 
 /* Look up all members of a batch on a board. */
-static void combine_look_up(const struct board *board, const struct batch *batch,
+static void combine_look_up(const struct board *board, const struct combine_batch *batch,
                             struct board_member *found) {
     struct lookup lookups[BOARD_RUN_MAX];
     struct bytes texts[BOARD_RUN_MAX];
@@ -142,7 +142,7 @@ static bool combine_join(const struct combine *combine, struct tally_result *to,
 
 /* Weigh a batch of this source. */
 static void combine_weigh_batch(const struct combine *combine, const struct combine_source *source,
-                                struct batch *batch) {
+                                struct combine_batch *batch) {
     for (uint32_t i = 0; i < batch->count; i++) {
         batch->are_too_wide[i] =
             !combine_weigh(combine, source, batch->keys[i], &batch->results[i]);
@@ -155,7 +155,8 @@ static enum combine_status combine_blame(struct combine *combine, struct name me
 }
 
 /* Add a batch of members that have no entries yet. */
-static enum combine_status combine_add_batch(struct combine *combine, const struct batch *batch) {
+static enum combine_status combine_add_batch(struct combine *combine,
+                                             const struct combine_batch *batch) {
     struct tally *tally = &combine->tally;
     if (!tally_reserve(tally, batch->count, false)) {
         return COMBINE_OUT_OF_MEMORY;
@@ -174,7 +175,8 @@ static enum combine_status combine_add_batch(struct combine *combine, const stru
 /* ---- unions ---- */
 
 /* Add a batch of members that may already have entries. */
-static enum combine_status combine_join_batch(struct combine *combine, const struct batch *batch) {
+static enum combine_status combine_join_batch(struct combine *combine,
+                                              const struct combine_batch *batch) {
     struct tally *tally = &combine->tally;
     struct tally_find finds[BOARD_RUN_MAX];
     if (!tally_reserve(tally, batch->count, true)) {
@@ -221,7 +223,7 @@ static struct sort_record *combine_order_by_size(const struct combine *combine) 
 
 /* Keep the batch's members that are also on this source's board. */
 static void combine_keep_common(const struct combine *combine, uint32_t index, bool is_counted,
-                                struct batch *batch) {
+                                struct combine_batch *batch) {
     const struct combine_source *source = &combine->sources[index];
     struct board_member found[BOARD_RUN_MAX];
     struct tally_result part;
@@ -250,7 +252,7 @@ static void combine_keep_common(const struct combine *combine, uint32_t index, b
 /* ---- differences ---- */
 
 /* Keep the batch's members that are not on this board. */
-static void combine_keep_different(const struct board *board, struct batch *batch) {
+static void combine_keep_different(const struct board *board, struct combine_batch *batch) {
     struct board_member found[BOARD_RUN_MAX];
     uint32_t kept = 0;
     combine_look_up(board, batch, found);
@@ -371,7 +373,8 @@ enum combine_status combine_begin(struct combine *combine, bool is_counted, uint
 }
 
 /* What a batch of the board that is walked adds. */
-static enum combine_status combine_take_batch(struct combine *combine, struct batch *batch) {
+static enum combine_status combine_take_batch(struct combine *combine,
+                                              struct combine_batch *batch) {
     struct combine_work *work = &combine->work;
     const struct combine_source *source = &combine->sources[work->source];
     switch (combine->kind) {
@@ -433,7 +436,7 @@ static enum combine_status combine_take_batch(struct combine *combine, struct ba
 
 enum combine_status combine_step(struct combine *combine, bool *is_over) {
     struct combine_work *work = &combine->work;
-    struct batch batch;
+    struct combine_batch batch;
     enum combine_status status = COMBINE_OK;
     if (!work->is_over && combine_walk_next(&work->walk, &batch)) {
         status = combine_take_batch(combine, &batch);
@@ -472,7 +475,7 @@ enum combine_status combine_run(struct combine *combine) {
 enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count) {
     enum combine_status status = COMBINE_OK;
     struct combine_walk walk;
-    struct batch batch;
+    struct combine_batch batch;
     combine_settle_scale(combine);
     combine_walk_begin_at(&walk, combine->sources[0].board, rank, count);
     while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {

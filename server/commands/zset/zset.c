@@ -441,7 +441,7 @@ static void zset_remove_rated(const struct call *call, struct registry_key *key)
     for (uint32_t i = 2; i < call->request->count; i++) {
         struct bytes name = call_arg(call, i);
         bool is_ranked = zset_remove_take(call, key, name, NULL);
-        removed_count += (int)lb_rating_remove(call->registry, key, name) | (int)is_ranked;
+        removed_count += (int)lb_kept_remove(call->registry, key, name) | (int)is_ranked;
     }
     if (removed_count > 0) {
         registry_tell_members(call->registry, key);

@@ -121,10 +121,10 @@ void zset_remove_span(const struct call *call, struct registry_key *key, struct 
 void zset_end_removal(const struct call *call, struct registry_key *key, const char *event);
 
 /* An integer of at least 1. false: the error was replied. */
-MUST_CHECK bool zset_read_positive(const struct call *call, uint32_t index, const char *error,
-                                   int64_t *value);
+MUST_CHECK bool zset_pop_read_positive(const struct call *call, uint32_t index, const char *error,
+                                       int64_t *value);
 /* Seconds; *due_ms is REGISTRY_NO_EXPIRY for 0. false: the error was replied. */
-MUST_CHECK bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms);
+MUST_CHECK bool zset_pop_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms);
 /* What ZMPOP, ZMOVE and those that wait take: from which end, and how many. */
 struct zset_taking {
     struct option_values keys; /* of ZMPOP and BZMPOP */
@@ -133,8 +133,8 @@ struct zset_taking {
 };
 extern const struct binding zset_taking_bindings[];
 /* None of the keys has members: wait until one has. A transaction does not wait. */
-void zset_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
-                   bool is_reverse, int64_t count);
+void zset_pop_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
+                       bool is_reverse, int64_t count);
 
 /* Reply with the error for anything that asks for order by name. */
 void zset_reply_no_lex(const struct call *call, const char *what);

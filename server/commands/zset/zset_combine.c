@@ -22,7 +22,7 @@ struct combining {
     bool is_counted; /* ZINTERCARD */
 };
 
-bool zset_query_is_stored(const struct call *call) {
+bool zset_combine_query_is_stored(const struct call *call) {
     return (call->command->flags & COMMAND_WRITE) != 0;
 }
 
@@ -140,14 +140,15 @@ static enum zset_shape zset_combine_shape(const struct call *call, const struct 
     return query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
 }
 
-struct tally_walk zset_query_reply_begin(const struct call *call, struct zset_query *query) {
-    const struct board *board = zset_query_board(query);
+struct tally_walk zset_combine_query_reply_begin(const struct call *call,
+                                                 struct zset_query *query) {
+    const struct board *board = zset_combine_query_board(query);
     zset_reply_header(call, query->combine.tally.count, zset_combine_shape(call, query));
     return tally_walk(&query->combine.tally, board != NULL && zset_lead(board)->is_ascending);
 }
 
-bool zset_query_reply_some(const struct call *call, const struct zset_query *query,
-                           struct tally_walk *walk, uint32_t count) {
+bool zset_combine_query_reply_some(const struct call *call, const struct zset_query *query,
+                                   struct tally_walk *walk, uint32_t count) {
     enum zset_shape shape = zset_combine_shape(call, query);
     const struct tally_entry *entry = NULL;
     char room[NAME_TEXT_ROOM];
@@ -164,7 +165,7 @@ bool zset_query_reply_some(const struct call *call, const struct zset_query *que
     return entry != NULL && !reply_is_lost(call->reply);
 }
 
-const struct board *zset_query_board(const struct zset_query *query) {
+const struct board *zset_combine_query_board(const struct zset_query *query) {
     const struct board *board = NULL;
     for (uint32_t i = 0; i < query->combine.source_count && board == NULL; i++) {
         board = query->combine.sources[i].board;
@@ -172,42 +173,42 @@ const struct board *zset_query_board(const struct zset_query *query) {
     return board;
 }
 
-void zset_query_answer(const struct call *call, struct zset_query *query) {
+void zset_combine_query_answer(const struct call *call, struct zset_query *query) {
     struct combine *combine = &query->combine;
     uint64_t count = 0;
     enum combine_status status = query->is_counted
                                      ? combine_count(combine, (uint64_t)query->limit, &count)
                                      : combine_run(combine);
     if (status != COMBINE_OK) {
-        zset_reply_failure(call, combine, status);
+        zset_store_reply_failure(call, combine, status);
     } else if (query->is_counted) {
         reply_integer(call->reply, (int64_t)count);
-    } else if (zset_query_is_stored(call)) {
+    } else if (zset_combine_query_is_stored(call)) {
         zset_store_results(call, call_arg(call, 1), combine);
     } else {
-        const struct board *board = zset_query_board(query);
+        const struct board *board = zset_combine_query_board(query);
         bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
         bool is_latest = board != NULL && board_layout(board)->time.is_latest;
         if (!tally_sort(&combine->tally, is_ascending, is_latest)) {
             call_out_of_memory(call);
             return;
         }
-        struct tally_walk walk = zset_query_reply_begin(call, query);
-        (void)!zset_query_reply_some(call, query, &walk, UINT32_MAX);
+        struct tally_walk walk = zset_combine_query_reply_begin(call, query);
+        (void)!zset_combine_query_reply_some(call, query, &walk, UINT32_MAX);
     }
 }
 
-bool zset_query_begin(const struct call *call, struct zset_query *query) {
+bool zset_combine_query_begin(const struct call *call, struct zset_query *query) {
     const struct combining *combining = call->command->variant;
     *query = (struct zset_query){.combine = {.kind = combining->kind, .now_us = call->now_us},
                                  .is_counted = combining->is_counted};
     query->combine.sources = query->few_sources;
     tally_init(&query->combine.tally, call->server->hash_seed);
     return syntax_read(call, query) &&
-           (!zset_query_is_stored(call) || call_check_key(call, call_arg(call, 1)));
+           (!zset_combine_query_is_stored(call) || call_check_key(call, call_arg(call, 1)));
 }
 
-void zset_query_end(struct zset_query *query) {
+void zset_combine_query_end(struct zset_query *query) {
     combine_end(&query->combine);
     tally_deinit(&query->combine.tally);
     if (query->combine.sources != query->few_sources) {
@@ -218,8 +219,8 @@ void zset_query_end(struct zset_query *query) {
 static void zset_combine_run(struct call *call) {
     struct zset_query query;
     struct combine *combine = &query.combine;
-    if (!zset_query_begin(call, &query)) {
-        zset_query_end(&query);
+    if (!zset_combine_query_begin(call, &query)) {
+        zset_combine_query_end(&query);
         return;
     }
     /* The members that are looked at: of an intersection those of the smallest board, on each. */
@@ -237,7 +238,7 @@ static void zset_combine_run(struct call *call) {
     }
     bool is_long = zset_steps_are_due(call, sum, combine->source_count);
     if (!is_long) {
-        zset_query_answer(call, &query);
+        zset_combine_query_answer(call, &query);
     } else if (query.limit > 0) {
         /* Count as far as a short command may; a LIMIT is likely to be reached. */
         enum combine_status status = combine_begin(combine, true, (uint64_t)query.limit);
@@ -246,7 +247,7 @@ static void zset_combine_run(struct call *call) {
             status = combine_step(combine, &is_over);
         }
         if (status != COMBINE_OK) {
-            zset_reply_failure(call, combine, status);
+            zset_store_reply_failure(call, combine, status);
         } else if (is_over) {
             reply_integer(call->reply, (int64_t)combine->work.count);
         }
@@ -256,7 +257,7 @@ static void zset_combine_run(struct call *call) {
     if (is_long) {
         zset_steps_begin(call);
     }
-    zset_query_end(&query);
+    zset_combine_query_end(&query);
 }
 
 /* ---- cost ---- */

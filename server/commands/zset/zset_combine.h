@@ -16,20 +16,21 @@ struct zset_query {
     int64_t limit;
 };
 
-/* Everything but the boards. zset_query_end follows in any case. false: the error was replied. */
-MUST_CHECK bool zset_query_begin(const struct call *call, struct zset_query *query);
-void zset_query_end(struct zset_query *query);
+/* Everything but the boards. zset_combine_query_end follows in any case. false: the error was replied. */
+MUST_CHECK bool zset_combine_query_begin(const struct call *call, struct zset_query *query);
+void zset_combine_query_end(struct zset_query *query);
 /* Does a destination precede the keys? */
-bool zset_query_is_stored(const struct call *call);
+bool zset_combine_query_is_stored(const struct call *call);
 /* The first board, whose layout gives equal scores their order. NULL: none exists. */
-const struct board *zset_query_board(const struct zset_query *query);
+const struct board *zset_combine_query_board(const struct zset_query *query);
 /* Reply the results, whose tally is sorted by that layout: how many, and then at most so many at a time. Are there
  * more? */
-struct tally_walk zset_query_reply_begin(const struct call *call, struct zset_query *query);
-MUST_CHECK bool zset_query_reply_some(const struct call *call, const struct zset_query *query,
-                                      struct tally_walk *walk, uint32_t count);
+struct tally_walk zset_combine_query_reply_begin(const struct call *call, struct zset_query *query);
+MUST_CHECK bool zset_combine_query_reply_some(const struct call *call,
+                                              const struct zset_query *query,
+                                              struct tally_walk *walk, uint32_t count);
 /* Run it on the boards that it has, at once. */
-void zset_query_answer(const struct call *call, struct zset_query *query);
+void zset_combine_query_answer(const struct call *call, struct zset_query *query);
 
 /* ---- zset_steps.c ---- */
 

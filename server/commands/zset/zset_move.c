@@ -375,7 +375,7 @@ static void bzmove_run(struct call *call) {
     struct registry_key *source;
     struct bytes to = call_arg(call, 2);
     int64_t due_ms;
-    if (!syntax_read(call, &zmove) || !zset_read_timeout(call, call_arg(call, 4), &due_ms) ||
+    if (!syntax_read(call, &zmove) || !zset_pop_read_timeout(call, call_arg(call, 4), &due_ms) ||
         !zset_move_find(call, call_arg(call, 1), to, &source)) {
         return;
     }
@@ -387,7 +387,7 @@ static void bzmove_run(struct call *call) {
         zset_move_move_end(call, source, to, is_reverse, count);
     } else if (wait_set_target(call->session, to)) {
         const struct option_values key = {.at = &call->request->args[1], .count = 1};
-        zset_wait_for(call, key, due_ms, is_reverse, count);
+        zset_pop_wait_for(call, key, due_ms, is_reverse, count);
         if (call->session->wait.state == WAIT_NONE) { /* in a transaction, or without memory */
             wait_drop_target(call->session);
         }
@@ -454,7 +454,7 @@ static void zmovemember_run(struct call *call) {
         return;
     }
     uint32_t first = at + 2;
-    if (!zset_read_positive(call, at + 1, "ERR num-members should be greater than 0", &count)) {
+    if (!zset_pop_read_positive(call, at + 1, "ERR num-members should be greater than 0", &count)) {
         return;
     }
     if (count != (int64_t)(call->request->count - first)) {

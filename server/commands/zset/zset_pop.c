@@ -77,8 +77,8 @@ const struct command command_zpopmin = POP_ENTRY(
 const struct command command_zpopmax = POP_ENTRY(
     "ZPOPMAX", "Remove the members with the highest scores from a board, and return them", true);
 
-bool zset_read_positive(const struct call *call, uint32_t index, const char *error,
-                        int64_t *value) {
+bool zset_pop_read_positive(const struct call *call, uint32_t index, const char *error,
+                            int64_t *value) {
     int64_t read;
     if (!bytes_parse_i64(call_arg(call, index), &read) || read < 1) {
         return call_refuse(call, error);
@@ -90,12 +90,12 @@ bool zset_read_positive(const struct call *call, uint32_t index, const char *err
 static bool zset_pop_check_key_count(const struct call *call, uint32_t index, void *target) {
     int64_t key_count;
     (void)target;
-    return zset_read_positive(call, index, "ERR numkeys should be greater than 0", &key_count);
+    return zset_pop_read_positive(call, index, "ERR numkeys should be greater than 0", &key_count);
 }
 
 static bool zset_pop_read_count(const struct call *call, uint32_t index, void *target) {
-    return zset_read_positive(call, index, "ERR count should be greater than 0",
-                              &((struct zset_taking *)target)->count);
+    return zset_pop_read_positive(call, index, "ERR count should be greater than 0",
+                                  &((struct zset_taking *)target)->count);
 }
 
 const struct binding zset_taking_bindings[] = {
@@ -152,7 +152,7 @@ static void zset_pop_reply_zmpop(const struct call *call, struct registry_key *k
 
 /* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
  * REGISTRY_NO_EXPIRY for 0. */
-bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
+bool zset_pop_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
     enum { TEXT_MAX = 5 * 1024 };
     char copy[TEXT_MAX];
     char *end = copy;
@@ -181,8 +181,8 @@ bool zset_read_timeout(const struct call *call, struct bytes text, int64_t *due_
     return true;
 }
 
-void zset_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
-                   bool is_reverse, int64_t count) {
+void zset_pop_wait_for(const struct call *call, struct option_values keys, int64_t due_ms,
+                       bool is_reverse, int64_t count) {
     struct session *session = call->session;
     if (session->transaction.is_running) {
         reply_null_array(call->reply);
@@ -219,14 +219,14 @@ static void bzpop_run(struct call *call) {
     const struct option_values keys = {.at = &call->request->args[1], .count = timeout_at - 1};
     int64_t due_ms;
     struct registry_key *key;
-    if (!zset_read_timeout(call, call_arg(call, timeout_at), &due_ms) ||
+    if (!zset_pop_read_timeout(call, call_arg(call, timeout_at), &due_ms) ||
         !zset_pop_find_filled(call, keys, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_bzpop(call, key, is_reverse);
     } else {
-        zset_wait_for(call, keys, due_ms, is_reverse, 1);
+        zset_pop_wait_for(call, keys, due_ms, is_reverse, 1);
     }
 }
 
@@ -270,7 +270,7 @@ static void mpop_run(struct call *call) {
     int64_t due_ms = REGISTRY_NO_EXPIRY;
     struct registry_key *key;
     if (!syntax_read(call, &taking) ||
-        (waits && !zset_read_timeout(call, call_arg(call, 1), &due_ms)) ||
+        (waits && !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) ||
         !zset_pop_find_filled(call, taking.keys, &key)) {
         return;
     }
@@ -279,7 +279,7 @@ static void mpop_run(struct call *call) {
     if (key != NULL) {
         zset_pop_reply_zmpop(call, key, is_reverse, count);
     } else if (waits) {
-        zset_wait_for(call, taking.keys, due_ms, is_reverse, count);
+        zset_pop_wait_for(call, taking.keys, due_ms, is_reverse, count);
     } else {
         reply_null_array(call->reply);
     }

@@ -1,5 +1,5 @@
 /* ZUNION and its relatives of boards with many members, and ZRANGESTORE of many, in steps between the commands of other clients
- * (server/clients/job.h).
+ * (server/sessions/job.h).
  *
  *     GATHER     each board is copied, and the copies follow (registry_mirror.h); when all are whole at one moment,
  *                they stay as they are. ZUNION, ZINTER, ZDIFF and ZINTERCARD reply what was so at that moment
@@ -15,9 +15,9 @@
  * this moment, and what is staged takes the destination's place without what is beside it.
  *
  * A crash, or another master, leaves the destination as it was. A board that is removed, replaced or altered begins all anew; after ATTEMPTS_MAX of these it is done at once. */
-#include "server/clients/job.h"
 #include "server/commands/ban.h"
 #include "server/commands/zset/zset_combine.h"
+#include "server/sessions/job.h"
 #include "skiplist/keyspace/registry_mirror.h"
 
 enum {
@@ -205,7 +205,7 @@ static bool zset_steps_gather(const struct call *call, struct steps *steps) {
     enum combine_status status =
         combine_begin(&steps->query.combine, steps->query.is_counted, (uint64_t)steps->query.limit);
     if (status != COMBINE_OK) {
-        zset_reply_failure(call, &steps->query.combine, status);
+        zset_store_reply_failure(call, &steps->query.combine, status);
     }
     steps->phase = PHASE_COMBINE;
     return status == COMBINE_OK;
@@ -214,8 +214,8 @@ static bool zset_steps_gather(const struct call *call, struct steps *steps) {
 /* ---- the result ---- */
 
 static bool zset_steps_begin_sort(const struct call *call, struct steps *steps) {
-    const struct board *board = zset_query_board(&steps->query);
-    if (zset_query_is_stored(call)) {
+    const struct board *board = zset_combine_query_board(&steps->query);
+    if (zset_combine_query_is_stored(call)) {
         steps->are_bans_changed = false;
         steps->changed_at = 0;
         steps->is_filling = zset_store_begin(call, call_arg(call, 1), steps->choice,
@@ -237,7 +237,7 @@ static bool zset_steps_combine(const struct call *call, struct steps *steps) {
     bool is_over;
     enum combine_status status = combine_step(combine, &is_over);
     if (status != COMBINE_OK) {
-        zset_reply_failure(call, combine, status);
+        zset_store_reply_failure(call, combine, status);
         return false;
     }
     if (!is_over) {
@@ -304,7 +304,7 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
             struct packed_name form;
             name_pack(member, &form);
             combine->culprit = name_from(member, &form);
-            zset_reply_failure(call, combine, COMBINE_OUT_OF_RANGE);
+            zset_store_reply_failure(call, combine, COMBINE_OUT_OF_RANGE);
             return false;
         }
         if (!zset_store_change(call, call_arg(call, 1), &steps->filling, combine->scale, member,
@@ -439,7 +439,7 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
 
 /* The results are in order. false: no memory for a piece of the reply. */
 static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
-    if (zset_query_is_stored(call)) {
+    if (zset_combine_query_is_stored(call)) {
         steps->walk = tally_walk(&steps->query.combine.tally,
                                  !board_layout(&steps->filling.board)->time.is_latest);
         steps->phase = PHASE_FILL;
@@ -452,7 +452,7 @@ static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) 
     /* What is pushed to the client meanwhile follows the reply. */
     server_begin_reply(steps->job.session);
     steps->job.streams = true;
-    steps->walk = zset_query_reply_begin(call, &steps->query);
+    steps->walk = zset_combine_query_reply_begin(call, &steps->query);
     steps->phase = steps->job.is_silent ? PHASE_CLEAR : PHASE_REPLY;
     return true;
 }
@@ -461,7 +461,7 @@ static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) 
 static bool zset_steps_reply(const struct call *call, struct steps *steps) {
     struct session *client = steps->job.session;
     bool is_outdated = steps->job.epoch != replication_answer_epoch(&call->server->replication);
-    bool has_more = zset_query_reply_some(call, &steps->query, &steps->walk, STEP_ENTRIES);
+    bool has_more = zset_combine_query_reply_some(call, &steps->query, &steps->walk, STEP_ENTRIES);
     if (is_outdated || steps->reply.is_broken) {
         server_kill_session(call->server, client);
     }
@@ -505,7 +505,7 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     }
     if (steps->attempt_count > ATTEMPTS_MAX) {
         if (zset_steps_use_boards(call, steps)) {
-            zset_query_answer(call, &steps->query);
+            zset_combine_query_answer(call, &steps->query);
         }
         return false;
     }
@@ -567,7 +567,7 @@ static void zset_steps_destroy(struct server *server, struct job *job) {
         effect_listener_remove(server->registry, &steps->bans);
     }
     zset_steps_discard(server->registry, steps);
-    zset_query_end(&steps->query);
+    zset_combine_query_end(&steps->query);
     buffer_deinit(&steps->changed);
     buffer_deinit(&steps->reply);
     transaction_clear(&steps->kept);
@@ -636,16 +636,16 @@ void zset_steps_begin(const struct call *call) {
     struct call own = *call;
     own.request = zset_steps_request(steps);
     steps->phase = PHASE_GATHER;
-    if (!zset_query_begin(&own, &steps->query)) {
+    if (!zset_combine_query_begin(&own, &steps->query)) {
         zset_steps_destroy(call->server, &steps->job);
         return;
     }
-    if (zset_query_is_stored(call)) {
+    if (zset_combine_query_is_stored(call)) {
         steps->bans.receive = zset_steps_hear_of_bans;
         steps->bans.context = steps;
         effect_listener_add(call->registry, &steps->bans);
         steps->is_open = true;
     }
-    job_begin(call->server, call->session, zset_query_is_stored(call) ? &writing : &reading,
+    job_begin(call->server, call->session, zset_combine_query_is_stored(call) ? &writing : &reading,
               call->reply->is_silent, &steps->job);
 }

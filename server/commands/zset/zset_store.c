@@ -143,8 +143,8 @@ static void zset_store_refuse(const struct call *call, struct bytes member, cons
     reply_error_format(call->reply, "ERR member '%.*s': %s", shown, member.at, why);
 }
 
-void zset_reply_failure(const struct call *call, const struct combine *combine,
-                        enum combine_status status) {
+void zset_store_reply_failure(const struct call *call, const struct combine *combine,
+                              enum combine_status status) {
     switch (status) {
     case COMBINE_OK:
         CHECK(false);
@@ -490,7 +490,7 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         if (status == COMBINE_OK) {
             zset_store_store_results(call, destination, &filling, &combine);
         } else {
-            zset_reply_failure(call, &combine, status);
+            zset_store_reply_failure(call, &combine, status);
         }
         tally_deinit(&combine.tally);
     }

@@ -74,7 +74,7 @@ void zset_store_end_span(const struct call *call, struct bytes destination,
 bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
                              const struct registry_key *key, const struct board *board);
 /* Reply with the error for status. */
-void zset_reply_failure(const struct call *call, const struct combine *combine,
-                        enum combine_status status);
+void zset_store_reply_failure(const struct call *call, const struct combine *combine,
+                              enum combine_status status);
 
 #endif

@@ -2,9 +2,9 @@
  * own hash, nothing is made, and nothing is read that their user may not read. */
 #include "tests/support/harness.h"
 
-#include "server/clients/once_ids.h"
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
+#include "server/sessions/once_ids.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/hash.h"
 #include "tests/support/grammar.h"

@@ -1,6 +1,6 @@
 /* TICKETS: results of players that come with a ticket, and all that is none. */
 #include "codec/memory.h"
-#include "server/clients/session.h"
+#include "server/sessions/session.h"
 #include "tests/support/harness.h"
 #include "tests/support/jwt_maker.h"
 

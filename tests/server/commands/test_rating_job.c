@@ -1,6 +1,6 @@
 /* What periods do to ratings: RESET, EVERY-HOURS, and the job that writes it. */
-#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_rating.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -18,7 +18,7 @@ static int rating_start(void **state) {
 
 static int rating_tear_down(void **state) {
     struct harness *h = *state;
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     return harness_tear_down(state);
 }
 
@@ -32,7 +32,7 @@ static void roll(struct harness *h) {
 
 static void settle(struct harness *h) {
     roll(h);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
 }
 
 static void create(struct harness *h, const char *key, const char *rating) {
@@ -105,7 +105,7 @@ RATING_TEST(who_is_off_the_board_is_reset_too_and_stays_off) {
     zset_expect(h, "LB.BAN bob", ":1");
     zset_pass_seconds(h, 7200);
     server_update_time(&h->server);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
     zset_expect(h, "ZCARD k", ":0");
     zset_pass_seconds(h, DAY_S);
     settle(h);
@@ -258,7 +258,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
                 roll(h);
                 break;
             case 1:
-                jobs_end(&h->server);
+                job_list_end(&h->server);
                 board_job_begin(&h->server, &rating_job);
                 break;
             case 2:
@@ -271,7 +271,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
                 break;
             case 4:
             case 5:
-                (void)jobs_step(&h->server, 0, true);
+                (void)job_list_step(&h->server, 0, true);
                 break;
             default:
                 snprintf(line, sizeof line, "TEAM 1 p%d TEAM 1 p%d", a, b);
@@ -336,7 +336,7 @@ RATING_TEST(a_renamed_board_is_settled_too) {
     settle(h);
     zset_pass_seconds(h, DAY_S);
     roll(h);
-    (void)jobs_step(&h->server, 0, true); /* z is found first */
+    (void)job_list_step(&h->server, 0, true); /* z is found first */
     zset_expect(h, "RENAME k other", "+OK");
     zset_expect(h, "RENAME other k", "+OK");
     settle(h);
@@ -352,7 +352,7 @@ RATING_TEST(without_memory_the_job_tries_again) {
     roll(h);
     for (uint64_t nth = 1; nth < 30; nth++) {
         memory_fail_at(nth);
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
         memory_fail_at(0);
         zset_pass_seconds(h, 1);
         server_update_time(&h->server);

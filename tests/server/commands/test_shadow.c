@@ -1,9 +1,9 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
-#include "server/clients/board_job.h"
 #include "server/commands/ban.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/shadow.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"
@@ -34,7 +34,7 @@ static int shadow_start(void **state) {
 
 static int shadow_tear_down(void **state) {
     struct harness *h = *state;
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     return harness_tear_down(state);
 }
 
@@ -51,7 +51,7 @@ static int shadow_tear_down(void **state) {
 static void settle(struct harness *h) {
     server_update_time(&h->server);
     (void)registry_expiry_remove_due(h->server.registry, h->server.clock.now_ms, 1000000);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
 }
 
 struct row {
@@ -547,7 +547,7 @@ SHADOW_TEST(many_come_back_in_steps) {
     h->wall_us += 200000000;
     int64_t groups = 0;
     server_update_time(&h->server);
-    while (jobs_step(&h->server, 0, true)) {
+    while (job_list_step(&h->server, 0, true)) {
         groups++;
     }
     assert_true(groups > MANY / 2 / 8);
@@ -609,7 +609,7 @@ SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     expect(h, s, "LB.BAN ann SHADOW EX 1000", ":1\r\n");
     expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
     expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     board_job_begin(&h->server, &shadow_job);
     settle(h);
     expect(h, s, "ZADD k 5 new", ":1\r\n");
@@ -636,7 +636,7 @@ SHADOW_TEST(a_ban_that_ends_during_a_pass_brings_its_entry_back) {
     h->wall_us += 99500000;
     server_update_time(&h->server);
     do {
-        assert_true(jobs_step(&h->server, 0, true));
+        assert_true(job_list_step(&h->server, 0, true));
     } while (!job->pass.is_going || job->has_board || job->passed_count < 32);
     for (int i = 0; i < 2; i++) {
         h->wall_us += 1000000;
@@ -835,7 +835,7 @@ TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) 
         assert_string_equal(is, should_be);
     }
     for (int i = 0; i < 3; i++) {
-        jobs_end(&h[i]->server);
+        job_list_end(&h[i]->server);
     }
     for (int i = 3; i-- > 0;) {
         harness_destroy(h[i]);
@@ -871,7 +871,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     ask(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
     ask(&f, "PING\r\n", "+PONG\r\n");
-    while (jobs_step(f.server, 0, true)) {}
+    while (job_list_step(f.server, 0, true)) {}
     ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
 }
 
@@ -888,7 +888,7 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     loop_turn_some(&f);
     ask(&f, "ZADD k 3 cid\r\nZRANGE k 0 -1\r\n", ":1\r\n*1\r\n$3\r\ncid\r\n");
     ask(&f, "LB.UNBAN ann\r\n", ":1\r\n");
-    while (jobs_step(f.server, 0, true)) {}
+    while (job_list_step(f.server, 0, true)) {}
     ask(&f, "ZSCORE k ann\r\n", "$1\r\n1\r\n");
     f.harness->wall_us += 120 * INT64_C(1000000);
     loop_turn_some(&f);

@@ -1,9 +1,9 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
-#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
+#include "server/sessions/board_job.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -110,7 +110,7 @@ TEST(the_stale_leave_every_board_with_one_pass) {
         board_job_begin(&h->server, &board_job_stale);
         do {
             go_on(h, &random, lines, COUNT_OF(lines));
-        } while (jobs_step(&h->server, 0, true));
+        } while (job_list_step(&h->server, 0, true));
         registry_walk_end(h->server.registry);
         expect_nowhere(h, "s:*", "ann", NULL);
         harness_tear_down(&at);
@@ -145,7 +145,7 @@ ZSET_TEST(what_becomes_of_a_board_with_STALE_meanwhile_does_not_matter) {
         server_update_time(&h->server);
         board_job_begin(&h->server, &board_job_stale);
         for (int step = 0; step < 2; step++) { /* the first one is that of the pass */
-            assert_true(jobs_step(&h->server, 0, true));
+            assert_true(job_list_step(&h->server, 0, true));
         }
         zset_expect(h, "ZCARD k", ":492");
         for (size_t line = 0; line < COUNT_OF(rows[i].lines) && rows[i].lines[line] != NULL;
@@ -153,13 +153,13 @@ ZSET_TEST(what_becomes_of_a_board_with_STALE_meanwhile_does_not_matter) {
             zset_run(h, "%s", rows[i].lines[line]);
         }
         for (int pass = 0; pass < 2; pass++) {
-            while (jobs_step(&h->server, 0, true)) {}
+            while (job_list_step(&h->server, 0, true)) {}
             h->wall_us += INT64_C(31000000);
             server_update_time(&h->server);
         }
         zset_expect(h, formatted("ZCARD %s", rows[i].key), rows[i].count);
         assert_registry_valid(h->server.registry);
-        jobs_end(&h->server);
+        job_list_end(&h->server);
     }
 }
 
@@ -189,12 +189,12 @@ TEST(what_is_over_leaves_every_window) {
         do {
             go_on(h, &random, lines, COUNT_OF(lines));
             server_update_time(&h->server);
-        } while (jobs_step(&h->server, 0, true));
+        } while (job_list_step(&h->server, 0, true));
         registry_walk_end(h->server.registry);
         assert_int_equal(registry_behind_count(h->server.registry), 0);
         expect_nowhere(h, "w:?", "ann", NULL);
         expect_nowhere(h, "w:??", "ann", NULL);
-        jobs_end(&h->server);
+        job_list_end(&h->server);
         harness_tear_down(&at);
     }
 }

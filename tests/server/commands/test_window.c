@@ -1,7 +1,7 @@
 /* Boards with WINDOW, sentence by sentence; and beside a naive twin, which keeps what each period
  * brought and adds it up. */
-#include "server/clients/board_job.h"
 #include "server/commands/window.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
@@ -25,7 +25,7 @@ static int window_start(void **state) {
 
 static int window_tear_down(void **state) {
     struct harness *h = *state;
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     return harness_tear_down(state);
 }
 
@@ -33,7 +33,7 @@ static int window_tear_down(void **state) {
 static void settle(struct harness *h) {
     server_update_time(&h->server);
     (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
     while (registry_free_step(h->server.registry, UINT32_MAX)) {}
     assert_int_equal(registry_behind_count(h->server.registry), 0);
 }
@@ -777,7 +777,7 @@ WINDOW_TEST(a_window_that_is_altered_while_it_is_made_anew_begins_once_more) {
     }
     zset_expect(h, "ZCOUNT auto:a 9 9", ":1000");
     zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
-    assert_true(jobs_step(&h->server, 0, true));
+    assert_true(job_list_step(&h->server, 0, true));
     zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
     settle(h);
     zset_expect(h, "ZCOUNT auto:a 9 9", ":1000");
@@ -1154,7 +1154,7 @@ static void twin_step(struct twin *twin) {
         twin_move(twin, member, (int)random_below(&twin->random, TWIN_MEMBERS));
         break;
     case 3:
-        jobs_end(&h->server);
+        job_list_end(&h->server);
         board_job_begin(&h->server, &window_job);
         break;
     case 4:
@@ -1177,7 +1177,7 @@ static void twin_step(struct twin *twin) {
         server_update_time(&h->server);
         memory_fail_at(random_below(&twin->random, 3) == 0 ? 1 + random_below(&twin->random, 20)
                                                            : 0);
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
         memory_fail_at(0);
         h->wall_us += 1000; /* what had no memory is tried again in another millisecond */
         break;
@@ -1207,7 +1207,7 @@ static void twin_run(bool is_best, unsigned bits) {
     }
     settle(h);
     twin_compare(twin);
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     harness_destroy(h);
 }
 
@@ -1242,7 +1242,7 @@ static void pass_an_hour_only(struct harness *h) {
 
 static unsigned count_steps(struct harness *h) {
     unsigned count = 1;
-    while (jobs_step(&h->server, 0, true)) {
+    while (job_list_step(&h->server, 0, true)) {
         count++;
     }
     return count;
@@ -1287,7 +1287,7 @@ static void fill_many_periods(struct harness *h, const char *how) {
 WINDOW_TEST(members_leave_while_keys_with_names_of_periods_come_and_go_all_the_time) {
     fill_many_periods(h, "SUM");
     unsigned steps = 0;
-    while (jobs_step(&h->server, 0, true)) {
+    while (job_list_step(&h->server, 0, true)) {
         zset_run(h, "HSET w@x f v");
         zset_run(h, "DEL w@x");
         assert_in_range(++steps, 1, 100);
@@ -1302,7 +1302,7 @@ WINDOW_TEST(a_period_that_is_deleted_while_the_others_are_found_counts_no_more) 
         zset_run(h, "ZINCRBY w 1 first");
         pass_an_hour_only(h);
         for (int j = 0; j < i; j++) {
-            (void)jobs_step(&h->server, 0, true);
+            (void)job_list_step(&h->server, 0, true);
         }
         zset_run(h, "DEL w@2026-11-30T%02d", 9 + 2 * i);
         settle(h);
@@ -1335,7 +1335,7 @@ static void leave_with(struct harness *h, const char *board, const char *between
     pass_hours(h, 1);
     pass_an_hour_only(h);
     for (int i = 0; i < 2; i++) {
-        assert_true(jobs_step(&h->server, 0, true));
+        assert_true(job_list_step(&h->server, 0, true));
     }
     zset_run(h, "%s", between);
     settle(h);

@@ -1,6 +1,6 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
-#include "server/clients/board_job.h"
 #include "server/commands/window.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/zset_fixture.h"
 
 #define HOUR_US INT64_C(3600000000)
@@ -17,7 +17,7 @@ static int contests_start(void **state) {
 
 static int contests_tear_down(void **state) {
     struct harness *h = *state;
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     return harness_tear_down(state);
 }
 
@@ -27,7 +27,7 @@ static void pass_hours(struct harness *h, int64_t hours) {
     h->wall_us += hours * HOUR_US;
     server_update_time(&h->server);
     (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
 }
 
 /* ---- ONCE ---- */

@@ -2,9 +2,9 @@
  * for the board. All writing commands of the table, on boards of every kind. */
 #include <ctype.h>
 
-#include "server/clients/board_job.h"
 #include "server/commands/window.h"
 #include "server/dispatch/waiting.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"
 
@@ -441,7 +441,7 @@ static void check_events(struct harness *h, const char *line, const char *key) {
     harness_run(h, listener, "PSUBSCRIBE __keyspace@0__:*");
     (void)harness_output(listener);
     run_with_key(h, line, key, reply, sizeof reply);
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
     char *heard = strdup(harness_output(listener));
     read_keys(h, &after);
     for (unsigned i = 0; i < before.count + after.count; i++) {
@@ -508,7 +508,7 @@ TEST(each_key_that_a_command_changes_has_its_event) {
             struct harness *h = j < 2 ? given_periods(of[j]) : given(&plain);
             board_job_begin(&h->server, &window_job);
             check_events(h, line, j < 2 ? "w" : "k");
-            jobs_end(&h->server);
+            job_list_end(&h->server);
             harness_destroy(h);
         }
     }
@@ -527,12 +527,12 @@ TEST(what_leaves_with_a_period_is_told) {
         server_update_time(&h->server);
         (void)registry_roll_due(h->server.registry, h->server.clock.now_ms, 1000);
         (void)harness_output(listener);
-        while (jobs_step(&h->server, 0, true)) {}
+        while (job_list_step(&h->server, 0, true)) {}
         bool is_twice = false;
         assert_true(is_told(harness_output(listener), "w", &is_twice));
         assert_false(is_twice);
         zset_expect(h, "ZSCORE w cid", "nil");
-        jobs_end(&h->server);
+        job_list_end(&h->server);
         harness_destroy(h);
     }
 }

@@ -1,5 +1,5 @@
 /* COPY of a long value: in steps between the commands of other clients, and as if at one moment. */
-#include "server/clients/job.h"
+#include "server/sessions/job.h"
 #include "tests/support/test.h"
 
 #include <string.h>

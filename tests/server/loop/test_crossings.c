@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/clients/board_job.h"
 #include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
+#include "server/sessions/board_job.h"
 #include "tests/support/commands.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/grammar.h"

@@ -338,7 +338,7 @@ static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_sma
 }
 
 static void end(struct side *side) {
-    server_remove_session(&side->harness->server, &side->connection.session);
+    server_life_remove_session(&side->harness->server, &side->connection.session);
     session_deinit(&side->connection.session);
     buffer_deinit(&side->output);
     harness_destroy(side->harness);

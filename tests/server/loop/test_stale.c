@@ -1,5 +1,5 @@
 /* STALE on the server's loop: who leaves when, and who is told. */
-#include "server/clients/board_job.h"
+#include "server/sessions/board_job.h"
 #include "tests/support/loop_server.h"
 
 #define MINUTE_US INT64_C(60000000)

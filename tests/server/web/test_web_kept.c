@@ -2,7 +2,7 @@
  * makes of it: tests/web/test_kept.py. */
 #include "tests/support/test.h"
 
-#include "server/clients/reads.h"
+#include "server/sessions/reads.h"
 #include "server/web/web_query.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"

@@ -1,9 +1,9 @@
 /* BGSAVE BGREWRITEAOF SAVE LASTSAVE SHUTDOWN and INFO's Persistence section, by bytes in and bytes
  * out. A fake replaces persistence.c: it returns what a test wants, and records its calls. */
-#include "server/clients/job.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
+#include "server/sessions/job.h"
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
 
@@ -179,7 +179,7 @@ static void ask(struct harness *h, struct session *s) {
 }
 
 static void take_step(struct harness *h, struct session *s) {
-    (void)jobs_step(&h->server, 0, true);
+    (void)job_list_step(&h->server, 0, true);
     if (s->is_pushed) {
         server_end_push(&h->server, s);
     }
@@ -187,7 +187,7 @@ static void take_step(struct harness *h, struct session *s) {
 
 static const char *take_answer(struct harness *h, struct session *s) {
     struct reply reply;
-    struct job *job = jobs_find_done(&h->server);
+    struct job *job = job_list_find_done(&h->server);
     assert_ptr_equal(job, s->job);
     reply_init(&reply, &s->output, 2);
     job_answer(&h->server, job, &reply);
@@ -207,9 +207,9 @@ DISK_TEST(a_backup_is_sent_in_pieces) {
     fake.is_waiting = true;
     take_step(h, s);
     assert_string_equal(harness_output(s), "");
-    assert_false(jobs_have_steps(&h->server));
+    assert_false(job_list_has_steps(&h->server));
     fake.is_waiting = false;
-    assert_true(jobs_have_steps(&h->server));
+    assert_true(job_list_has_steps(&h->server));
     take_step(h, s);
     assert_string_equal(harness_output(s), "$5\r\npiece\r\n");
     take_step(h, s);
@@ -234,17 +234,17 @@ DISK_TEST(a_backup_waits_for_a_save_and_a_client_that_does_not_read) {
     fake.pieces = 100;
     fake.is_busy = true;
     ask(h, s);
-    assert_false(jobs_have_steps(&h->server));
+    assert_false(job_list_has_steps(&h->server));
     fake.is_busy = false;
     take_step(h, s);
     s->handed_size = 1 << 20;
-    assert_false(jobs_have_steps(&h->server));
+    assert_false(job_list_has_steps(&h->server));
     h->wall_us += 59000000;
     server_update_time(&h->server);
-    assert_false(jobs_have_steps(&h->server));
+    assert_false(job_list_has_steps(&h->server));
     h->wall_us += 2000000;
     server_update_time(&h->server);
-    assert_true(jobs_have_steps(&h->server));
+    assert_true(job_list_has_steps(&h->server));
     take_step(h, s);
     assert_string_equal(take_answer(h, s),
                         "-ERR the backup's reader took nothing for a minute\r\n");

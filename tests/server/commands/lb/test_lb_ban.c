@@ -252,7 +252,7 @@ ZSET_TEST(who_does_not_wait_for_the_passes_has_a_share_of_them_and_others_go_on)
     struct session *waits = harness_connect(h);
     player_begin(h, waits, "LB.BAN other");
     while (h->server.jobs.count > 1 || waits->job->state != JOB_DONE) {
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
     }
     assert_string_equal(player_end(h, waits), ":0\r\n");
     player_begin(h, web, "LB.BAN late");

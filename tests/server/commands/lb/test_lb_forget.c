@@ -126,7 +126,7 @@ ZSET_TEST(a_client_that_leaves_does_not_end_it) {
     harness_disconnect(h, ann);
     assert_int_equal(h->server.jobs.count, 1);
     while (h->server.jobs.count > 0) {
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
     }
     zset_expect(h, "ZRANGE k 0 -1", "[bob]");
     assert_int_equal(player_orders(h), 0);

@@ -1,7 +1,7 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
-#include "server/clients/board_job.h"
 #include "server/commands/holding.h"
 #include "server/commands/lb/lb_held.h"
+#include "server/sessions/board_job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
@@ -326,7 +326,7 @@ ZSET_TEST(options_that_do_not_fit_are_refused) {
 static void settle(struct harness *h) {
     zset_run(h, "PING"); /* the clock */
     /* The job that waits for its time is not ready then. */
-    for (int i = 0; i < 200 && jobs_step(&h->server, 0, true); i++) {}
+    for (int i = 0; i < 200 && job_list_step(&h->server, 0, true); i++) {}
 }
 
 static int job_start(void **state) {
@@ -340,7 +340,7 @@ static int job_start(void **state) {
 
 static int job_tear_down(void **state) {
     struct harness *h = *state;
-    jobs_end(&h->server);
+    job_list_end(&h->server);
     return harness_tear_down(state);
 }
 
@@ -442,7 +442,7 @@ JOB_TEST(ids_that_lie_far_apart_let_other_boards_pass) {
     later(h, 2 * HOUR_S);
     settle(h);
     for (int i = 0; i < 4000; i++) {
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
     }
     zset_expect(h, "ZCARD a", ":1");
     zset_expect(h, "ZCARD c", ":1");

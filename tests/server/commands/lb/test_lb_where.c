@@ -1,5 +1,5 @@
 /* LB.WHERE, sentence by sentence; and what all commands that run in steps have in common. */
-#include "server/clients/job.h"
+#include "server/sessions/job.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/shadow.h"

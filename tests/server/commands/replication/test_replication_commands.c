@@ -618,7 +618,7 @@ REPLICATION_TEST(killing_the_master_drops_the_link_to_it) {
 
 REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
-    client_memory_count(&h->server.sessions.memory, replica);
+    session_memory_count(&h->server.sessions.memory, replica);
     assert_int_equal(replica->counted_size, 0);
     assert_ptr_equal(server_output_limit(&h->server, replica),
                      &h->server.settings.output_limits[SETTING_OUTPUT_REPLICA]);

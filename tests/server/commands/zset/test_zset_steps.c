@@ -1,6 +1,6 @@
 /* ZUNION and its relatives in steps, between which boards change, against the same commands at once. */
-#include "server/clients/job.h"
 #include "server/replication/replication.h"
+#include "server/sessions/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/keyspace.h"
@@ -375,7 +375,7 @@ ZSET_TEST(a_store_of_who_is_master_no_more_is_not_done_and_leaves_nothing_to_the
     assert_null(client->job);
     assert_memory_equal(harness_output(client), "-UNBLOCKED", 10);
     assert_int_equal(count_staged(h), 1); /* its master says what becomes of it */
-    while (jobs_step(&h->server, 0, true)) {}
+    while (job_list_step(&h->server, 0, true)) {}
     assert_int_equal(count_staged(h), 0);
     assert_int_equal(board_count(board_of(h, "x")), 1);
     player_begin(h, other, "ZUNIONSTORE x 2 a b");
@@ -443,7 +443,7 @@ static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
         ask(&f, "SAVE\r\n", "+OK\r\n");
     }
     job_leave(f.server, f.server->jobs.first->session);
-    jobs_end(f.server); /* as the server's end does */
+    job_list_end(f.server); /* as the server's end does */
     loop_stop(&f);
     loop_start_kept(&f, settings);
     wait = (struct loop_wait){0};
@@ -545,7 +545,7 @@ ZSET_TEST(a_client_that_leaves_has_its_store_done_and_its_reply_dropped) {
     (void)player_step(h, client);
     job_leave(&h->server, client);
     while (h->server.jobs.count > 0) {
-        (void)jobs_step(&h->server, 0, true);
+        (void)job_list_step(&h->server, 0, true);
     }
     assert_int_equal(board_count(board_of(h, "x")), MEMBERS * 3 / 2);
     player_begin(h, client, "ZUNION 2 a b");
