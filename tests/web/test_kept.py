@@ -147,7 +147,7 @@ class Keeping(unittest.TestCase):
             """Of all who ask while the server does something else."""
             before = self.calls("lb.range")
             busy.ask("MULTI")
-            for _ in range(100):
+            for _ in range(30):
                 busy.ask("ZUNIONSTORE", "other", 2, "many", "many")
             busy.send([("EXEC",)])
             for connection in asking:
