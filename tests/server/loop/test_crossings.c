@@ -23,6 +23,7 @@
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
+#include "server/durability/persistence_state.h"
 #include "server/sessions/board_job.h"
 #include "tests/support/commands.h"
 #include "tests/support/failing_disk.h"
@@ -236,12 +237,22 @@ static void take_reply(struct client *client) {
     }
 }
 
-/* A full copy is of the moment at which its walk ends. */
+/* A full copy is of the moment at which its walk ends, which others are told only once its thread is free. */
 static void note_stream(void) {
-    if (x.is_streaming && !x.is_stream_told && persistence_stream_group(x.f.persistence) != 0) {
+    const struct persistence *persistence = x.f.persistence;
+    bool is_walked = persistence_stream_group(persistence) != 0 ||
+                     (persistence->is_streaming && persistence->saving == WALKING &&
+                      persistence->snapshot.state == SNAPSHOT_WALKED);
+    if (x.is_streaming && !x.is_stream_told && is_walked) {
         x.is_stream_told = true;
         x.stream_keys = print_keys(x.f.server->registry);
     }
+}
+
+/* It turns, too. */
+static void send_bytes(const struct client *client, const struct text *request) {
+    loop_send_all(&x.f, client->fd, request->at, request->size);
+    note_stream();
 }
 
 /* The rest of a full copy, or some of it. */
@@ -315,7 +326,7 @@ static void send_words(struct client *client) {
     text_format(&x.log, "\n");
     text_free(&client->received);
     client->is_waiting = true;
-    loop_send_all(&x.f, client->fd, request.at, request.size);
+    send_bytes(client, &request);
     text_free(&request);
     x.commands++;
 }
@@ -326,7 +337,7 @@ static void send_line(struct client *client, const char *line) {
     text_format(&x.log, "%d: %s\n", (int)(client - x.clients), line);
     text_free(&client->received);
     client->is_waiting = true;
-    loop_send_all(&x.f, client->fd, request.at, request.size);
+    send_bytes(client, &request);
 }
 
 /* One of many turns: the disk has a thread of its own, which a loaded machine lets wait, and a second passes now
@@ -443,7 +454,7 @@ static void make_many_boards(void) {
         }
         text_command(&request, "PING");
         text_free(&client->received);
-        loop_send_all(&x.f, client->fd, request.at, request.size);
+        send_bytes(client, &request);
         text_free(&request);
         for (int turns = 1;
              client->received.size < 7 ||
