@@ -51,12 +51,6 @@ static bool persistence_holds_answers(const struct persistence *persistence) {
            persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
 }
 
-/* Is it known which keys have changes that a full disk does not take? */
-static bool persistence_knows_unwritten(const struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
-}
-
 /* ---- transitions ---- */
 
 static void persistence_begin_journal(struct persistence *persistence) {
@@ -250,8 +244,7 @@ void persistence_move(struct persistence *persistence, enum state *machine, enum
     }
 }
 
-/* From now on threads may change what the store says of its files. */
-static void persistence_begin_saving(struct persistence *persistence, enum event event) {
+void persistence_begin_saving(struct persistence *persistence, enum event event) {
     persistence->had_manifest = persistence->store.has_manifest;
     persistence_move(persistence, &persistence->saving, event);
 }
@@ -301,9 +294,6 @@ static void persistence_add_one_effect(struct persistence *persistence,
     if (journal_gathers(journal) && !persistence->is_applying) {
         if (journal_is_full(journal)) {
             persistence_make_room_for_effects(persistence);
-        }
-        if (persistence_knows_unwritten(persistence)) {
-            unwritten_add_effect(&persistence->unwritten, effect);
         }
         if (!journal_add_effect(journal, effect)) {
             persistence->state->write_refusal = persistence_find_refusal(persistence);
@@ -598,8 +588,7 @@ static void persistence_begin_walk(struct persistence *persistence) {
     persistence_set_listening(persistence);
 }
 
-/* true: error says why, and nothing can begin. */
-static bool persistence_is_stopped(struct persistence *persistence, char *error) {
+bool persistence_is_stopped(struct persistence *persistence, char *error) {
     persistence_settle(persistence);
     snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
     return persistence->journaling == STOPPED;
@@ -624,19 +613,6 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
     persistence_begin_saving(persistence,
                              persistence_is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
-}
-
-static void persistence_stream_close(struct persistence *persistence) {
-    stream_close(&persistence->stream);
-    if (persistence->is_streaming) {
-        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
-        if (persistence->end_reader != NULL) {
-            persistence->end_reader(persistence->reader_context);
-        }
-        snapshot_give_up(
-            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
-        persistence->has_news = true;
-    }
 }
 
 /* Before something that cannot wait for a stream's reader. */
@@ -897,10 +873,6 @@ void persistence_set_applying(struct persistence *persistence, bool is_applying)
 
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload) {
-    if (persistence_knows_unwritten(persistence)) {
-        unwritten_add_group(&persistence->unwritten,
-                            (struct bytes){.at = payload, .size = head->size});
-    }
     journal_add_group(&persistence->journal, head, payload);
 }
 
@@ -957,32 +929,24 @@ bool persistence_holds_readers(const struct persistence *persistence) {
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
-static void persistence_add_waiting(void *context, struct bytes payload) {
-    unwritten_add_group(context, payload);
-}
-
 bool persistence_is_stuck(struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
+    struct journal *journal = &persistence->journal;
     /* With groups that are in the file and not synced, more is waited for than what is buffered. */
     if (!journal->is_stalled || persistence->journaling != ON ||
         journal->synced_group != journal->written_group ||
         !persistence_holds_readers(persistence)) {
         return false;
     }
-    if (!persistence_knows_unwritten(persistence)) {
-        unwritten_clear(&persistence->unwritten);
-        journal_each_waiting(journal, persistence_add_waiting, &persistence->unwritten);
-        persistence->unwritten_stall = journal->stall_count;
-    }
+    journal_find_dirty(journal);
     return true;
 }
 
-bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key) {
-    return unwritten_has(&persistence->unwritten, key);
+bool persistence_is_dirty(const struct persistence *persistence, uint64_t key) {
+    return journal_is_dirty(&persistence->journal, key);
 }
 
-bool persistence_has_unwritten_names(const struct persistence *persistence) {
-    return persistence->unwritten.has_names;
+bool persistence_has_dirty_names(const struct persistence *persistence) {
+    return persistence->journal.dirty.has_names;
 }
 
 /* ---- describing ---- */
@@ -1019,101 +983,6 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     info->delayed_sync_count = journal->delayed_sync_count;
     info->sync_longest_us = journal->sync_longest_us;
     info->syncs = journal->syncs;
-}
-
-/* ---- a snapshot that a client reads, or another process, instead of the disk ---- */
-
-bool persistence_may_stream(const struct persistence *persistence) {
-    return persistence->saving == IDLE && !persistence->has_reader &&
-           persistence->stream.state == STREAM_UNUSED;
-}
-
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
-    if (persistence_is_stopped(persistence, error)) {
-        return PERSISTENCE_FAILED;
-    }
-    if (!persistence_may_stream(persistence)) {
-        return PERSISTENCE_BUSY;
-    }
-    if (!stream_open(&persistence->stream, persistence->loop)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a pipe: %s", strerror(errno));
-        return PERSISTENCE_FAILED;
-    }
-    persistence->has_reader = true;
-    persistence->is_streaming = true;
-    persistence->is_streamed = false;
-    persistence->end_reader = NULL;
-    persistence->snapshot.is_overrun = false;
-    persistence_begin_saving(persistence, SAVE_ASKED);
-    return PERSISTENCE_OK;
-}
-
-static void persistence_stream_explain(const struct persistence *persistence, char *error) {
-    const struct snapshot *snapshot = &persistence->snapshot;
-    const char *what = snapshot->is_overrun
-                           ? "the backup was read more slowly than boards changed: try again with "
-                             "a higher rate, or when less is written"
-                           : "the backup was given up: see the server's log";
-    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
-}
-
-static bool persistence_stream_is_lost(const struct persistence *persistence) {
-    return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
-           (!persistence->is_streaming && !persistence->is_streamed);
-}
-
-enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
-                                           size_t *size, char *error) {
-    enum stream_status status = persistence_stream_is_lost(persistence)
-                                    ? STREAM_FAILED
-                                    : stream_read(&persistence->stream, at, room, size);
-    if (status == STREAM_END && !persistence->is_streamed) {
-        status = STREAM_FAILED;
-    }
-    if (status == STREAM_FAILED) {
-        persistence_stream_explain(persistence, error);
-    }
-    return status;
-}
-
-int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
-                             void *context) {
-    if (persistence->stream.state != STREAM_OPEN) {
-        errno = EPIPE;
-        return -1;
-    }
-    persistence->end_reader = end_reader;
-    persistence->reader_context = context;
-    return stream_share(&persistence->stream);
-}
-
-enum stream_status persistence_look_stream(const struct persistence *persistence, char *error) {
-    if (persistence_stream_is_lost(persistence)) {
-        persistence_stream_explain(persistence, error);
-        return STREAM_FAILED;
-    }
-    return persistence->is_streamed ? STREAM_END : STREAM_WAITS;
-}
-
-bool persistence_stream_waits(const struct persistence *persistence) {
-    return persistence->stream.is_waiting && persistence->stream.state == STREAM_OPEN &&
-           (persistence->is_streaming || persistence->is_streamed) &&
-           !persistence->snapshot.is_failed;
-}
-
-const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
-    return &persistence->snapshot.footer;
-}
-
-uint64_t persistence_stream_group(const struct persistence *persistence) {
-    bool is_walked =
-        persistence->is_streamed || (persistence->is_streaming && persistence->saving == ENDING);
-    return is_walked ? persistence->snapshot.footer.sequence : 0;
-}
-
-void persistence_end_stream(struct persistence *persistence) {
-    persistence->has_reader = false;
-    persistence_stream_close(persistence);
 }
 
 /* ---- a full copy of a master, as it becomes the keys and the files (received.h) ---- */
@@ -1249,7 +1118,7 @@ void persistence_stop(struct persistence *persistence) {
         (void)!journal_flush(&persistence->journal, true);
         persistence_settle(persistence); /* it may be fatal */
     }
-    stream_close(&persistence->stream);
+    persistence_stream_close_pipe(&persistence->stream);
     received_deinit(&persistence->received);
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
@@ -1260,7 +1129,6 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
-    unwritten_clear(&persistence->unwritten);
     received_free(&persistence->received);
     if (persistence->store.has_manifest) {
         store_close(&persistence->store);

@@ -231,7 +231,7 @@ void feed_redis_second(struct feed *feed, struct replica *replica) {
 
 void feed_redis_copy_end(struct feed_redis_copy *copy) {
     process_kill_child(&copy->child);
-    stream_close(&copy->out);
+    persistence_stream_close_pipe(&copy->out);
 }
 
 /* When the snapshot is closed before all of it is in the child's pipe. */
@@ -253,9 +253,9 @@ bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char
     copy->moved_at_ms = copy->begin_ms;
     copy->child_time_ns = 0;
     replication_make_id(feed->server, copy->mark);
-    if (stream_open(&copy->out, feed->loop)) {
+    if (persistence_stream_open_pipe(&copy->out, feed->loop)) {
         int input =
-            persistence_share_stream(feed->server->persistence, feed_redis_copy_end_child, copy);
+            persistence_stream_share(feed->server->persistence, feed_redis_copy_end_child, copy);
         bool is_started =
             input >= 0 && process_start_child(&copy->child, arguments, feed->server->settings.dir,
                                               input, copy->out.writer);
@@ -305,8 +305,9 @@ enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *cop
                                         char *error) {
     struct feed_redis_copy *redis = &copy->redis;
     enum stream_status status =
-        redis->is_read ? STREAM_END
-                       : stream_read(&redis->out, feed->piece, sizeof feed->piece, size);
+        redis->is_read
+            ? STREAM_END
+            : persistence_stream_read_pipe(&redis->out, feed->piece, sizeof feed->piece, size);
     if (status == STREAM_PIECE || status == STREAM_WAITS) {
         redis->size += *size;
         return status;

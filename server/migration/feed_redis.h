@@ -22,7 +22,7 @@
 #ifndef SERVER_FEED_REDIS_H
 #define SERVER_FEED_REDIS_H
 
-#include "server/durability/stream.h"
+#include "server/durability/persistence.h"
 #include "server/migration/redis_encode.h"
 #include "server/replication/state.h"
 #include "server/system/process.h"
@@ -105,7 +105,7 @@ bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);
 /* The snapshot has begun: start the child. false: error (PERSISTENCE_ERROR_MAX) says why. */
 MUST_CHECK bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char *error);
 void feed_redis_copy_end(struct feed_redis_copy *copy);
-/* As persistence_read_stream: what the child writes, into feed->piece. */
+/* As persistence_stream_read: what the child writes, into feed->piece. */
 MUST_CHECK enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *copy,
                                                    size_t *size, char *error);
 void feed_redis_copy_put_piece(const struct feed_redis_copy *copy, struct replica *replica,

@@ -241,11 +241,11 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     size_t size;
     buffer_init(copy, 0);
-    CHECK(persistence_begin_stream(durable->persistence, error) == PERSISTENCE_OK);
+    CHECK(persistence_stream_begin(durable->persistence, error) == PERSISTENCE_OK);
     for (;;) {
         (void)persistence_step(durable->persistence);
         enum stream_status status =
-            persistence_read_stream(durable->persistence, piece, sizeof piece, &size, error);
+            persistence_stream_read(durable->persistence, piece, sizeof piece, &size, error);
         CHECK(status != STREAM_FAILED);
         if (status == STREAM_END) {
             break;
@@ -256,7 +256,7 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
             durable_turn(durable);
         }
     }
-    persistence_end_stream(durable->persistence);
+    persistence_stream_end(durable->persistence);
     durable_turn(durable);
     CHECK(!copy->is_broken);
 }
