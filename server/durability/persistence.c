@@ -149,33 +149,33 @@ static void persistence_note_saved(struct persistence *persistence) {
 }
 
 /* What was received has replaced the files; now it replaces the keys, and the journal goes on behind it. */
-static void persistence_take_received(struct persistence *persistence) {
-    struct received *received = &persistence->received;
+static void persistence_take_staged(struct persistence *persistence) {
+    struct staging *staging = &persistence->staging;
     struct journal *journal = &persistence->journal;
     bool was_off = persistence->journaling == OFF;
-    if (received->has_journal || !was_off) {
+    if (staging->has_journal || !was_off) {
         persistence_move(persistence, &persistence->journaling, FILES_REPLACED);
     }
-    journal_go_to(journal, received->group);
-    if (received->has_journal) {
+    journal_go_to(journal, staging->group);
+    if (staging->has_journal) {
         journal->policy_next = persistence_policy_of(persistence);
-        journal_take_file(journal, &received->journal);
-        received->journal.fd = -1;
+        journal_take_file(journal, &staging->journal);
+        staging->journal.fd = -1;
         journal->rotated_size = 0;
     }
-    registry_exchange(persistence->registry, received->registry);
+    registry_exchange(persistence->registry, staging->registry);
     /* Its stamps go up to this. The server may give stamps of its own before its master tells it the time. */
-    clock_raise(persistence->clock, (int64_t)received->time_us);
+    clock_raise(persistence->clock, (int64_t)staging->time_us);
     persistence->changes_saved = persistence->state->change_count;
     persistence->jumps_saved = persistence->clock->jump_count;
-    persistence->base_size = received->size;
+    persistence->base_size = staging->size;
     persistence->journal_size_at_base = journal->file_size_sum;
     persistence->is_save_ok = true;
-    received->state = RECEIVED_ADOPTED;
+    staging->state = STAGING_ADOPTED;
 }
 
-static void persistence_drop_received(struct persistence *persistence) {
-    persistence->received.state = RECEIVED_FAILED;
+static void persistence_drop_staged(struct persistence *persistence) {
+    persistence->staging.state = STAGING_FAILED;
 }
 
 struct transition {
@@ -221,8 +221,8 @@ static const struct transition transitions[] = {
     ROW(ENDING, SAVED, IDLE, persistence_note_saved),
     ROW(ENDING, SAVE_FAILED, IDLE, persistence_note_failed),
     ROW(IDLE, ADOPTION_ASKED, ADOPTING, NULL),
-    ROW(ADOPTING, ADOPTED, IDLE, persistence_take_received),
-    ROW(ADOPTING, ADOPTION_FAILED, IDLE, persistence_drop_received),
+    ROW(ADOPTING, ADOPTED, IDLE, persistence_take_staged),
+    ROW(ADOPTING, ADOPTION_FAILED, IDLE, persistence_drop_staged),
 };
 enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
 
@@ -454,17 +454,17 @@ static bool persistence_handle_snapshot(struct persistence *persistence) {
     return true;
 }
 
-static bool persistence_handle_received(struct persistence *persistence) {
-    const struct received *received = &persistence->received;
-    if (persistence->saving != ADOPTING || received->worker.is_busy) {
+static bool persistence_handle_staging(struct persistence *persistence) {
+    const struct staging *staging = &persistence->staging;
+    if (persistence->saving != ADOPTING || staging->worker.is_busy) {
         return false;
     }
-    if (received->is_kept && !received->is_adopted && !received->is_given_up) {
+    if (staging->is_kept && !staging->is_adopted && !staging->is_given_up) {
         return false; /* the manifest may name it: tried again each second */
     }
     persistence_note_files(persistence);
     persistence_move(persistence, &persistence->saving,
-                     received->is_adopted ? ADOPTED : ADOPTION_FAILED);
+                     staging->is_adopted ? ADOPTED : ADOPTION_FAILED);
     return true;
 }
 
@@ -475,7 +475,7 @@ static void persistence_settle(struct persistence *persistence) {
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
            (persistence_handle_journal(persistence) || persistence_handle_snapshot(persistence) ||
-            persistence_handle_received(persistence))) {}
+            persistence_handle_staging(persistence))) {}
     persistence->is_blocking = was_blocking;
     if (persistence->has_news) {
         persistence->state->write_refusal = persistence_find_refusal(persistence);
@@ -636,13 +636,13 @@ static void persistence_abort_stream(struct persistence *persistence) {
 
 /* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
 static void persistence_finish_adoption(struct persistence *persistence) {
-    struct received *received = &persistence->received;
-    if (!received->worker.is_busy) {
-        received_adopt(received, received->has_journal);
-        worker_wait(&received->worker);
-        received->is_given_up = true;
+    struct staging *staging = &persistence->staging;
+    if (!staging->worker.is_busy) {
+        staging_adopt(staging, staging->has_journal);
+        worker_wait(&staging->worker);
+        staging->is_given_up = true;
     }
-    worker_wait(&received->worker);
+    worker_wait(&staging->worker);
 }
 
 /* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
@@ -810,8 +810,8 @@ void persistence_second(struct persistence *persistence) {
     journal_end_group(&persistence->journal, persistence->clock->now_us,
                       persistence_policy_of(persistence));
     journal_second(&persistence->journal);
-    if (persistence->saving == ADOPTING && !persistence->received.worker.is_busy) {
-        received_adopt(&persistence->received, persistence->received.has_journal);
+    if (persistence->saving == ADOPTING && !persistence->staging.worker.is_busy) {
+        staging_adopt(&persistence->staging, persistence->staging.has_journal);
     }
     persistence_settle(persistence);
     bool is_due = persistence_follow_appendonly(persistence);
@@ -985,14 +985,14 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     info->syncs = journal->syncs;
 }
 
-/* ---- a full copy of a master, as it becomes the keys and the files (received.h) ---- */
+/* ---- a full copy of a master, as it becomes the keys and the files (staging.h) ---- */
 
 enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
-    struct received *received = &persistence->received;
+    struct staging *staging = &persistence->staging;
     if (persistence_is_stopped(persistence, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (received->state != RECEIVED_NONE || received->is_clearing) {
+    if (staging->state != STAGING_NONE || staging->is_clearing) {
         return PERSISTENCE_BUSY;
     }
     if (!persistence_open_store(persistence, persistence->settings, error)) {
@@ -1009,20 +1009,20 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
             return PERSISTENCE_FAILED;
         }
     }
-    if (!received_begin(received, &persistence->store, persistence->registry, persistence->loop)) {
+    if (!staging_begin(staging, &persistence->store, persistence->registry, persistence->loop)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return PERSISTENCE_FAILED;
     }
     return PERSISTENCE_OK;
 }
 
-struct received *persistence_received(struct persistence *persistence) {
-    return &persistence->received;
+struct staging *persistence_staging(struct persistence *persistence) {
+    return &persistence->staging;
 }
 
 bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
-    bool has_more = received_step(&persistence->received, budget_ns);
-    if (persistence->received.state != RECEIVED_LOADED) {
+    bool has_more = staging_step(&persistence->staging, budget_ns);
+    if (persistence->staging.state != STAGING_LOADED) {
         return has_more;
     }
     /* Let it take the place of everything. Not while the files are in use; the journal's threads wake the loop. */
@@ -1033,8 +1033,8 @@ bool persistence_step_receive(struct persistence *persistence, uint64_t budget_n
     }
     persistence_follow_keep(&persistence->store, persistence->settings);
     persistence_begin_saving(persistence, ADOPTION_ASKED);
-    received_adopt(&persistence->received,
-                   persistence->settings->appendonly || persistence->journaling == BROKEN);
+    staging_adopt(&persistence->staging,
+                  persistence->settings->appendonly || persistence->journaling == BROKEN);
     return has_more;
 }
 
@@ -1045,7 +1045,7 @@ void persistence_abandon_receive(struct persistence *persistence) {
         persistence_settle(persistence);
     }
     persistence->is_blocking = false;
-    received_clear(&persistence->received);
+    staging_clear(&persistence->staging);
 }
 
 /* ---- the interface ---- */
@@ -1057,7 +1057,7 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         return NULL;
     }
     persistence->saving = IDLE;
-    received_init(&persistence->received, persistence_on_progress, persistence);
+    staging_init(&persistence->staging, persistence_on_progress, persistence);
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
                    settings->appendonly ? STORE_CREATE : STORE_CLAIM, error);
@@ -1119,7 +1119,7 @@ void persistence_stop(struct persistence *persistence) {
         persistence_settle(persistence); /* it may be fatal */
     }
     persistence_stream_close_pipe(&persistence->stream);
-    received_deinit(&persistence->received);
+    staging_deinit(&persistence->staging);
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -1129,7 +1129,7 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
-    received_free(&persistence->received);
+    staging_free(&persistence->staging);
     if (persistence->store.has_manifest) {
         store_close(&persistence->store);
     } else {

@@ -30,7 +30,7 @@
 enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX };
 
 struct persistence;
-struct received;
+struct staging;
 
 /* What persistence works on. Everything is borrowed until persistence_stop. */
 struct persistence_host {
@@ -209,10 +209,10 @@ typedef bool persistence_close_group(void *context, bool is_saved);
 void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
                                  void *context);
 
-/* A full copy that a master sends (received.h): it replaces everything, keys, files and the numbers
+/* A full copy that a master sends (staging.h): it replaces everything, keys, files and the numbers
  * of groups. */
-struct received *persistence_received(struct persistence *persistence);
-/* From RECEIVED_NONE. PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
+struct staging *persistence_staging(struct persistence *persistence);
+/* From STAGING_NONE. PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
  * directory: try again. */
 MUST_CHECK enum persistence_status persistence_begin_receive(struct persistence *persistence,
                                                              char *error);

@@ -11,8 +11,8 @@
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
 #include "server/durability/persistence.h"
-#include "server/durability/received.h"
 #include "server/durability/snapshot.h"
+#include "server/durability/staging.h"
 #include "skiplist/keyspace/effect.h"
 
 enum {
@@ -83,7 +83,7 @@ struct persistence {
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);
     void *reader_context;
-    struct received received;             /* from a master */
+    struct staging staging;               /* from a master */
     bool is_applying;                     /* the registry changes as a master's group says */
     persistence_close_group *close_group; /* NULL: there is nothing to do */
     void *close_context;
