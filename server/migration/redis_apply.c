@@ -11,7 +11,7 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/durability/effect_bytes.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "server/sessions/broadcast.h"
 #include "server/sessions/notify.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -826,12 +826,12 @@ static bool redis_apply_state_effects(struct redis_apply *apply, const struct re
     if (!redis_apply_board_need_decoder(apply)) {
         return false;
     }
-    if (!rdb_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES, REGISTRY_DATABASES,
-                         &time_us, &chunk, why)) {
+    if (!rdb_board_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES,
+                               REGISTRY_DATABASES, &time_us, &chunk, why)) {
         return redis_apply_fail(apply, "the source's bans: %s", why);
     }
     redis_apply_raise_time(apply, time_us);
-    switch (rdb_state_apply(apply->registry, apply->decoder, chunk)) {
+    switch (rdb_board_state_apply(apply->registry, apply->decoder, chunk)) {
     case EFFECT_OK:
         return true;
     case EFFECT_OUT_OF_MEMORY:

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "protocol/request.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "skiplist/keyspace/key_kind.h"

@@ -7,7 +7,7 @@
  *
  * LOADS fills another registry (server/rdb/rdb_load.h) beside the keys, which stay as they are: its form, its checksum, whether the boards take
  * every member and every score, whether a key or a member is there twice, and what is kept beside the keys
- * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
+ * (server/rdb/rdb_board.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
  *
  * After a restart of the server (redis_stream_resume) it FOLLOWS at once.

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "skiplist/keyspace/registry.h"
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
@@ -264,13 +264,13 @@ static bool rdb_load_take_state(struct rdb_load *load) {
             return rdb_load_fail_memory(load);
         }
     }
-    if (!rdb_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE, REGISTRY_DATABASES,
-                         &time_us, &chunk, why)) {
+    if (!rdb_board_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE,
+                               REGISTRY_DATABASES, &time_us, &chunk, why)) {
         return rdb_load_fail(load, "the bans before offset %llu: %s",
                              (unsigned long long)load->reader.offset, why);
     }
     load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
-    switch (rdb_state_apply(load->registry, load->decoder, chunk)) {
+    switch (rdb_board_state_apply(load->registry, load->decoder, chunk)) {
     case EFFECT_OK:
         return true;
     case EFFECT_OUT_OF_MEMORY:

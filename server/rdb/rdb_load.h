@@ -1,5 +1,5 @@
-/* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_bytes.h, rdb_board.h
- * and rdb_state.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
+/* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_bytes.h and
+ * rdb_board.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
  * into a registry: for --import, and for a server that follows Redis. The RESTORE of a client makes one key in its own way
  * (server/commands/keys/restore.c). rdb_write.h is the way back.
  *

@@ -12,7 +12,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
     return reader->input.size - reader->at;
