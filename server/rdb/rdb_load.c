@@ -383,3 +383,31 @@ void rdb_load_end_value(struct rdb_load *load) {
     rdb_reader_deinit(&load->reader);
     rdb_reader_init(&load->reader);
 }
+
+bool rdb_load_cut_missing(const struct rdb_load *load, struct registry_key *key, uint32_t *rank,
+                          uint32_t count) {
+    uint32_t at = *rank > board_count(&key->board) ? 0 : *rank; /* it is another board now */
+    char room[NAME_TEXT_ROOM];
+    struct board_cursor cursor;
+    struct board_stored entry;
+    for (bool has_more = true; has_more;) {
+        uint32_t gone_count = 0;
+        board_cursor_seek(&key->board, at, &cursor);
+        while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
+            uint64_t packed;
+            bool is_gone = !board_find(&load->board, name_text(entry.member, room), &packed);
+            if (!is_gone && gone_count > 0) {
+                break;
+            }
+            gone_count += is_gone;
+            at += !is_gone;
+            count--;
+            board_cursor_next(&cursor);
+        }
+        if (gone_count > 0) {
+            registry_board_cut(load->registry, key, at, gone_count);
+        }
+    }
+    *rank = at;
+    return at < board_count(&key->board);
+}

@@ -89,6 +89,10 @@ MUST_CHECK enum rdb_load_status rdb_load_step(struct rdb_load *load);
  * borrowed until its end. */
 void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t database,
                           struct bytes name);
+/* For merge: what load->board does not have leaves the key's board, neighbours together: of so many members from *rank on,
+ * which is 0 at first. true: there is more. */
+bool rdb_load_cut_missing(const struct rdb_load *load, struct registry_key *key, uint32_t *rank,
+                          uint32_t count);
 /* Free what was fed. */
 void rdb_load_end_value(struct rdb_load *load);
 

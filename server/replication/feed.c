@@ -667,7 +667,7 @@ static void feed_stream_deliver(struct feed *feed, struct replica *replica, stru
                                 uint64_t last_group) {
     struct feed_place *place = feed_place_of(replica);
     if (place->redis != NULL) {
-        if (!redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
+        if (!feed_redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
             feed_give_up(feed, replica, "no memory for what it is sent");
             return;
         }

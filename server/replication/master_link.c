@@ -379,7 +379,7 @@ static bool master_link_redis_parse(struct master_link *link) {
 }
 
 static bool master_link_redis_is_full(const struct master_link *link) {
-    return master_link_is_redis(link) && redis_spool_is_full(link->redis->spool);
+    return master_link_is_redis(link) && redis_receive_spool_is_full(link->redis->spool);
 }
 
 /* While a copy comes nothing may be sent. */
