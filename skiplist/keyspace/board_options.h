@@ -501,8 +501,8 @@ struct board_option {
 #define BOARD_OPTIONS(ROW)                                                                         \
     BOARD_OPTIONS_FIRST(ROW)                                                                       \
     BOARD_OPTIONS_WHEN(ROW)                                                                        \
-    BOARD_OPTIONS_ARCHIVES(ROW) BOARD_OPTIONS_THEN(ROW) BOARD_OPTIONS_LEAGUE(ROW)                  \
-        BOARD_OPTIONS_BEING(ROW)
+    BOARD_OPTIONS_ARCHIVES(ROW)                                                                    \
+    BOARD_OPTIONS_THEN(ROW) BOARD_OPTIONS_LEAGUE(ROW) BOARD_OPTIONS_BEING(ROW)
 
 /* What happens to it: rows as above without syntax for rooms, of struct board_state. */
 #define BOARD_STATES(ROW)                                                                          \
@@ -577,8 +577,8 @@ enum board_option_id {
 #define BOARD_OPTIONS_SYNTAX_ROOMS                                                                 \
     BOARD_OPTIONS_FIRST(BOARD_OPTION_ROOMS)                                                        \
     BOARD_OPTIONS_WHEN(BOARD_OPTION_ROOMS)                                                         \
-    BOARD_OPTIONS_LEAGUE(BOARD_OPTION_ROOMS) BOARD_OPTIONS_ARCHIVES(BOARD_OPTION_ROOMS)            \
-        BOARD_OPTIONS_THEN(BOARD_OPTION_ROOMS)
+    BOARD_OPTIONS_LEAGUE(BOARD_OPTION_ROOMS)                                                       \
+    BOARD_OPTIONS_ARCHIVES(BOARD_OPTION_ROOMS) BOARD_OPTIONS_THEN(BOARD_OPTION_ROOMS)
 
 extern const struct board_option board_options[BOARD_OPTION_COUNT];
 

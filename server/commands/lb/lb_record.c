@@ -422,7 +422,7 @@ struct lb_group_shown {
 
 /* All of it, so that look-ups of one kind overlap. false: there is no memory for keys' names. */
 __attribute__((always_inline)) static inline bool
-lb_record_group_find(const struct lb_writer *writer, const struct lb_group *group, bool has_data,
+lb_record_group_find(const struct lb_writer *writer, struct lb_group *group, bool has_data,
                      struct lb_group_shown *shown) {
     const struct lb_shape *shape = &writer->shape;
     struct lb_data_periods periods;
@@ -452,7 +452,7 @@ lb_record_group_find(const struct lb_writer *writer, const struct lb_group *grou
 
 void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct lb_shape *shape = &writer->shape;
-    const struct session_names *names = writer->call->session->names;
+    struct session_names *names = writer->call->session->names;
     bool has_data = lb_data_is_asked(&shape->data) && (names == NULL || names->left > 0);
     bool has_since = lb_since_is_asked(&shape->since);
     struct lb_group_shown shown;
