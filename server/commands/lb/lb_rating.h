@@ -44,9 +44,8 @@ bool lb_match_rating_find(const struct registry_key *key, struct bytes member, i
 /* Do records of this board follow from periods, too? Those of an archive are not reset, but the rating period in which it
  * ended ends there as well. */
 static inline bool lb_rating_has_periods(const struct board_options *options) {
-    return options->has_rating &&
-           ((options->rating.of[RATING_RESET] > 0 && !options->is_archive) ||
-            options->rating.of[RATING_EVERY_HOURS] > 0);
+    return options->has_rating && ((options->rating.of[RATING_RESET] > 0 && !options->is_archive) ||
+                                   options->rating.of[RATING_EVERY_HOURS] > 0);
 }
 /* Remove it, with the player's name in kept matches. false: there is none. */
 bool lb_kept_remove(struct registry *registry, struct registry_key *key, struct bytes member);
