@@ -472,7 +472,7 @@ void connection_close(struct connection *connection, const char *reason) {
     server_life_remove_session(server, session);
     server->stats.connections_closed++;
     session_deinit(session);
-    transaction_clear(&connection->held);
+    session_transaction_clear(&connection->held);
     connection->network->client_count--;
     connection_tell_close(connection);
 }
@@ -569,7 +569,7 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
     } else if (entry->command == QUEUE_CLOSE) {
         request = (struct request){.count = 0};
     }
-    if (!transaction_queue(&connection->held, &request, entry->command, 0)) {
+    if (!session_transaction_queue(&connection->held, &request, entry->command, 0)) {
         connection_close(connection, "no memory for its input");
         return;
     }
