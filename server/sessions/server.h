@@ -154,7 +154,7 @@ struct server_acl {
     char *path;              /* of the aclfile, absolute; NULL: none */
     struct player_keys player_keys;
     bool
-        has_verifier; /* signatures that take long are looked at by a thread (server/loop/verifier.h) */
+        has_verifier; /* signatures that take long are looked at by a thread (server/loop/connection.c) */
 };
 
 /* What INFO and logs say of the process. */

@@ -113,7 +113,7 @@ struct session_names {
     uint32_t left;
 };
 
-/* What a thread has found of the token that the next AUTH or HELLO has (server/loop/verifier.h). */
+/* What a thread has found of the token that the next AUTH or HELLO has (server/loop/connection.c). */
 struct session_verified {
     unsigned char digest[DIGEST_SIZE]; /* of the token */
     uint64_t key_mark;                 /* of the key that it was checked by */
