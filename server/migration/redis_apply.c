@@ -11,7 +11,6 @@
 #include "server/durability/effect_bytes.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_bytes.h"
-#include "server/sessions/broadcast.h"
 #include "server/sessions/notify.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -642,10 +641,10 @@ static bool redis_apply_hash(struct redis_apply *apply, const struct request *re
 }
 
 static bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {
-    (void)broadcast_publish(apply->server,
-                            bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
-                                                                   : SUBSCRIPTION_CHANNEL,
-                            request->args[1], request->args[2]);
+    (void)notify_publish(apply->server,
+                         bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
+                                                                : SUBSCRIPTION_CHANNEL,
+                         request->args[1], request->args[2]);
     return true;
 }
 
