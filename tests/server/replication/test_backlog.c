@@ -4,6 +4,7 @@
 
 #include "server/replication/backlog.h"
 #include "server/replication/replication.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
 
 enum { STEPS = 20000, CURSORS = 4, PAYLOAD_MAX = 900000, KEEP = 600000, GROUPS_MAX = STEPS + 1 };
