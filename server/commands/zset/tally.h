@@ -10,9 +10,9 @@
 #ifndef SERVER_TALLY_H
 #define SERVER_TALLY_H
 
+#include "codec/decimal.h"
 #include "codec/name.h"
 #include "codec/sort.h"
-#include "codec/wide.h"
 
 struct tally_result {
     wide value;

@@ -320,8 +320,8 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
             break;
         }
         uint32_t scaled[2];
-        name_unpack_two(little_get_u64(at + alike.stored - 8),
-                        little_get_u64(at + at_step + alike.stored - 8), alike.name_shift, &first,
+        name_unpack_two(bytes_get_u64(at + alike.stored - 8),
+                        bytes_get_u64(at + at_step + alike.stored - 8), alike.name_shift, &first,
                         &second);
         zset_reply_scale_two(&alike, key[0], key[forward], scaled);
         zset_reply_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
@@ -334,7 +334,7 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
     }
     for (; left > 0 && (!has_prefix || *at == alike.prefix_byte); left--) {
         if (is_packed) {
-            name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
+            name_unpack_two(bytes_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
         }
         zset_reply_put_entry(out, &alike, at, first, zset_reply_scale(&alike, *key), names, shape,

@@ -1,5 +1,5 @@
 /* Matches that a board keeps: LB.UNMATCH LB.REFUND. */
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -342,7 +342,7 @@ static uint64_t kept_bytes(struct harness *h) {
     const struct registry_key *key =
         registry_find(h->server.registry, 0, bytes_from_text("k"), h->wall_us / 1000);
     assert_true(registry_note_find(key, (struct bytes){"", 1}, &head));
-    return little_get_u64(head.at + head.size - 8);
+    return bytes_get_u64(head.at + head.size - 8);
 }
 
 /* As many bytes go as come, whether in small matches or in large ones. */
