@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "server/loop/connection.h"
-#include "server/system/listen.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
 
@@ -63,7 +62,7 @@ static bool listener_open_tcp(struct listeners *listeners, const char *bind,
     bool is_optional = bind[0] == '-';
     const char *name = is_optional ? bind + 1 : bind;
     struct listen_failure failure;
-    int fd = listen_tcp(name, port, (int)settings->tcp_backlog, &failure);
+    int fd = service_listen(name, port, (int)settings->tcp_backlog, &failure);
     if (fd < 0) {
         listener_explain_tcp(name, port, &failure, error);
         return is_optional && (failure.code == 0 || listener_is_absent_address(failure.code));

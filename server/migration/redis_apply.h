@@ -25,7 +25,7 @@
 #ifndef SERVER_REDIS_APPLY_H
 #define SERVER_REDIS_APPLY_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/migration/redis_position.h"
 #include "server/rdb/rdb_load.h"
 #include "server/sessions/server.h"

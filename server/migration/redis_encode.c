@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/rdb/rdb_state.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"

@@ -6,7 +6,7 @@
 #ifndef SERVER_CLIENTS_BROADCAST_H
 #define SERVER_CLIENTS_BROADCAST_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/sessions/server.h"
 
 /* Send a message to everyone who subscribes to the channel (kind SUBSCRIPTION_CHANNEL or _SHARD),

@@ -4,7 +4,7 @@
 #define SERVER_CLIENTS_SLOW_H
 
 #include "codec/bytes.h"
-#include "protocol/request.h"
+#include "protocol/resp.h"
 
 enum { SLOWLOG_ARGS_MAX = 32, SLOWLOG_TEXT_MAX = 128 };
 

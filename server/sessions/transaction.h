@@ -3,7 +3,7 @@
 #ifndef SERVER_TRANSACTION_H
 #define SERVER_TRANSACTION_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 
 struct transaction_request {
     struct transaction_request *next; /* the request queued after this one */
