@@ -597,8 +597,10 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum 
     return DECIMAL_OK;
 }
 
-size_t decimal_print_digits(char *out, bool is_negative, const char *digits, size_t digit_count,
-                            unsigned scale) {
+/* decimal_print of a magnitude of any width, given as digits (at least 1, no leading zeros except "0" itself). out must
+ * have room for digit_count + scale + 3 bytes. */
+static size_t decimal_print_digits(char *out, bool is_negative, const char *digits,
+                                   size_t digit_count, unsigned scale) {
     char *at = out;
     if (is_negative) {
         *at++ = '-';

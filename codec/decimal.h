@@ -97,11 +97,6 @@ MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned s
 /* Write the text to out (room for DECIMAL_TEXT_MAX), without a terminator; returns its size. */
 size_t decimal_print(char *out, struct decimal value, unsigned scale);
 
-/* The same for a magnitude of any width, given as digits (at least 1, no leading zeros except "0"
- * itself). out must have room for digit_count + scale + 3 bytes. */
-size_t decimal_print_digits(char *out, bool is_negative, const char *digits, size_t digit_count,
-                            unsigned scale);
-
 /* -1, 0 or 1 as a is below, equal to or above b (same scale). */
 int decimal_compare(struct decimal a, struct decimal b);
 

@@ -27,7 +27,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static char *pool_chunks_chunk_at(const struct chunks *chunks, uint32_t chunk) {
+static char *pool_chunk_at(const struct chunks *chunks, uint32_t chunk) {
     return chunks->range + (size_t)chunk * CHUNK_SIZE;
 }
 
@@ -45,7 +45,7 @@ static bool pool_chunks_pop_empty(struct chunks *chunks, uint32_t *chunk) {
         return true;
     }
     *chunk = chunks->fresh_begin++;
-    (void)madvise(pool_chunks_chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
+    (void)madvise(pool_chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool pool_chunks_wants_ready(const struct chunks *chunks) {
 /* Called with the lock held; releases it during the system call. */
 static void pool_chunks_advise(struct chunks *chunks, uint32_t chunk, int advice) {
     pthread_mutex_unlock(&chunks->lock);
-    (void)madvise(pool_chunks_chunk_at(chunks, chunk), CHUNK_SIZE, advice);
+    (void)madvise(pool_chunk_at(chunks, chunk), CHUNK_SIZE, advice);
     pthread_mutex_lock(&chunks->lock);
 }
 
@@ -200,7 +200,7 @@ char *pool_chunks_take(struct chunks *chunks) {
     chunks->is_expected = false;
     pool_chunks_wake_keeper(chunks);
     pthread_mutex_unlock(&chunks->lock);
-    return is_there ? pool_chunks_chunk_at(chunks, chunk) : NULL;
+    return is_there ? pool_chunk_at(chunks, chunk) : NULL;
 }
 
 bool pool_chunks_are_ready(struct chunks *chunks) {
@@ -225,7 +225,7 @@ void pool_chunks_give(struct chunks *chunks, const void *at) {
         chunks->leaving[chunks->leaving_count++] = chunk;
         pthread_cond_signal(&chunks->wake);
     } else {
-        (void)madvise(pool_chunks_chunk_at(chunks, chunk), CHUNK_SIZE, MADV_DONTNEED);
+        (void)madvise(pool_chunk_at(chunks, chunk), CHUNK_SIZE, MADV_DONTNEED);
         chunks->returned[chunks->returned_count++] = chunk;
     }
     pthread_mutex_unlock(&chunks->lock);
@@ -356,7 +356,7 @@ static struct pool_piece *pool_find_free(const struct pool *pool, uint64_t size)
     return pool_first_from(pool, list);
 }
 
-/* ---- chunks ---- */
+/* ---- the pool ---- */
 
 bool pool_init(struct pool *pool, size_t range_size, bool with_keeper) {
     *pool = (struct pool){.lists_in_use = 0};
@@ -368,7 +368,7 @@ void pool_deinit(struct pool *pool) {
     *pool = (struct pool){.lists_in_use = 0};
 }
 
-/* ---- pieces ---- */
+/* ---- taking and giving pieces ---- */
 
 static uint64_t pool_size_for(size_t size) {
     uint64_t whole = (size + POOL_HEADER_SIZE + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
