@@ -47,9 +47,7 @@ struct ticketing_board {
 };
 
 static inline bool ticketing_has(const struct writing *writing) {
-    const struct board_options *options =
-        writing->whole == NULL ? writing->options : registry_options(writing->whole);
-    return (options->guards & BOARD_TICKETS) != 0;
+    return (writing_shown_options(writing)->guards & BOARD_TICKETS) != 0;
 }
 /* Does a result on it need a ticket, or has it one that is to be looked at? */
 static inline bool ticketing_applies(const struct writing *writing, bool has_ticket) {

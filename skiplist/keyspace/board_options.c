@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &
 
 /* ---- the rows ---- */
 
-#define BOARD_OPTION_ROW(name, member, line, create, alter, ...)                                   \
+#define BOARD_OPTION_ROW(name, member, line, create, alter, rooms, ...)                            \
     [BOARD_OPTION_##name] = {.at = offsetof(struct board_options, member),                         \
                              .size = sizeof(((struct board_options *)NULL)->member),               \
                              __VA_ARGS__},
@@ -250,6 +250,19 @@ const struct board_option *board_options_find_alone(const struct board_options *
             option->alone != NULL && board_options_get(option, options, NULL) != 0 ? option : NULL;
     }
     return found;
+}
+
+/* Flat: each result in a league asks. Rows that rooms can have are gone when it is compiled, and of the others the tests
+ * of their members are left. */
+#define BOARD_OPTION_REFUSAL(name, ...)                                                            \
+    if (board_options[BOARD_OPTION_##name].not_in_rooms != NULL &&                                 \
+        board_options_get(&board_options[BOARD_OPTION_##name], options, NULL) != 0) {              \
+        return board_options[BOARD_OPTION_##name].not_in_rooms;                                    \
+    }
+__attribute__((flatten)) const char *
+board_options_refuse_rooms(const struct board_options *options) {
+    BOARD_OPTIONS(BOARD_OPTION_REFUSAL)
+    return NULL;
 }
 
 uint8_t board_options_guards(const struct board_options *options) {

@@ -436,12 +436,9 @@ static void lb_alter_run(struct call *call) {
     }
     bool has_window = options.window.count > 0;
     bool had_window = before->window.count > 0;
-    bool is_taken;
     /* The board of the running period goes with the WINDOW; the period may be another one then. */
     struct registry_key *running =
-        had_window && !has_window ? window_find_share(call->registry, key, before->period_start_ms,
-                                                      call->now_ms, &is_taken)
-                                  : NULL;
+        has_window ? NULL : window_find_running(call->registry, key, call->now_ms);
     bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
     /* The state goes on, or begins with a WINDOW. */
     struct board_state state = has_window && !had_window

@@ -573,7 +573,7 @@ static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
     for (uint32_t i = 0; lb_data_hset_is_asked(hset) && i < results->count; i++) {
         struct lb_result *result = &results->list[i];
         struct bytes name = lb_add_result_name(results, i);
-        /* The hash of a period is of the period's results, whatever the WINDOW shows. */
+        /* The hash of a period is of the period's results, whatever the board shows. */
         if (!result->step.is_written || !result->step.has_new_fields ||
             (!lb_data_hset_names_period(hset) &&
              !writing_changes_shown(result->writing, name, result->step.key))) {
@@ -658,13 +658,12 @@ bool lb_add_results_prepare(struct lb_results *results) {
     }
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
-        size_t name_size = lb_add_result_name(results, i).size;
-        size += name_size * (writing->whole != NULL ? 2 : 1);
-        guards.names_size += name_size;
+        guards.names_size += lb_add_result_name(results, i).size;
         guards.held_count += results->list[i].guarded.held != 0;
         guards.count++;
         if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
-            size += writing_growth_size(writing, guards.count, results->add->tags.count > 0);
+            size += writing_growth_size(writing, guards.count, guards.names_size,
+                                        results->add->tags.count > 0);
             size += guarding_applies(writing) ? guarding_growth_size(writing, &guards) : 0;
             guards = (struct guards){.count = 0};
         }

@@ -106,7 +106,7 @@ struct lb_add_step {
 struct lb_result {
     struct writing *writing;
     uint32_t index;             /* of the member in the command */
-    bool is_put;                /* on the board, or on the share of a WINDOW */
+    bool is_put;                /* on the board, or on its share */
     bool is_new;                /* planned: the member comes to the board by this result */
     struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;

@@ -417,46 +417,59 @@ void lb_record_write(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_record_write_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
-void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
+/* What the records of a group show besides themselves. */
+struct lb_group_shown {
     const struct hash *hashes[LB_DATA_GROUP];
     uint32_t since_ranks[LB_DATA_GROUP];
-    const struct lb_data *data = &writer->shape.data;
-    const struct lb_since *since = &writer->shape.since;
+    struct tag_values tags[LB_DATA_GROUP];
+};
+
+/* All of it, so that look-ups of one kind overlap. false: there is no memory for keys' names. */
+__attribute__((always_inline)) static inline bool
+lb_record_group_find(const struct lb_writer *writer, struct lb_group *group, bool has_data,
+                     struct lb_group_shown *shown) {
+    const struct lb_shape *shape = &writer->shape;
     struct lb_data_periods periods;
-    struct tag_values values[LB_DATA_GROUP];
-    bool has_data = lb_data_is_asked(data);
-    bool has_since = lb_since_is_asked(since);
-    struct session_names *names = writer->call->session->names;
-    if (group->count == 0) {
-        return;
-    }
-    has_data &= names == NULL || names->left > 0;
-    if (has_data && lb_data_names_period(data->pattern)) {
+    if (has_data && lb_data_names_period(shape->data.pattern)) {
         lb_data_find_periods(writer->call, group->members, group->keys, group->count, &periods);
     } else {
         periods.board = (struct bytes){.size = 0};
         memset(periods.suffixes, 0, sizeof periods.suffixes);
     }
-    if ((has_data && !lb_data_keys_find_hashes(writer->call, data, &periods, group->members,
-                                               group->count, hashes)) ||
-        (has_since &&
-         !lb_record_since_find(since, writer->board, group, &writer->shape, since_ranks))) {
-        writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
-        return;
+    if ((has_data && !lb_data_keys_find_hashes(writer->call, &shape->data, &periods, group->members,
+                                               group->count, shown->hashes)) ||
+        (lb_since_is_asked(&shape->since) &&
+         !lb_record_since_find(&shape->since, writer->board, group, shape, shown->since_ranks))) {
+        return false;
     }
-    if (writer->shape.with_tags && group->has_below) {
-        tags_below_many(writer->board, group->below, group->count, values);
-    } else if (writer->shape.with_tags) {
-        tags_at_many(writer->board, group->ranks, group->count, values);
+    if (shape->with_tags && group->has_below) {
+        tags_below_many(writer->board, group->below, group->count, shown->tags);
+    } else if (shape->with_tags) {
+        tags_at_many(writer->board, group->ranks, group->count, shown->tags);
     }
-    if (writer->shape.with_rating) {
+    if (shape->with_rating) {
         hash_prefetch_fields(registry_note_hash(lb_rating_key(writer->board)), group->members,
                              group->count);
     }
-    size_t room =
-        writer->room + (writer->shape.with_tags ? lb_tag_values_room(&writer->layout->tags) : 0);
+    return true;
+}
+
+void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
+    const struct lb_shape *shape = &writer->shape;
+    struct session_names *names = writer->call->session->names;
+    bool has_data = lb_data_is_asked(&shape->data) && (names == NULL || names->left > 0);
+    bool has_since = lb_since_is_asked(&shape->since);
+    struct lb_group_shown shown;
+    if (group->count == 0) {
+        return;
+    }
+    if (!lb_record_group_find(writer, group, has_data, &shown)) {
+        writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
+        return;
+    }
+    size_t room = writer->room + (shape->with_tags ? lb_tag_values_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
-        if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
+        if (names != NULL && !(has_data && lb_data_is_named(names, shown.hashes[i]))) {
             reply_null_array(writer->reply);
             continue;
         }
@@ -465,24 +478,25 @@ void lb_record_group_write(const struct lb_writer *writer, struct lb_group *grou
             break;
         }
         out = lb_record_put(writer, out, group->members[i], group->keys[i], group->shown_ranks[i]);
-        if (writer->shape.with_tags) {
-            out = lb_tag_values_put(out, &writer->layout->tags, &values[i], writer->reply->version);
+        if (shape->with_tags) {
+            out = lb_tag_values_put(out, &writer->layout->tags, &shown.tags[i],
+                                    writer->reply->version);
         }
+        bool was_there = has_since && shown.since_ranks[i] != SINCE_NOWHERE;
         if (has_since && !has_data) {
-            out = since_ranks[i] != SINCE_NOWHERE
-                      ? reply_put_header(out, ':', since_ranks[i])
-                      : reply_put_nothing(out, '$', writer->reply->version);
+            out = was_there ? reply_put_header(out, ':', shown.since_ranks[i])
+                            : reply_put_nothing(out, '$', writer->reply->version);
         }
         lb_record_commit(writer, out);
         if (has_data) {
-            lb_data_reply(writer->reply, data, hashes[i]);
+            lb_data_reply(writer->reply, &shape->data, shown.hashes[i]);
         }
-        if (has_since && has_data && since_ranks[i] == SINCE_NOWHERE) {
-            reply_null(writer->reply);
+        if (was_there && has_data) {
+            reply_integer(writer->reply, shown.since_ranks[i]);
         } else if (has_since && has_data) {
-            reply_integer(writer->reply, since_ranks[i]);
+            reply_null(writer->reply);
         }
-        if (writer->shape.with_rating) {
+        if (shape->with_rating) {
             lb_match_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
                                   writer->call->now_ms);
         }

@@ -143,17 +143,13 @@ static bool lb_tag_read(const struct call *call, const struct tag_set *tags,
     return true;
 }
 
-/* WINDOW: the running period's results have the tags of the board, where there is room. */
+/* The running period's results have the tags of the board, where there is room. */
 static void lb_tag_set_on_share(const struct call *call, const struct registry_key *key,
                                 struct bytes name, const struct tag_values *values) {
     const struct board_options *options = registry_options(key);
     struct board_member member;
     unsigned full;
-    bool is_taken;
-    struct registry_key *share =
-        options->window.count > 0 ? window_find_share(call->registry, key, options->period_start_ms,
-                                                      call->now_ms, &is_taken)
-                                  : NULL;
+    struct registry_key *share = window_find_running(call->registry, key, call->now_ms);
     if (share == NULL ||
         !tag_set_equal(&board_layout(&share->board)->tags, &options->layout.tags)) {
         return;
