@@ -20,7 +20,7 @@ static bool rating_job_concerns(struct board_job *job, const struct registry_key
     if (!lb_rating_has_periods(options)) {
         return false;
     }
-    if (options->rating.rule.of[RATING_EVERY_HOURS] > 0) {
+    if (options->rating.of[RATING_EVERY_HOURS] > 0) {
         board_job_await(job, (job->server->clock.now_ms / MS_OF_HOUR + 1) * MS_OF_HOUR);
     }
     return registry_note_count(board) > 0;
