@@ -144,7 +144,8 @@ struct tally_walk zset_combine_query_reply_begin(const struct call *call,
                                                  struct zset_query *query) {
     const struct board *board = zset_combine_query_board(query);
     zset_reply_header(call, query->combine.tally.count, zset_combine_shape(call, query));
-    return tally_walk(&query->combine.tally, board != NULL && zset_lead(board)->is_ascending);
+    return combine_tally_walk(&query->combine.tally,
+                              board != NULL && zset_lead(board)->is_ascending);
 }
 
 bool zset_combine_query_reply_some(const struct call *call, const struct zset_query *query,
@@ -152,12 +153,13 @@ bool zset_combine_query_reply_some(const struct call *call, const struct zset_qu
     enum zset_shape shape = zset_combine_shape(call, query);
     const struct tally_entry *entry = NULL;
     char room[NAME_TEXT_ROOM];
-    for (uint32_t i = 0;
-         i < count && !reply_is_lost(call->reply) && (entry = tally_walk_next(walk)) != NULL; i++) {
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply) &&
+                         (entry = combine_tally_walk_next(walk)) != NULL;
+         i++) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }
-        reply_bulk(call->reply, name_text(tally_member(entry), room));
+        reply_bulk(call->reply, name_text(combine_tally_member(entry), room));
         if (shape != ZSET_MEMBERS) {
             zset_combine_reply_value(call, entry->result.value, query->combine.scale);
         }
@@ -189,7 +191,7 @@ void zset_combine_query_answer(const struct call *call, struct zset_query *query
         const struct board *board = zset_combine_query_board(query);
         bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
         bool is_latest = board != NULL && board_layout(board)->time.is_latest;
-        if (!tally_sort(&combine->tally, is_ascending, is_latest)) {
+        if (!combine_tally_sort(&combine->tally, is_ascending, is_latest)) {
             call_out_of_memory(call);
             return;
         }
@@ -203,14 +205,14 @@ bool zset_combine_query_begin(const struct call *call, struct zset_query *query)
     *query = (struct zset_query){.combine = {.kind = combining->kind, .now_us = call->now_us},
                                  .is_counted = combining->is_counted};
     query->combine.sources = query->few_sources;
-    tally_init(&query->combine.tally, call->server->hash_seed);
+    combine_tally_init(&query->combine.tally, call->server->hash_seed);
     return syntax_read(call, query) &&
            (!zset_combine_query_is_stored(call) || call_check_key(call, call_arg(call, 1)));
 }
 
 void zset_combine_query_end(struct zset_query *query) {
     combine_end(&query->combine);
-    tally_deinit(&query->combine.tally);
+    combine_tally_deinit(&query->combine.tally);
     if (query->combine.sources != query->few_sources) {
         memory_free(query->combine.sources);
     }

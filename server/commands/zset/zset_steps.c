@@ -120,7 +120,7 @@ static void zset_steps_restart(const struct call *call, struct steps *steps) {
     zset_steps_end_copies(steps);
     zset_steps_drop(call->registry, steps);
     combine_end(&steps->query.combine);
-    tally_deinit(&steps->query.combine.tally);
+    combine_tally_deinit(&steps->query.combine.tally);
     buffer_cut(&steps->changed, 0);
     steps->changed_at = 0;
     steps->source = 0;
@@ -226,9 +226,9 @@ static bool zset_steps_begin_sort(const struct call *call, struct steps *steps) 
         board = &steps->filling.board;
     }
     steps->phase = PHASE_SORT;
-    return tally_sort_begin(&steps->query.combine.tally,
-                            board != NULL && zset_lead(board)->is_ascending,
-                            board != NULL && board_layout(board)->time.is_latest, SORTED_RUN) ||
+    return combine_tally_sort_begin(
+               &steps->query.combine.tally, board != NULL && zset_lead(board)->is_ascending,
+               board != NULL && board_layout(board)->time.is_latest, SORTED_RUN) ||
            call_out_of_memory(call);
 }
 
@@ -263,7 +263,7 @@ static bool zset_steps_choose(const struct call *call, struct steps *steps) {
 
 static bool zset_steps_fill(const struct call *call, struct steps *steps) {
     for (uint32_t i = 0; i < FILL_ENTRIES; i++) {
-        const struct tally_entry *entry = tally_walk_next(&steps->walk);
+        const struct tally_entry *entry = combine_tally_walk_next(&steps->walk);
         if (entry == NULL) {
             steps->phase = PHASE_CHANGE;
             break;
@@ -324,7 +324,7 @@ static bool zset_steps_change(const struct call *call, struct steps *steps) {
     }
     zset_steps_end_copies(steps);
     steps->phase = PHASE_CLEAR;
-    return tally_free_step(&combine->tally);
+    return combine_tally_free_step(&combine->tally);
 }
 
 /* ---- ZRANGESTORE ---- */
@@ -440,8 +440,8 @@ static bool zset_steps_span(const struct call *call, struct steps *steps) {
 /* The results are in order. false: no memory for a piece of the reply. */
 static bool zset_steps_begin_walk(const struct call *call, struct steps *steps) {
     if (zset_combine_query_is_stored(call)) {
-        steps->walk = tally_walk(&steps->query.combine.tally,
-                                 !board_layout(&steps->filling.board)->time.is_latest);
+        steps->walk = combine_tally_walk(&steps->query.combine.tally,
+                                         !board_layout(&steps->filling.board)->time.is_latest);
         steps->phase = PHASE_FILL;
         return true;
     }
@@ -480,7 +480,7 @@ static bool zset_steps_reply(const struct call *call, struct steps *steps) {
 /* false: it is over; the reply is written. */
 static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     if (steps->phase == PHASE_CLEAR) {
-        return tally_free_step(&steps->query.combine.tally);
+        return combine_tally_free_step(&steps->query.combine.tally);
     }
     if (steps->phase == PHASE_REPLY) {
         return zset_steps_reply(call, steps);
@@ -515,7 +515,8 @@ static bool zset_steps_go_on(const struct call *call, struct steps *steps) {
     case PHASE_COMBINE:
         return zset_steps_combine(call, steps);
     case PHASE_SORT:
-        return !tally_sort_step(&steps->query.combine.tally) || zset_steps_begin_walk(call, steps);
+        return !combine_tally_sort_step(&steps->query.combine.tally) ||
+               zset_steps_begin_walk(call, steps);
     case PHASE_FILL:
         return zset_steps_fill(call, steps);
     case PHASE_CHANGE:
