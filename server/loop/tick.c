@@ -576,9 +576,9 @@ static void tick_note_latency(struct tick *tick, const char *event, uint64_t ela
     uint64_t noted_ms = noted_ns / 1000000;
     int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
     if (threshold_ms > 0 && elapsed_ns / 1000000 >= (uint64_t)threshold_ms) {
-        slow_latency_add(&server->latency, event,
-                         noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
-                         server->clock.now_ms / 1000);
+        stats_latency_add(&server->latency, event,
+                          noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
+                          server->clock.now_ms / 1000);
     }
 }
 

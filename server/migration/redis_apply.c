@@ -12,7 +12,6 @@
 #include "server/dispatch/command.h"
 #include "server/durability/effect_bytes.h"
 #include "server/rdb/rdb_state.h"
-#include "server/sessions/broadcast.h"
 #include "server/sessions/notify.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -688,10 +687,10 @@ static bool redis_apply_hash(struct redis_apply *apply, const struct request *re
 }
 
 static bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {
-    (void)broadcast_publish(apply->server,
-                            bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
-                                                                   : SUBSCRIPTION_CHANNEL,
-                            request->args[1], request->args[2]);
+    (void)notify_publish(apply->server,
+                         bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
+                                                                : SUBSCRIPTION_CHANNEL,
+                         request->args[1], request->args[2]);
     return true;
 }
 

@@ -94,7 +94,7 @@ void loop_stop(struct loop_server *looped) {
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     replicator_stop(looped->tick.replicator);
-    verifier_stop(&looped->tick.verifier);
+    connection_stop_verifier(&looped->tick.verifier);
     if (looped->persistence != NULL) {
         persistence_stop(looped->persistence);
         assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);

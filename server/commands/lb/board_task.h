@@ -22,7 +22,6 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "server/sessions/job.h"
-#include "server/sessions/transaction.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 

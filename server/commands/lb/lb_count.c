@@ -9,6 +9,7 @@
 #include "protocol/put.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
+#include "skiplist/tag_histogram.h"
 
 enum {
     ARG_START = 2,
@@ -92,8 +93,8 @@ static void lb_count_reply_histogram(const struct call *call, const struct count
     if (!lb_count_read_by(call, count, &board_layout(board)->tags, by)) {
         return;
     }
-    if (!tag_group_histogram(board, filter != NULL ? filter->group : NULL, span.rank,
-                             span.rank + span.count, by, count->by.count, &made)) {
+    if (!tag_histogram_make(board, filter != NULL ? filter->group : NULL, span.rank,
+                            span.rank + span.count, by, count->by.count, &made)) {
         call_out_of_memory(call);
         made.count = 0;
     } else {
@@ -113,7 +114,7 @@ static void lb_count_reply_histogram(const struct call *call, const struct count
         end = put_header(end, ':', made.rows[i].count);
         buffer_commit(reply->out, (size_t)(end - out));
     }
-    tag_group_histogram_deinit(&made);
+    tag_histogram_deinit(&made);
 }
 
 /* ---- the command ---- */

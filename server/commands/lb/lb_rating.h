@@ -44,9 +44,8 @@ bool lb_match_rating_find(const struct registry_key *key, struct bytes member, i
 /* Do records of this board follow from periods, too? Those of an archive are not reset, but the rating period in which it
  * ended ends there as well. */
 static inline bool lb_rating_has_periods(const struct board_options *options) {
-    return options->has_rating &&
-           ((options->rating.rule.of[RATING_RESET] > 0 && !options->is_archive) ||
-            options->rating.rule.of[RATING_EVERY_HOURS] > 0);
+    return options->has_rating && ((options->rating.of[RATING_RESET] > 0 && !options->is_archive) ||
+                                   options->rating.of[RATING_EVERY_HOURS] > 0);
 }
 /* Remove it, with the player's name in kept matches. false: there is none. */
 bool lb_kept_remove(struct registry *registry, struct registry_key *key, struct bytes member);
@@ -107,7 +106,7 @@ MUST_CHECK bool lb_match_reserve(struct writing *writing, const struct lb_player
 void lb_match_write(struct writing *writing, struct lb_players *players);
 /* [member, before, after, deviation, games, rank before, rank after] of each. */
 void lb_match_reply(const struct call *call, const struct lb_players *players);
-bool lb_match_is_ranked(const struct board_rating *rating, const struct rating_record *record);
+bool lb_match_is_ranked(const struct rating_rule *rating, const struct rating_record *record);
 /* The board to write to, which a `board` line makes. false: the error was replied. */
 MUST_CHECK bool lb_match_begin(const struct call *call, struct writing *writing);
 

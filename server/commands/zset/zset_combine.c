@@ -822,7 +822,7 @@ static void zset_combine_steps_destroy(struct server *server, struct job *job) {
     zset_combine_query_end(&steps->query);
     buffer_deinit(&steps->changed);
     buffer_deinit(&steps->reply);
-    transaction_clear(&steps->kept);
+    session_transaction_clear(&steps->kept);
     session_deinit(&steps->session);
     memory_free(steps);
 }
@@ -858,7 +858,7 @@ static struct steps *zset_combine_steps_create(const struct call *call) {
     steps->session.protocol = call->session->protocol;
     buffer_init(&steps->changed, 0);
     buffer_init(&steps->reply, 0);
-    if (!transaction_queue(&steps->kept, call->request, 0, 0)) {
+    if (!session_transaction_queue(&steps->kept, call->request, 0, 0)) {
         call_out_of_memory(call);
         zset_combine_steps_destroy(call->server, &steps->job);
         return NULL;
