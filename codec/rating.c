@@ -23,7 +23,8 @@ enum {
     OF_OPENSKILL = 1 << RATING_OPENSKILL,
     OF_BOTH = OF_GLICKO2 | OF_OPENSKILL, /* that have a deviation */
     OF_ALL = OF_ELO | OF_BOTH,
-    AS_VALUE = 100, /* decimals: those of a value; least and most are then of 6 */
+    AS_VALUE =
+        100, /* decimals: those of a value; least and most are then of 6, but for RATING_LIMIT */
 };
 
 static const struct parameter {
@@ -65,6 +66,8 @@ static const struct parameter {
     [RATING_KEEP_HOURS] = {"KEEP-HOURS", OF_ALL, 0, 0, HOURS_OF_100_YEARS, {0, 0, 0}},
     [RATING_RESET] = {"RESET", OF_ALL, 6, 0, UNIT, {0, 0, 0}},
     [RATING_EVERY_HOURS] = {"EVERY-HOURS", OF_GLICKO2, 0, 0, HOURS_OF_100_YEARS, {0, 0, 0}},
+    [RATING_MAXDEV] = {"MAXDEV", OF_BOTH, AS_VALUE, 0, RATING_LIMIT, {0, 0, 0}},
+    [RATING_MINGAMES] = {"MINGAMES", OF_ALL, 0, 0, UINT32_MAX, {0, 0, 0}},
 };
 
 const char *rating_system_name(enum rating_system system) {
@@ -92,7 +95,8 @@ unsigned rating_parameter_decimals(enum rating_parameter parameter, enum rating_
 static int64_t rating_in_units(enum rating_parameter parameter, enum rating_system system,
                                int64_t bound) {
     bool is_value = parameters[parameter].decimals == AS_VALUE;
-    return is_value && system == RATING_OPENSKILL ? bound * (NANO / UNIT) : bound;
+    return is_value && system == RATING_OPENSKILL && bound < RATING_LIMIT ? bound * (NANO / UNIT)
+                                                                          : bound;
 }
 
 int64_t rating_parameter_least(enum rating_parameter parameter, enum rating_system system) {

@@ -100,6 +100,9 @@ enum rating_parameter {
     RATING_KEEP_HOURS,   /* and not for longer; 0: any time */
     RATING_RESET, /* of all systems: at the end of a board's period, so much of the way to START */
     RATING_EVERY_HOURS, /* GLICKO2: of a rating period, from 1970 on; 0: each match is one */
+    /* who is ranked */
+    RATING_MAXDEV,   /* GLICKO2 and OPENSKILL: not above it; 0: any */
+    RATING_MINGAMES, /* of all systems: not below it */
     RATING_PARAMETERS
 };
 enum rating_model { RATING_PLACKETT_LUCE, RATING_BRADLEY_TERRY, RATING_MODELS };

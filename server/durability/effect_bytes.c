@@ -329,49 +329,29 @@ static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
     return is_good;
 }
 
-static bool effect_bytes_put_parameter(struct coder *coder, uint8_t number, int64_t value,
-                                       int64_t usual) {
-    if (value != usual) {
-        *coder->to++ = (char)number;
-        (void)effect_bytes_code_i64(coder, &value);
-    }
-    return true;
-}
-
 /* Numbers of parameters, from 1 on, are theirs for ever. */
 static bool effect_bytes_code_rating(struct coder *coder, struct board_options *options) {
-    enum { MAXDEV = 254, MINGAMES = 255 };
-    struct board_rating *rating = &options->rating;
+    struct rating_rule *rating = &options->rating;
     struct rating_rule usual;
-    uint8_t number = (uint8_t)rating->rule.system;
-    int64_t value = 0;
+    uint8_t number = (uint8_t)rating->system;
     if (!effect_bytes_code_byte(coder, &number, RATING_SYSTEMS - 1)) {
         return false;
     }
     rating_rule_init(&usual, (enum rating_system)number);
     if (coder->from == NULL) {
         for (unsigned i = 0; i < RATING_PARAMETERS; i++) {
-            (void)effect_bytes_put_parameter(coder, (uint8_t)(i + 1), rating->rule.of[i],
-                                             usual.of[i]);
+            if (rating->of[i] != usual.of[i]) {
+                *coder->to++ = (char)(i + 1);
+                (void)effect_bytes_code_i64(coder, &rating->of[i]);
+            }
         }
-        (void)effect_bytes_put_parameter(coder, MAXDEV, rating->dev_max, 0);
-        (void)effect_bytes_put_parameter(coder, MINGAMES, rating->games_min, 0);
         *coder->to++ = 0;
         return true;
     }
     options->has_rating = true;
-    rating->rule = usual;
+    *rating = usual;
     while (effect_bytes_take_byte(coder->from, &number) && number != 0) {
-        if (!effect_bytes_code_i64(coder, &value)) {
-            return false;
-        }
-        if (number <= RATING_PARAMETERS) {
-            rating->rule.of[number - 1] = value;
-        } else if (number == MAXDEV) {
-            rating->dev_max = value;
-        } else if (number == MINGAMES && value >= 0 && value <= UINT32_MAX) {
-            rating->games_min = (uint32_t)value;
-        } else {
+        if (number > RATING_PARAMETERS || !effect_bytes_code_i64(coder, &rating->of[number - 1])) {
             return false;
         }
     }

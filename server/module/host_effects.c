@@ -5,7 +5,7 @@
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
 #include "server/durability/effect_bytes.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -427,7 +427,7 @@ void host_effects_expire_bans(void) {
 
 void host_effects_state_clear(void) {
     state.is_applying = true;
-    CHECK(rdb_state_clear(module.server.registry, UINT32_MAX));
+    CHECK(rdb_board_state_clear(module.server.registry, UINT32_MAX));
     state.is_applying = false;
 }
 
@@ -436,8 +436,8 @@ void host_effects_state_clear(void) {
 static bool host_effects_check_state(struct effect_decoder *decoder, struct bytes blob,
                                      struct bytes *chunk, int64_t *time_us) {
     char why[RDB_STATE_ERROR_MAX]; /* the host's errors say less */
-    return rdb_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us, chunk,
-                           why) &&
+    return rdb_board_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us,
+                                 chunk, why) &&
            *time_us <= MODULE_TIME_MAX_US;
 }
 
@@ -451,7 +451,7 @@ static bool host_effects_take_state(struct host_context *ctx, struct bytes blob)
     }
     module_raise_clock(ctx, time_us);
     state.is_applying = true;
-    enum effect_status status = rdb_state_apply(module.server.registry, &decoder, chunk);
+    enum effect_status status = rdb_board_state_apply(module.server.registry, &decoder, chunk);
     state.is_applying = false;
     return status == EFFECT_OK;
 }
@@ -474,7 +474,7 @@ int host_effects_apply_state(struct host_context *ctx, struct host_string **argv
 
 static void host_effects_state_save_all(void (*take)(void *context, struct bytes blob),
                                         void *context) {
-    CHECK(rdb_state_write(module.server.registry, module.server.clock.now_us, take, context));
+    CHECK(rdb_board_state_write(module.server.registry, module.server.clock.now_us, take, context));
 }
 
 /* ---- RDB ---- */
@@ -490,7 +490,7 @@ void host_effects_state_save(struct host_io *io, int when) {
 }
 
 void host_effects_state_save_some(struct host_io *io, int when) {
-    if (!rdb_state_is_empty(module.server.registry)) {
+    if (!rdb_board_state_is_empty(module.server.registry)) {
         host_effects_state_save(io, when);
     }
 }
@@ -592,7 +592,7 @@ static void host_effects_state_replicate_all(struct host_context *ctx, void *con
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
  * behind it. */
 void host_effects_on_fork(struct host_context *ctx) {
-    if (rdb_state_is_empty(module.server.registry)) {
+    if (rdb_board_state_is_empty(module.server.registry)) {
         return;
     }
     /* Where the host does not say so, it is taken for one without: to write this twice does no harm. */

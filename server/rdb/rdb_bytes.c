@@ -1,7 +1,10 @@
 /* See rdb_bytes.h. Integers are little endian unless a line says otherwise. */
 #include "server/rdb/rdb_bytes.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "codec/little.h"
 
@@ -65,6 +68,22 @@ bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
     return true;
 }
 
+bool rdb_bytes_parse_score(struct bytes text, double *score) {
+    enum { TEXT_MAX = 255 };
+    char copy[TEXT_MAX + 1];
+    if (text.size == 0 || text.size > TEXT_MAX || isspace((unsigned char)text.at[0])) {
+        return false;
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    char *end;
+    double value = strtod(copy, &end);
+    if (end != copy + text.size || isnan(value)) {
+        return false;
+    }
+    *score = value;
+    return true;
+}
 /* ---- compressed strings ---- */
 
 enum { LITERALS_END = 32, LENGTH_LONG = 7, LENGTH_LEAST = 2 };

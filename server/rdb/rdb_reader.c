@@ -12,7 +12,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
     return reader->input.size - reader->at;
@@ -245,7 +245,6 @@ enum {
     HEAD_SIZE = 9,
     CHECKSUM_SIZE = 8,
     CHECKSUM_SINCE = 5, /* version */
-    SCORE_TEXT_MAX = 255,
 };
 
 enum opcode {
@@ -371,23 +370,13 @@ static void rdb_reader_set_score(struct rdb_reader *reader, double score) {
 }
 
 static void rdb_reader_parse_score(struct rdb_reader *reader, struct bytes text) {
-    char copy[SCORE_TEXT_MAX + 1];
     int64_t integer;
     if (bytes_parse_i64(text, &integer)) {
         rdb_reader_set_score(reader, (double)integer);
         return;
     }
-    if (text.size == 0 || text.size > SCORE_TEXT_MAX) {
-        rdb_reader_set_score(reader, NAN);
-        return;
-    }
-    memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
-    char *end;
-    double score = strtod(copy, &end);
-    bool is_number = end == copy + text.size &&
-                     ((copy[0] >= '0' && copy[0] <= '9') || strchr("+-.iI", copy[0]) != NULL);
-    rdb_reader_set_score(reader, is_number ? score : NAN);
+    double score;
+    rdb_reader_set_score(reader, rdb_bytes_parse_score(text, &score) ? score : NAN);
 }
 
 /* ---- entries ---- */

@@ -7,7 +7,6 @@
 #include "codec/little.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_bytes.h"
-#include "server/rdb/rdb_state.h"
 
 enum {
     PACK_SIZE = 256 * 1024, /* bytes put at a time */
@@ -154,11 +153,12 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
     buffer_append(&writing.pack, MAGIC, sizeof MAGIC - 1);
     rdb_write_put_aux(&writing, "redis-ver", "7.0.0");
     rdb_write_put_aux(&writing, "redis-bits", "64");
-    if (!rdb_state_is_empty(registry)) {
+    if (!rdb_board_state_is_empty(registry)) {
         rdb_write_byte(&writing.pack, OP_MODULE_AUX);
         rdb_write_length(&writing.pack, rdb_board_type_id());
         rdb_write_put_part_number(&writing, AUX_BEFORE_KEYS);
-        writing.is_failed |= !rdb_state_write(registry, time_us, rdb_write_put_part_text, &writing);
+        writing.is_failed |=
+            !rdb_board_state_write(registry, time_us, rdb_write_put_part_text, &writing);
         rdb_write_put_part_text(&writing, BYTES(""));
         rdb_write_length(&writing.pack, PART_END);
     }

@@ -75,14 +75,6 @@ struct board_window {
     bool is_share;
 };
 
-/* RATING: matches change the members' records, which are notes of the board (registry.h); who is ranked has a score that
- * follows from the record. */
-struct board_rating {
-    struct rating_rule rule;
-    int64_t dev_max;    /* MAXDEV: above it a member is not ranked; 0: none */
-    uint32_t games_min; /* MINGAMES: below it likewise */
-};
-
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
  * compared and hashed as bytes; each member has a row below. */
 struct board_options {
@@ -119,7 +111,9 @@ struct board_options {
         struct board_options *next_gone; /* when nobody uses them any more */
     };
     uint64_t hash;
-    struct board_rating rating;
+    /* Matches change the members' records, which are notes of the board (registry.h); who is ranked has a score that
+     * follows from the record. */
+    struct rating_rule rating;
     struct limits_rule limits;
     struct hold_rule hold;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
@@ -326,7 +320,9 @@ struct board_option {
     int64_t minimum, maximum; /* of a number */
     int64_t usual;            /* where nothing is said, and what it needs is there */
     const char *none;         /* a word for the usual value, which LB.INFO shows as nil */
-    const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
+    const char *behind; /* "STALE needs a number and a unit: ...", of forms of several words */
+    const char *second; /* words of a number's second word */
+    const char *alone;  /* what it is called where a WINDOW excludes it; NULL: it does not */
     const char *not_in_rooms; /* why rooms of a league cannot have it; NULL: they can */
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
     uint16_t at; /* where in struct board_options, or struct board_state, its value is */
@@ -341,7 +337,7 @@ struct board_option {
     bool is_of_line;   /* a word of `board` lines alone: what the values of a Redis mean */
     bool is_kept;      /* by an archive, from its board */
     bool is_more;      /* another value of the option before, and given behind it */
-    bool may_be_alone; /* of YES and NO: without either it is YES */
+    bool may_be_alone; /* without a value it is 1 */
     bool is_other;     /* another word for another value of the row before */
     bool restarts;     /* a new PERIOD begins with the usual value */
 };
@@ -390,6 +386,7 @@ struct board_option {
         "[STALE count:integer unit=<MINUTE | HOUR | DAY>] ",                                       \
         "[STALE age [unit=<MINUTE | HOUR | DAY>]] ", "", .code = 7, .word = "STALE",               \
         .form = BOARD_FORM_AGE, .wanted = "number of units", .minimum = 1, .maximum = 1000000,     \
+        .behind = "a number and a unit: STALE n MINUTE|HOUR|DAY", .second = "MINUTE, HOUR or DAY", \
         .none = "NONE", .alone = "STALE",                                                          \
         .not_in_rooms = "STALE is not possible: whoever leaves a room moves the others' places. "  \
                         "IDLE DOWN is for those who do not come")                                  \
@@ -445,22 +442,24 @@ struct board_option {
         .alone = "COPY", .not_in_rooms = "COPY is not possible: rooms begin anew")                 \
     ROW(WINDOW, window.count, "[WINDOW n SUM|BEST]] ", "[WINDOW window:integer of=<SUM | BEST>]]", \
         "[WINDOW window [of=<SUM | BEST>]]", "", .code = 19, .word = "WINDOW",                     \
-        .form = BOARD_FORM_WINDOW, .wanted = "number of periods", .minimum = 2,                    \
-        .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD,                  \
-        .not_in_rooms = "WINDOW is not possible: rooms begin anew")                                \
+        .form = BOARD_FORM_WINDOW, .wanted = "number of periods",                                  \
+        .behind = "a number of periods and what they are to it: WINDOW n SUM|BEST",                \
+        .second = "SUM or BEST", .minimum = 2, .maximum = BOARD_WINDOW_MAX, .none = "NONE",        \
+        .needs = BOARD_NEEDS_PERIOD, .not_in_rooms = "WINDOW is not possible: rooms begin anew")   \
     ROW(WINDOW_OF, window.is_best, "", "", "", "", .code = 20, .is_more = true,                    \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
     ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...]", BOARD_LIMITS_SYNTAX(BOARD_LIMITS),   \
         BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), "", .code = 41,           \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
+        .behind = "limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME",             \
         .none = "NONE")                                                                            \
     ROW(TICKETS, guards, " [TICKETS YES|NO]", " [TICKETS <YES | NO>]", " [TICKETS <YES | NO>]",    \
         "", .code = 42, .word = "TICKETS", .is_kept = true, .form = BOARD_FORM_YES_NO,             \
         .words = {"NO", "YES"}, .wanted = "YES or NO", .bit = BOARD_TICKETS)                       \
     ROW(HOLD, has_hold, " [HOLD PLAYERS|ALL result ...]", BOARD_HOLD_SYNTAX(BOARD_HOLD),           \
         BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), "", .code = 43, .word = "HOLD",  \
-        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL", .none = "NONE",      \
-        .alone = "HOLD",                                                                           \
+        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL",                      \
+        .behind = "OVER, TOP or LIMITS behind it", .none = "NONE", .alone = "HOLD",                \
         .not_in_rooms =                                                                            \
             "HOLD is not possible: who goes up and down follows from the results in rooms")        \
     /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
@@ -468,6 +467,7 @@ struct board_option {
         .is_of_line = true, .form = BOARD_FORM_FLAG, .value = 1)                                   \
     ROW(FRACTION, fraction_ms, " | SCORE+FRACTION [t]] ", "", "", "", .code = 38,                  \
         .word = "SCORE+FRACTION", .is_of_line = true, .form = BOARD_FORM_FRACTION,                 \
+        .may_be_alone = true,                                                                      \
         .wanted = "time from 2000 on: ISO 8601 with an offset, or unix milliseconds")
 /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */
 #define BOARD_OPTIONS_LEAGUE(ROW)                                                                  \

@@ -177,7 +177,7 @@ static bool lb_kept_is_old(const struct rating_rule *rule, int64_t at_ms, int64_
 
 /* RESET: matches of a time before are those of an earlier period of the board, whose ratings have gone towards the start. */
 static int64_t lb_kept_reset_ms(const struct board_options *options) {
-    return options->rating.rule.of[RATING_RESET] > 0 ? options->period_start_ms : 0;
+    return options->rating.of[RATING_RESET] > 0 ? options->period_start_ms : 0;
 }
 
 /* ---- players' names ---- */
@@ -252,8 +252,8 @@ static uint8_t lb_kept_place(const struct rating_match *match, uint32_t team) {
 /* The parts of a match, and the players' tokens. Returns the end of what is written. */
 static char *lb_kept_put_parts(struct lb_players *players, const struct rating_match *match,
                                struct head *head, char *at) {
-    const struct board_rating *rating = &registry_options(players->key)->rating;
-    bool has_sums = rating->rule.of[RATING_EVERY_HOURS] > 0;
+    const struct rating_rule *rating = &registry_options(players->key)->rating;
+    bool has_sums = rating->of[RATING_EVERY_HOURS] > 0;
     uint32_t i = 0;
     for (uint32_t team = 0; team < match->teams; team++) {
         char place = (char)lb_kept_place(match, team);
@@ -282,7 +282,7 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
  * too many. */
 static void lb_kept_plan_going(const struct registry_key *key, struct head *head, size_t added,
                                int64_t now_ms, struct lb_keeping *keeping) {
-    const struct rating_rule *rule = &registry_options(key)->rating.rule;
+    const struct rating_rule *rule = &registry_options(key)->rating;
     uint64_t most = (uint64_t)rule->of[RATING_KEEP_MATCHES];
     uint64_t bytes_most =
         most * BYTES_OF_MATCH > BYTES_LEAST ? most * BYTES_OF_MATCH : (uint64_t)BYTES_LEAST;
@@ -309,7 +309,7 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     enum { OTHERS = 3 /* the match, its id, the head */ };
     struct head head = lb_kept_head(players->key);
     size_t count = players->count;
-    const struct rating_rule *rule = &registry_options(players->key)->rating.rule;
+    const struct rating_rule *rule = &registry_options(players->key)->rating;
     uint8_t flags = rule->of[RATING_EVERY_HOURS] > 0 ? FLAG_PERIODS : 0;
     size_t body_size = ID_AT + id.size + count * lb_kept_part_size(flags);
     size_t pairs_size = 2 * (2 * count + OTHERS) * sizeof(struct bytes);
@@ -451,7 +451,7 @@ static bool lb_kept_find_id(const struct call *call, const struct registry_key *
     }
     if (!registry_note_find(key, lb_kept_id_name(id, room), &note) || note.size != SIX ||
         !lb_kept_find(key, little_get_u48(note.at), kept) ||
-        lb_kept_is_old(&registry_options(key)->rating.rule, kept->at_ms, call->now_ms)) {
+        lb_kept_is_old(&registry_options(key)->rating, kept->at_ms, call->now_ms)) {
         return call_refuse_format(call,
                                   "ERR no match '%s' is kept: KEEP-MATCHES and KEEP-HOURS "
                                   "say how many are, and for how long",
@@ -507,7 +507,7 @@ static void lb_kept_unmatch(const struct call *call, struct changing *changing) 
     }
     for (uint32_t i = 0; i < count; i++) {
         struct lb_rated *rated = &players->list[i].rated;
-        rating_record_take_back(&changing->writing.options->rating.rule, &parts[i].before,
+        rating_record_take_back(&changing->writing.options->rating, &parts[i].before,
                                 &parts[i].after, &players->records[i]);
         rated->last = rated->last == number ? parts[i].previous : rated->last;
         lb_match_plan_change(players, i);
@@ -564,7 +564,7 @@ static bool lb_kept_is_loss(const struct part *part, uint8_t place) {
 static void lb_kept_collect(const struct call *call, const struct registry_key *key,
                             const struct lb_rated *cheater, int64_t since_ms,
                             struct losses *losses) {
-    const struct rating_rule *rule = &registry_options(key)->rating.rule;
+    const struct rating_rule *rule = &registry_options(key)->rating;
     int64_t reset_ms = lb_kept_reset_ms(registry_options(key));
     uint64_t number = cheater->last;
     struct kept kept;
@@ -671,7 +671,7 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
         !zset_check_member(call, name)) {
         return;
     }
-    if (changing->writing.options->rating.rule.of[RATING_EVERY_HOURS] > 0) {
+    if (changing->writing.options->rating.of[RATING_EVERY_HOURS] > 0) {
         (void)call_refuse(call, "ERR LB.REFUND is not possible with EVERY-HOURS: players lose by "
                                 "their periods, and not by a match");
         return;
@@ -689,7 +689,7 @@ static void lb_kept_refund(const struct call *call, int64_t since_ms, struct cha
         reply_array(call->reply, 0);
         return;
     }
-    const struct rating_rule *rule = &changing->writing.options->rating.rule;
+    const struct rating_rule *rule = &changing->writing.options->rating;
     uint64_t *tokens = memory_allocate(losses->count * sizeof *tokens + 1);
     for (uint32_t i = 0; i < losses->count && tokens != NULL; i++) {
         tokens[i] = losses->at[i].token;

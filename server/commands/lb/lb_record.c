@@ -8,7 +8,6 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/writing.h"
 #include "skiplist/run.h"
 

@@ -14,7 +14,7 @@
  *     pct      100 * (count - rank) / count, truncated to eight decimals, so that no two ranks
  *              of a board have the same: a decimal string (RESP3: a double)
  *     key      the packed key as a decimal string: layout_key_print
- *     tags     lb_tag.h
+ *     tags     lb.h
  *     data     of the member's hash: lb_data.h
  *     since    the rank on another board: SINCE
  *     rating   of the player, on a board with RATING: lb_rating.h

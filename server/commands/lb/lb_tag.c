@@ -3,7 +3,7 @@
  *     LB.TAG race@2026-11-16 ann claimed 1 IF claimed ""
  *
  * Tags change no result, so they are also written on boards that are frozen or closed. */
-#include "server/commands/lb/lb_tag.h"
+#include "server/commands/lb/lb.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
 #include "server/commands/ban.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "server/sessions/board_job.h"
 #include "tests/server/player_fixture.h"

@@ -1,6 +1,6 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
 #include "server/commands/holding.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/sessions/board_job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
