@@ -45,9 +45,9 @@ TEST_PART ?= 1
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
-# codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
+# codec/rating.h: no compiler fuses a product and a sum, and a square root is an instruction.
 EXACT := -ffp-contract=off -fno-math-errno
-%/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
+%/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
