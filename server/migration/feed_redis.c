@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/durability/persistence.h"
 #include "server/rdb/rdb_board.h"
 #include "server/replication/feed.h"

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/durability/file_format.h"
 #include "server/migration/redis_receive.h"
 #include "server/network/batch.h"

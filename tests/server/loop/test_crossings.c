@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
