@@ -10,8 +10,8 @@
 #include "server/migration/redis_position.h"
 #include "server/migration/redis_receive.h"
 #include "server/migration/redis_stream.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 struct redis_follow {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "server/dispatch/settings_file.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"
 

@@ -9,8 +9,8 @@
 
 #include "server/durability/persistence.h"
 #include "server/replication/failover.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"

@@ -21,8 +21,8 @@
 #include "server/network/batch.h"
 #include "server/network/tls.h"
 #include "server/replication/failover.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 /* The events of its socket. */

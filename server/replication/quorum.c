@@ -15,8 +15,8 @@
 
 #include "server/durability/persistence.h"
 #include "server/durability/store.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/system/clock.h"
 #include "server/system/digest.h"
 #include "server/system/log.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/replication/replicator.h"
+#include "server/replication/hub.h"
 #include "server/sessions/job.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"

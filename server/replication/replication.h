@@ -9,7 +9,7 @@
  *
  * This header is what changes the state (state.h), and what commands ask of it. The replicator
  * opens connections, copies and applies, and keeps the state up to date; it is told what is asked
- * for by replicator.h. Without one (tests of handlers, the module) both ends work, and nothing is connected.
+ * for by hub.h. Without one (tests of handlers, the module) both ends work, and nothing is connected.
  *
  *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
  *                                    | replication_follow: another master

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 
 struct replicator {
     struct server *server;

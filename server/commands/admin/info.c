@@ -9,8 +9,8 @@
 
 #include "server/dispatch/command.h"
 #include "server/metrics/figures.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 
 struct info {
     struct server *server;

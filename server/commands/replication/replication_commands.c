@@ -7,8 +7,8 @@
 #include "server/dispatch/syntax.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 
 /* ---- REPLICAOF SLAVEOF ---- */
 
