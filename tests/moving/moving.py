@@ -143,23 +143,13 @@ class Moving(unittest.TestCase):
         if client.info("replication").get("source_state") == "stopped":
             self.old.flushall()
             client.execute_command("REPLICAOF", "127.0.0.1", self.redis_server.port)
-            follow.wait_until(lambda: follow.is_following(client))
+            follow.wait_until_it_follows(client)
 
     def catch_up(self):
         """The follower has all that Redis has."""
         if self.follower is None:
             return
-        client = self.follower.client()
-        offset = self.redis_server.client().info("replication")["master_repl_offset"]
-
-        def is_there():
-            info = client.info("replication")
-            # FLUSHALL ends the copy's process at the source, and the link with it: then a new copy comes.
-            self.assertNotEqual(info.get("source_state"), "stopped",
-                                info.get("master_link_error"))
-            return info["source_applied_offset"] >= offset
-
-        self.assertTrue(follow.wait_until(is_there))
+        follow.wait_for_offset(self.redis_server.client(), self.follower.client())
 
     # ---- the page's lines ----
 
