@@ -144,32 +144,29 @@ static bool web_figures_check_server(struct web_query *query) {
 }
 
 static bool web_figures_print_history(struct web_query *query) {
-    struct json *json = &query->json;
     const struct web_history *history = &query->web->history;
     if (!web_figures_check_server(query)) {
         return false;
     }
-    json_open(json, NULL, '{');
-    json_integer(json, "interval_ms", WEB_SAMPLE_MS);
-    json_open(json, "points", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_integer(query, "interval_ms", WEB_SAMPLE_MS);
+    web_reply_open(query, "points", WEB_NO_REPLY);
     for (unsigned i = 0; i < history->count; i++) {
         const struct web_sample *sample = &history->samples[(history->first + i) % WEB_SAMPLES_MAX];
-        json_open(json, NULL, '{');
-        json_time_ms(json, "at", sample->at_ms);
-        json_number(json, "operations_per_second", sample->operations);
-        json_integer(json, "p50_us", (int64_t)sample->p50_us);
-        json_integer(json, "p99_us", (int64_t)sample->p99_us);
-        json_integer(json, "tick_us", (int64_t)sample->tick_us);
-        json_integer(json, "memory", (int64_t)sample->memory);
-        json_integer(json, "clients", (int64_t)sample->clients);
-        json_integer(json, "members", (int64_t)sample->members);
-        json_number(json, "input_bytes_per_second", sample->input);
-        json_number(json, "output_bytes_per_second", sample->output);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_put_integer(query, "at", sample->at_ms);
+        web_reply_put_decimal(query, "operations_per_second", sample->operations);
+        web_reply_put_integer(query, "p50_us", (int64_t)sample->p50_us);
+        web_reply_put_integer(query, "p99_us", (int64_t)sample->p99_us);
+        web_reply_put_integer(query, "tick_us", (int64_t)sample->tick_us);
+        web_reply_put_integer(query, "memory", (int64_t)sample->memory);
+        web_reply_put_integer(query, "clients", (int64_t)sample->clients);
+        web_reply_put_integer(query, "members", (int64_t)sample->members);
+        web_reply_put_decimal(query, "input_bytes_per_second", sample->input);
+        web_reply_put_decimal(query, "output_bytes_per_second", sample->output);
+        web_reply_close(query);
     }
-    json_close(json, ']');
-    json_close(json, '}');
-    return false;
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_history = {.print = web_figures_print_history};
@@ -301,27 +298,11 @@ static bool web_figures_ask_slowlog(struct web_query *query) {
 }
 
 static bool web_figures_print_slowlog(struct web_query *query) {
-    struct json *json = &query->json;
     if (query->user.is_public) {
         web_query_error(query, 401, "log in to see the slow log");
         return false;
     }
-    if (web_query_reply_is_error(query, 0)) {
-        return false;
-    }
-    struct value_reader reader = web_query_reply(query, 0);
-    struct value list = value_next(&reader);
-    json_open(json, NULL, '{');
-    json_open(json, "entries", '[');
-    for (uint64_t i = 0; i < list.count; i++) {
-        json_open(json, NULL, '{');
-        web_reply_put_members(query, "Slowlog", "entries", reader);
-        json_close(json, '}');
-        value_skip(&reader);
-    }
-    json_close(json, ']');
-    json_close(json, '}');
-    return false;
+    return !web_query_reply_is_error(query, 0) && web_reply_print(query);
 }
 
 const struct web_route web_route_slowlog = {
@@ -329,64 +310,40 @@ const struct web_route web_route_slowlog = {
 
 /* ---- who asks ---- */
 
-static void web_figures_put_texts(struct json *json, const char *key, const struct bytes *texts,
-                                  unsigned count) {
-    json_open(json, key, '[');
-    for (unsigned i = 0; i < count; i++) {
-        json_text(json, NULL, texts[i]);
-    }
-    json_close(json, ']');
-}
-
-static void web_figures_put_data(struct json *json, const struct web_query *query) {
-    const struct web *web = query->web;
-    const struct web_avatars *avatars = &web->avatars;
-    if (web->data.pattern.at == NULL || query->verdict != WEB_ALLOWED) {
-        json_null(json, "data");
-        json_null(json, "avatars");
-        return;
-    }
-    json_open(json, "data", '{');
-    json_text(json, "pattern", web->data.pattern);
-    web_figures_put_texts(json, "fields", web->data.fields, web->data.count);
-    json_close(json, '}');
-    if (avatars->field.at == NULL) {
-        json_null(json, "avatars");
-        return;
-    }
-    json_open(json, "avatars", '{');
-    json_text(json, "field", avatars->field);
-    web_figures_put_texts(json, "origins", avatars->origins, avatars->origin_count);
-    json_close(json, '}');
-}
-
 static bool web_figures_print_me(struct web_query *query) {
-    struct json *json = &query->json;
-    bool is_known = query->verdict == WEB_ALLOWED && query->user.is_known;
-    json_open(json, NULL, '{');
-    if (is_known) {
-        json_text(json, "user", bytes_from_text(query->user.shown));
+    static const struct bytes nothing = {.at = NULL};
+    const struct web_data *data = &query->web->data;
+    const struct web_avatars *avatars = &query->web->avatars;
+    bool is_allowed = query->verdict == WEB_ALLOWED;
+    bool is_known = is_allowed && query->user.is_known;
+    bool is_player = is_known && query->identity.is_player;
+    bool has_data = is_allowed && data->pattern.at != NULL;
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_text(query, "user", is_known ? bytes_from_text(query->user.shown) : nothing);
+    web_reply_put_text(query, "player",
+                       is_player ? bytes_from_text(query->identity.player.claims.player) : nothing);
+    web_reply_put_integer(query, "is_logged_in", is_known && query->identity.kind == WEB_USER);
+    web_reply_put_integer(query, "is_public", query->user.is_public);
+    web_reply_put_integer(query, "can_login", query->user.can_login);
+    web_reply_put_integer(query, "can_see_server", query->user.may_see_server);
+    web_reply_put_integer(query, "can_see_slowlog", query->user.may_see_slowlog);
+    web_reply_put_text(query, "version", is_allowed ? BYTES(SERVER_VERSION) : nothing);
+    if (has_data) {
+        web_reply_open(query, "data", WEB_NO_REPLY);
+        web_reply_put_text(query, "pattern", data->pattern);
+        web_reply_put_texts(query, "fields", data->fields, data->count);
+        web_reply_close(query);
     } else {
-        json_null(json, "user");
+        web_reply_put_text(query, "data", nothing);
     }
-    if (query->identity.is_player && is_known) {
-        json_text(json, "player", bytes_from_text(query->identity.player.claims.player));
+    if (has_data && avatars->field.at != NULL) {
+        web_reply_open(query, "avatars", WEB_NO_REPLY);
+        web_reply_put_text(query, "field", avatars->field);
+        web_reply_put_texts(query, "origins", avatars->origins, avatars->origin_count);
     } else {
-        json_null(json, "player");
+        web_reply_put_text(query, "avatars", nothing);
     }
-    json_boolean(json, "is_logged_in", is_known && query->identity.kind == WEB_USER);
-    json_boolean(json, "is_public", query->user.is_public);
-    json_boolean(json, "can_login", query->user.can_login);
-    json_boolean(json, "can_see_server", query->user.may_see_server);
-    json_boolean(json, "can_see_slowlog", query->user.may_see_slowlog);
-    if (query->verdict == WEB_ALLOWED) {
-        json_text(json, "version", BYTES(SERVER_VERSION));
-    } else {
-        json_null(json, "version");
-    }
-    web_figures_put_data(json, query);
-    json_close(json, '}');
-    return false;
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_me = {.print = web_figures_print_me, .is_for_all = true};
