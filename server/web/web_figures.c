@@ -181,9 +181,10 @@ static bool web_figures_is_behind(const struct stats_command *one,
 }
 
 /* Those that took the most time together. */
-static void web_figures_put_commands(struct json *json, const struct figures *figures) {
+static void web_figures_put_commands(struct web_query *query) {
+    const struct figures *figures = query->figures;
     const struct stats_command *last = NULL;
-    json_open(json, "commands", '[');
+    web_reply_open(query, "commands", WEB_NO_REPLY);
     for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
         const struct stats_command *most = NULL;
         for (uint32_t i = 0; i < figures->stats.command_count; i++) {
@@ -198,90 +199,89 @@ static void web_figures_put_commands(struct json *json, const struct figures *fi
         }
         uint32_t index = (uint32_t)(most - figures->stats.commands);
         last = most;
-        json_open(json, NULL, '{');
-        json_text(json, "name", bytes_from_text(command_full_name(index)));
-        figures_print_api(FIGURE_OF_COMMAND, most, "", json);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_use_figures(query, FIGURE_OF_COMMAND, most, "");
+        web_reply_put_text(query, "name", bytes_from_text(command_full_name(index)));
+        web_reply_close(query);
     }
-    json_close(json, ']');
+    web_reply_close(query);
+}
+
+static void web_figures_open(struct web_query *query, const char *name, const char *prefix) {
+    web_reply_open(query, name, WEB_NO_REPLY);
+    web_reply_use_figures(query, FIGURE_OF_FIGURES, query->figures, prefix);
 }
 
 /* The role, the link to the master, and the replicas. */
-static void web_figures_put_replication(struct json *json, const struct figures *figures) {
-    const struct figures_replication *replication = &figures->replication;
-    json_open(json, "replication", '{');
-    json_text(json, "role", bytes_from_text(replication->is_replica ? "replica" : "master"));
-    figures_print_api(FIGURE_OF_FIGURES, figures, "replication.", json);
+static void web_figures_put_replication(struct web_query *query) {
+    static const struct bytes nothing = {.at = NULL};
+    const struct figures_replication *replication = &query->figures->replication;
+    web_figures_open(query, "replication", "replication.");
+    web_reply_put_text(query, "role", replication->is_replica ? BYTES("replica") : BYTES("master"));
     if (replication->is_replica) {
-        json_open(json, "master", '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.master.", json);
-        if (replication->has_error) {
-            json_text(json, "error", bytes_from_text(replication->error));
-        } else {
-            json_null(json, "error");
-        }
-        json_close(json, '}');
+        web_figures_open(query, "master", "replication.master.");
+        web_reply_put_text(query, "error",
+                           replication->has_error ? bytes_from_text(replication->error) : nothing);
+        web_reply_close(query);
     } else {
-        json_null(json, "master");
+        web_reply_put_text(query, "master", nothing);
     }
-    json_integer(json, "replica_count", (int64_t)replication->replicas);
-    json_open(json, "replicas", '[');
+    web_reply_put_integer(query, "replica_count", (int64_t)replication->replicas);
+    web_reply_open(query, "replicas", WEB_NO_REPLY);
     for (uint32_t i = 0; i < replication->shown; i++) {
-        json_open(json, NULL, '{');
-        figures_print_api(FIGURE_OF_REPLICA, &replication->shown_replicas[i], "", json);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_use_figures(query, FIGURE_OF_REPLICA, &replication->shown_replicas[i], "");
+        web_reply_close(query);
     }
-    json_close(json, ']');
+    web_reply_close(query);
     if (replication->sync.is_on) {
-        json_open(json, "sync", '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.sync.", json);
-        json_close(json, '}');
+        web_figures_open(query, "sync", "replication.sync.");
+        web_reply_close(query);
     } else {
-        json_null(json, "sync");
+        web_reply_put_text(query, "sync", nothing);
     }
-    json_close(json, '}');
+    web_reply_close(query);
 }
 
 static bool web_figures_print_server(struct web_query *query) {
-    static const char *const objects[] = {"tick", "memory", "journal", "snapshot"};
-    struct json *json = &query->json;
+    static const char *const objects[][2] = {{"tick", "tick."},
+                                             {"memory", "memory."},
+                                             {"journal", "journal."},
+                                             {"snapshot", "snapshot."}};
     const struct figures *figures = query->figures;
     if (!web_figures_check_server(query)) {
         return false;
     }
     struct durations calls = web_figures_sum_of_calls(figures);
-    json_open(json, NULL, '{');
-    figures_print_api(FIGURE_OF_FIGURES, figures, "", json);
-    json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
-    json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
-    json_integer(json, "members", (int64_t)figures->members);
-    json_open(json, "latency", '{');
-    json_integer(json, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
-    json_integer(json, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));
-    json_integer(json, "p99_us", (int64_t)figures_quantile_us(&calls, 0.99));
-    json_integer(json, "p999_us", (int64_t)figures_quantile_us(&calls, 0.999));
-    json_close(json, '}');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_use_figures(query, FIGURE_OF_FIGURES, figures, "");
+    web_reply_put_integer(query, "web_connections",
+                          (int64_t)http_server_connections(query->web->http));
+    web_reply_put_integer(query, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
+    web_reply_put_integer(query, "members", (int64_t)figures->members);
+    web_reply_open(query, "latency", WEB_NO_REPLY);
+    web_reply_put_integer(query, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
+    web_reply_put_integer(query, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));
+    web_reply_put_integer(query, "p99_us", (int64_t)figures_quantile_us(&calls, 0.99));
+    web_reply_put_integer(query, "p999_us", (int64_t)figures_quantile_us(&calls, 0.999));
+    web_reply_close(query);
     for (unsigned i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        char prefix[16];
-        snprintf(prefix, sizeof prefix, "%s.", objects[i]);
-        json_open(json, objects[i], '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, prefix, json);
-        json_close(json, '}');
+        web_figures_open(query, objects[i][0], objects[i][1]);
+        web_reply_close(query);
     }
-    web_figures_put_replication(json, figures);
-    json_open(json, "databases", '[');
+    web_figures_put_replication(query);
+    web_reply_open(query, "databases", WEB_NO_REPLY);
     for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
         if (figures->databases[i].keys > 0) {
-            json_open(json, NULL, '{');
-            json_integer(json, "db", i);
-            figures_print_api(FIGURE_OF_DATABASE, &figures->databases[i], "", json);
-            json_close(json, '}');
+            web_reply_open(query, NULL, WEB_NO_REPLY);
+            web_reply_use_figures(query, FIGURE_OF_DATABASE, &figures->databases[i], "");
+            web_reply_put_integer(query, "db", i);
+            web_reply_close(query);
         }
     }
-    json_close(json, ']');
-    web_figures_put_commands(json, figures);
-    json_close(json, '}');
-    return false;
+    web_reply_close(query);
+    web_figures_put_commands(query);
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_server = {.print = web_figures_print_server,

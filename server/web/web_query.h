@@ -178,6 +178,9 @@ struct web_open {
     struct shape items[WEB_PATH_ITEMS]; /* of these, and where they are lists, those of these */
     struct shape source;                /* what the reply is */
     struct value_reader reply;
+    const void *figures; /* whose figures are members; NULL: none are */
+    enum figure_of of;
+    const char *prefix;
 };
 
 /* Who asks, as the engine knows it. */
@@ -249,8 +252,8 @@ struct web_query {
     struct json json;
     unsigned open_count;
     /* Not zeroed, as all before is. */
-    struct web_open open[WEB_OPEN_MAX];
     struct http_target target;
+    struct web_open open[WEB_OPEN_MAX];
     struct web_where wheres[WEB_WHERES_MAX];
     char cursor_text[BYTES_INTEGER_TEXT_MAX], pattern_text[ACL_TEXT_MAX]; /* of a scan */
     struct web_command own_commands[WEB_COMMANDS_MAX];
@@ -347,6 +350,10 @@ void web_reply_open(struct web_query *query, const char *name, struct value_read
 void web_reply_close(struct web_query *query);
 /* Each element of a reply is an element of the list that is open. */
 void web_reply_put_items(struct web_query *query, struct value_reader *list);
+
+/* Members of the object that is open are figures of this object (figures_print_api). */
+void web_reply_use_figures(struct web_query *query, enum figure_of of, const void *object,
+                           const char *prefix);
 
 /* A member, or (NULL) an element, written as the schema has it: a text, also bytes; at NULL: null. An integer, also
  * 0 or 1 and a time in unix milliseconds. */

@@ -58,16 +58,19 @@ static void web_reply_read_source(struct web_path *found, struct bytes path) {
 
 /* The member that stands there in a schema, and what its source leads to from a shape. Both are texts that stay, and reading
  * them takes longer than following them: so what was read is kept. */
-static const struct web_path *web_reply_read_path(struct web *web, struct shape source,
+static const struct web_path *web_reply_read_path(struct web *web, const struct shape *source,
                                                   const char *text) {
-    size_t mixed = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)source.inner;
+    size_t mixed = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)source->inner;
     struct web_path *found = &web->paths[mixed % WEB_PATHS];
-    if (found->text == text && found->from == source.inner && found->name == source.name.at) {
+    if (found->text == text && found->from == source->inner && found->name == source->name.at) {
         return found;
     }
     struct shape_member of_schema;
-    *found = (struct web_path){
-        .text = text, .from = source.inner, .name = source.name.at, .found = source, .next = text};
+    *found = (struct web_path){.text = text,
+                               .from = source->inner,
+                               .name = source->name.at,
+                               .found = *source,
+                               .next = text};
     found->is_there = shape_next(&found->next, &of_schema);
     if (!found->is_there) {
         return found;
@@ -128,6 +131,7 @@ static struct web_open *web_reply_push(struct web_query *query, struct value_rea
     CHECK(query->open_count < WEB_OPEN_MAX);
     struct web_open *open = &query->open[query->open_count++];
     open->reply = reply;
+    open->figures = NULL;
     return open;
 }
 
@@ -366,14 +370,17 @@ static const struct web_path *web_reply_go_to(struct web_query *query, const cha
     struct web_open *open = web_reply_top(query);
     const struct web_path *path;
     CHECK(open->text != NULL);
-    while ((path = web_reply_read_path(query->web, open->source, open->text))->is_there) {
+    while ((path = web_reply_read_path(query->web, &open->source, open->text))->is_there) {
         open->text = path->next;
-        if (name != NULL && strcmp(path->key, name) == 0) {
+        if (name != NULL && path->key[0] == name[0] && strcmp(path->key, name) == 0) {
             return path;
         }
         if (path->has_source) {
             web_reply_put_sourced(query, path, open->reply);
-        } else if (!web_reply_put_asked(query, path, open)) {
+        } else if (!(open->figures != NULL &&
+                     figures_print_api(open->of, open->figures, open->prefix, path->key,
+                                       &query->json)) &&
+                   !web_reply_put_asked(query, path, open)) {
             CHECK(path->is_optional);
         }
     }
@@ -416,6 +423,14 @@ void web_reply_open(struct web_query *query, const char *name, struct value_read
         open->source = schema->source;
     }
     json_open(&query->json, key, '{');
+}
+
+void web_reply_use_figures(struct web_query *query, enum figure_of of, const void *object,
+                           const char *prefix) {
+    struct web_open *open = web_reply_top(query);
+    open->figures = object;
+    open->of = of;
+    open->prefix = prefix;
 }
 
 void web_reply_close(struct web_query *query) {
