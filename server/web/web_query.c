@@ -411,7 +411,7 @@ void web_query_command(struct web_query *query, const char *words, ...) {
     }
     va_list arguments;
     va_start(arguments, words);
-    web_query_add_words(query, words + size + 1, &arguments);
+    web_query_add_words(query, words + size + (words[size] == ' '), &arguments);
     va_end(arguments);
 }
 
