@@ -154,10 +154,12 @@ static const struct web_problem {
     {405, "method_not_allowed", "The path takes other methods"},
     {409, "conflict", "The key is in another state"},
     {413, "too_large", "This is too large"},
+    {414, "too_large", "The address is too long"},
     {415, "unsupported_type", "The body is of another type"},
     {421, "misdirected", "The request is for another server"},
     {422, "unprocessable", "The request cannot be carried out"},
     {429, "too_many", "There are too many requests"},
+    {431, "too_large", "The headers are too long"},
     {501, "not_implemented", "This part of HTTP is not there"},
     {503, "busy", "This is not possible now"},
     {500, "busy", "The server has failed"}, /* last: any other */
