@@ -854,22 +854,32 @@ static void http_server_answer_and_end(struct http_exchange *exchange) {
     (void)shutdown(peer->fd, SHUT_WR);
 }
 
-enum {
-    HTTP_RECORD_SIZE = 64
-}; /* bytes, at most, that the library takes for a header beside its text */
+enum { HTTP_RECORD_SIZE = 64 };
 
 /* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
- * and cookie, and the cookies once more, and HTTP_REPLY_HEAD_SIZE for the reply's head. */
+ * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
 static bool http_server_is_too_long(const struct http_exchange *exchange) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    int records = MHD_get_connection_values(
-        exchange->connection, MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND, NULL,
-        NULL);
+    size_t size = info != NULL ? info->header_size : 0;
+    if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
+        return false;
+    }
+    enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND;
+    int records = MHD_get_connection_values(exchange->connection, kinds, NULL, NULL);
     const char *cookie = http_exchange_header(exchange, MHD_HTTP_HEADER_COOKIE);
-    return (info != NULL ? info->header_size : 0) + (size_t)records * HTTP_RECORD_SIZE +
-               (cookie != NULL ? strlen(cookie) : 0) >
-           HTTP_CONNECTION_SIZE;
+    return size + (size_t)records * HTTP_RECORD_SIZE + (cookie != NULL ? strlen(cookie) : 0) >
+           HTTP_HEAD_SIZE_MAX;
+}
+
+static void http_server_answer_too_long(struct http_exchange *exchange) {
+    bool is_line = exchange->target != NULL && strlen(exchange->target) > HTTP_HEAD_SIZE_MAX / 2;
+    http_exchange_fill(exchange,
+                       is_line ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+                       "the head of a request has at most %d bytes, where 64 are counted for each "
+                       "header and parameter, and cookies twice\n",
+                       HTTP_HEAD_SIZE_MAX);
+    http_server_answer_and_end(exchange);
 }
 
 /* Fill in why the request is refused. false: it is not. */
@@ -890,14 +900,7 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
         return true;
     }
     if (http_server_is_too_long(exchange)) {
-        bool is_line =
-            exchange->target != NULL && strlen(exchange->target) > HTTP_CONNECTION_SIZE / 2;
-        http_exchange_fill(
-            exchange, is_line ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "the head of a request has at most %d bytes, where 64 are counted for "
-            "each header and parameter, and cookies twice\n",
-            HTTP_CONNECTION_SIZE);
-        http_server_answer_and_end(exchange);
+        http_server_answer_too_long(exchange);
         return true;
     }
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -982,9 +985,8 @@ static void *http_server_begin_request(void *context, const char *target,
          at = strchr(at + 1, '&')) {
         parameters++;
     }
-    if (size + parameters * HTTP_RECORD_SIZE >= HTTP_CONNECTION_SIZE) {
-        http_exchange_fill(exchange, MHD_HTTP_URI_TOO_LONG, "the address is too long\n");
-        http_server_answer_and_end(exchange);
+    if (size + parameters * HTTP_RECORD_SIZE > HTTP_HEAD_SIZE_MAX) {
+        http_server_answer_too_long(exchange);
     }
     return exchange;
 }
@@ -1144,30 +1146,36 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
     *own = NULL;
 }
 
-/* ---- lengths that are none ---- */
-
-/* A Content-Length that is no number never comes to the handler. The library (0.9.75) answers it with the same head
- * twice, but says in its log before that it will: then the answer is ours, and the library finds a connection that
- * is shut. It is of a request whose headers are there and that the handler has not been shown. */
+/* A Content-Length that is no number never comes to the handler, and neither do cookies that are no longer kept twice. The
+ * library (0.9.75) answers these with the same head twice, but says in its log before that it will: then the answer is
+ * ours, and the library finds a connection that is shut. It is of a request whose headers are there and that the handler
+ * has not been shown. */
 static void http_server_log(void *context, const char *format, va_list arguments) {
     const struct http_server *server = context;
-    (void)arguments;
-    if (strstr(format, "Content-Length") == NULL) {
+    bool is_length = strstr(format, "Content-Length") != NULL;
+    bool is_error = !is_length && strstr(format, "HTTP response code is %u") != NULL;
+    if (!is_length &&
+        !(is_error && va_arg(arguments, unsigned) == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)) {
         return;
     }
     for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
-        if (peer->exchange != NULL && !peer->exchange->is_begun && !peer->exchange->is_answered &&
-            MHD_get_connection_info(peer->exchange->connection,
-                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
-            const char *length =
-                http_exchange_header(peer->exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
-            bool is_long =
-                length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0';
-            http_exchange_fill(peer->exchange, is_long ? 413 : 400,
-                               is_long ? "no body is as long as this Content-Length\n"
-                                       : "Content-Length is a number of bytes, in digits\n");
-            http_server_answer_and_end(peer->exchange);
+        struct http_exchange *exchange = peer->exchange;
+        if (exchange == NULL || exchange->is_begun || exchange->is_answered ||
+            MHD_get_connection_info(exchange->connection,
+                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) == NULL) {
+            continue;
         }
+        if (is_error) {
+            http_server_answer_too_long(exchange);
+            continue;
+        }
+        const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        bool is_long =
+            length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0';
+        http_exchange_fill(exchange, is_long ? 413 : MHD_HTTP_BAD_REQUEST,
+                           is_long ? "no body is as long as this Content-Length\n"
+                                   : "Content-Length is a number of bytes, in digits\n");
+        http_server_answer_and_end(exchange);
     }
 }
 
@@ -1357,7 +1365,7 @@ static struct MHD_Daemon *http_server_start_daemon(struct http_server *server, i
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #endif
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_SIZE + HTTP_REPLY_HEAD_SIZE,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_SIZE,
         MHD_OPTION_NOTIFY_COMPLETED, http_server_end_request, server, MHD_OPTION_URI_LOG_CALLBACK,
         http_server_begin_request, server, MHD_OPTION_NOTIFY_CONNECTION, http_server_notify, server,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,

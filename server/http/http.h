@@ -13,7 +13,7 @@
  *      \-----> STREAMS ---> (end)
  *
  * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE
- * and HTTP_REPLY_HEAD_SIZE bytes and a time limit for the request, the reply, and between two of them. Where there are many, silent
+ * bytes and a time limit for the request, the reply, and between two of them. Where there are many, silent
  * ones are closed. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
@@ -27,8 +27,8 @@
 #include "server/system/jwt.h"
 
 enum {
-    HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers */
-    HTTP_REPLY_HEAD_SIZE = 4 * 1024,  /* of the reply's */
+    HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
+    HTTP_HEAD_SIZE_MAX = 13 * 1024,   /* of the request's alone */
     HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
     HTTP_BODY_MAX = 4096,          /* of a request, where the options say nothing else */
     HTTP_HEADERS_MAX = 16,         /* of a reply, beside those of every reply */

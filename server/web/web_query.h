@@ -172,11 +172,13 @@ struct web_write {
 };
 
 /* An object or a list that is being written (web_reply.c). */
-enum { WEB_OPEN_MAX = 8, WEB_PATH_ITEMS = 2 };
+enum { WEB_OPEN_MAX = 8 };
 struct web_open {
-    const char *text; /* of an object: the members that are left; NULL: it is a list, */
-    struct shape items[WEB_PATH_ITEMS]; /* of these, and where they are lists, those of these */
-    struct shape source;                /* what the reply is */
+    bool is_list;
+    const struct web_path *at, *end; /* of an object: the members that are left */
+    const struct shape
+        *item; /* of a list: its elements, and behind it, if they are lists, theirs */
+    const struct shape *source; /* what the reply is */
     struct value_reader reply;
     const void *figures; /* whose figures are members; NULL: none are */
     enum figure_of of;
@@ -628,7 +630,13 @@ void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
-enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4, WEB_NUMBERS = 64, WEB_SCHEMAS = 32 };
+enum {
+    WEB_OBJECTS = 256, /* a power of two, of which less than half are used */
+    WEB_PATHS = 768,
+    WEB_LISTS = 96,
+    WEB_PATH_STEPS = 4,
+    WEB_NUMBERS = 64,
+};
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -661,14 +669,21 @@ enum {
 unsigned web_take_rate(struct web *web, struct web_rates *rates,
                        const struct http_exchange *exchange, int64_t units);
 
-/* A member of a schema, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
+/* Schemas as they were read, once each: an object and its members, one behind the other. Texts stay where they are. */
+struct web_object {
+    const char *text, *from,
+        *name; /* of a schema its name; of an object in one its members, and their source */
+    const struct web_path *first, *end; /* NULL: the place is free */
+    struct shape source;
+};
+/* A list's elements, theirs if they are lists, and what the elements of the list are in the reply. */
+struct web_list {
+    struct shape items[2], source;
+};
+/* A member, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
-    const char *text, *from, *name; /* of the member and the shape; text NULL: the place is free */
-    const char *next;               /* of the member behind it */
-    bool is_there, has_source, is_bytes, is_optional;
+    bool has_source, is_bytes, is_optional;
     char key[32];
-    struct shape found, shown; /* what is there, and how it is shown */
-    /* Without a source: what of the query it is, and if it is a list, its elements, and theirs. */
     enum web_asked {
         WEB_ASKED_NOTHING,
         WEB_ASKED_BOARD,
@@ -678,8 +693,9 @@ struct web_path {
         WEB_ASKED_FIELDS,
         WEB_ASKED_DATA,
         WEB_ASKED_REPEATED,
-    } asked;
-    struct shape items[WEB_PATH_ITEMS];
+    } asked;                     /* without a source: what of the query it is */
+    struct shape found, shown;   /* what is there, and how it is shown */
+    const struct web_list *list; /* NULL: it is none */
     unsigned step_count;
     struct web_path_step {
         struct bytes word;
@@ -687,18 +703,11 @@ struct web_path {
     } steps[WEB_PATH_STEPS];
 };
 
-/* The number of the command that a route's words begin with, and what web_openapi_schema says: by the texts' places, which
- * stay. */
+/* The number of the command that a route's words begin with, by the text's place, which stays. */
 struct web_number {
     const char *words; /* NULL: the place is free */
     uint32_t number;
 };
-struct web_schema_read {
-    const char *schema; /* NULL: the place is free */
-    const char *text;
-    struct shape source;
-};
-
 struct web {
     struct http_server *http;
     struct http_handler handler;
@@ -718,9 +727,11 @@ struct web {
     struct web_sessions sessions, stream_keys;
     struct web_views views;
     struct web_kept_answers kept;
-    struct web_path paths[WEB_PATHS]; /* web_reply.c */
-    struct value_entries entries;     /* of a map in the replies that are being printed */
-    struct web_schema_read schemas[WEB_SCHEMAS];
+    struct web_object objects[WEB_OBJECTS]; /* web_reply.c */
+    struct web_path paths[WEB_PATHS];
+    struct web_list lists[WEB_LISTS];
+    unsigned object_count, path_count, list_count;
+    struct value_entries entries;           /* of a map in the replies that are being printed */
     struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */

@@ -56,46 +56,82 @@ static void web_reply_read_source(struct web_path *found, struct bytes path) {
     }
 }
 
-/* The member that stands there in a schema, and what its source leads to from a shape. Both are texts that stay, and reading
- * them takes longer than following them: so what was read is kept. */
-static const struct web_path *web_reply_read_path(struct web *web, const struct shape *source,
-                                                  const char *text) {
-    size_t mixed = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)source->inner;
-    struct web_path *found = &web->paths[mixed % WEB_PATHS];
-    if (found->text == text && found->from == source->inner && found->name == source->name.at) {
-        return found;
-    }
-    struct shape_member of_schema;
-    *found = (struct web_path){.text = text,
-                               .from = source->inner,
-                               .name = source->name.at,
-                               .found = *source,
-                               .next = text};
-    found->is_there = shape_next(&found->next, &of_schema);
-    if (!found->is_there) {
-        return found;
-    }
-    CHECK(of_schema.name.size < sizeof found->key);
-    memcpy(found->key, of_schema.name.at, of_schema.name.size);
-    found->is_bytes = of_schema.is_bytes;
-    found->is_optional = of_schema.is_optional;
-    found->has_source = of_schema.source.at != NULL;
-    if (found->has_source) {
-        web_reply_read_source(found, of_schema.source);
-    }
-    bool is_as_source = found->has_source && of_schema.type.kind == SHAPE_UNSAID;
-    found->shown = is_as_source ? shape_resolve(found->found) : of_schema.type;
-    struct shape *item = found->items;
-    for (struct shape at = found->shown;
-         at.kind == SHAPE_ARRAY && item < found->items + WEB_PATH_ITEMS; at = *item++) {
-        *item = shape_read(at.inner);
+static void web_reply_read_member(struct web *web, const struct shape_member *member,
+                                  const struct shape *source) {
+    CHECK(web->path_count < WEB_PATHS);
+    struct web_path *path = &web->paths[web->path_count++];
+    *path = (struct web_path){.has_source = member->source.at != NULL,
+                              .is_bytes = member->is_bytes,
+                              .is_optional = member->is_optional,
+                              .found = *source,
+                              .shown = member->type};
+    CHECK(member->name.size < sizeof path->key);
+    memcpy(path->key, member->name.at, member->name.size);
+    if (path->has_source) {
+        web_reply_read_source(path, member->source);
+        path->shown = member->type.kind == SHAPE_UNSAID ? shape_resolve(path->found) : path->shown;
     }
     for (size_t i = 0; i < sizeof web_reply_asked / sizeof web_reply_asked[0]; i++) {
-        if (!found->has_source && strcmp(web_reply_asked[i].name, found->key) == 0) {
-            found->asked = web_reply_asked[i].asked;
+        if (!path->has_source && strcmp(web_reply_asked[i].name, path->key) == 0) {
+            path->asked = web_reply_asked[i].asked;
         }
     }
-    return found;
+    if (path->shown.kind == SHAPE_ARRAY) {
+        CHECK(web->list_count < WEB_LISTS);
+        struct web_list *list = &web->lists[web->list_count++];
+        struct shape of_list = shape_resolve(path->found);
+        list->items[0] = shape_read(path->shown.inner);
+        if (list->items[0].kind == SHAPE_ARRAY) {
+            list->items[1] = shape_read(list->items[0].inner);
+        }
+        list->source = path->has_source ? shape_read(of_list.inner) : of_list;
+        path->list = list;
+    }
+}
+
+/* The place of an object that was read, or for one that was not. */
+static struct web_object *web_reply_find_place(struct web *web, const char *text, const char *from,
+                                               const char *name) {
+    size_t at = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)from;
+    struct web_object *object;
+    do {
+        object = &web->objects[at++ % WEB_OBJECTS];
+    } while (object->first != NULL &&
+             !(object->text == text && object->from == from && object->name == name));
+    return object;
+}
+
+static void web_reply_read_object(struct web *web, struct web_object *object, const char *text) {
+    struct shape_member member;
+    CHECK(++web->object_count <= WEB_OBJECTS / 2);
+    object->first = &web->paths[web->path_count];
+    while (shape_next(&text, &member)) {
+        web_reply_read_member(web, &member, &object->source);
+    }
+    object->end = &web->paths[web->path_count];
+}
+
+/* The object whose members stand there in a schema, taken from this shape. */
+static const struct web_object *web_reply_find_object(struct web *web, const char *text,
+                                                      const struct shape *source) {
+    struct web_object *object = web_reply_find_place(web, text, source->inner, source->name.at);
+    if (object->first == NULL) {
+        *object = (struct web_object){
+            .text = text, .from = source->inner, .name = source->name.at, .source = *source};
+        web_reply_read_object(web, object, text);
+    }
+    return object;
+}
+
+/* The schema of this name, as it stands in a text that stays. */
+static const struct web_object *web_reply_find_schema(struct web *web, struct bytes name) {
+    struct web_object *object = web_reply_find_place(web, name.at, NULL, NULL);
+    if (object->first == NULL) {
+        *object = (struct web_object){.text = name.at};
+        const char *text = web_openapi_schema(name, &object->source);
+        web_reply_read_object(web, object, text);
+    }
+    return object;
 }
 
 /* Go to what a path leads to in a value. false: nothing is there, or null. */
@@ -135,29 +171,14 @@ static struct web_open *web_reply_push(struct web_query *query, struct value_rea
     return open;
 }
 
-static const struct web_path *web_reply_go_to(struct web_query *query, const char *name);
-
-/* An object whose members all come from the reply, or are asked for. */
-static void web_reply_put_object(struct web_query *query, const char *key, const char *text,
-                                 struct shape source, struct value_reader reply) {
+static void web_reply_open_object(struct web_query *query, const char *key,
+                                  const struct web_object *object, struct value_reader reply) {
     struct web_open *open = web_reply_push(query, reply);
-    open->text = text;
-    open->source = source;
+    open->is_list = false;
+    open->at = object->first;
+    open->end = object->end;
+    open->source = &object->source;
     json_open(&query->json, key, '{');
-    (void)web_reply_go_to(query, NULL);
-    json_close(&query->json, '}');
-    query->open_count--;
-}
-
-/* By its name in the text of another schema. */
-static const struct web_schema_read *web_reply_find_schema(struct web_query *query,
-                                                           struct bytes name) {
-    struct web_schema_read *known = &query->web->schemas[(uintptr_t)name.at * 31 % WEB_SCHEMAS];
-    if (known->schema != name.at) {
-        *known = (struct web_schema_read){.schema = name.at};
-        known->text = web_openapi_schema(name, &known->source);
-    }
-    return known;
 }
 
 /* ---- records ---- */
@@ -241,8 +262,9 @@ static void web_reply_put_record(struct web_query *query, const char *key, uint6
     if (query->has_rating) {
         struct value_reader at = *reader;
         if (value_next(&at).kind == VALUE_LIST) {
-            const struct web_schema_read *rating = web_reply_find_schema(query, BYTES("Rating"));
-            web_reply_put_object(query, "rating", rating->text, rating->source, *reader);
+            const struct web_object *rating = web_reply_find_schema(query->web, BYTES("Rating"));
+            web_reply_open_object(query, "rating", rating, *reader);
+            web_reply_close(query);
         } else {
             json_null(json, "rating");
         }
@@ -271,7 +293,9 @@ static void web_reply_put_value(struct web_query *query, const char *key, struct
         }
         json_close(json, ']');
     } else if (shape.kind == SHAPE_MAP) {
-        web_reply_put_object(query, key, shape.inner, source, at);
+        web_reply_open_object(query, key, web_reply_find_object(query->web, shape.inner, &source),
+                              at);
+        web_reply_close(query);
     } else {
         struct value value = value_next(&here);
         if (shape.kind == SHAPE_BOOLEAN) {
@@ -368,10 +392,9 @@ static bool web_reply_put_asked(struct web_query *query, const struct web_path *
 /* Write the members of the object that is open up to that of this name, which the route has; NULL: all that are left. */
 static const struct web_path *web_reply_go_to(struct web_query *query, const char *name) {
     struct web_open *open = web_reply_top(query);
-    const struct web_path *path;
-    CHECK(open->text != NULL);
-    while ((path = web_reply_read_path(query->web, &open->source, open->text))->is_there) {
-        open->text = path->next;
+    CHECK(!open->is_list);
+    while (open->at < open->end) {
+        const struct web_path *path = open->at++;
         if (name != NULL && path->key[0] == name[0] && strcmp(path->key, name) == 0) {
             return path;
         }
@@ -391,38 +414,30 @@ static const struct web_path *web_reply_go_to(struct web_query *query, const cha
 /* ---- what the route has ---- */
 
 void web_reply_begin(struct web_query *query, struct value_reader reply) {
-    const struct web_schema_read *schema =
-        web_reply_find_schema(query, bytes_from_text(query->answer));
     query->open_count = 0;
-    struct web_open *open = web_reply_push(query, reply);
-    open->text = schema->text;
-    open->source = schema->source;
-    json_open(&query->json, NULL, '{');
+    web_reply_open_object(query, NULL,
+                          web_reply_find_schema(query->web, bytes_from_text(query->answer)), reply);
 }
 
 void web_reply_open(struct web_query *query, const char *name, struct value_reader reply) {
     const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
     const struct web_open *within = web_reply_top(query);
     const char *key = path != NULL ? path->key : NULL;
-    const struct shape shape = path != NULL ? path->shown : within->items[0];
-    struct web_open *open = web_reply_push(query, reply);
-    open->source = path != NULL && path->has_source ? path->found : within->source;
-    if (shape.kind == SHAPE_ARRAY) {
-        open->source =
-            path != NULL && path->has_source ? shape_read(open->source.inner) : open->source;
-        open->text = NULL;
-        open->items[0] = path != NULL ? path->items[0] : within->items[1];
-        open->items[1] = path != NULL ? path->items[1] : shape;
+    const struct shape *shape = path != NULL ? &path->shown : within->item;
+    const struct shape *source = path != NULL && path->has_source ? &path->found : within->source;
+    if (shape->kind == SHAPE_ARRAY) {
+        struct web_open *open = web_reply_push(query, reply);
+        open->is_list = true;
+        open->item = path != NULL ? path->list->items : within->item + 1;
+        open->source = path != NULL ? &path->list->source : source;
         json_open(&query->json, key, '[');
-        return;
+    } else {
+        web_reply_open_object(query, key,
+                              shape->kind == SHAPE_NAMED
+                                  ? web_reply_find_schema(query->web, shape->name)
+                                  : web_reply_find_object(query->web, shape->inner, source),
+                              reply);
     }
-    open->text = shape.inner;
-    if (shape.kind == SHAPE_NAMED) {
-        const struct web_schema_read *schema = web_reply_find_schema(query, shape.name);
-        open->text = schema->text;
-        open->source = schema->source;
-    }
-    json_open(&query->json, key, '{');
 }
 
 void web_reply_use_figures(struct web_query *query, enum figure_of of, const void *object,
@@ -434,11 +449,11 @@ void web_reply_use_figures(struct web_query *query, enum figure_of of, const voi
 }
 
 void web_reply_close(struct web_query *query) {
-    bool is_object = web_reply_top(query)->text != NULL;
-    if (is_object) {
+    bool is_list = web_reply_top(query)->is_list;
+    if (!is_list) {
         (void)web_reply_go_to(query, NULL);
     }
-    json_close(&query->json, is_object ? '}' : ']');
+    json_close(&query->json, is_list ? ']' : '}');
     query->open_count--;
 }
 
@@ -466,7 +481,7 @@ void web_reply_put_items(struct web_query *query, struct value_reader *list) {
 static const char *web_reply_choose(struct web_query *query, const char *name,
                                     enum shape_kind *kind, bool *is_bytes) {
     const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
-    *kind = path != NULL ? path->shown.kind : web_reply_top(query)->items[0].kind;
+    *kind = path != NULL ? path->shown.kind : web_reply_top(query)->item->kind;
     *is_bytes = path != NULL && path->is_bytes;
     return path != NULL ? path->key : NULL;
 }
