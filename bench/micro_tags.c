@@ -11,7 +11,7 @@
 
 #include "bench/micro.h"
 #include "codec/memory.h"
-#include "skiplist/tags.h"
+#include "skiplist/tag_histogram.h"
 
 enum { COUNTRIES = 250, CLASSES = 12, PLATFORMS = 4, RARE = 50, ROUNDS = 3, OPERATIONS = 1 << 14 };
 enum { LARGE = 65000, LARGE_TAGS = 2 };
@@ -183,9 +183,9 @@ static void run_histogram(const struct task *task) {
     uint32_t to = task->mask == 0 || task->members < 1000 ? task->members : 1000;
     unsigned country = 0;
     struct tag_histogram made;
-    must(tag_group_histogram(task->board, NULL, 0, to, &country, 1, &made));
+    must(tag_histogram_make(task->board, NULL, 0, to, &country, 1, &made));
     sink += made.count;
-    tag_group_histogram_deinit(&made);
+    tag_histogram_deinit(&made);
 }
 
 static double time_task(const struct task *task, void (*run)(const struct task *task), int count) {

@@ -20,7 +20,7 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/board_task.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
@@ -31,9 +31,10 @@
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/durability/verify.h"
-#include "server/loop/listener.h"
+#include "server/loop/connection.h"
 #include "server/loop/tick.h"
 #include "server/metrics/metrics.h"
+#include "server/network/acceptor.h"
 #include "server/network/tls.h"
 #include "server/replication/replicator.h"
 #include "server/sessions/board_job.h"
@@ -264,14 +265,14 @@ static bool main_prepare(int argc, char **argv, char *error) {
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
         !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
-        !listener_open(&program.listeners, settings, error)) {
+        !acceptor_listen(&program.listeners, settings, error)) {
         return false;
     }
     if (main_prepare_http(settings, error) && main_open_log(settings, error)) {
         program.persistence = persistence_open(settings, error);
     }
     if (program.persistence == NULL) {
-        listener_close(&program.listeners);
+        acceptor_end_listening(&program.listeners);
     }
     /* A relative dir is one of where the server was started. */
     for (size_t i = 0; i < sizeof files_of_redis / sizeof files_of_redis[0]; i++) {
@@ -455,7 +456,7 @@ static bool main_describe_command(const void *context, struct fault_command *com
 
 static void main_stop_listening(void *context) {
     service_tell("STOPPING=1\nSTATUS=Answering what clients have sent");
-    listener_leave(context);
+    acceptor_leave(context);
 }
 
 /* A timer keeps the service manager informed (server/system/service.h) that the loop still turns, and, while boards are
@@ -630,7 +631,7 @@ static bool main_start(void) {
     }
     uv_unref((uv_handle_t *)&program.second);
     main_keep_info(&program.second);
-    listener_log(&program.listeners);
+    acceptor_log(&program.listeners);
     program.tick.replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
     return program.tick.replicator != NULL && main_start_http() && main_start_persistence();
@@ -667,7 +668,7 @@ static void main_run(void) {
     if (program.heartbeat.is_running) {
         uv_close((uv_handle_t *)&program.heartbeat.timer, NULL);
     }
-    verifier_stop(&program.tick.verifier);
+    connection_stop_verifier(&program.tick.verifier);
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
@@ -715,7 +716,7 @@ int main(int argc, char **argv) {
     settings->maxclients = process_raise_descriptor_limit(
         settings->maxclients, settings->io_threads, settings_web_connections(settings));
     if (!main_start()) {
-        listener_leave(&program.listeners);
+        acceptor_leave(&program.listeners);
         return main_fail_with("cannot start: out of memory or descriptors");
     }
     const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";

@@ -109,37 +109,4 @@ MUST_CHECK uint32_t tag_group_read(const struct board *board, struct tag_filter 
                                    uint32_t from, bool is_best_first, uint32_t *ranks,
                                    uint32_t count_max);
 
-/* A group's members counted by their values: a row for each combination that somebody has, most first; those of the same
- * count by the values of the first tag counted by, then of the next. */
-struct tag_histogram_row {
-    uint32_t values; /* places of its values in the order of all of their tag, side by side */
-    uint32_t count;
-};
-struct tag_histogram_value {
-    struct bytes text; /* of the board, until its next change; empty: members without a value */
-    uint32_t entry;    /* private */
-};
-struct tag_histogram {
-    uint32_t count;
-    struct tag_histogram_row *rows;
-    uint32_t by_count;
-    struct tag_histogram_by {
-        struct tag_histogram_value *values; /* that are in some row, ascending */
-        uint32_t mask;
-        uint8_t tag, shift;
-    } by[TAGS_MAX];
-};
-/* Those of the group (filter NULL: all) from rank `from` to `to` - 1, by these tags, which differ. tag_group_histogram_deinit
- * follows in any case. false: no memory. */
-MUST_CHECK bool tag_group_histogram(const struct board *board, const struct tag_filter *filter,
-                                    uint32_t from, uint32_t to, const unsigned *by,
-                                    uint32_t by_count, struct tag_histogram *made);
-void tag_group_histogram_deinit(struct tag_histogram *made);
-/* The value in a row of the tag at this place among those counted by. */
-static inline struct bytes tag_histogram_value(const struct tag_histogram *made, uint32_t row,
-                                               uint32_t by) {
-    uint32_t place = made->rows[row].values >> made->by[by].shift & made->by[by].mask;
-    return made->by[by].values[place].text;
-}
-
 #endif

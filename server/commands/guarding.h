@@ -26,8 +26,7 @@ struct limited {
 
 /* Do the board's LIMITS hold for who writes? */
 static inline bool guarding_has_limits(const struct writing *writing) {
-    const struct board_options *options =
-        writing->whole == NULL ? writing->options : registry_options(writing->whole);
+    const struct board_options *options = writing_shown_options(writing);
     return __builtin_expect(options->has_limits, 0) && !writing->is_approval &&
            (options->limits.is_for_all || writing->call->session->player != NULL);
 }

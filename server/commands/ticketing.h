@@ -47,9 +47,7 @@ struct ticketing_board {
 };
 
 static inline bool ticketing_has(const struct writing *writing) {
-    const struct board_options *options =
-        writing->whole == NULL ? writing->options : registry_options(writing->whole);
-    return (options->guards & BOARD_TICKETS) != 0;
+    return (writing_shown_options(writing)->guards & BOARD_TICKETS) != 0;
 }
 /* Does a result on it need a ticket, or has it one that is to be looked at? */
 static inline bool ticketing_applies(const struct writing *writing, bool has_ticket) {
@@ -73,9 +71,5 @@ size_t ticketing_growth_size(const struct ticketing *ticketing);
 /* They are used up. There is memory for it. */
 void ticketing_put(const struct call *call, struct ticketing *ticketing);
 void ticketing_end(const struct call *call, struct ticketing *ticketing);
-
-/* Make a ticket of this server, for so many seconds. Returns its size, at most JWT_SIZE_MAX; 0: the error was replied. */
-size_t ticketing_make(const struct call *call, struct bytes board, struct bytes member,
-                      int64_t seconds, char *out);
 
 #endif

@@ -19,6 +19,15 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
     return is_share ? share : NULL;
 }
 
+struct registry_key *window_find_running(struct registry *registry, const struct registry_key *key,
+                                         int64_t now_ms) {
+    const struct board_options *options = registry_options(key);
+    bool is_taken;
+    return options->window.count > 0
+               ? window_find_share(registry, key, options->period_start_ms, now_ms, &is_taken)
+               : NULL;
+}
+
 void window_begin_shares(const struct registry_key *key, struct window_shares *shares) {
     shares->key = key;
     shares->has_first = false;
@@ -376,7 +385,7 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
     char name[REGISTRY_NAME_MAX];
     const struct board_options *options = registry_options(key);
     const struct board_state *state = registry_state(key);
-    int64_t start_ms = state->from_ms;
+    int64_t start_ms = options->window.count > 0 ? state->from_ms : INT64_MAX;
     for (unsigned i = 0; i < count; i++) {
         starts_ms[i] = INT64_MAX;
     }

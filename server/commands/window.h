@@ -51,12 +51,15 @@ bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t
  * key's. */
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
                                        int64_t start_ms, int64_t now_ms, bool *is_taken);
+/* The one of the running period; NULL also of a board without a WINDOW. */
+struct registry_key *window_find_running(struct registry *registry, const struct registry_key *key,
+                                         int64_t now_ms);
 /* The board of which this key is a share that counts, or the key itself if it is such a board; NULL:
  * neither. */
 struct registry_key *window_find_board(struct registry *registry, struct registry_key *key,
                                        int64_t now_ms);
-/* Of members who are on a board with a WINDOW with these keys: when the period begins that the board shows. BEST: the one
- * in which it was reached; SUM: the last one with a result. Nothing is changed. */
+/* Of members who are on a board with a PERIOD with these keys: when the period begins that the board shows. BEST: the one
+ * in which it was reached; SUM: the last one with a result; without a WINDOW the running one. Nothing is changed. */
 void window_find_shown(const struct registry *registry, const struct registry_key *key,
                        const struct bytes *members, const uint64_t *keys, unsigned count,
                        int64_t now_ms, int64_t *starts_ms);

@@ -223,20 +223,22 @@ static size_t writing_board_growth(const struct board *board, uint32_t count, bo
     return board_growth_size(board, count) + (with_tags ? tags_growth_size(board, count) : 0);
 }
 
-size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags) {
+size_t writing_growth_size(const struct writing *writing, uint32_t count, size_t names_size,
+                           bool with_tags) {
     const struct board *whole = writing->whole != NULL ? &writing->whole->board : NULL;
     bool takes_tags = with_tags || (whole != NULL && tags_has_values(whole));
-    size_t size = writing_board_growth(writing->board, count, takes_tags);
-    return whole == NULL ? size : size + writing_board_growth(whole, count, with_tags);
+    size_t size = names_size + writing_board_growth(writing->board, count, takes_tags);
+    return whole == NULL ? size : size + names_size + writing_board_growth(whole, count, with_tags);
 }
 
 bool writing_reserve(struct writing *writing, const struct bytes *names, uint32_t stride,
                      uint32_t count, bool with_tags, size_t more) {
-    size_t size = more + writing_growth_size(writing, count, with_tags);
+    size_t names_size = 0;
     for (size_t i = 0; i < count; i++) {
-        size += names[i * stride].size * (writing->whole != NULL ? 2 : 1);
+        names_size += names[i * stride].size;
     }
-    writing->is_reserved = memory_reserve_begin(size);
+    writing->is_reserved =
+        memory_reserve_begin(more + writing_growth_size(writing, count, names_size, with_tags));
     return writing->is_reserved;
 }
 
@@ -288,7 +290,7 @@ writing_put_both(struct writing *writing, const struct board_member *member, uin
         return WRITING_FAILED;
     }
     if (!writing->is_reserved &&
-        !memory_reserve_begin(writing_growth_size(writing, 1, false) + 2 * member->name.size)) {
+        !memory_reserve_begin(writing_growth_size(writing, 1, member->name.size, false))) {
         call_out_of_memory(writing->call);
         return WRITING_FAILED;
     }

@@ -156,9 +156,14 @@ static inline struct registry_key *writing_shown_key(const struct writing *writi
 static inline struct board *writing_shown(const struct writing *writing) {
     return &writing_shown_key(writing)->board;
 }
+/* Its options, by which results are limited, held and ask for tickets; a share's are those of an archive. */
+static inline const struct board_options *writing_shown_options(const struct writing *writing) {
+    return writing->whole == NULL ? writing->options : registry_options(writing->whole);
+}
 
-/* What count members may take, without their names. */
-size_t writing_growth_size(const struct writing *writing, uint32_t count, bool with_tags);
+/* What count members may take, whose names have so many bytes. */
+size_t writing_growth_size(const struct writing *writing, uint32_t count, size_t names_size,
+                           bool with_tags);
 /* Reserve memory for count members, every stride-th of names, so that none fails after another was
  * put; memory_reserve_end follows. with_tags: also for tags_set of each. more: bytes for what else is to be done.
  * false: out of memory. */

@@ -94,6 +94,11 @@ uint64_t cost_of_result(const struct registry_key *key) {
     return units + COST_TAG_UNITS * (uint64_t)board_layout(&key->board)->tags.count;
 }
 
+uint64_t cost_count_shares(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    return key != NULL && key->kind == REGISTRY_BOARD ? registry_options(key)->window.count : 0;
+}
+
 uint64_t cost_count_scores(const struct cost_view *view) {
     return cost_count_pairs(view) * cost_of_result(cost_key(view, 1));
 }

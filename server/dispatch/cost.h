@@ -54,6 +54,8 @@ enum {
     COST_RESULT_MAX = 1 + BOARD_WINDOW_MAX / COST_PERIODS + COST_TAG_UNITS * TAGS_MAX,
 };
 uint64_t cost_of_result(const struct registry_key *key);
+/* Of the first key's board (WINDOW): on each of them a member may be looked up; 0 of others. */
+command_work cost_count_shares;
 /* The same pairs, on the board of the first key. */
 command_work cost_count_scores;
 /* The members and notes of the first key's board, or the fields of its hash. */

@@ -11,9 +11,9 @@
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 #include "server/replication/replication.h"
-#include "server/sessions/broadcast.h"
 #include "server/sessions/job.h"
-#include "server/sessions/reads.h"
+#include "server/sessions/notify.h"
+#include "server/sessions/server.h"
 #include "server/sessions/tracking.h"
 
 void execute_init(const struct command_row *table) {
@@ -214,7 +214,7 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
             text += strncmp(text, "ERR ", 4) == 0 ? 4 : 0;
             reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
             if (server->sessions.monitor_count > 0) {
-                broadcast_monitor(server, session, request, execute_secrets_of(command));
+                notify_monitor(server, session, request, execute_secrets_of(command));
             }
         } else {
             reply_error(reply, text);
@@ -230,7 +230,7 @@ static bool execute_queue(struct transaction *transaction, bool is_stale, uint32
                           const struct request *request, struct reply *reply) {
     const struct command *command = command_by_index(index);
     if (!transaction->is_refused && !is_stale &&
-        !transaction_queue(transaction, request, index, command->flags)) {
+        !session_transaction_queue(transaction, request, index, command->flags)) {
         transaction->is_refused = true;
         reply_error(reply, "OOM out of memory");
         return false;
@@ -260,16 +260,16 @@ static void execute_note_slow(struct server *server, const struct session *sessi
     if (settings->slowlog_log_slower_than_us >= 0 && settings->slowlog_max_len > 0 &&
         elapsed_us >= (uint64_t)settings->slowlog_log_slower_than_us &&
         (command->flags & COMMAND_NO_SLOWLOG) == 0) {
-        slow_log_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
-                     (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s, session->address,
-                     session->name != NULL ? session->name : "");
+        stats_slowlog_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
+                          (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s,
+                          session->address, session->name != NULL ? session->name : "");
     }
     uint64_t elapsed_ms = elapsed_us / 1000;
     if (settings->latency_monitor_threshold_ms > 0 &&
         elapsed_ms >= (uint64_t)settings->latency_monitor_threshold_ms) {
         const char *event = (command->flags & COMMAND_FAST) != 0 ? "fast-command" : "command";
-        slow_latency_add(&server->latency, event,
-                         elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX, now_s);
+        stats_latency_add(&server->latency, event,
+                          elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX, now_s);
     }
 }
 
@@ -319,7 +319,7 @@ execute_audit_command(struct server *server, const struct session *session, uint
         audit_write(server, audit_session(session), event, details);
     }
     /* Users, settings, the role: all that an answer depends on besides keys. */
-    reads_outdate_all(server);
+    server_reads_outdate_all(server);
 }
 
 /* What a client with CLIENT TRACKING has read. Not inlined: mostly nobody tracks. */
@@ -377,7 +377,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
         execute_note_slow(server, session, command, request, elapsed_ns);
     }
     if (server->sessions.monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
-        broadcast_monitor(server, session, request, execute_secrets_of(command));
+        notify_monitor(server, session, request, execute_secrets_of(command));
     }
     if (command->audit != AUDIT_NONE) {
         execute_audit_command(server, session, index, request, reply->error_count != errors_before);

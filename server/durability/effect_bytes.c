@@ -1,7 +1,7 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/board_options.h"
@@ -260,11 +260,11 @@ static bool effect_bytes_code_u64(struct coder *coder, uint64_t *value) {
 }
 
 static bool effect_bytes_code_u32(struct coder *coder, uint32_t *value) {
-    uint64_t wide = *value;
-    if (!effect_bytes_code_u64(coder, &wide) || wide > UINT32_MAX) {
+    uint64_t number = *value;
+    if (!effect_bytes_code_u64(coder, &number) || number > UINT32_MAX) {
         return false;
     }
-    *value = (uint32_t)wide;
+    *value = (uint32_t)number;
     return true;
 }
 
@@ -329,49 +329,29 @@ static bool effect_bytes_code_i64(struct coder *coder, int64_t *value) {
     return is_good;
 }
 
-static bool effect_bytes_put_parameter(struct coder *coder, uint8_t number, int64_t value,
-                                       int64_t usual) {
-    if (value != usual) {
-        *coder->to++ = (char)number;
-        (void)effect_bytes_code_i64(coder, &value);
-    }
-    return true;
-}
-
 /* Numbers of parameters, from 1 on, are theirs for ever. */
 static bool effect_bytes_code_rating(struct coder *coder, struct board_options *options) {
-    enum { MAXDEV = 254, MINGAMES = 255 };
-    struct board_rating *rating = &options->rating;
+    struct rating_rule *rating = &options->rating;
     struct rating_rule usual;
-    uint8_t number = (uint8_t)rating->rule.system;
-    int64_t value = 0;
+    uint8_t number = (uint8_t)rating->system;
     if (!effect_bytes_code_byte(coder, &number, RATING_SYSTEMS - 1)) {
         return false;
     }
     rating_rule_init(&usual, (enum rating_system)number);
     if (coder->from == NULL) {
         for (unsigned i = 0; i < RATING_PARAMETERS; i++) {
-            (void)effect_bytes_put_parameter(coder, (uint8_t)(i + 1), rating->rule.of[i],
-                                             usual.of[i]);
+            if (rating->of[i] != usual.of[i]) {
+                *coder->to++ = (char)(i + 1);
+                (void)effect_bytes_code_i64(coder, &rating->of[i]);
+            }
         }
-        (void)effect_bytes_put_parameter(coder, MAXDEV, rating->dev_max, 0);
-        (void)effect_bytes_put_parameter(coder, MINGAMES, rating->games_min, 0);
         *coder->to++ = 0;
         return true;
     }
     options->has_rating = true;
-    rating->rule = usual;
+    *rating = usual;
     while (effect_bytes_take_byte(coder->from, &number) && number != 0) {
-        if (!effect_bytes_code_i64(coder, &value)) {
-            return false;
-        }
-        if (number <= RATING_PARAMETERS) {
-            rating->rule.of[number - 1] = value;
-        } else if (number == MAXDEV) {
-            rating->dev_max = value;
-        } else if (number == MINGAMES && value >= 0 && value <= UINT32_MAX) {
-            rating->games_min = (uint32_t)value;
-        } else {
+        if (number > RATING_PARAMETERS || !effect_bytes_code_i64(coder, &rating->of[number - 1])) {
             return false;
         }
     }
@@ -979,7 +959,7 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
 
 void effect_bytes_begin_blob(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
     char head[EFFECT_BLOB_HEAD_SIZE] = {FILE_FORMAT};
-    little_put_u64(head + 1, (uint64_t)now_us);
+    bytes_put_u64(head + 1, (uint64_t)now_us);
     buffer_clear(out);
     buffer_append(out, head, sizeof head);
     effect_bytes_encode_begin(encoder, out);
@@ -993,7 +973,7 @@ bool effect_bytes_open_blob(struct bytes blob, int64_t *time_us, struct bytes *c
     if (blob.size < EFFECT_BLOB_HEAD_SIZE || effect_bytes_is_blob_of_another_format(blob)) {
         return false;
     }
-    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    *time_us = (int64_t)bytes_get_u64(blob.at + 1);
     *chunk = (struct bytes){.at = blob.at + EFFECT_BLOB_HEAD_SIZE,
                             .size = blob.size - EFFECT_BLOB_HEAD_SIZE};
     return *time_us >= 0;

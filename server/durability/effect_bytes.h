@@ -38,8 +38,7 @@
  *             name, a rating), 0, tags, TIME and the fields, whose flags are 1 SIGNED, 2 ASC, 4 DOUBLE, 8 DECAY. When it is
  *             read, the end of a period in a named zone is that of today's tzdata. Behind it the state, if boards
  *             with these options have one
- *     rating  system (1 byte), a number and a value for each parameter that is not as usual in it (codec/rating.h; 254
- *             MAXDEV, 255 MINGAMES), and 0
+ *     rating  system (1 byte), a number and a value for each parameter that is not as usual in it (codec/rating.h), and 0
  *     limits  for all (1 byte), which (1 byte, a bit for each limit of skiplist/keyspace/limits.h), and of each its value or
  *             count, its time in milliseconds, and the decimals of the value (1 byte)
  *     state   a code and a value for each of its rows that is not 0, likewise, and 0
@@ -62,7 +61,7 @@ enum {
     /* Codes and values of options and state, layout, tags. */
     EFFECT_RULES_SIZE_MAX = BOARD_OPTION_COUNT * 11 + ZONE_NAME_MAX + 16 +
                             LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 16) +
-                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 3) * 11 +
+                            TAGS_MAX * (TAG_NAME_MAX + 2) + (RATING_PARAMETERS + 1) * 11 +
                             LIMITS * 21 + 2 + 3 * 11 + 3 /* of HOLD */,
 };
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "codec/list.h"
 #include "codec/subnet.h"
 #include "server/acl/acl_check.h"
 #include "server/acl/player.h"
@@ -25,6 +26,7 @@ enum {
     HANDED_UNSEEN_MAX = 2 * 1024,
     HANDSHAKE_LIMIT_MS = 30 * 1000,
     HANDSHAKE_LOG_MS = 10 * 1000,
+    AT_ONCE_MAX = 16, /* tokens whose signatures a thread looks at between two looks at the queue */
 };
 
 /* Unauthenticated clients get smaller limits. */
@@ -90,6 +92,128 @@ void connection_free_output(struct connection *connection, uint64_t group) {
     }
 }
 
+/* ---- signatures that take long (ed25519), looked at by a thread while the loop goes on ----
+ *
+ *     tick        connection_verify: the connection is held
+ *     thread      jwt_verify, of some at a time
+ *     tick        what it found is session.verified; the connection resumes, and its AUTH or HELLO runs
+ *
+ * Likewise with tickets: what it finds is in player_keys then, and a command with several is held for one after another.
+ * The thread begins with the first such token. */
+
+struct verifier_item {
+    struct verifier_item *next;
+    struct connection *connection; /* NULL: it is gone */
+    struct jwt_key key;
+    int64_t now_s;
+    struct session_verified *found; /* becomes the session's; NULL: it is a ticket */
+    struct player_keys *keys;       /* of a ticket: whether it is right is put there */
+    size_t token_size;
+    char token[JWT_SIZE_MAX];
+};
+
+static void connection_verify_some(void *context) {
+    const struct verifier *verifier = context;
+    for (struct verifier_item *item = verifier->running; item != NULL; item = item->next) {
+        const struct bytes token = {.at = item->token, .size = item->token_size};
+        if (item->found == NULL) {
+            (void)!player_keys_check(item->keys, &item->key, token);
+            continue;
+        }
+        digest_make(token, item->found->digest);
+        item->found->key_mark = item->key.mark;
+        item->found->status = jwt_verify(&item->key, token, item->now_s, &item->found->claims);
+    }
+}
+
+static void connection_verifier_start(struct verifier *verifier) {
+    if (verifier->worker.is_busy || verifier->first == NULL) {
+        return;
+    }
+    struct verifier_item *last = verifier->first;
+    for (unsigned i = 1; i < AT_ONCE_MAX && last->next != NULL; i++) {
+        last = last->next;
+    }
+    verifier->running = verifier->first;
+    verifier->first = last->next;
+    verifier->last = verifier->first != NULL ? verifier->last : NULL;
+    last->next = NULL;
+    worker_start(&verifier->worker, connection_verify_some);
+}
+
+static void connection_verifier_free(struct verifier_item *item) {
+    explicit_bzero(item->token, item->token_size);
+    memory_free(item->found);
+    memory_free(item);
+}
+
+static void connection_verifier_on_done(void *context) {
+    struct verifier *verifier = context;
+    struct verifier_item *next;
+    for (struct verifier_item *item = verifier->running; item != NULL; item = next) {
+        struct connection *connection = item->connection;
+        next = item->next;
+        if (connection != NULL) {
+            if (item->found != NULL) {
+                memory_free(connection->session.verified);
+                connection->session.verified = item->found;
+                item->found = NULL;
+                connection->is_verified = true;
+            }
+            connection->verifying = NULL;
+            connection_resume(connection);
+            tick_wake(connection->tick);
+        }
+        connection_verifier_free(item);
+    }
+    verifier->running = NULL;
+    connection_verifier_start(verifier);
+}
+
+/* Must this token, or ticket, be looked at before the request that has it runs? Then the caller holds the connection, which
+ * is resumed. Without memory or threads: no; it is looked at where it is asked for. */
+static bool connection_verify(struct connection *connection, struct bytes token, bool is_ticket) {
+    struct tick *tick = connection->tick;
+    struct verifier *verifier = &tick->verifier;
+    const struct settings *settings = &tick->server->settings;
+    struct player_keys *keys = &tick->server->acl.player_keys;
+    const struct jwt_key *key =
+        jwt_choose_key(settings->player_keys, settings->player_key_count, token);
+    if (key == NULL || key->algorithm == JWT_HS256 ||
+        (is_ticket && player_keys_know(keys, key, token))) {
+        return false;
+    }
+    bool has_thread =
+        verifier->worker.is_started || worker_init(&verifier->worker, tick->loop, WORKER_BEHIND,
+                                                   connection_verifier_on_done, verifier);
+    struct verifier_item *item = has_thread ? memory_allocate(sizeof *item) : NULL;
+    struct session_verified *found =
+        item != NULL && !is_ticket ? memory_allocate_zeroed(sizeof *found) : NULL;
+    if (item == NULL || (found == NULL && !is_ticket)) {
+        memory_free(item);
+        return false;
+    }
+    *item = (struct verifier_item){.connection = connection,
+                                   .key = *key,
+                                   .now_s = tick->server->clock.now_ms / 1000,
+                                   .found = found,
+                                   .keys = keys,
+                                   .token_size = token.size};
+    memcpy(item->token, token.at, token.size);
+    LIST_APPEND(verifier->first, verifier->last, item);
+    connection->verifying = item;
+    connection_verifier_start(verifier);
+    return true;
+}
+
+void connection_stop_verifier(struct verifier *verifier) {
+    worker_deinit(&verifier->worker);
+    for (struct verifier_item *item = verifier->first; item != NULL; item = verifier->first) {
+        verifier->first = item->next;
+        connection_verifier_free(item);
+    }
+}
+
 /* ---- waiting to authenticate ---- */
 
 static void connection_leave_auth_wait(struct connection *connection) {
@@ -144,7 +268,7 @@ static bool connection_begin_ticket(struct connection *connection,
     for (; (flags & wanted) == wanted && at + 1 < request->count && at < END; at++) {
         if (bytes_is(request->args[at], "TICKET") &&
             connection_may_run(&connection->session, entry) &&
-            verifier_begin_ticket(&connection->tick->verifier, connection, request->args[at + 1])) {
+            connection_verify(connection, request->args[at + 1], true)) {
             connection->ticket_at = at;
             return true;
         }
@@ -170,7 +294,7 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     if (is_player) {
         bool is_verified = connection->is_verified;
         connection->is_verified = false;
-        return !is_verified && verifier_begin(&tick->verifier, connection, token);
+        return !is_verified && connection_verify(connection, token, false);
     }
     if (connection->auth_due_ms != 0) {
         connection->auth_due_ms = 0;
@@ -462,7 +586,10 @@ void connection_close(struct connection *connection, const char *reason) {
     if (connection->is_auth_waiting) {
         connection_leave_auth_wait(connection);
     }
-    verifier_leave(connection);
+    if (connection->verifying != NULL) {
+        connection->verifying->connection = NULL;
+        connection->verifying = NULL;
+    }
     if (connection->tick->check_next == connection) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
     }
@@ -472,7 +599,7 @@ void connection_close(struct connection *connection, const char *reason) {
     server_life_remove_session(server, session);
     server->stats.connections_closed++;
     session_deinit(session);
-    transaction_clear(&connection->held);
+    session_transaction_clear(&connection->held);
     connection->network->client_count--;
     connection_tell_close(connection);
 }
@@ -569,7 +696,7 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
     } else if (entry->command == QUEUE_CLOSE) {
         request = (struct request){.count = 0};
     }
-    if (!transaction_queue(&connection->held, &request, entry->command, 0)) {
+    if (!session_transaction_queue(&connection->held, &request, entry->command, 0)) {
         connection_close(connection, "no memory for its input");
         return;
     }

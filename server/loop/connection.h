@@ -122,6 +122,8 @@ void connection_resume(struct connection *connection);
 /* Must this AUTH or HELLO, the next to run, wait first? Then it waits from now on, and the caller
  * holds it. Answers so once for each request: it may run when the wait is over. */
 bool connection_begin_auth_wait(struct connection *connection, const struct queue_entry *entry);
+/* End the thread that looks at their tokens; before the loop ends. */
+void connection_stop_verifier(struct verifier *verifier);
 /* Resume those whose wait is over. */
 void connection_end_auth_waits(struct tick *tick);
 /* Send what may be sent, apply the limits, and continue parsing or close, as the session says. */

@@ -9,7 +9,7 @@
 #include "server/dispatch/shutdown.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
-#include "server/durability/received.h"
+#include "server/durability/staging.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 #include "server/replication/failover.h"
@@ -576,9 +576,9 @@ static void tick_note_latency(struct tick *tick, const char *event, uint64_t ela
     uint64_t noted_ms = noted_ns / 1000000;
     int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
     if (threshold_ms > 0 && elapsed_ns / 1000000 >= (uint64_t)threshold_ms) {
-        slow_latency_add(&server->latency, event,
-                         noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
-                         server->clock.now_ms / 1000);
+        stats_latency_add(&server->latency, event,
+                          noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
+                          server->clock.now_ms / 1000);
     }
 }
 
@@ -826,7 +826,7 @@ static void tick_on_check(uv_check_t *check) {
     tick->waits_for_memory = false;
     bool has_more = tick->replicator != NULL && replicator_begin_tick(tick->replicator);
     tick->waits_for_memory |=
-        server->persistence != NULL && persistence_received(server->persistence)->waits_for_memory;
+        server->persistence != NULL && persistence_staging(server->persistence)->waits_for_memory;
     tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {
         tick_network_note_requests(tick);

@@ -9,8 +9,7 @@
  * effects as are written to disk at once. The rest of a long queue runs in the next tick, in the
  * same order. All commands of a tick share one time.
  *
- * How this room works: connection.h is the engine's half of a client, listener.h opens the sockets
- * that the networks accept from, the end of this header says what is in which file.
+ * How this room works: connection.h is the engine's half of a client, the end of this header says what is in which file.
  *
  * Invariant: requests run in queue order. What a queued request points to, its input and its
  * arguments, does not move until it has run (network/batch.h). */
@@ -20,19 +19,27 @@
 #include <uv.h>
 
 #include "server/loop/lookahead.h"
-#include "server/loop/verifier.h"
 #include "server/network/network.h"
 #include "server/network/tls.h"
 #include "server/sessions/server.h"
 #include "server/system/fault.h"
+#include "server/system/worker.h"
 
 struct connection;
+struct verifier_item;
 
 /* Lists of connections. */
 enum tick_list {
     TICK_DIRTY,  /* to be finished at the end of the tick */
     TICK_PUSHED, /* with output that they did not ask for */
     TICK_LISTS,
+};
+
+/* Signatures of tokens, on a thread (connection.c). Zero-initialised: nothing was asked for yet. */
+struct verifier {
+    struct worker worker;
+    struct verifier_item *first, *last; /* those that wait for the thread, oldest first */
+    struct verifier_item *running;      /* those that the thread works at */
 };
 
 enum { TICK_BUFFERS_MAX = 64 }; /* empty output buffers kept for the next replies */

@@ -103,7 +103,7 @@ void tick_network_release_batches(struct tick *tick) {
         if (batch->network != NULL) {
             network_give_back(batch->network, batch);
         } else {
-            transaction_clear(&((struct held_batch *)batch)->requests);
+            session_transaction_clear(&((struct held_batch *)batch)->requests);
             memory_free(batch->entries);
             memory_free(batch);
         }

@@ -195,11 +195,20 @@ struct board_task_place {
 
 static struct board_task_place *places;
 
+static bool host_job_concerns(struct board_task *task, const struct registry_key *key,
+                              struct bytes name) {
+    return (task->glob == NULL || glob_takes(task->glob, name)) && board_task_has(task, key);
+}
+
 static void host_job_find_board(struct board_task *task, const struct registry_key *key,
                                 struct bytes name, uint32_t database) {
     const uint32_t head[] = {database, (uint32_t)name.size};
+    /* When its period is over it is looked at in any case: it rolls over, and the archive may have a name of MATCH. */
+    const struct board_options *options = registry_options(key);
+    bool is_due =
+        options->period.unit != PERIOD_NONE && options->period_end_ms <= module.server.clock.now_ms;
     if (database < task->first_database || database >= task->end_database ||
-        (task->glob != NULL && !glob_takes(task->glob, name)) || !board_task_has(task, key)) {
+        (!is_due && !host_job_concerns(task, key, name))) {
         return;
     }
     char *at = buffer_reserve(&task->found, sizeof head + name.size);
@@ -238,7 +247,8 @@ static void host_job_act(void *context) {
     struct server *server = acting->server;
     struct registry_key *key =
         registry_find(server->registry, 0, acting->name, server->clock.now_ms);
-    if (key != NULL && key->kind == REGISTRY_BOARD && board_task_has(acting->task, key)) {
+    if (key != NULL && key->kind == REGISTRY_BOARD &&
+        host_job_concerns(acting->task, key, acting->name)) {
         acting->task->action->act(server, acting->task, key);
     }
 }

@@ -1,6 +1,11 @@
 /* The listening sockets of a network: clients are accepted on its thread, and go to the engine with
  * the next batch, which refuses them or makes them clients of the network with the fewest.
  *
+ * For every address in `bind` there is one without and one with TLS, and there is the unix socket. They are opened before
+ * the process daemonizes, so that an address in use is reported to the operator. A service manager may have opened them
+ * instead (socket activation, system/service.h): then the server listens to those and to no others, whatever the settings
+ * say.
+ *
  * accept() continues after errors: clients that have already disconnected (ECONNABORTED, EPROTO)
  * are skipped. When out of descriptors, the spare descriptor is closed in order to accept and close
  * the waiting clients; otherwise the socket would stay readable and the loop would spin.
@@ -23,6 +28,7 @@
 
 #include "codec/subnet.h"
 #include "server/network/intake.h"
+#include "server/settings/settings.h"
 
 enum { ACCEPTOR_SOCKETS_MAX = 48, ACCEPTOR_PROXIES_MAX = 16, ARRIVALS_MAX = 64 };
 
@@ -64,5 +70,29 @@ MUST_CHECK bool acceptor_watch(struct acceptor *acceptor, struct intake *intake)
 void acceptor_resume(struct acceptor *acceptor);
 /* Close all sockets, watched or not. The second time: nothing. */
 void acceptor_close(struct acceptor *acceptor);
+
+/* ---- those that the settings name ---- */
+
+enum { LISTENERS_MAX = 2 * SETTING_LIST_MAX + 1, LISTENER_ADDRESS_MAX = 128 };
+
+struct listeners {
+    struct acceptor acceptor;
+    char addresses[LISTENERS_MAX][LISTENER_ADDRESS_MAX]; /* as shown in the log */
+    char unix_path[LISTENER_ADDRESS_MAX];                /* "": we have created no unix socket */
+};
+
+_Static_assert((int)SETTING_LIST_MAX == (int)ACCEPTOR_PROXIES_MAX, "so are they copied");
+_Static_assert((int)LISTENERS_MAX <= (int)ACCEPTOR_SOCKETS_MAX, "each has its place");
+
+/* Take the sockets that the service manager has opened, otherwise open all that settings configure.
+ * false: error (SETTING_ERROR_MAX bytes) says which one
+ * failed and what to do; none is left open. */
+MUST_CHECK bool acceptor_listen(struct listeners *listeners, const struct settings *settings,
+                                char *error);
+void acceptor_log(const struct listeners *listeners);
+/* Remove the unix socket's file. */
+void acceptor_leave(struct listeners *listeners);
+/* The same, and close the sockets: those of no network. */
+void acceptor_end_listening(struct listeners *listeners);
 
 #endif

@@ -1,6 +1,6 @@
 /* What a network's thread gathers for the engine. The room's layers, each of which includes only those before it:
  *
- *     batch.h  ring.h                 what passes between threads, and how
+ *     batch.h                         what passes between threads, and how
  *     tls.h
  *     intake.h                        the batch being filled
  *     transport.h  acceptor.h         clients' sockets and listening sockets, which fill it

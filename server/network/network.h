@@ -22,8 +22,8 @@
 
 #include <uv.h>
 
+#include "server/network/batch.h"
 #include "server/network/intake.h"
-#include "server/network/ring.h"
 #include "server/network/transport.h"
 #include "server/system/wakeup.h"
 

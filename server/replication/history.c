@@ -67,3 +67,10 @@ bool history_write(struct registry *registry, const struct history *history) {
     return registry_hash_put_own(registry, REGISTRY_HISTORY, KEY_NAME, args, PAIRS, ANY_TIME) !=
            NULL;
 }
+
+void history_remove(struct registry *registry) {
+    struct registry_key *key = registry_find(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
+    if (key != NULL) {
+        registry_remove(registry, key);
+    }
+}

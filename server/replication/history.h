@@ -27,6 +27,8 @@ MUST_CHECK bool history_read(struct registry *registry, struct history *history)
 MUST_CHECK bool history_take(struct registry *registry, struct replication *replication);
 /* Make them say so. false: no memory; try again. */
 MUST_CHECK bool history_write(struct registry *registry, const struct history *history);
+/* They say nothing any more, as changes have no numbers from here on. */
+void history_remove(struct registry *registry);
 /* 40 hex digits? */
 MUST_CHECK bool history_is_id(struct bytes text);
 

@@ -7,7 +7,6 @@
 #include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/sessions/job.h"
-#include "server/sessions/reads.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"
 
@@ -121,7 +120,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     }
     replication_set_master(replication, host, port);
     replication_begin_link(server);
-    reads_outdate_all(server);
+    server_reads_outdate_all(server);
     replication_begin_epoch(server);
     log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
               (unsigned)port, replication->id);
@@ -138,7 +137,7 @@ void replication_promote(struct server *server) {
     CHECK(setting_value_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
     replication_set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
-    reads_outdate_all(server);
+    server_reads_outdate_all(server);
     replication->failover.asked_until_ms = 0;
     replication->link = REPLICATION_LINK_NONE;
     replication->is_promoting = !replicator_promote(replication->replicator);

@@ -32,7 +32,7 @@ struct replicator {
     struct quorum *quorum;      /* NULL: sync-replicas 0, or nothing is loaded yet */
     struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
     bool has_begun;             /* the files are loaded */
-    bool is_void;               /* changes have no numbers, and the keys say so */
+    bool is_void;               /* changes have no numbers, and the keys name no history */
     int64_t promoting_until_ms; /* monotonic: so long it is tried again where memory is missing */
 };
 
@@ -138,6 +138,11 @@ static bool replicator_promote_some(struct replicator *replicator, uint64_t budg
     if (replicator->quorum != NULL) {
         quorum_promote(replicator->quorum); /* closed: the keys are still not its own to change */
     } else {
+        if (!server->durability.has_gap) {
+            /* Now, so that without a journal all changes of the new master's have numbers, too: whoever was as far
+             * as this server goes on with it. */
+            feed_open(replicator->feed);
+        }
         replicator_lead(replicator);
     }
     return true;
@@ -295,14 +300,12 @@ static void replicator_begin(struct replicator *replicator) {
 
 /* ---- the tick ---- */
 
-/* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
- * must not be believed again. */
-static void replicator_begin_history(struct replicator *replicator) {
+/* Another history than whatever was known of these keys. */
+static void replicator_make_history(struct replicator *replicator) {
     struct replication *replication = &replicator->server->replication;
     replication_make_id(replicator->server, replication->id);
     memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
     replication->second_until = 0;
-    feed_write_history(replicator->feed);
 }
 
 bool replicator_begin_tick(struct replicator *replicator) {
@@ -315,11 +318,13 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     bool has_gap = server->durability.has_gap;
     if (replication_may_change(&server->replication) && has_gap != replicator->is_void) {
+        /* Changes are not numbered any more, as nobody was there to want that. Two files of such a time may hold
+         * different keys behind the same group, so these name no history that one could go on in. */
         struct history history;
         replicator->is_void = has_gap;
         if (has_gap && history_read(server->registry, &history)) {
-            replicator_begin_history(replicator);
-            replicator->is_void = !replicator->feed->owes_history;
+            replicator_make_history(replicator);
+            history_remove(server->registry);
         }
     }
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
@@ -344,7 +349,8 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
         if (server->replication.copies != copies) {
-            replicator_begin_history(replicator);
+            replicator_make_history(replicator);
+            feed_write_history(replicator->feed);
             feed_reset(replicator->feed, "a copy of a Redis has replaced the keys");
         }
         if (replicator->link.has_found_leaderboard) {

@@ -11,7 +11,7 @@
 #include "codec/buffer.h"
 #include "codec/decimal.h"
 #include "codec/memory.h"
-#include "server/sessions/broadcast.h"
+#include "server/sessions/notify.h"
 #include "server/sessions/session.h"
 
 enum {
@@ -108,7 +108,7 @@ static const struct board empty_board; /* in place of one that does not exist */
 
 static void board_events_send_text(struct server *server, const struct followed_channel *channel,
                                    struct bytes message) {
-    (void)broadcast_publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
+    (void)notify_publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
 }
 
 /* A message that does not fit says only that something has changed. */

@@ -7,7 +7,7 @@
  *     __overtaken@0__:5:daily:zoe     overtaken 2 3 kim  (5: the size of the board's name)
  *
  * Who subscribes to such a channel follows the board; patterns receive but do not follow. Messages
- * reach only those who may read the board (server/sessions/broadcast.h). A change
+ * reach only those who may read the board (server/sessions/notify.h). A change
  * of a key is one test if nobody follows any board, and otherwise one look-up: it only marks the
  * board. At the end of the tick, board_events_step compares a marked board with what was told last, in
  * bounded steps, and then the board rests. So it does not matter which command made the change, and

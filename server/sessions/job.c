@@ -1,7 +1,8 @@
 /* The list of jobs, the one to run next first, and their states. See job.h. */
 #include "server/sessions/job.h"
 
-#include "server/sessions/server.h"
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 enum event {
     EVENT_FINISHED,
@@ -61,11 +62,21 @@ static void job_advance(struct server *server, struct job *job, enum event event
     }
 }
 
+/* 0: the session waits for its jobs. By name, as an address may be another user's by now. */
+static uint64_t job_leaver(const struct server *server, const struct session *session) {
+    if (!session->leaves_jobs) {
+        return 0;
+    }
+    struct bytes name = session->user->name;
+    return XXH3_64bits_withSeed(name.at, name.size, server->hash_seed);
+}
+
 bool job_list_has_room(const struct server *server, const struct session *session,
                        struct reply *reply) {
+    uint64_t leaver = job_leaver(server, session);
     uint32_t left_count = 0;
     for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
-        left_count += session->leaves_jobs && job->left_by == session->user;
+        left_count += leaver != 0 && job->left_by == leaver;
     }
     if (left_count >= JOBS_LEFT_MAX) {
         reply_error_format(
@@ -91,7 +102,7 @@ void job_begin(struct server *server, struct session *session, const struct job_
     if (session != NULL) {
         CHECK(session->job == NULL);
         session->job = job;
-        job->left_by = session->leaves_jobs ? session->user : NULL;
+        job->left_by = job_leaver(server, session);
     }
     job_link_last(&server->jobs, job);
 }

@@ -47,8 +47,8 @@ struct job {
     const struct job_kind *kind;
     struct job *previous, *next;
     struct session *session; /* the client that waits; NULL: nobody */
-    /* Whose job it is, of a session that leaves its jobs; only to be compared: the user may be gone. NULL: nobody's. */
-    const struct acl_user *left_by;
+    /* Of a session that leaves its jobs: the hash of its user's name, as the user may be gone. 0: of any other. */
+    uint64_t left_by;
     enum job_state state;
     uint64_t epoch; /* in which it began: replication_answer_epoch */
     bool is_silent; /* CLIENT REPLY OFF or SKIP */

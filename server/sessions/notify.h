@@ -1,5 +1,6 @@
-/* Keyspace notifications (notify-keyspace-events): what happens to keys, as messages to channels
- * with Redis's names.
+/* What clients receive without asking for it: messages to the subscribers of a channel, and for MONITOR every command.
+ *
+ * Keyspace notifications (notify-keyspace-events) are messages to channels with Redis's names:
  *
  *     __keyspace@0__:daily   zadd      class K: the key's channel gets the event
  *     __keyevent@0__:zadd    daily     class E: the event's channel gets the key
@@ -9,8 +10,11 @@
 #ifndef SERVER_NOTIFY_H
 #define SERVER_NOTIFY_H
 
+#include "protocol/resp.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"
+
+/* ---- events ---- */
 
 /* Send it; name is borrowed for the call. */
 void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name);
@@ -49,5 +53,26 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
 
 /* An archive was settled: "settled" to __board@0__:daily@2026-11-16. */
 void notify_board_settled(struct server *server, uint32_t database, struct bytes name);
+
+/* ---- messages and lines ---- */
+
+/* Send a message to everyone who subscribes to the channel (kind SUBSCRIPTION_CHANNEL or _SHARD),
+ * or to a pattern that matches it; if the channel tells of a board (board_events.h), to those of them who
+ * may read the board. Returns the number of messages sent. */
+uint64_t notify_publish(struct server *server, enum subscription_kind kind, struct bytes channel,
+                        struct bytes message);
+
+/* Which arguments of a request are replaced by "(redacted)". */
+enum monitor_secrets {
+    MONITOR_SECRETS_NONE,
+    MONITOR_SECRETS_ALL,         /* AUTH: all but the command name */
+    MONITOR_SECRETS_BEHIND_AUTH, /* HELLO: the two arguments after each AUTH option, as in Redis */
+};
+
+/* Send an executed request to every monitor, in Redis's line format:
+ *
+ *     +1339518083.107412 [0 127.0.0.1:60866] "ZADD" "board" "1" "ann" */
+void notify_monitor(struct server *server, const struct session *session,
+                    const struct request *request, enum monitor_secrets secrets);
 
 #endif

@@ -69,7 +69,7 @@ void server_take_certificate(struct server *server, struct session *session, str
 }
 
 void server_end_transaction(struct server *server, struct session *session) {
-    transaction_clear(&session->transaction);
+    session_transaction_clear(&session->transaction);
     watch_clear(&server->watches, &session->watches);
 }
 
@@ -160,4 +160,60 @@ uint64_t server_random(struct server *server) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
+}
+
+/* ---- what an answer was read from ---- */
+
+static void server_reads_on_stale(struct watch_list *list) {
+    server_reads_outdate((struct reads *)list);
+}
+
+void server_reads_begin(struct server *server) {
+    server->reads.keys.hash_seed = server->hash_seed;
+    server->reads.on_stale = server_reads_on_stale;
+}
+
+void server_reads_init(struct reads *reads) {
+    *reads = (struct reads){.due_ms = REGISTRY_NO_EXPIRY};
+}
+
+static void server_reads_note_due(struct reads *reads, int64_t due_ms) {
+    if (due_ms != REGISTRY_NO_EXPIRY &&
+        (reads->due_ms == REGISTRY_NO_EXPIRY || due_ms < reads->due_ms)) {
+        reads->due_ms = due_ms;
+    }
+}
+
+void server_reads_note(struct server *server, struct reads *reads, uint32_t database,
+                       struct bytes name) {
+    if (server_reads_are_outdated(reads)) {
+        return;
+    }
+    int64_t now_ms = server->clock.now_ms;
+    const struct registry_key *key = registry_peek(server->registry, database, name, now_ms);
+    if (key != NULL) {
+        server_reads_note_due(reads, registry_expiry(server->registry, key));
+    }
+    if (key != NULL && key->kind == REGISTRY_BOARD) {
+        const struct board_options *options = registry_options(key);
+        bool decays = layout_field_decays(&board_layout(&key->board)->fields[0]);
+        if (options->period.unit != PERIOD_NONE) {
+            server_reads_note_due(reads, options->period_end_ms);
+        }
+        if (decays) {
+            server_reads_note_due(reads, now_ms);
+        }
+    }
+    if (!watch_add(&server->reads, &reads->list, database, name, key != NULL)) {
+        server_reads_outdate(reads);
+    }
+}
+
+void server_reads_end(struct server *server, struct reads *reads) {
+    watch_clear(&server->reads, &reads->list);
+}
+
+void server_reads_outdate_all(struct server *server) {
+    watch_outdate_all(&server->reads);
+    server->reads_outdated_count++;
 }

@@ -12,6 +12,7 @@
 #define SERVER_SERVER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "server/acl/acl.h"
 #include "server/acl/acl_log.h"
@@ -19,7 +20,6 @@
 #include "server/durability/state.h"
 #include "server/replication/state.h"
 #include "server/sessions/session.h"
-#include "server/sessions/slow.h"
 #include "server/sessions/stats.h"
 #include "server/sessions/wait.h"
 #include "server/settings/settings.h"
@@ -154,7 +154,7 @@ struct server_acl {
     char *path;              /* of the aclfile, absolute; NULL: none */
     struct player_keys player_keys;
     bool
-        has_verifier; /* signatures that take long are looked at by a thread (server/loop/verifier.h) */
+        has_verifier; /* signatures that take long are looked at by a thread (server/loop/connection.c) */
 };
 
 /* What INFO and logs say of the process. */
@@ -215,7 +215,7 @@ struct server {
     /* Clients, and what they wait for: */
     struct server_sessions sessions;
     struct watches watches;        /* watched keys */
-    struct watches reads;          /* keys of answers that are kept: reads.h */
+    struct watches reads;          /* keys of answers that are kept: struct reads */
     uint64_t reads_outdated_count; /* changes of what is no key */
     struct tracking tracking;
     struct subscriptions subscriptions;
@@ -387,5 +387,43 @@ uint64_t server_random(struct server *server);
 /* Read the clock, and give the registry the offset of server time from the monotonic clock. Called
  * before the first command of every tick. */
 void server_update_time(struct server *server);
+
+/* ---- what an answer was read from ----
+ *
+ * So that it can be given again, and by another thread, until that changes.
+ *
+ *     engine           server_reads_note: key after key       watched, as by WATCH
+ *     engine           a key changes, a user, a setting, the server's role      is_outdated
+ *     another thread   server_reads_are_outdated: one load
+ *
+ * Of the watches it has those apart from the clients', which INFO counts. What changes by time alone, and tells nobody,
+ * is in due_ms. A write is answered behind what it outdates, so whoever was told of it never gets the old answer. */
+
+struct reads {
+    struct watch_list list; /* first */
+    int64_t due_ms;         /* of the server's clock: from then on the answer may be another one */
+    _Atomic bool is_outdated;
+};
+
+/* Nothing is read yet. */
+void server_reads_init(struct reads *reads);
+/* This key, which need not exist, is read now. Out of memory: the answer is outdated at once. */
+void server_reads_note(struct server *server, struct reads *reads, uint32_t database,
+                       struct bytes name);
+/* What is read cannot be watched. */
+static inline void server_reads_outdate(struct reads *reads) {
+    atomic_store_explicit(&reads->is_outdated, true, memory_order_release);
+}
+/* Watch nothing any more; before it is freed. */
+void server_reads_end(struct server *server, struct reads *reads);
+
+/* By a change of what is no key. */
+void server_reads_outdate_all(struct server *server);
+static inline bool server_reads_are_outdated(const struct reads *reads) {
+    return atomic_load_explicit(&reads->is_outdated, memory_order_acquire);
+}
+
+/* For server_life_init. */
+void server_reads_begin(struct server *server);
 
 #endif

@@ -6,7 +6,7 @@
 #include "server/sessions/board_events.h"
 #include "server/sessions/job.h"
 #include "server/sessions/notify.h"
-#include "server/sessions/reads.h"
+#include "server/sessions/server.h"
 #include "server/sessions/tracking.h"
 #include "server/system/disk.h"
 #include "skiplist/keyspace/league.h"
@@ -116,7 +116,7 @@ bool server_life_init(struct server *server, uint32_t command_count) {
     registry_roll_set_share_listener(server->registry, server_life_on_share_gone);
     server->acl.guard.seed = server->hash_seed;
     server->watches.keys.hash_seed = server->hash_seed;
-    reads_begin(server);
+    server_reads_begin(server);
     server->subscriptions.hash_seed = server->hash_seed;
     server->tracking.keys.hash_seed = server->hash_seed;
     server->tracking.prefixes.hash_seed = server->hash_seed;
@@ -149,7 +149,7 @@ void server_life_deinit(struct server *server) {
     buffer_deinit(&server->shadows.pairs);
     board_events_deinit(&server->follows);
     wait_deinit(&server->waits);
-    slow_log_deinit(&server->slowlog);
+    stats_slowlog_deinit(&server->slowlog);
     acl_log_clear(&server->acl.log);
     acl_users_deinit(&server->acl.users);
     memory_free(server->acl.path);

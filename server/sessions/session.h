@@ -5,9 +5,9 @@
 
 #include "codec/buffer.h"
 #include "protocol/reply.h"
+#include "protocol/resp.h"
 #include "server/replication/state.h"
 #include "server/sessions/subscription.h"
-#include "server/sessions/transaction.h"
 #include "server/sessions/watch.h"
 #include "server/system/digest.h"
 #include "server/system/jwt.h"
@@ -41,6 +41,28 @@ enum session_list {
 };
 struct session_link {
     struct session *next, *previous;
+};
+
+/* What a client queues between MULTI and EXEC: requests with copies of their arguments, because the
+ * input buffer is reused before EXEC runs them. */
+struct transaction_request {
+    struct transaction_request *next; /* the request queued after this one */
+    struct request request;           /* its arguments are in args, followed by their bytes */
+    uint32_t command;                 /* command number */
+    struct bytes args[];
+};
+
+/* Zero-initialised: no transaction. */
+struct transaction {
+    struct transaction_request *first, *last;
+    struct transaction_piece *pieces; /* memory blocks that hold the requests, newest first */
+    uint32_t count;
+    unsigned flags;     /* union of the queued commands' command_flags */
+    size_t memory_size; /* total size of the pieces */
+    uint64_t bound_ns;  /* at most what the queued commands may cost together */
+    bool is_open;       /* after MULTI: requests are queued */
+    bool is_refused;    /* a request was refused instead of queued: EXEC will abort */
+    bool is_running;    /* EXEC is running: commands must not block or skip writes */
 };
 
 enum wait_state { WAIT_NONE, WAIT_FOR_KEY, WAIT_FOR_REPLICAS };
@@ -91,7 +113,7 @@ struct session_names {
     uint32_t left;
 };
 
-/* What a thread has found of the token that the next AUTH or HELLO has (server/loop/verifier.h). */
+/* What a thread has found of the token that the next AUTH or HELLO has (server/loop/connection.c). */
 struct session_verified {
     unsigned char digest[DIGEST_SIZE]; /* of the token */
     uint64_t key_mark;                 /* of the key that it was checked by */
@@ -230,6 +252,14 @@ static inline size_t session_memory_size(const struct session *session) {
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */
 MUST_CHECK bool session_set_text(char **name, struct bytes text);
+
+/* Queue a copy of a request. command_flags are the flags of its command. false: out of memory;
+ * nothing was queued. */
+MUST_CHECK bool session_transaction_queue(struct transaction *transaction,
+                                          const struct request *request, uint32_t command,
+                                          unsigned command_flags);
+/* Discard the queue and end the transaction. */
+void session_transaction_clear(struct transaction *transaction);
 
 enum { CLIENT_MEMORY_CLASSES = 64 };
 

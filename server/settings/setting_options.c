@@ -27,11 +27,30 @@ static const struct {
     [BOARD_FORM_HOLD] = {"", "unknown: use"},
 };
 
+/* Of STALE and of windows the words, of other times the letters. */
 static const struct {
-    const char *name;
+    const char *letter, *word;
     int64_t ms;
-} ages[] = {{"MINUTE", 60000}, {"HOUR", 3600000}, {"DAY", 86400000}};
-enum { AGES = sizeof ages / sizeof ages[0] };
+} units[] = {
+    {"S", NULL, 1000}, {"M", "MINUTE", 60000}, {"H", "HOUR", 3600000}, {"D", "DAY", 86400000}};
+enum { UNIT_S, UNIT_MINUTE, UNIT_H, UNITS = sizeof units / sizeof units[0] };
+
+/* A letter or, of a word, a word; the first of them is least. 0: none. */
+static int64_t setting_options_unit_ms(struct bytes text, bool is_word, unsigned least) {
+    while (least < UNITS && !bytes_is(text, is_word ? units[least].word : units[least].letter)) {
+        least++;
+    }
+    return least < UNITS ? units[least].ms : 0;
+}
+
+/* The largest that divides the time, or least. */
+static unsigned setting_options_find_unit(int64_t ms, unsigned least) {
+    unsigned unit = UNITS - 1;
+    while (unit > least && ms % units[unit].ms != 0) {
+        unit--;
+    }
+    return unit;
+}
 
 /* ---- words -> options ---- */
 
@@ -40,6 +59,8 @@ struct parsing {
     struct board_options *options;
     struct board_state *state; /* NULL: its words are not taken */
     enum setting_takes takes;
+    const struct bytes *words; /* from the option's own on */
+    size_t word_count;
     bool has[BOARD_OPTION_COUNT];
     struct tag_set given; /* tags that were named, each with one bit */
     char *reason;
@@ -58,6 +79,18 @@ static bool setting_options_parse_number(const struct board_option *option, stru
         return false;
     }
     return *value >= option->minimum && *value <= option->maximum;
+}
+
+/* A number of as many decimals as it has. */
+static bool setting_options_parse_decimal(struct bytes word, int64_t *number, uint8_t *scale) {
+    struct decimal value;
+    unsigned decimals;
+    if (decimal_parse_exact(word, &value, &decimals) != DECIMAL_OK || value.magnitude > INT64_MAX) {
+        return false;
+    }
+    *number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+    *scale = (uint8_t)decimals;
+    return true;
 }
 
 /* The value of an option that has one word. A zone's name is looked up afterwards: its error has a text of its
@@ -135,15 +168,14 @@ static bool setting_options_fail_value(const struct board_option *option, const 
 }
 
 /* TAG name bits|NONE. A tag that is there gets other bits. */
-static bool setting_options_parse_tag(struct parsing *parsing, const struct bytes *words,
-                                      size_t word_count) {
+static bool setting_options_parse_tag(struct parsing *parsing) {
     struct tag_set *tags = &parsing->options->layout.tags;
     char ignored[TAG_ERROR_MAX];
-    if (word_count < 3) {
+    if (parsing->word_count < 3) {
         return setting_words_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
     }
-    struct bytes name = words[1];
-    struct bytes bits = words[2];
+    struct bytes name = parsing->words[1];
+    struct bytes bits = parsing->words[2];
     int index = tag_set_find(tags, name);
     bool is_none = bytes_is(bits, "NONE");
     if (tag_set_find(&parsing->given, name) >= 0) {
@@ -171,32 +203,6 @@ static bool setting_options_parse_tag(struct parsing *parsing, const struct byte
            setting_words_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
 }
 
-/* STALE n unit: *size words. */
-static bool setting_options_parse_age(const struct parsing *parsing,
-                                      const struct board_option *option, const struct bytes *words,
-                                      size_t word_count, size_t *size) {
-    int64_t count;
-    size_t i = 0;
-    *size = 3;
-    if (word_count < 3) {
-        return setting_words_fail(parsing->reason,
-                                  "STALE needs a number and a unit: STALE n MINUTE|HOUR|DAY");
-    }
-    if (!setting_options_parse_number(option, words[1], &count)) {
-        return setting_options_fail_value(option, &words[1], parsing->reason);
-    }
-    while (i < AGES && !bytes_is(words[2], ages[i].name)) {
-        i++;
-    }
-    if (i == AGES) {
-        return setting_words_fail(parsing->reason,
-                                  "STALE %s '%s' is unknown: use MINUTE, HOUR or DAY",
-                                  bytes_show(words[1]).text, bytes_show(words[2]).text);
-    }
-    board_options_set(option, parsing->options, parsing->state, count * ages[i].ms);
-    return true;
-}
-
 /* The row of an option that begins with this word; NULL: none. */
 static const struct board_option *setting_options_find(struct bytes word,
                                                        enum setting_takes takes) {
@@ -215,225 +221,159 @@ static const struct board_option *setting_options_find(struct bytes word,
 }
 
 /* Does another option begin here, or is there no word? */
-static bool setting_options_end(const struct parsing *parsing, const struct bytes *words,
-                                size_t word_count, size_t at) {
-    return at >= word_count || bytes_is(words[at], "TAG") ||
-           setting_options_find(words[at], parsing->takes) != NULL;
+static bool setting_options_end(const struct parsing *parsing, size_t at) {
+    return at >= parsing->word_count || bytes_is(parsing->words[at], "TAG") ||
+           setting_options_find(parsing->words[at], parsing->takes) != NULL;
 }
 
-/* WINDOW n SUM|BEST: *size words. Where the window is does not change. Of a board that has one, n alone, where
- * none of the words before an option is left out, leaves what its periods are to it. */
-static bool setting_options_parse_window(const struct parsing *parsing,
-                                         const struct board_option *option,
-                                         const struct bytes *words, size_t word_count,
-                                         size_t *size) {
-    struct board_window *window = &parsing->options->window;
+/* STALE n unit, WINDOW n SUM|BEST: *size words. Of a board with a WINDOW n alone, where none of the words before an
+ * option is left out, leaves what its periods are to it. */
+static bool setting_options_parse_pair(const struct parsing *parsing,
+                                       const struct board_option *option, size_t *size) {
+    struct board_options *options = parsing->options;
+    const struct bytes *words = parsing->words;
+    bool is_age = option->form == BOARD_FORM_AGE;
+    bool is_alone = !is_age && parsing->word_count >= 2 && setting_options_end(parsing, 2);
     int64_t value;
-    bool is_alone = word_count >= 2 && setting_options_end(parsing, words, word_count, 2);
+    int64_t second = 0;
     *size = is_alone ? 2 : 3;
-    if (word_count < 2 || (is_alone && window->count == 0)) {
-        return setting_words_fail(parsing->reason,
-                                  "WINDOW needs a number of periods and what they are to it: "
-                                  "WINDOW n SUM|BEST");
+    if (is_alone ? options->window.count == 0 : parsing->word_count < 3) {
+        return setting_words_fail(parsing->reason, "%s needs %s", option->word, option->behind);
     }
     if (!setting_options_parse_number(option, words[1], &value)) {
         return setting_options_fail_value(option, &words[1], parsing->reason);
     }
-    window->count = (uint16_t)value;
-    if (!is_alone && !setting_options_parse_value(option + 1, words[2], &value)) {
-        return setting_words_fail(parsing->reason, "WINDOW %u '%s' is unknown: use SUM or BEST",
-                                  (unsigned)window->count, bytes_show(words[2]).text);
+    if (is_age) {
+        second = setting_options_unit_ms(words[2], true, UNIT_MINUTE);
+    } else if (!is_alone && setting_options_parse_value(option + 1, words[2], &second)) {
+        board_options_set(option + 1, options, NULL, second);
+        second = 1;
     }
-    if (!is_alone) {
-        board_options_set(option + 1, parsing->options, parsing->state, value);
-    }
-    return true;
+    board_options_set(option, options, NULL, is_age ? value * second : value);
+    return is_alone || second != 0 ||
+           setting_words_fail(parsing->reason, "%s %" PRId64 " '%s' is unknown: use %s",
+                              option->word, value, bytes_show(words[2]).text, option->second);
 }
 
 /* The numbers behind LEAGUE, each a row. */
 static bool setting_options_parse_league(const struct parsing *parsing,
-                                         const struct board_option *option,
-                                         const struct bytes *words, size_t word_count,
-                                         size_t *size) {
+                                         const struct board_option *option, size_t *size) {
     int64_t value;
     for (*size = 1; *size == 1 || option->is_more; (*size)++, option++) {
-        if (*size == word_count || !setting_options_parse_number(option, words[*size], &value)) {
+        if (*size == parsing->word_count ||
+            !setting_options_parse_number(option, parsing->words[*size], &value)) {
             return setting_words_fail(parsing->reason, "LEAGUE needs five numbers");
         }
-        board_options_set(option, parsing->options, parsing->state, value);
+        board_options_set(option, parsing->options, NULL, value);
     }
     return true;
 }
 
 /* ---- RATING system name value ... ---- */
 
-/* What a name in RATING stands for: a parameter of the rule, or one of these, by which the board decides who is ranked. */
-enum { RATING_MAXDEV = RATING_PARAMETERS, RATING_MINGAMES, RATING_NAMES };
-
-static const char *setting_options_rating_name(unsigned name) {
-    return name == RATING_MAXDEV     ? "MAXDEV"
-           : name == RATING_MINGAMES ? "MINGAMES"
-                                     : rating_parameter_name((enum rating_parameter)name);
-}
-
-static bool setting_options_rating_has(const struct rating_rule *rule, unsigned name) {
-    return name < RATING_PARAMETERS
-               ? rating_parameter_is_of((enum rating_parameter)name, rule->system)
-               : name == RATING_MINGAMES || rule->system != RATING_ELO;
-}
-
-/* What a value may be. */
-struct rating_range {
-    unsigned decimals;
-    int64_t least, most;
-};
-
-static struct rating_range setting_options_rating_range(const struct rating_rule *rule,
-                                                        unsigned name) {
-    enum rating_parameter parameter = (enum rating_parameter)name;
-    return name == RATING_MAXDEV
-               ? (struct rating_range){rating_decimals(rule->system), 0, RATING_LIMIT}
-           : name == RATING_MINGAMES
-               ? (struct rating_range){0, 0, UINT32_MAX}
-               : (struct rating_range){rating_parameter_decimals(parameter, rule->system),
-                                       rating_parameter_least(parameter, rule->system),
-                                       rating_parameter_most(parameter, rule->system)};
-}
-
-static int64_t setting_options_rating_value(const struct board_rating *rating, unsigned name) {
-    return name == RATING_MAXDEV     ? rating->dev_max
-           : name == RATING_MINGAMES ? rating->games_min
-                                     : rating->rule.of[name];
-}
-
-static size_t setting_options_print_rating(const struct board_rating *rating, char *out) {
-    struct board_rating usual = {.dev_max = 0};
-    char *at = out;
-    rating_rule_init(&usual.rule, rating->rule.system);
-    bool has_k = rating->rule.of[RATING_K] != usual.rule.of[RATING_K];
-    at += sprintf(at, "%s", rating_system_name(rating->rule.system));
-    for (unsigned name = 0; name < RATING_NAMES; name++) {
-        int64_t value = setting_options_rating_value(rating, name);
-        bool is_k = name == RATING_K_NEW || name == RATING_K_TOP; /* K alone says these, too */
-        if (setting_options_rating_has(&rating->rule, name) &&
-            (value != setting_options_rating_value(&usual, name) || (is_k && has_k))) {
-            at += sprintf(at, " %s ", setting_options_rating_name(name));
-            at += decimal_print(at, decimal_from_i64(value),
-                                setting_options_rating_range(&rating->rule, name).decimals);
+static size_t setting_options_print_rating(const struct rating_rule *rule, char *out) {
+    struct rating_rule usual;
+    char *at = out + sprintf(out, "%s", rating_system_name(rule->system));
+    rating_rule_init(&usual, rule->system);
+    bool has_k = rule->of[RATING_K] != usual.of[RATING_K];
+    for (enum rating_parameter i = 0; i < RATING_PARAMETERS; i++) {
+        bool is_k = i == RATING_K_NEW || i == RATING_K_TOP; /* K alone says these, too */
+        if (rule->of[i] != usual.of[i] || (is_k && has_k)) {
+            at += sprintf(at, " %s ", rating_parameter_name(i));
+            at += decimal_print(at, decimal_from_i64(rule->of[i]),
+                                rating_parameter_decimals(i, rule->system));
         }
     }
     return (size_t)(at - out);
 }
 
-/* The value of a name; false: the reason was given. */
-static bool setting_options_parse_parameter(const struct parsing *parsing, unsigned name,
-                                            struct bytes word) {
-    struct board_rating *rating = &parsing->options->rating;
-    struct rating_range range = setting_options_rating_range(&rating->rule, name);
+/* The value of a parameter; false: the reason was given. */
+static bool setting_options_parse_parameter(const struct parsing *parsing,
+                                            enum rating_parameter parameter, struct bytes word) {
+    struct rating_rule *rule = &parsing->options->rating;
+    unsigned decimals = rating_parameter_decimals(parameter, rule->system);
+    int64_t least = rating_parameter_least(parameter, rule->system);
+    int64_t most = rating_parameter_most(parameter, rule->system);
     struct decimal value;
     bool is_number =
-        decimal_parse(word, range.decimals, &value) == DECIMAL_OK && value.magnitude <= INT64_MAX;
+        decimal_parse(word, decimals, &value) == DECIMAL_OK && value.magnitude <= INT64_MAX;
     int64_t number = !is_number          ? 0
                      : value.is_negative ? -(int64_t)value.magnitude
                                          : (int64_t)value.magnitude;
-    if (!is_number || number < range.least || number > range.most) {
-        char limits[2][DECIMAL_TEXT_MAX + 1];
-        limits[0][decimal_print(limits[0], decimal_from_i64(range.least), range.decimals)] = '\0';
-        limits[1][decimal_print(limits[1], decimal_from_i64(range.most), range.decimals)] = '\0';
+    if (!is_number || number < least || number > most) {
+        char range[2][DECIMAL_TEXT_MAX + 1];
+        range[0][decimal_print(range[0], decimal_from_i64(least), decimals)] = '\0';
+        range[1][decimal_print(range[1], decimal_from_i64(most), decimals)] = '\0';
         return setting_words_fail(
             parsing->reason, "RATING %s %s '%s' is not a number with at most %u decimals: %s..%s",
-            rating_system_name(rating->rule.system), setting_options_rating_name(name),
-            bytes_show(word).text, range.decimals, limits[0], limits[1]);
+            rating_system_name(rule->system), rating_parameter_name(parameter),
+            bytes_show(word).text, decimals, range[0], range[1]);
     }
-    if (name == RATING_MAXDEV) {
-        rating->dev_max = number;
-    } else if (name == RATING_MINGAMES) {
-        rating->games_min = (uint32_t)number;
-    } else {
-        rating->rule.of[name] = number;
-    }
+    rule->of[parameter] = number;
     return true;
 }
 
 /* *size words. Where the board has this system already, what is not named stays. */
 static bool setting_options_parse_rating(const struct parsing *parsing,
-                                         const struct board_option *option,
-                                         const struct bytes *words, size_t word_count,
-                                         size_t *size) {
+                                         const struct board_option *option, size_t *size) {
+    const struct bytes *words = parsing->words;
     struct board_options *options = parsing->options;
-    struct board_rating *rating = &options->rating;
-    bool has[RATING_NAMES] = {false};
+    struct rating_rule *rule = &options->rating;
+    bool has[RATING_PARAMETERS] = {false};
     enum rating_parameter wrong;
-    unsigned system = 0;
-    while (word_count > 1 && system < RATING_SYSTEMS &&
-           !bytes_is(words[1], rating_system_name((enum rating_system)system))) {
+    enum rating_system system = 0;
+    while (parsing->word_count > 1 && system < RATING_SYSTEMS &&
+           !bytes_is(words[1], rating_system_name(system))) {
         system++;
     }
-    if (word_count < 2 || system == RATING_SYSTEMS) {
-        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
+    if (parsing->word_count < 2 || system == RATING_SYSTEMS) {
+        return setting_options_fail_value(option, parsing->word_count < 2 ? NULL : &words[1],
                                           parsing->reason);
     }
-    if (!options->has_rating || rating->rule.system != (enum rating_system)system) {
-        *rating = (struct board_rating){.dev_max = 0};
-        rating_rule_init(&rating->rule, (enum rating_system)system);
+    if (!options->has_rating || rule->system != system) {
+        rating_rule_init(rule, system);
     }
     options->has_rating = true;
-    for (*size = 2; *size < word_count; *size += 2) {
-        unsigned name = 0;
-        while (name < RATING_NAMES &&
-               !(setting_options_rating_has(&rating->rule, name) &&
-                 bytes_is(words[*size], setting_options_rating_name(name)))) {
-            name++;
+    for (*size = 2; *size < parsing->word_count; *size += 2) {
+        enum rating_parameter i = 0;
+        while (i < RATING_PARAMETERS && !(rating_parameter_is_of(i, system) &&
+                                          bytes_is(words[*size], rating_parameter_name(i)))) {
+            i++;
         }
-        if (name == RATING_NAMES) {
+        if (i == RATING_PARAMETERS) {
             break; /* the system has no such parameter */
         }
-        if (has[name]) {
-            return setting_words_fail(parsing->reason, "RATING %s %s may be given only once",
-                                      rating_system_name((enum rating_system)system),
-                                      setting_options_rating_name(name));
+        if (has[i] || *size + 1 == parsing->word_count) {
+            return setting_words_fail(parsing->reason, "RATING %s %s %s",
+                                      rating_system_name(system), rating_parameter_name(i),
+                                      has[i] ? "may be given only once" : "needs a value");
         }
-        has[name] = true;
-        if (*size + 1 == word_count) {
-            return setting_words_fail(parsing->reason, "RATING %s %s needs a value",
-                                      rating_system_name((enum rating_system)system),
-                                      setting_options_rating_name(name));
-        }
-        if (!setting_options_parse_parameter(parsing, name, words[*size + 1])) {
+        has[i] = true;
+        if (!setting_options_parse_parameter(parsing, i, words[*size + 1])) {
             return false;
         }
     }
     /* K alone is that of all players. */
-    for (unsigned name = RATING_K_NEW; has[RATING_K] && name <= RATING_K_TOP; name++) {
-        if (!has[name]) {
-            rating->rule.of[name] = rating->rule.of[RATING_K];
-        }
+    for (unsigned i = RATING_K_NEW; has[RATING_K] && i <= RATING_K_TOP; i++) {
+        rule->of[i] = has[i] ? rule->of[i] : rule->of[RATING_K];
     }
-    return rating_rule_check(&rating->rule, &wrong) ||
+    return rating_rule_check(rule, &wrong) ||
            setting_words_fail(parsing->reason, "RATING %s %s does not fit the others",
-                              rating_system_name((enum rating_system)system),
-                              rating_parameter_name(wrong));
+                              rating_system_name(system), rating_parameter_name(wrong));
 }
 
-/* ---- LIMITS PLAYERS|ALL limit ... ---- */
+/* ---- LIMITS and HOLD PLAYERS|ALL ... ---- */
 
-/* The units of EVERY, and those behind PER. */
-static const struct {
-    const char *word, *window_word;
-    int64_t ms;
-} limit_units[] = {
-    {"S", NULL, 1000}, {"M", "MINUTE", 60000}, {"H", "HOUR", 3600000}, {"D", "DAY", 86400000}};
-enum { LIMIT_UNITS = sizeof limit_units / sizeof limit_units[0] };
+static bool setting_options_parse_whom(const struct parsing *parsing,
+                                       const struct board_option *option, bool *is_for_all) {
+    const struct bytes *word = parsing->word_count > 1 ? &parsing->words[1] : NULL;
+    *is_for_all = word != NULL && bytes_is(*word, "ALL");
+    return *is_for_all || (word != NULL && bytes_is(*word, "PLAYERS")) ||
+           setting_options_fail_value(option, word, parsing->reason);
+}
 
-static bool setting_options_parse_limit_unit(bool is_window, struct bytes word, int64_t *ms) {
-    for (size_t i = 0; i < LIMIT_UNITS; i++) {
-        const char *unit = is_window ? limit_units[i].window_word : limit_units[i].word;
-        if (unit != NULL && bytes_is(word, unit)) {
-            *ms = limit_units[i].ms;
-            return true;
-        }
-    }
-    return false;
+static const char *setting_options_whom(bool is_for_all) {
+    return is_for_all ? "ALL" : "PLAYERS";
 }
 
 /* What a limit looks like, as its error shows it. */
@@ -451,23 +391,24 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
     struct limits_rule *rule = &parsing->options->limits;
     uint8_t has = limit_rows[limit].has;
     bool is_window = (has & LIMIT_HAS_TIME) != 0 && has != LIMIT_HAS_TIME;
-    struct decimal value = {.magnitude = 0};
-    unsigned scale = 0;
+    int64_t number = 0;
+    uint8_t scale = 0;
     int64_t unit_ms = 0;
     *size = is_window ? 3 : has == LIMIT_HAS_TIME ? 2 : 1;
     bool is_fine = word_count >= *size &&
-                   decimal_parse_exact(words[0], &value, &scale) == DECIMAL_OK &&
-                   value.magnitude <= INT64_MAX &&
+                   setting_options_parse_decimal(words[0], &number, &scale) &&
                    ((has & LIMIT_HAS_VALUE) != 0 ||
-                    (scale == 0 && value.magnitude >= 1 && value.magnitude <= LIMIT_COUNT_MAX)) &&
-                   (!is_window || bytes_is(words[1], "PER")) &&
-                   ((has & LIMIT_HAS_TIME) == 0 ||
-                    setting_options_parse_limit_unit(is_window, words[*size - 1], &unit_ms));
-    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
+                    (scale == 0 && number >= 1 && number <= LIMIT_COUNT_MAX)) &&
+                   (!is_window || bytes_is(words[1], "PER"));
+    if (is_fine && (has & LIMIT_HAS_TIME) != 0) {
+        unit_ms =
+            setting_options_unit_ms(words[*size - 1], is_window, is_window ? UNIT_MINUTE : UNIT_S);
+        is_fine = unit_ms > 0;
+    }
     if (is_fine) {
         rule->has = (uint8_t)(rule->has | 1U << limit);
         rule->of[limit] = has == LIMIT_HAS_TIME ? 0 : number;
-        rule->scale[limit] = (uint8_t)scale;
+        rule->scale[limit] = scale;
         rule->time_ms[limit] = has == LIMIT_HAS_TIME && number <= LIMIT_TIME_MS_MAX / unit_ms
                                    ? number * unit_ms
                                : has == LIMIT_HAS_TIME ? 0
@@ -482,17 +423,16 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
 
 /* *size words. All limits are said at once: those of before are gone. */
 static bool setting_options_parse_limits(const struct parsing *parsing,
-                                         const struct board_option *option,
-                                         const struct bytes *words, size_t word_count,
-                                         size_t *size) {
+                                         const struct board_option *option, size_t *size) {
+    const struct bytes *words = parsing->words;
+    size_t word_count = parsing->word_count;
     struct board_options *options = parsing->options;
-    bool is_for_all = word_count > 1 && bytes_is(words[1], "ALL");
-    if (word_count < 2 || (!is_for_all && !bytes_is(words[1], "PLAYERS"))) {
-        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
-                                          parsing->reason);
+    bool is_for_all;
+    if (!setting_options_parse_whom(parsing, option, &is_for_all)) {
+        return false;
     }
     options->has_limits = true;
-    options->limits = (struct limits_rule){.has = 0};
+    options->limits = (struct limits_rule){.is_for_all = is_for_all};
     for (*size = 2; *size < word_count;) {
         unsigned limit = 0;
         size_t more;
@@ -500,10 +440,9 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
             limit++;
         }
         /* A PERIOD has an EVERY, too, without a unit. */
-        bool is_last = *size + 2 >= word_count;
         bool is_of_period = limit == LIMIT_EVERY &&
-                            (is_last ? options->period.unit != PERIOD_NONE
-                                     : setting_options_end(parsing, words, word_count, *size + 2));
+                            (*size + 2 >= word_count ? options->period.unit != PERIOD_NONE
+                                                     : setting_options_end(parsing, *size + 2));
         if (limit == LIMITS || is_of_period) {
             break;
         }
@@ -517,38 +456,32 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
         }
         *size += 1 + more;
     }
-    options->limits.is_for_all = is_for_all;
     return options->limits.has != 0 ||
-           setting_words_fail(parsing->reason,
-                              "LIMITS %s needs limits behind it: MAX, MIN, STEP, "
-                              "EVERY, RESULTS, GAIN or MINTIME",
-                              is_for_all ? "ALL" : "PLAYERS");
+           setting_words_fail(parsing->reason, "LIMITS %s needs %s",
+                              setting_options_whom(is_for_all), option->behind);
 }
 
 size_t setting_options_print_limit(const struct limits_rule *rule, enum limit limit, char *out) {
     uint8_t has = limit_rows[limit].has;
-    size_t unit = LIMIT_UNITS - 1;
     char *at = out + sprintf(out, "%s", limit_rows[limit].name);
     if (has != LIMIT_HAS_TIME) {
         *at++ = ' ';
         at += decimal_print(at, decimal_from_i64(rule->of[limit]), rule->scale[limit]);
         *at = '\0';
     }
-    while ((has & LIMIT_HAS_TIME) != 0 && unit > 0 &&
-           rule->time_ms[limit] % limit_units[unit].ms != 0) {
-        unit--;
-    }
     if (has == LIMIT_HAS_TIME) {
-        at += sprintf(at, " %" PRId64 " %s", rule->time_ms[limit] / limit_units[unit].ms,
-                      limit_units[unit].word);
+        unsigned unit = setting_options_find_unit(rule->time_ms[limit], UNIT_S);
+        at += sprintf(at, " %" PRId64 " %s", rule->time_ms[limit] / units[unit].ms,
+                      units[unit].letter);
     } else if ((has & LIMIT_HAS_TIME) != 0) {
-        at += sprintf(at, " PER %s", limit_units[unit].window_word);
+        unsigned unit = setting_options_find_unit(rule->time_ms[limit], UNIT_MINUTE);
+        at += sprintf(at, " PER %s", units[unit].word);
     }
     return (size_t)(at - out);
 }
 
 static size_t setting_options_print_limits(const struct limits_rule *rule, char *out) {
-    size_t size = (size_t)sprintf(out, "%s", rule->is_for_all ? "ALL" : "PLAYERS");
+    size_t size = (size_t)sprintf(out, "%s", setting_options_whom(rule->is_for_all));
     for (unsigned limit = 0; limit < LIMITS; limit++) {
         if (limits_has(rule, limit)) {
             out[size++] = ' ';
@@ -558,86 +491,91 @@ static size_t setting_options_print_limits(const struct limits_rule *rule, char 
     return size;
 }
 
-/* ---- HOLD PLAYERS|ALL result ... ---- */
+/* What HOLD holds. */
+enum held { HELD_OVER, HELD_TOP, HELD_LIMITS, HELD_AUTO, HELD };
+static const struct {
+    const char *word, *wanted;
+    size_t size; /* in words */
+} held_rows[HELD] = {
+    [HELD_OVER] = {"OVER", "a value", 2},
+    [HELD_TOP] = {"TOP", "a number of places, 1 to 1000000", 2},
+    [HELD_LIMITS] = {"LIMITS", NULL, 1},
+    [HELD_AUTO] = {"AUTO", "a time: n H|D", 3},
+};
 
-/* One of OVER v, TOP n, LIMITS, AUTO n H|D: *size words; 0: it is none of these. false: it is not right. */
-static bool setting_options_parse_held(struct hold_rule *rule, const struct bytes *words,
-                                       size_t word_count, size_t *size) {
-    bool is_auto = bytes_is(words[0], "AUTO");
-    *size = bytes_is(words[0], "OVER") || bytes_is(words[0], "TOP") ? 2 : is_auto ? 3 : 0;
-    if (bytes_is(words[0], "LIMITS") &&
-        (word_count < 2 || (!bytes_is(words[1], "PLAYERS") && !bytes_is(words[1], "ALL") &&
-                            !bytes_is(words[1], "NONE")))) { /* not the option */
-        *size = 1;
+/* The words of one. false: they are not right. */
+static bool setting_options_parse_held(struct hold_rule *rule, enum held held,
+                                       const struct bytes *words, size_t word_count) {
+    int64_t number = 0;
+    uint8_t scale = 0;
+    if (held == HELD_LIMITS) {
         rule->takes_limits = true;
         return true;
     }
-    struct decimal value = {.magnitude = 0};
-    unsigned scale = 0;
-    if (*size == 0) {
-        return true;
-    }
-    if (word_count < *size || decimal_parse_exact(words[1], &value, &scale) != DECIMAL_OK ||
-        value.magnitude > INT64_MAX) {
+    if (word_count < held_rows[held].size ||
+        !setting_options_parse_decimal(words[1], &number, &scale)) {
         return false;
     }
-    int64_t number = value.is_negative ? -(int64_t)value.magnitude : (int64_t)value.magnitude;
-    if (bytes_is(words[0], "OVER")) {
+    if (held == HELD_OVER) {
         rule->has_over = true;
         rule->over = number;
-        rule->scale = (uint8_t)scale;
+        rule->scale = scale;
         return true;
     }
     if (scale != 0 || number < 1) {
         return false;
     }
-    if (!is_auto) {
+    if (held == HELD_TOP) {
         rule->top = number <= HOLD_TOP_MAX ? (uint32_t)number : 0;
         return rule->top > 0;
     }
-    int64_t unit_ms = bytes_is(words[2], "H") ? 3600000 : bytes_is(words[2], "D") ? 86400000 : 0;
+    int64_t unit_ms = setting_options_unit_ms(words[2], false, UNIT_H);
     rule->auto_ms = unit_ms > 0 && number <= HOLD_AUTO_MS_MAX / unit_ms ? number * unit_ms : 0;
     return rule->auto_ms > 0;
 }
 
 static bool setting_options_parse_hold(const struct parsing *parsing,
-                                       const struct board_option *option, const struct bytes *words,
-                                       size_t word_count, size_t *size) {
-    struct board_options *options = parsing->options;
-    struct hold_rule *rule = &options->hold;
-    bool is_for_all = word_count > 1 && bytes_is(words[1], "ALL");
-    size_t more = 1;
-    if (word_count < 2 || (!is_for_all && !bytes_is(words[1], "PLAYERS"))) {
-        return setting_options_fail_value(option, word_count < 2 ? NULL : &words[1],
-                                          parsing->reason);
+                                       const struct board_option *option, size_t *size) {
+    const struct bytes *words = parsing->words;
+    size_t word_count = parsing->word_count;
+    struct hold_rule *rule = &parsing->options->hold;
+    bool has[HELD] = {false};
+    bool is_for_all;
+    if (!setting_options_parse_whom(parsing, option, &is_for_all)) {
+        return false;
     }
-    options->has_hold = true;
+    parsing->options->has_hold = true;
     *rule = (struct hold_rule){.is_for_all = is_for_all};
-    for (*size = 2; *size < word_count && more > 0; *size += more) {
-        const struct hold_rule before = *rule;
-        const char *word = bytes_show(words[*size]).text;
-        if (!setting_options_parse_held(rule, words + *size, word_count - *size, &more)) {
-            return setting_words_fail(parsing->reason, "HOLD %s needs %s behind it", word,
-                                      bytes_is(words[*size], "OVER") ? "a value"
-                                      : bytes_is(words[*size], "TOP")
-                                          ? "a number of places, 1 to 1000000"
-                                          : "a time: n H|D");
+    for (*size = 2; *size < word_count;) {
+        enum held held = 0;
+        struct bytes_shown word = bytes_show(words[*size]);
+        while (held < HELD && !bytes_is(words[*size], held_rows[held].word)) {
+            held++;
         }
-        if (more > 0 && ((before.has_over && bytes_is(words[*size], "OVER")) ||
-                         (before.top > 0 && bytes_is(words[*size], "TOP")) ||
-                         (before.takes_limits && bytes_is(words[*size], "LIMITS")) ||
-                         (before.auto_ms > 0 && bytes_is(words[*size], "AUTO")))) {
-            return setting_words_fail(parsing->reason, "HOLD %s may be given only once",
-                                      bytes_show(words[*size]).text);
+        const struct bytes *next = *size + 1 < word_count ? &words[*size + 1] : NULL;
+        bool is_option =
+            held == HELD_LIMITS && next != NULL &&
+            (bytes_is(*next, "PLAYERS") || bytes_is(*next, "ALL") || bytes_is(*next, "NONE"));
+        if (held == HELD || is_option) {
+            break;
         }
+        if (!setting_options_parse_held(rule, held, words + *size, word_count - *size)) {
+            return setting_words_fail(parsing->reason, "HOLD %s needs %s behind it", word.text,
+                                      held_rows[held].wanted);
+        }
+        if (has[held]) {
+            return setting_words_fail(parsing->reason, "HOLD %s may be given only once", word.text);
+        }
+        has[held] = true;
+        *size += held_rows[held].size;
     }
     return holds_validate(rule) ||
-           setting_words_fail(parsing->reason, "HOLD %s needs OVER, TOP or LIMITS behind it",
-                              is_for_all ? "ALL" : "PLAYERS");
+           setting_words_fail(parsing->reason, "HOLD %s needs %s", setting_options_whom(is_for_all),
+                              option->behind);
 }
 
 static size_t setting_options_print_hold(const struct hold_rule *rule, char *out) {
-    char *at = out + sprintf(out, "%s", rule->is_for_all ? "ALL" : "PLAYERS");
+    char *at = out + sprintf(out, "%s", setting_options_whom(rule->is_for_all));
     if (rule->has_over) {
         at += sprintf(at, " OVER ");
         at += decimal_print(at, decimal_from_i64(rule->over), rule->scale);
@@ -649,21 +587,19 @@ static size_t setting_options_print_hold(const struct hold_rule *rule, char *out
         at += sprintf(at, " LIMITS");
     }
     if (rule->auto_ms > 0) {
-        bool is_days = rule->auto_ms % 86400000 == 0;
-        at += sprintf(at, " AUTO %" PRId64 " %c", rule->auto_ms / (is_days ? 86400000 : 3600000),
-                      is_days ? 'D' : 'H');
+        unsigned unit = setting_options_find_unit(rule->auto_ms, UNIT_H);
+        at +=
+            sprintf(at, " AUTO %" PRId64 " %s", rule->auto_ms / units[unit].ms, units[unit].letter);
     }
     return (size_t)(at - out);
 }
 
 /* How an option is parsed whose value has several words; NULL: it has one. */
 typedef bool setting_options_parse_words(const struct parsing *parsing,
-                                         const struct board_option *option,
-                                         const struct bytes *words, size_t word_count,
-                                         size_t *size);
+                                         const struct board_option *option, size_t *size);
 static setting_options_parse_words *setting_options_find_words(const struct board_option *option) {
-    return option->form == BOARD_FORM_AGE                  ? setting_options_parse_age
-           : option->form == BOARD_FORM_WINDOW             ? setting_options_parse_window
+    return option->form == BOARD_FORM_AGE || option->form == BOARD_FORM_WINDOW
+               ? setting_options_parse_pair
            : option->form == BOARD_FORM_RATING             ? setting_options_parse_rating
            : option->form == BOARD_FORM_LIMITS             ? setting_options_parse_limits
            : option->form == BOARD_FORM_HOLD               ? setting_options_parse_hold
@@ -687,16 +623,15 @@ static bool setting_options_fail_word(struct bytes word, char *reason) {
                               bytes_show(word).text);
 }
 
-/* Parse words[0], the option's name, and its value: *size words. */
-static bool setting_options_parse_option(struct parsing *parsing, const struct bytes *words,
-                                         size_t word_count, size_t *size) {
+/* Parse the option's name and its value: *size words. */
+static bool setting_options_parse_option(struct parsing *parsing, size_t *size) {
+    const struct bytes *words = parsing->words;
     struct board_options *options = parsing->options;
     char *reason = parsing->reason;
-    int64_t value;
     int offset;
     *size = 3;
     if (bytes_is(words[0], "TAG")) {
-        return setting_options_parse_tag(parsing, words, word_count);
+        return setting_options_parse_tag(parsing);
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
     if (option == NULL) {
@@ -706,38 +641,24 @@ static bool setting_options_parse_option(struct parsing *parsing, const struct b
         return setting_words_fail(reason, "%s may be given only once", option->word);
     }
     parsing->has[option - board_options] = true;
-    if (option->form == BOARD_FORM_FLAG) {
-        *size = 1;
-        board_options_set(option, options, parsing->state, option->value);
-        options->is_archive |= option->is_of_state && option->needs == BOARD_NEEDS_END;
-        return true;
-    }
-    bool is_none = option->none != NULL && word_count > 1 && bytes_is(words[1], option->none);
+    bool is_none =
+        option->none != NULL && parsing->word_count > 1 && bytes_is(words[1], option->none);
     setting_options_parse_words *parse_words = setting_options_find_words(option);
-    if (option->form == BOARD_FORM_WINDOW && is_none) {
-        options->window = (struct board_window){.count = 0};
-    }
     if (parse_words != NULL && !is_none) {
-        return parse_words(parsing, option, words, word_count, size);
+        return parse_words(parsing, option, size);
     }
-    if (option->form == BOARD_FORM_FRACTION && setting_options_end(parsing, words, word_count, 1)) {
-        *size = 1;
-        board_options_set(option, options, parsing->state, BOARD_FRACTION_IS_NOTHING);
-        return true;
-    }
-    if (option->may_be_alone && setting_options_end(parsing, words, word_count, 1)) {
-        *size = 1;
-        board_options_set(option, options, parsing->state, 1);
-        return true;
-    }
-    *size = 2;
-    if (word_count == 1 || !setting_options_parse_value(option, words[1], &value)) {
-        return setting_options_fail_value(option, word_count == 1 ? NULL : &words[1], reason);
+    bool is_flag = option->form == BOARD_FORM_FLAG;
+    bool is_alone = is_flag || (option->may_be_alone && setting_options_end(parsing, 1));
+    int64_t value = is_flag ? option->value : 1;
+    *size = is_alone ? 1 : 2;
+    if (!is_alone &&
+        (parsing->word_count == 1 || !setting_options_parse_value(option, words[1], &value))) {
+        return setting_options_fail_value(option, parsing->word_count == 1 ? NULL : &words[1],
+                                          reason);
     }
     board_options_set(option, options, parsing->state, value);
-    if (option == &board_options[BOARD_OPTION_SHARE]) {
-        options->window.is_share = true;
-    }
+    options->is_archive |= is_flag && option->needs == BOARD_NEEDS_END;
+    options->window.is_share |= option->needs == BOARD_NEEDS_SHARE;
     if (option->form == BOARD_FORM_ZONE && !period_parse_zone(words[1], &offset)) {
         options->period.zone = tzdata_find(words[1], reason);
         return options->period.zone != NULL;
@@ -750,34 +671,26 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
                                           struct board_options *options, char *reason) {
     bool has_period = options->period.unit != PERIOD_NONE;
     bool restarts = has_period && (has[BOARD_OPTION_PERIOD] || options->period.unit != unit_before);
-    if (has_period ? options->window.is_share : options->window.count > 0) {
-        options->window = (struct board_window){.count = 0};
-    }
+    options->window.is_share &= !has_period;
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];
-        bool is_of_period =
-            option->needs >= BOARD_NEEDS_PERIOD && option->needs <= BOARD_NEEDS_EVERY;
-        if (!is_of_period) {
+        if (option->needs < BOARD_NEEDS_PERIOD || option->needs > BOARD_NEEDS_WINDOW) {
             continue;
         }
-        if (!has_period && has[i]) {
-            return setting_words_fail(reason, "%s requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR",
-                                      option->word);
+        bool applies = board_options_applies(option, options);
+        if (!applies && has[i] && option->needs != BOARD_NEEDS_WINDOW) {
+            return setting_words_fail(reason, "%s requires %s", option->word,
+                                      !has_period ? "PERIOD HOUR|DAY|WEEK|MONTH|YEAR"
+                                      : option->needs == BOARD_NEEDS_WEEK ? "PERIOD WEEK"
+                                                                          : "EVERY 2 or more");
         }
-        if (!has_period) {
+        if (!applies) {
             board_options_set(option, options, NULL, 0);
         } else if (option->word != NULL && !has[i] &&
                    (unit_before == PERIOD_NONE || (restarts && option->restarts))) {
             board_options_set(option, options, NULL, option->usual);
         }
     }
-    if (has[BOARD_OPTION_ON] && options->period.unit != PERIOD_WEEK) {
-        return setting_words_fail(reason, "ON requires PERIOD WEEK");
-    }
-    if (has[BOARD_OPTION_FROM] && options->period.every == 1) {
-        return setting_words_fail(reason, "FROM requires EVERY 2 or more");
-    }
-    options->period.from_day = options->period.every == 1 ? 0 : options->period.from_day;
     /* What else would change the members of a board with a WINDOW? */
     const struct board_option *other =
         options->window.count > 0 ? board_options_find_alone(options) : NULL;
@@ -793,12 +706,17 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
 bool setting_options_parse(enum setting_takes takes, const struct bytes *words, size_t word_count,
                            struct board_options *options, struct board_state *state, char *reason) {
     struct board_options parsed;
-    struct parsing parsing = {.options = &parsed, .state = state, .takes = takes, .reason = reason};
+    struct parsing parsing = {.options = &parsed,
+                              .state = state,
+                              .takes = takes,
+                              .words = words,
+                              .word_count = word_count,
+                              .reason = reason};
     const bool *has = parsing.has;
     board_options_copy(options, &parsed);
     size_t size = 0;
-    for (size_t i = 0; i < word_count; i += size) {
-        if (!setting_options_parse_option(&parsing, words + i, word_count - i, &size)) {
+    for (; parsing.word_count > 0; parsing.words += size, parsing.word_count -= size) {
+        if (!setting_options_parse_option(&parsing, &size)) {
             return false;
         }
     }
@@ -833,7 +751,7 @@ size_t setting_options_print_one(const struct board_option *option,
                                  const struct board_state *state, char *out) {
     int64_t value = board_options_get(option, options, state);
     const char *text = NULL;
-    size_t unit = AGES - 1;
+    unsigned unit;
     switch ((enum board_option_form)option->form) {
     case BOARD_FORM_FLAG:
     case BOARD_FORM_POINTER:
@@ -853,11 +771,9 @@ size_t setting_options_print_one(const struct board_option *option,
     case BOARD_FORM_ZONE:
         return period_print_zone(out, &options->period);
     case BOARD_FORM_AGE:
-        while (unit > 0 && value % ages[unit].ms != 0) {
-            unit--;
-        }
+        unit = setting_options_find_unit(value, UNIT_MINUTE);
         return (size_t)snprintf(out, SETTING_OPTION_TEXT_MAX, "%" PRId64 " %s",
-                                value / ages[unit].ms, ages[unit].name);
+                                value / units[unit].ms, units[unit].word);
     case BOARD_FORM_RATING:
         return setting_options_print_rating(&options->rating, out);
     case BOARD_FORM_LIMITS:

@@ -232,7 +232,7 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     /* What it has read, but for hashes (lb_data.h). */
     struct request_keys keys = key_spec_request_begin(number, &request);
     for (uint32_t at; query->reads != NULL && (at = key_spec_request_next(&keys)) > 0;) {
-        reads_note(server, query->reads, query->database, request.args[at]);
+        server_reads_note(server, query->reads, query->database, request.args[at]);
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }

@@ -1,6 +1,6 @@
 /* Answers that are kept: those who ask the same with the same rights get the same text, until it is outdated.
  *
- *     1st request ---> engine ---> text, and what it was read from (reads.h)
+ *     1st request ---> engine ---> text, and what it was read from (struct reads)
  *     2nd, meanwhile, waits for it -------> the text, unless it is outdated and the engine had begun before
  *     3rd, behind it: not outdated, its time not over -------> the text, and nobody is asked
  *
@@ -65,7 +65,7 @@ static void web_kept_on_reads_ended(void *context, struct ask *ask) {
 /* On the engine's thread (asks.h). */
 static bool web_kept_end_reads(void *context, struct ask *ask) {
     const struct web_engine *engine = context;
-    reads_end(engine->server, &((struct web_kept *)ask)->reads);
+    server_reads_end(engine->server, &((struct web_kept *)ask)->reads);
     return true;
 }
 
@@ -130,7 +130,7 @@ void web_kept_end(struct web *web) {
         struct web_kept *kept;
         while ((kept = web->kept.slots[i]) != NULL) {
             web->kept.slots[i] = kept->same_slot;
-            reads_end(web->engine.server, &kept->reads);
+            server_reads_end(web->engine.server, &kept->reads);
             web_kept_free(kept);
         }
     }
@@ -174,7 +174,7 @@ bool web_kept_answer(struct web_request *request, const struct web_identity *ide
         web_kept_wait(kept, request);
         return true;
     }
-    if (reads_are_outdated(&kept->reads) || kept->until_ms <= web_kept_now(web)) {
+    if (server_reads_are_outdated(&kept->reads) || kept->until_ms <= web_kept_now(web)) {
         web_kept_forget(web, kept);
         return false;
     }
@@ -186,7 +186,7 @@ static void web_kept_is_answered(struct web_query *query) {
     struct web_kept *kept = query->owner;
     struct web *web = query->web;
     bool is_right = query->status == 200;
-    bool is_current = is_right && query->fresh_ms > 0 && !reads_are_outdated(&kept->reads);
+    bool is_current = is_right && query->fresh_ms > 0 && !server_reads_are_outdated(&kept->reads);
     bool is_for_one =
         !is_right || query->out.size > WEB_KEPT_TEXT_MAX; /* errors may name who asks */
     bool is_taken = false;
@@ -255,7 +255,7 @@ void web_kept_run(struct web_request *request, struct web_query *query) {
     *kept = (struct web_kept){.web = web, .target = copy, .query = query, .creator = request};
     kept->identity = query->identity;
     kept->hash = web_kept_hash(web, &kept->identity, target);
-    reads_init(&kept->reads);
+    server_reads_init(&kept->reads);
     struct web_kept **slot = web_kept_slot(web, kept->hash);
     kept->same_slot = *slot;
     *slot = kept;

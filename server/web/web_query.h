@@ -24,7 +24,7 @@
 #include "server/dispatch/shape.h"
 #include "server/http/http.h"
 #include "server/metrics/figures.h"
-#include "server/sessions/reads.h"
+#include "server/sessions/server.h"
 #include "server/sessions/session.h"
 #include "server/system/digest.h"
 #include "server/web/value.h"

@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &
 
 /* ---- the rows ---- */
 
-#define BOARD_OPTION_ROW(name, member, line, create, alter, ...)                                   \
+#define BOARD_OPTION_ROW(name, member, line, create, alter, rooms, ...)                            \
     [BOARD_OPTION_##name] = {.at = offsetof(struct board_options, member),                         \
                              .size = sizeof(((struct board_options *)NULL)->member),               \
                              __VA_ARGS__},
@@ -166,7 +166,7 @@ static const char *board_options_refuse_doubles(const struct board_options *opti
 static const char *board_options_refuse_rating(const struct board_options *options) {
     const struct layout *layout = &options->layout;
     const struct layout_field *lead = &layout->fields[0];
-    const struct rating_rule *rule = &options->rating.rule;
+    const struct rating_rule *rule = &options->rating;
     uint64_t ordinal;
     if (!options->has_rating) {
         return NULL;
@@ -252,6 +252,19 @@ const struct board_option *board_options_find_alone(const struct board_options *
     return found;
 }
 
+/* Flat: each result in a league asks. Rows that rooms can have are gone when it is compiled, and of the others the tests
+ * of their members are left. */
+#define BOARD_OPTION_REFUSAL(name, ...)                                                            \
+    if (board_options[BOARD_OPTION_##name].not_in_rooms != NULL &&                                 \
+        board_options_get(&board_options[BOARD_OPTION_##name], options, NULL) != 0) {              \
+        return board_options[BOARD_OPTION_##name].not_in_rooms;                                    \
+    }
+__attribute__((flatten)) const char *
+board_options_refuse_rooms(const struct board_options *options) {
+    BOARD_OPTIONS(BOARD_OPTION_REFUSAL)
+    return NULL;
+}
+
 uint8_t board_options_guards(const struct board_options *options) {
     return (uint8_t)((options->guards & (BOARD_FROZEN | BOARD_TICKETS)) |
                      (options->opens_ms != 0 ? BOARD_OPENS : 0) |
@@ -273,13 +286,11 @@ void board_options_copy(const struct board_options *options, struct board_option
 }
 
 bool board_options_equal(const struct board_options *a, const struct board_options *b) {
-    const struct board_rating *rating = &a->rating;
-    const struct board_rating *other = &b->rating;
+    const struct rating_rule *rating = &a->rating;
+    const struct rating_rule *other = &b->rating;
     return memcmp(a, b, offsetof(struct board_options, index)) == 0 &&
-           (!a->has_rating ||
-            (rating->rule.system == other->rule.system && rating->dev_max == other->dev_max &&
-             rating->games_min == other->games_min &&
-             memcmp(rating->rule.of, other->rule.of, sizeof rating->rule.of) == 0)) &&
+           (!a->has_rating || (rating->system == other->system &&
+                               memcmp(rating->of, other->of, sizeof rating->of) == 0)) &&
            (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
            (!a->has_hold || holds_equal(&a->hold, &b->hold)) &&
            layout_equal(&a->layout, &b->layout);
@@ -466,9 +477,7 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
         hash = XXH3_64bits_withSeed(tag->name, strlen(tag->name), hash + tag->bits);
     }
     if (options->has_rating) {
-        const struct board_rating *rating = &options->rating;
-        hash = XXH3_64bits_withSeed(rating->rule.of, sizeof rating->rule.of,
-                                    hash + (uint64_t)rating->dev_max + rating->games_min);
+        hash = XXH3_64bits_withSeed(options->rating.of, sizeof options->rating.of, hash);
     }
     if (options->has_limits) {
         const struct limits_rule *limits = &options->limits;
@@ -678,9 +687,7 @@ static bool board_options_are_right(const struct board_options *options) {
         return false;
     }
     enum rating_parameter wrong;
-    if (options->has_rating &&
-        (!rating_rule_check(&options->rating.rule, &wrong) || options->rating.dev_max < 0 ||
-         options->rating.dev_max > RATING_LIMIT)) {
+    if (options->has_rating && !rating_rule_check(&options->rating, &wrong)) {
         return false;
     }
     return (!window->is_share || options->period.unit == PERIOD_NONE) &&

@@ -15,8 +15,9 @@
  *
  *     CAP 1000   ->   board_options[BOARD_OPTION_CAP]   ->   options.cap = 1000   ->   "cap" of LB.INFO
  *
- * A new option is a row, a member of struct board_options, and what it does. Where the value is more than a number or a
- * word of the row, its form says so: server/settings/setting_options.c has the functions. */
+ * A new option is a row, a member of struct board_options, and what it does. The row says, too, whether rooms of leagues
+ * have it. Where the value is more than a number or a word of the row, its form says so: server/settings/setting_options.c
+ * has the functions. */
 #ifndef SKIPLIST_BOARD_OPTIONS_H
 #define SKIPLIST_BOARD_OPTIONS_H
 
@@ -74,14 +75,6 @@ struct board_window {
     bool is_share;
 };
 
-/* RATING: matches change the members' records, which are notes of the board (registry.h); who is ranked has a score that
- * follows from the record. */
-struct board_rating {
-    struct rating_rule rule;
-    int64_t dev_max;    /* MAXDEV: above it a member is not ranked; 0: none */
-    uint32_t games_min; /* MINGAMES: below it likewise */
-};
-
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
  * compared and hashed as bytes; each member has a row below. */
 struct board_options {
@@ -118,7 +111,9 @@ struct board_options {
         struct board_options *next_gone; /* when nobody uses them any more */
     };
     uint64_t hash;
-    struct board_rating rating;
+    /* Matches change the members' records, which are notes of the board (registry.h); who is ranked has a score that
+     * follows from the record. */
+    struct rating_rule rating;
     struct limits_rule limits;
     struct hold_rule hold;
     struct layout layout; /* last: in the set the allocation ends behind its last field */
@@ -325,7 +320,10 @@ struct board_option {
     int64_t minimum, maximum; /* of a number */
     int64_t usual;            /* where nothing is said, and what it needs is there */
     const char *none;         /* a word for the usual value, which LB.INFO shows as nil */
-    const char *alone;        /* what it is called where a WINDOW excludes it; NULL: it does not */
+    const char *behind; /* "STALE needs a number and a unit: ...", of forms of several words */
+    const char *second; /* words of a number's second word */
+    const char *alone;  /* what it is called where a WINDOW excludes it; NULL: it does not */
+    const char *not_in_rooms; /* why rooms of a league cannot have it; NULL: they can */
     uint8_t code;             /* in files and in the streams of replicas, for ever; 0: is_other */
     uint16_t at; /* where in struct board_options, or struct board_state, its value is */
     uint8_t size;
@@ -339,7 +337,7 @@ struct board_option {
     bool is_of_line;   /* a word of `board` lines alone: what the values of a Redis mean */
     bool is_kept;      /* by an archive, from its board */
     bool is_more;      /* another value of the option before, and given behind it */
-    bool may_be_alone; /* of YES and NO: without either it is YES */
+    bool may_be_alone; /* without a value it is 1 */
     bool is_other;     /* another word for another value of the row before */
     bool restarts;     /* a new PERIOD begins with the usual value */
 };
@@ -360,132 +358,153 @@ struct board_option {
     "auto=[AUTO count:integer unit=<H | D>]"
 #define BOARD_HOLD_SYNTAX(of) " [HOLD " of "]"
 
-/* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, the rest of the row) */
+/* ROW(name, member, syntax of `board` lines, of LB.CREATE, of LB.ALTER, of LB.LEAGUE CREATE for its rooms, the rest of the
+ * row) */
 #define BOARD_OPTIONS_FIRST(ROW)                                                                   \
-    ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", .code = 1, .word = "CAP",    \
-        .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members", .minimum = 1,   \
-        .maximum = BOARD_CAP_MAX, .none = "NONE", .alone = "CAP")                                  \
-    ROW(LIMIT, limit, " | LIMIT n] ", " | LIMIT limit:integer] ", " | LIMIT limit] ", .code = 2,   \
-        .word = "LIMIT", .is_kept = true, .form = BOARD_FORM_NUMBER,                               \
+    ROW(CAP, cap, "[CAP n", "size=[CAP cap:integer", "size=[CAP cap", "", .code = 1,               \
+        .word = "CAP", .is_kept = true, .form = BOARD_FORM_NUMBER, .wanted = "number of members",  \
+        .minimum = 1, .maximum = BOARD_CAP_MAX, .none = "NONE", .alone = "CAP",                    \
+        .not_in_rooms = "CAP and LIMIT are not possible: ROOM limits rooms")                       \
+    ROW(LIMIT, limit, " | LIMIT n] ", " | LIMIT limit:integer] ", " | LIMIT limit] ", "",          \
+        .code = 2, .word = "LIMIT", .is_kept = true, .form = BOARD_FORM_NUMBER,                    \
         .wanted = "number of members", .minimum = 1, .maximum = BOARD_CAP_MAX, .none = "NONE",     \
-        .alone = "LIMIT")                                                                          \
+        .alone = "LIMIT", .not_in_rooms = "CAP and LIMIT are not possible: ROOM limits rooms")     \
     ROW(KEEP, keeps_best, "[KEEP LAST|BEST] ", "[KEEP <LAST | BEST>] ", "[KEEP <LAST | BEST>] ",   \
-        .code = 3, .word = "KEEP", .is_kept = true, .form = BOARD_FORM_CHOICE,                     \
-        .words = {"LAST", "BEST"}, .wanted = "LAST or BEST")                                       \
-    ROW(FREEZE, guards, "[FREEZE] ", "[FREEZE] ", "state=[FREEZE", .code = 4, .word = "FREEZE",    \
-        .form = BOARD_FORM_FLAG, .bit = BOARD_FROZEN, .value = 1)                                  \
-    ROW(THAW, guards, "", "", " | THAW] ", .word = "THAW", .form = BOARD_FORM_FLAG,                \
+        "[KEEP <LAST | BEST>] ", .code = 3, .word = "KEEP", .is_kept = true,                       \
+        .form = BOARD_FORM_CHOICE, .words = {"LAST", "BEST"}, .wanted = "LAST or BEST")            \
+    ROW(FREEZE, guards, "[FREEZE] ", "[FREEZE] ", "state=[FREEZE", "", .code = 4,                  \
+        .word = "FREEZE", .form = BOARD_FORM_FLAG, .bit = BOARD_FROZEN, .value = 1)                \
+    ROW(THAW, guards, "", "", " | THAW] ", "", .word = "THAW", .form = BOARD_FORM_FLAG,            \
         .bit = BOARD_FROZEN, .is_other = true)                                                     \
-    ROW(OPENS, opens_ms, "[OPENS t] ", "[OPENS time] ", "[OPENS time] ", .code = 5,                \
+    ROW(OPENS, opens_ms, "[OPENS t] ", "[OPENS time] ", "[OPENS time] ", "", .code = 5,            \
         .word = "OPENS", .form = BOARD_FORM_TIME,                                                  \
         .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE")           \
-    ROW(CLOSES, closes_ms, "[CLOSES t] ", "[CLOSES time] ", "[CLOSES time] ", .code = 6,           \
+    ROW(CLOSES, closes_ms, "[CLOSES t] ", "[CLOSES time] ", "[CLOSES time] ", "", .code = 6,       \
         .word = "CLOSES", .form = BOARD_FORM_TIME,                                                 \
         .wanted = "time: ISO 8601 with an offset, or unix milliseconds", .none = "NONE")           \
     ROW(STALE, stale_ms, "[STALE n MINUTE|HOUR|DAY] ",                                             \
         "[STALE count:integer unit=<MINUTE | HOUR | DAY>] ",                                       \
-        "[STALE age [unit=<MINUTE | HOUR | DAY>]] ", .code = 7, .word = "STALE",                   \
+        "[STALE age [unit=<MINUTE | HOUR | DAY>]] ", "", .code = 7, .word = "STALE",               \
         .form = BOARD_FORM_AGE, .wanted = "number of units", .minimum = 1, .maximum = 1000000,     \
-        .none = "NONE", .alone = "STALE")                                                          \
+        .behind = "a number and a unit: STALE n MINUTE|HOUR|DAY", .second = "MINUTE, HOUR or DAY", \
+        .none = "NONE", .alone = "STALE",                                                          \
+        .not_in_rooms = "STALE is not possible: whoever leaves a room moves the others' places. "  \
+                        "IDLE DOWN is for those who do not come")                                  \
     ROW(SETTLE, settles, "[SETTLE YES|NO] ", "[SETTLE <YES | NO>] ", "[SETTLE <YES | NO>] ",       \
-        .code = 8, .word = "SETTLE", .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},            \
-        .wanted = "YES or NO")                                                                     \
-    ROW(DENSE, is_dense, "[DENSE] ", "[DENSE] ", "[DENSE <YES | NO>] ", .code = 39,                \
+        "[SETTLE <YES | NO>] ", .code = 8, .word = "SETTLE", .form = BOARD_FORM_YES_NO,            \
+        .words = {"NO", "YES"}, .wanted = "YES or NO")                                             \
+    ROW(DENSE, is_dense, "[DENSE] ", "[DENSE] ", "[DENSE <YES | NO>] ", "[DENSE] ", .code = 39,    \
         .word = "DENSE", .is_kept = true, .form = BOARD_FORM_YES_NO, .words = {"NO", "YES"},       \
         .wanted = "YES or NO", .may_be_alone = true)                                               \
     ROW(RATING, has_rating, "[RATING ELO|GLICKO2|OPENSKILL [name value ...]] ",                    \
-        BOARD_RATING_SYNTAX, BOARD_RATING_SYNTAX, .code = 40, .word = "RATING", .is_kept = true,   \
-        .form = BOARD_FORM_RATING, .wanted = "ELO, GLICKO2 or OPENSKILL", .alone = "RATING")       \
+        BOARD_RATING_SYNTAX, BOARD_RATING_SYNTAX, "", .code = 40, .word = "RATING",                \
+        .is_kept = true, .form = BOARD_FORM_RATING, .wanted = "ELO, GLICKO2 or OPENSKILL",         \
+        .alone = "RATING", .not_in_rooms = "a league takes no RATING: its rooms take results")     \
     ROW(PERIOD, period.unit, "[PERIOD HOUR|DAY|WEEK|MONTH|YEAR ",                                  \
         "[PERIOD unit=<" BOARD_OPTION_PERIODS "> ",                                                \
-        "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ", .code = 9, .word = "PERIOD",           \
+        "[PERIOD unit=<" BOARD_OPTION_PERIODS " | NONE>] ",                                        \
+        "[PERIOD unit=<" BOARD_OPTION_PERIODS ">] ", .code = 9, .word = "PERIOD",                  \
         .form = BOARD_FORM_UNIT, .wanted = "HOUR, DAY, WEEK, MONTH or YEAR", .none = "NONE")
 #define BOARD_OPTIONS_WHEN(ROW)                                                                    \
     ROW(EVERY, period.every, "[EVERY n] ", "[EVERY units:integer] ", "[EVERY units:integer] ",     \
-        .code = 10, .word = "EVERY", .form = BOARD_FORM_NUMBER,                                    \
+        "[EVERY units:integer] ", .code = 10, .word = "EVERY", .form = BOARD_FORM_NUMBER,          \
         .wanted = "number of periods in one", .minimum = 1, .maximum = PERIOD_EVERY_MAX,           \
         .usual = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true)                                 \
-    ROW(ON, period.weekday, "[ON weekday] ", "[ON weekday] ", "[ON weekday] ", .code = 11,         \
-        .word = "ON", .form = BOARD_FORM_WEEKDAY,                                                  \
+    ROW(ON, period.weekday, "[ON weekday] ", "[ON weekday] ", "[ON weekday] ", "[ON weekday] ",    \
+        .code = 11, .word = "ON", .form = BOARD_FORM_WEEKDAY,                                      \
         .wanted = "weekday: MON, TUE, WED, THU, FRI, SAT or SUN", .needs = BOARD_NEEDS_WEEK,       \
         .restarts = true)                                                                          \
-    ROW(AT, period.hour, "[AT hour] ", "[AT hour:integer] ", "[AT hour:integer] ", .code = 12,     \
-        .word = "AT", .form = BOARD_FORM_HOUR, .wanted = "hour of the day", .maximum = 23,         \
-        .needs = BOARD_NEEDS_PERIOD)                                                               \
-    ROW(FROM, period.from_day, "[FROM date] ", "[FROM date] ", "[FROM date] ", .code = 13,         \
-        .word = "FROM", .form = BOARD_FORM_DATE, .wanted = "date: 2026-11-16",                     \
+    ROW(AT, period.hour, "[AT hour] ", "[AT hour:integer] ", "[AT hour:integer] ",                 \
+        "[AT hour:integer] ", .code = 12, .word = "AT", .form = BOARD_FORM_HOUR,                   \
+        .wanted = "hour of the day", .maximum = 23, .needs = BOARD_NEEDS_PERIOD)                   \
+    ROW(FROM, period.from_day, "[FROM date] ", "[FROM date] ", "[FROM date] ", "[FROM date] ",     \
+        .code = 13, .word = "FROM", .form = BOARD_FORM_DATE, .wanted = "date: 2026-11-16",         \
         .needs = BOARD_NEEDS_EVERY, .restarts = true)                                              \
     ROW(TZ, period.zone_minutes, "[TZ +08:00|Europe/Berlin] ", "[TZ zone] ", "[TZ zone] ",         \
-        .code = 14, .word = "TZ", .form = BOARD_FORM_ZONE, .needs = BOARD_NEEDS_PERIOD,            \
+        "[TZ zone] ", .code = 14, .word = "TZ", .form = BOARD_FORM_ZONE,                           \
+        .needs = BOARD_NEEDS_PERIOD,                                                               \
         .wanted = "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin")         \
-    ROW(ZONE, period.zone, "", "", "", .code = 15, .form = BOARD_FORM_POINTER,                     \
+    ROW(ZONE, period.zone, "", "", "", "", .code = 15, .form = BOARD_FORM_POINTER,                 \
         .needs = BOARD_NEEDS_PERIOD)
 #define BOARD_OPTIONS_ARCHIVES(ROW)                                                                \
     ROW(ARCHIVE, archives_max, "[ARCHIVE n] ", "[ARCHIVE periods:integer] ", "[ARCHIVE periods] ", \
-        .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER, .wanted = "number of periods",   \
-        .maximum = PERIOD_COUNT_MAX, .usual = BOARD_ARCHIVES_ALL, .none = "ALL",                   \
-        .needs = BOARD_NEEDS_PERIOD)                                                               \
+        "[ARCHIVE periods:integer] ", .code = 16, .word = "ARCHIVE", .form = BOARD_FORM_NUMBER,    \
+        .wanted = "number of periods", .maximum = PERIOD_COUNT_MAX, .usual = BOARD_ARCHIVES_ALL,   \
+        .none = "ALL", .needs = BOARD_NEEDS_PERIOD)                                                \
     ROW(ARCHIVED, archives_are_writable, "[ARCHIVED FROZEN|WRITABLE] ",                            \
-        "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17,          \
-        .word = "ARCHIVED", .form = BOARD_FORM_CHOICE, .words = {"FROZEN", "WRITABLE"},            \
+        "[ARCHIVED <FROZEN | WRITABLE>] ", "[ARCHIVED <FROZEN | WRITABLE>] ",                      \
+        "[ARCHIVED <FROZEN | WRITABLE>] ", .code = 17, .word = "ARCHIVED",                         \
+        .form = BOARD_FORM_CHOICE, .words = {"FROZEN", "WRITABLE"},                                \
         .wanted = "FROZEN or WRITABLE", .needs = BOARD_NEEDS_PERIOD, .alone = "ARCHIVED WRITABLE")
 #define BOARD_OPTIONS_THEN(ROW)                                                                    \
-    ROW(COPY, copies, "[COPY] ", "[COPY] ", "[COPY] ", .code = 18, .word = "COPY",                 \
+    ROW(COPY, copies, "[COPY] ", "[COPY] ", "[COPY] ", "", .code = 18, .word = "COPY",             \
         .form = BOARD_FORM_FLAG, .value = 1, .needs = BOARD_NEEDS_PERIOD, .restarts = true,        \
-        .alone = "COPY")                                                                           \
+        .alone = "COPY", .not_in_rooms = "COPY is not possible: rooms begin anew")                 \
     ROW(WINDOW, window.count, "[WINDOW n SUM|BEST]] ", "[WINDOW window:integer of=<SUM | BEST>]]", \
-        "[WINDOW window [of=<SUM | BEST>]]", .code = 19, .word = "WINDOW",                         \
-        .form = BOARD_FORM_WINDOW, .wanted = "number of periods", .minimum = 2,                    \
-        .maximum = BOARD_WINDOW_MAX, .none = "NONE", .needs = BOARD_NEEDS_PERIOD)                  \
-    ROW(WINDOW_OF, window.is_best, "", "", "", .code = 20, .is_more = true,                        \
+        "[WINDOW window [of=<SUM | BEST>]]", "", .code = 19, .word = "WINDOW",                     \
+        .form = BOARD_FORM_WINDOW, .wanted = "number of periods",                                  \
+        .behind = "a number of periods and what they are to it: WINDOW n SUM|BEST",                \
+        .second = "SUM or BEST", .minimum = 2, .maximum = BOARD_WINDOW_MAX, .none = "NONE",        \
+        .needs = BOARD_NEEDS_PERIOD, .not_in_rooms = "WINDOW is not possible: rooms begin anew")   \
+    ROW(WINDOW_OF, window.is_best, "", "", "", "", .code = 20, .is_more = true,                    \
         .form = BOARD_FORM_CHOICE, .words = {"SUM", "BEST"}, .needs = BOARD_NEEDS_WINDOW)          \
     ROW(LIMITS, has_limits, "[LIMITS PLAYERS|ALL limit ...]", BOARD_LIMITS_SYNTAX(BOARD_LIMITS),   \
-        BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), .code = 41,               \
+        BOARD_LIMITS_SYNTAX("limits=<bound=(" BOARD_LIMITS ") | NONE>"), "", .code = 41,           \
         .word = "LIMITS", .is_kept = true, .form = BOARD_FORM_LIMITS, .wanted = "PLAYERS or ALL",  \
+        .behind = "limits behind it: MAX, MIN, STEP, EVERY, RESULTS, GAIN or MINTIME",             \
         .none = "NONE")                                                                            \
     ROW(TICKETS, guards, " [TICKETS YES|NO]", " [TICKETS <YES | NO>]", " [TICKETS <YES | NO>]",    \
-        .code = 42, .word = "TICKETS", .is_kept = true, .form = BOARD_FORM_YES_NO,                 \
+        "", .code = 42, .word = "TICKETS", .is_kept = true, .form = BOARD_FORM_YES_NO,             \
         .words = {"NO", "YES"}, .wanted = "YES or NO", .bit = BOARD_TICKETS)                       \
     ROW(HOLD, has_hold, " [HOLD PLAYERS|ALL result ...]", BOARD_HOLD_SYNTAX(BOARD_HOLD),           \
-        BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), .code = 43, .word = "HOLD",      \
-        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL", .none = "NONE",      \
-        .alone = "HOLD")                                                                           \
+        BOARD_HOLD_SYNTAX("hold=<held=(" BOARD_HOLD ") | NONE>"), "", .code = 43, .word = "HOLD",  \
+        .is_kept = true, .form = BOARD_FORM_HOLD, .wanted = "PLAYERS or ALL",                      \
+        .behind = "OVER, TOP or LIMITS behind it", .none = "NONE", .alone = "HOLD",                \
+        .not_in_rooms =                                                                            \
+            "HOLD is not possible: who goes up and down follows from the results in rooms")        \
     /* How a Redis that is followed or imported has packed what it keeps as a double. */           \
-    ROW(PACKED, is_packed, " [PACKED", "", "", .code = 37, .word = "PACKED", .is_of_line = true,   \
-        .form = BOARD_FORM_FLAG, .value = 1)                                                       \
-    ROW(FRACTION, fraction_ms, " | SCORE+FRACTION [t]] ", "", "", .code = 38,                      \
+    ROW(PACKED, is_packed, " [PACKED", "", "", "", .code = 37, .word = "PACKED",                   \
+        .is_of_line = true, .form = BOARD_FORM_FLAG, .value = 1)                                   \
+    ROW(FRACTION, fraction_ms, " | SCORE+FRACTION [t]] ", "", "", "", .code = 38,                  \
         .word = "SCORE+FRACTION", .is_of_line = true, .form = BOARD_FORM_FRACTION,                 \
-        .wanted = "time from 2000 on: ISO 8601 with an offset, or unix milliseconds")              \
-    /* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */      \
-    ROW(LEAGUE, league.room, "", "", "", .code = 21, .word = "LEAGUE", .form = BOARD_FORM_NUMBER,  \
-        .wanted = "number", .maximum = UINT16_MAX, .is_state = true)                               \
-    ROW(TIERS, league.tiers, "", "", "", .code = 22, .word = "TIERS", .is_more = true,             \
-        BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX))                                                    \
-    ROW(UP, league.up, "", "", "", .code = 23, .word = "UP", .is_more = true,                      \
-        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                                     \
-    ROW(DOWN, league.down, "", "", "", .code = 24, .word = "DOWN", .is_more = true,                \
-        BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                                     \
-    ROW(IDLE, league.idle_goes_down, "", "", "", .code = 25, .word = "IDLE", .is_more = true,      \
-        .form = BOARD_FORM_CHOICE, .maximum = 1, .words = {"STAY", "DOWN"},                        \
-        .wanted = "STAY or DOWN", .is_of_league = true, .needs = BOARD_NEEDS_LEAGUE)               \
-    ROW(ROOM, league.room, "", "", "", .word = "ROOM", .is_other = true,                           \
-        BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))                                                     \
-    /* What the board is. */                                                                       \
-    ROW(IS_SHARE, window.is_share, "", "", "", .code = 32, .form = BOARD_FORM_FLAG, .value = 1)    \
-    ROW(IS_ARCHIVE, is_archive, "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)       \
-    ROW(SHADOWS, has_shadows, "", "", "", .code = 44, .is_kept = true, .form = BOARD_FORM_FLAG,    \
+        .may_be_alone = true,                                                                      \
+        .wanted = "time from 2000 on: ISO 8601 with an offset, or unix milliseconds")
+/* What LB.LEAGUE CREATE says of a league; in an export the numbers are behind LEAGUE. */
+#define BOARD_OPTIONS_LEAGUE(ROW)                                                                  \
+    ROW(LEAGUE, league.room, "", "", "", "(ROOM members:integer) ", .code = 21, .word = "LEAGUE",  \
+        .form = BOARD_FORM_NUMBER, .wanted = "number", .maximum = UINT16_MAX, .is_state = true)    \
+    ROW(TIERS, league.tiers, "", "", "", "(TIERS tiers:integer) ", .code = 22, .word = "TIERS",    \
+        .is_more = true, BOARD_FORM_LEAGUE(1, LEAGUE_TIERS_MAX))                                   \
+    ROW(UP, league.up, "", "", "", "(UP members:integer) ", .code = 23, .word = "UP",              \
+        .is_more = true, BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                    \
+    ROW(DOWN, league.down, "", "", "", "(DOWN members:integer) ", .code = 24, .word = "DOWN",      \
+        .is_more = true, BOARD_FORM_LEAGUE(0, LEAGUE_ROOM_MAX))                                    \
+    ROW(IDLE, league.idle_goes_down, "", "", "", "[IDLE <STAY | DOWN>] ", .code = 25,              \
+        .word = "IDLE", .is_more = true, .form = BOARD_FORM_CHOICE, .maximum = 1,                  \
+        .words = {"STAY", "DOWN"}, .wanted = "STAY or DOWN", .is_of_league = true,                 \
+        .needs = BOARD_NEEDS_LEAGUE)                                                               \
+    ROW(ROOM, league.room, "", "", "", "", .word = "ROOM", .is_other = true,                       \
+        BOARD_FORM_LEAGUE(1, LEAGUE_ROOM_MAX))
+/* What the board is. */
+#define BOARD_OPTIONS_BEING(ROW)                                                                   \
+    ROW(IS_SHARE, window.is_share, "", "", "", "", .code = 32, .form = BOARD_FORM_FLAG,            \
         .value = 1)                                                                                \
-    ROW(CREATED, is_created, "", "", "", .code = 33, .word = "CREATED", .form = BOARD_FORM_FLAG,   \
-        .value = 1, .is_state = true)                                                              \
-    ROW(STARTED, period_start_ms, "", "", "", .code = 34, .word = "STARTED", BOARD_FORM_ANY_TIME,  \
-        .is_state = true, .needs = BOARD_NEEDS_PERIOD)                                             \
-    ROW(ENDS, period_end_ms, "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,          \
+    ROW(IS_ARCHIVE, is_archive, "", "", "", "", .code = 36, .form = BOARD_FORM_FLAG, .value = 1)   \
+    ROW(SHADOWS, has_shadows, "", "", "", "", .code = 44, .is_kept = true,                         \
+        .form = BOARD_FORM_FLAG, .value = 1)                                                       \
+    ROW(CREATED, is_created, "", "", "", "", .code = 33, .word = "CREATED",                        \
+        .form = BOARD_FORM_FLAG, .value = 1, .is_state = true)                                     \
+    ROW(STARTED, period_start_ms, "", "", "", "", .code = 34, .word = "STARTED",                   \
+        BOARD_FORM_ANY_TIME, .is_state = true, .needs = BOARD_NEEDS_PERIOD)                        \
+    ROW(ENDS, period_end_ms, "", "", "", "", .code = 35, .word = "ENDS", BOARD_FORM_ANY_TIME,      \
         .is_state = true, .needs = BOARD_NEEDS_PERIOD)
 #define BOARD_OPTIONS(ROW)                                                                         \
     BOARD_OPTIONS_FIRST(ROW)                                                                       \
-    BOARD_OPTIONS_WHEN(ROW) BOARD_OPTIONS_ARCHIVES(ROW) BOARD_OPTIONS_THEN(ROW)
+    BOARD_OPTIONS_WHEN(ROW)                                                                        \
+    BOARD_OPTIONS_ARCHIVES(ROW)                                                                    \
+    BOARD_OPTIONS_THEN(ROW) BOARD_OPTIONS_LEAGUE(ROW) BOARD_OPTIONS_BEING(ROW)
 
-/* What happens to it: rows as above, of struct board_state. */
+/* What happens to it: rows as above without syntax for rooms, of struct board_state. */
 #define BOARD_STATES(ROW)                                                                          \
     ROW(SETTLED, is_settled, "", "", "", .code = 26, .word = "SETTLED", .form = BOARD_FORM_FLAG,   \
         .value = 1, .is_state = true, .needs = BOARD_NEEDS_END)                                    \
@@ -550,12 +569,16 @@ enum board_option_id {
 };
 
 /* The syntax: on `board` lines, of LB.CREATE and of LB.ALTER. */
-#define BOARD_OPTION_LINE(name, member, line, create, alter, ...)   line
-#define BOARD_OPTION_CREATE(name, member, line, create, alter, ...) create
-#define BOARD_OPTION_ALTER(name, member, line, create, alter, ...)  alter
-/* Those that rooms of leagues have, too. */
-#define BOARD_OPTION_WHEN     BOARD_OPTIONS_WHEN(BOARD_OPTION_CREATE)
-#define BOARD_OPTION_ARCHIVES BOARD_OPTIONS_ARCHIVES(BOARD_OPTION_CREATE)
+#define BOARD_OPTION_LINE(name, member, line, create, ...)                line
+#define BOARD_OPTION_CREATE(name, member, line, create, ...)              create
+#define BOARD_OPTION_ALTER(name, member, line, create, alter, ...)        alter
+#define BOARD_OPTION_ROOMS(name, member, line, create, alter, rooms, ...) rooms
+/* Of LB.LEAGUE CREATE: what is of the league stands before ARCHIVE. */
+#define BOARD_OPTIONS_SYNTAX_ROOMS                                                                 \
+    BOARD_OPTIONS_FIRST(BOARD_OPTION_ROOMS)                                                        \
+    BOARD_OPTIONS_WHEN(BOARD_OPTION_ROOMS)                                                         \
+    BOARD_OPTIONS_LEAGUE(BOARD_OPTION_ROOMS)                                                       \
+    BOARD_OPTIONS_ARCHIVES(BOARD_OPTION_ROOMS) BOARD_OPTIONS_THEN(BOARD_OPTION_ROOMS)
 
 extern const struct board_option board_options[BOARD_OPTION_COUNT];
 
@@ -577,6 +600,8 @@ bool board_options_applies(const struct board_option *option, const struct board
 const char *board_options_find_conflict(const struct board_options *options);
 /* The first one that a WINDOW excludes, because it would change members otherwise; NULL: none. */
 const struct board_option *board_options_find_alone(const struct board_options *options);
+/* Why rooms of a league cannot have them, by the first row that says so; NULL: none does. */
+const char *board_options_refuse_rooms(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
 

@@ -112,6 +112,29 @@ WITH_NODES(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
     wire_check(&THIRD->wire, "ZRANGE w 0 -1", "[two one three]");
 }
 
+/* Without a journal, and once no replica was there for repl-backlog-ttl, changes have no numbers: two files of that time
+ * end with the same one. */
+WITH_NODES(a_replica_from_an_older_file_of_a_time_without_numbers_copies) {
+    const char *const words[] = {"--appendonly", "no", "--repl-backlog-ttl", "1", NULL};
+    node_start(MASTER, words);
+    node_start(REPLICA, words);
+    node_follow(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
+    node_end(REPLICA, SIGTERM);
+    WAIT_UNTIL(wire_info(&MASTER->wire, "repl_backlog_active") == 0);
+    wire_check(&MASTER->wire, "ZADD w 1 older", ":1");
+    wire_check(&MASTER->wire, "SAVE", "OK");
+    copy_directory(MASTER->directory, THIRD->directory);
+    wire_check(&MASTER->wire, "ZADD w 1 newer", ":1");
+    wire_check(&MASTER->wire, "SAVE", "OK");
+    node_end(MASTER, SIGTERM);
+    node_start(MASTER, words);
+    node_start(THIRD, words);
+    node_follow(THIRD, MASTER);
+    node_wait_synced(THIRD, MASTER);
+    wire_check(&THIRD->wire, "ZRANGE w 0 -1", wire_ask(&MASTER->wire, "ZRANGE w 0 -1"));
+}
+
 /* ---- FAILOVER ---- */
 
 WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {

@@ -1,7 +1,7 @@
 /* Tags of members against a naive twin: the values of each member in an array, groups found by looking at every
  * member in rank order. */
 #include "skiplist/tag_filter.h"
-#include "skiplist/tags.h"
+#include "skiplist/tag_histogram.h"
 #include "tests/support/board_pair.h"
 
 enum { TAGS_MEMBERS = 4000, TAGS_VALUES = 64 };
@@ -384,7 +384,7 @@ static void compare_histogram(const struct tags_twin *twin, struct random *rando
         }
     }
     struct tag_filter *filter = tag_filter_create(board, group.choices, group.count);
-    assert_true(tag_group_histogram(board, filter, from, to, by, count, &made));
+    assert_true(tag_histogram_make(board, filter, from, to, by, count, &made));
     for (uint32_t row = 0; row < made.count; row++) {
         assert_int_equal(made.rows[row].count, count_row(twin, &group, from, to, &made, row));
         if (row > 0) {
@@ -394,7 +394,7 @@ static void compare_histogram(const struct tags_twin *twin, struct random *rando
     }
     assert_int_equal(sum,
                      tag_group_count(board, filter, to) - tag_group_count(board, filter, from));
-    tag_group_histogram_deinit(&made);
+    tag_histogram_deinit(&made);
     tag_filter_destroy(filter);
 }
 
@@ -738,14 +738,14 @@ static void expect_histogram_of_few_requests(const struct board *board, unsigned
     enum { GROWING = 8, OTHERS = 5 };
     struct tag_histogram made;
     uint64_t before = memory_requests(), live = memory_live_count();
-    assert_true(tag_group_histogram(board, NULL, 0, board_count(board), &by, 1, &made));
-    tag_group_histogram_deinit(&made);
+    assert_true(tag_histogram_make(board, NULL, 0, board_count(board), &by, 1, &made));
+    tag_histogram_deinit(&made);
     uint64_t requests = memory_requests() - before;
     assert_in_range(requests, OTHERS, GROWING + OTHERS);
     for (uint64_t nth = 1; nth <= requests; nth++) {
         memory_fail_at(nth);
-        assert_false(tag_group_histogram(board, NULL, 0, board_count(board), &by, 1, &made));
-        tag_group_histogram_deinit(&made);
+        assert_false(tag_histogram_make(board, NULL, 0, board_count(board), &by, 1, &made));
+        tag_histogram_deinit(&made);
         assert_int_equal(memory_live_count(), live);
     }
     memory_fail_at(0);
@@ -774,12 +774,12 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, true), ALL - TAGS_VALUES);
     assert_int_equal(count_with(pair->board, ALL + 1, 1, false), 0);
-    assert_true(tag_group_histogram(pair->board, NULL, 0, ALL, &clan, 1, &made));
+    assert_true(tag_histogram_make(pair->board, NULL, 0, ALL, &clan, 1, &made));
     assert_int_equal(made.count, ALL);
     for (uint32_t row = 1; row < ALL; row++) {
         assert_rows_ascend(&made, row);
     }
-    tag_group_histogram_deinit(&made);
+    tag_histogram_deinit(&made);
     expect_histogram_of_few_requests(pair->board, clan);
 }
 
@@ -996,5 +996,82 @@ PAIR_TEST(nothing_of_an_empty_board_would_be_read) {
         assert_int_equal(tags_set(pair->board, &member, &values, &full), TAGS_OK);
         assert_int_equal(tag_filter_reads(pair->board, 1, 1), 1);
         board_remove_range(pair->board, 0, 1);
+    }
+}
+
+/* Values of one to 64 bytes that have up to 56 of them in common, or differ in the zero bytes that they end with. */
+PAIR_TEST(values_are_in_order_however_much_they_have_in_common) {
+    enum { ALL = 600, ENDS = 12 };
+    static char texts[ALL][TAG_VALUE_MAX];
+    char text[PAIR_MEMBER_MAX];
+    unsigned by = 0, full;
+    struct tag_histogram made;
+    add_tag(&pair->layout, "clan", 12);
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct tag_values values = {.mask = 1, .at = {{texts[i], 1}}};
+        struct board_member member;
+        if (i < ENDS) {
+            values.at[0].size += i;
+        } else {
+            size_t size = (size_t)random_below(random, 4) * 20;
+            char end[8];
+            int end_size = snprintf(end, sizeof end, "%u", i);
+            memset(texts[i], 'a' + (int)random_below(random, 2), size);
+            memcpy(texts[i] + size, end, (size_t)end_size);
+            values.at[0].size = size + (size_t)end_size;
+        }
+        assert_int_equal(board_put(pair->board, user_of(i, text), i), BOARD_OK);
+        board_look_up(pair->board, user_of(i, text), NULL, &member);
+        assert_int_equal(tags_set(pair->board, &member, &values, &full), TAGS_OK);
+    }
+    assert_true(tag_histogram_make(pair->board, NULL, 0, ALL, &by, 1, &made));
+    assert_int_equal(made.count, ALL);
+    for (uint32_t row = 1; row < ALL; row++) {
+        assert_rows_ascend(&made, row);
+    }
+    tag_histogram_deinit(&made);
+}
+
+/* What is looked at to count these numbers, once each. */
+static uint64_t count_steps(const uint32_t *numbers, uint32_t count, uint64_t seed) {
+    uint64_t steps = 0;
+    struct tag_histogram_table table = tag_histogram_begin(TAGS_BITS_MAX, count, 64, seed);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(tag_histogram_add(&table, numbers[i], i + 1));
+        uint32_t at = (uint32_t)(tag_histogram_at(&table, numbers[i]) - table.entries);
+        steps += 1 + ((at - tag_histogram_home(&table, numbers[i])) & (table.capacity - 1));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(tag_histogram_at(&table, numbers[i])->count, i + 1);
+    }
+    memory_free(table.entries);
+    return steps;
+}
+
+TEST(numbers_that_meet_in_one_table_do_not_meet_in_one_with_another_seed) {
+    enum { CHOSEN = 2000, KINDS = 3, SEEDS = 20 };
+    static uint32_t numbers[KINDS][CHOSEN];
+    struct random random = random_begin(__func__);
+    uint64_t seed = random_next(&random);
+    struct tag_histogram_table table = tag_histogram_begin(TAGS_BITS_MAX, CHOSEN, 64, seed);
+    assert_true(tag_histogram_grow(&table));
+    for (uint32_t i = 0, number = 0; i < CHOSEN; number++) {
+        if (tag_histogram_home(&table, number) == 0) {
+            numbers[0][i++] = number;
+        }
+    }
+    memory_free(table.entries);
+    /* In the order of a hash without a seed, and one after another. */
+    for (uint32_t i = 0; i < CHOSEN; i++) {
+        numbers[1][i] = i * UINT32_C(244002641);
+        numbers[2][i] = i;
+    }
+    /* They begin together, in a small part of what the table has become. */
+    assert_true(count_steps(numbers[0], CHOSEN, seed) > 10 * CHOSEN);
+    for (int i = 0; i < SEEDS; i++) {
+        seed = random_next(&random);
+        for (int kind = 0; kind < KINDS; kind++) {
+            assert_in_range(count_steps(numbers[kind], CHOSEN, seed), CHOSEN, 3 * CHOSEN);
+        }
     }
 }

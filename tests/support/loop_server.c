@@ -94,7 +94,7 @@ void loop_stop(struct loop_server *looped) {
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     replicator_stop(looped->tick.replicator);
-    verifier_stop(&looped->tick.verifier);
+    connection_stop_verifier(&looped->tick.verifier);
     if (looped->persistence != NULL) {
         persistence_stop(looped->persistence);
         assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
@@ -225,6 +225,12 @@ void loop_expect(struct loop_server *looped, int client, const char *expected) {
 void loop_ask(struct loop_server *looped, int client, const char *request, const char *expected) {
     loop_send(client, request);
     loop_expect(looped, client, expected);
+}
+
+void loop_ask_anew(struct loop_server *looped, const char *request, const char *expected) {
+    int client = loop_connect(looped);
+    loop_ask(looped, client, request, expected);
+    loop_close(looped, client);
 }
 
 void loop_expect_prefix(struct loop_server *looped, int client, const char *prefix) {

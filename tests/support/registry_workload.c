@@ -68,8 +68,8 @@ static void make_kinds(void) {
         kinds[i].has_rating = true;
         kinds[i].is_created = true;
         kinds[i].guards = BOARD_RATED;
-        rating_rule_init(&kinds[i].rating.rule, i == RATED ? RATING_GLICKO2 : RATING_ELO);
-        kinds[i].rating.games_min = 3;
+        rating_rule_init(&kinds[i].rating, i == RATED ? RATING_GLICKO2 : RATING_ELO);
+        kinds[i].rating.of[RATING_MINGAMES] = 3;
     }
     kinds[SEASONS].period = kinds[DAYS].period;
     kinds[SEASONS].archives_max = 2;
@@ -481,7 +481,7 @@ static void pick_options(struct workload *workload, struct board_options *option
         options->cap = 0;
         options->limit = 0;
         options->keeps_best = false;
-        options->rating.games_min = below(workload, 3);
+        options->rating.of[RATING_MINGAMES] = below(workload, 3);
         options->guards |= BOARD_RATED;
     }
     options->limits = (struct limits_rule){
@@ -794,10 +794,8 @@ static void digest_options(uint64_t *hash, const struct board_options *options,
     }
     digest_number(hash, options->guards);
     for (unsigned i = 0; i < RATING_PARAMETERS && options->has_rating; i++) {
-        digest_number(hash, options->rating.rule.of[i]);
+        digest_number(hash, options->rating.of[i]);
     }
-    digest_number(hash, options->has_rating ? options->rating.dev_max : 0);
-    digest_number(hash, options->has_rating ? options->rating.games_min : 0);
     if (options->has_hold) {
         digest_number(hash, options->hold.over);
         digest_number(hash, options->hold.auto_ms);

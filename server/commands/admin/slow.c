@@ -15,7 +15,7 @@ static void get_run(struct call *call) {
     uint32_t count = asked < 0 || asked > slowlog->count ? slowlog->count : (uint32_t)asked;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
-        const struct slowlog_entry *entry = slow_log_newest(slowlog, i);
+        const struct slowlog_entry *entry = stats_slowlog_newest(slowlog, i);
         reply_array(call->reply, 6);
         reply_integer(call->reply, (int64_t)entry->id);
         reply_integer(call->reply, entry->unix_time_s);
@@ -53,7 +53,7 @@ static const struct command slowlog_len = {
 };
 
 static void reset_run(struct call *call) {
-    slow_log_reset(&call->server->slowlog);
+    stats_slowlog_reset(&call->server->slowlog);
     reply_ok(call->reply);
 }
 
@@ -100,7 +100,7 @@ static const struct command latency_latest = {
 
 static void history_run(struct call *call) {
     const struct latency_event *event =
-        slow_latency_find(&call->server->latency, call_arg(call, 2));
+        stats_latency_find(&call->server->latency, call_arg(call, 2));
     uint32_t count = event != NULL ? event->count : 0;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -124,10 +124,10 @@ static void latency_reset_run(struct call *call) {
     struct latency *latency = &call->server->latency;
     int64_t forgotten = 0;
     if (call->request->count == 2) {
-        forgotten = slow_latency_reset_all(latency);
+        forgotten = stats_latency_reset_all(latency);
     }
     for (uint32_t i = 2; i < call->request->count; i++) {
-        forgotten += slow_latency_reset(latency, call_arg(call, i));
+        forgotten += stats_latency_reset(latency, call_arg(call, i));
     }
     reply_integer(call->reply, forgotten);
 }

@@ -56,7 +56,7 @@ static void board_task_answer(struct server *server, struct job *job, struct rep
 
 static void board_task_free(struct board_task *task) {
     board_task_pass_end(task);
-    transaction_clear(&task->request);
+    session_transaction_clear(&task->request);
     buffer_deinit(&task->found);
     buffer_deinit(&task->records);
     buffer_deinit(&task->data);
@@ -90,7 +90,7 @@ bool board_task_read_match(const struct call *call, uint32_t index, void *target
 
 /* Parse a copy of the request. call: its request is replaced by the copy. */
 static bool board_task_parse(struct call *call, uint32_t database, struct board_task *task) {
-    if (!transaction_queue(&task->request, call->request, 0, 0)) {
+    if (!session_transaction_queue(&task->request, call->request, 0, 0)) {
         return call_out_of_memory(call);
     }
     call->request = &task->request.first->request;

@@ -22,7 +22,6 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "server/sessions/job.h"
-#include "server/sessions/transaction.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 
@@ -67,8 +66,8 @@ struct board_task {
     /* Where the pass is: */
     uint32_t first_database, end_database;
     struct registry_pass pass; /* in the server */
-    bool has_missed;     /* out of memory for a name, or for a WINDOW: everything is passed again */
-    struct buffer found; /* database, size, name; from found_at on */
+    bool has_missed;           /* out of memory: everything is passed again */
+    struct buffer found;       /* database, size, name; from found_at on */
     size_t found_at;
     struct registry *registry; /* NULL: it has not begun, or has ended */
     struct effect_listener listener;

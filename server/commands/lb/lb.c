@@ -251,7 +251,7 @@ static void lb_create_run(struct call *call) {
     }
     if (may_choose && options.has_rating) {
         /* RATING without a layout: ratings with two decimals, or what OPENSKILL ranks by with four. Tags stay. */
-        bool is_skill = options.rating.rule.system == RATING_OPENSKILL;
+        bool is_skill = options.rating.system == RATING_OPENSKILL;
         const struct bytes words[] = {BYTES("FIELD"),
                                       is_skill ? BYTES("ordinal") : BYTES("rating"),
                                       is_skill ? BYTES("33") : BYTES("30"),
@@ -332,23 +332,23 @@ static bool lb_create_check_rating(const struct call *call, const struct board_o
                                    const struct board_options *options) {
     static const enum rating_parameter lasting[] = {RATING_Z, RATING_FACTOR, RATING_OFFSET,
                                                     RATING_RESET, RATING_EVERY_HOURS};
-    const struct rating_rule *rule = &options->rating.rule;
+    const struct rating_rule *rule = &options->rating;
     if (!before->has_rating && !options->has_rating) {
         return true;
     }
-    if (!before->has_rating || rule->system != before->rating.rule.system) {
+    if (!before->has_rating || rule->system != before->rating.system) {
         return call_refuse(call, "ERR RATING, and its system, are given when a board is created: "
                                  "LB.CREATE");
     }
     for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
-        if (rule->of[lasting[i]] != before->rating.rule.of[lasting[i]]) {
+        if (rule->of[lasting[i]] != before->rating.of[lasting[i]]) {
             return call_refuse_format(call,
                                       "ERR RATING %s cannot be changed: all players are ranked by "
                                       "it",
                                       rating_parameter_name(lasting[i]));
         }
     }
-    if (rule->of[RATING_KEEP_MATCHES] == 0 && before->rating.rule.of[RATING_KEEP_MATCHES] > 0) {
+    if (rule->of[RATING_KEEP_MATCHES] == 0 && before->rating.of[RATING_KEEP_MATCHES] > 0) {
         return call_refuse(call, "ERR RATING KEEP-MATCHES cannot become 0: 1 keeps one match");
     }
     return true;
@@ -380,7 +380,7 @@ static bool lb_create_alter_read_options(const struct call *call, const struct r
     }
     bool stays =
         period_equal(&options->period, &before->period) && options->copies == before->copies;
-    if (!stays && options->rating.rule.of[RATING_RESET] > 0) {
+    if (!stays && options->rating.of[RATING_RESET] > 0) {
         return call_refuse(call, "ERR RATING ... RESET keeps the PERIOD of its board");
     }
     if (!stays && !lb_check_no_copy_is_due(call, key)) {
@@ -436,12 +436,9 @@ static void lb_alter_run(struct call *call) {
     }
     bool has_window = options.window.count > 0;
     bool had_window = before->window.count > 0;
-    bool is_taken;
     /* The board of the running period goes with the WINDOW; the period may be another one then. */
     struct registry_key *running =
-        had_window && !has_window ? window_find_share(call->registry, key, before->period_start_ms,
-                                                      call->now_ms, &is_taken)
-                                  : NULL;
+        has_window ? NULL : window_find_running(call->registry, key, call->now_ms);
     bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
     /* The state goes on, or begins with a WINDOW. */
     struct board_state state = has_window && !had_window

@@ -573,7 +573,7 @@ static bool lb_add_begin_hashes(struct lb_results *results, size_t *size) {
     for (uint32_t i = 0; lb_data_hset_is_asked(hset) && i < results->count; i++) {
         struct lb_result *result = &results->list[i];
         struct bytes name = lb_add_result_name(results, i);
-        /* The hash of a period is of the period's results, whatever the WINDOW shows. */
+        /* The hash of a period is of the period's results, whatever the board shows. */
         if (!result->step.is_written || !result->step.has_new_fields ||
             (!lb_data_hset_names_period(hset) &&
              !writing_changes_shown(result->writing, name, result->step.key))) {
@@ -658,13 +658,12 @@ bool lb_add_results_prepare(struct lb_results *results) {
     }
     for (uint32_t i = 0; i < results->count; i++) {
         const struct writing *writing = results->list[i].writing;
-        size_t name_size = lb_add_result_name(results, i).size;
-        size += name_size * (writing->whole != NULL ? 2 : 1);
-        guards.names_size += name_size;
+        guards.names_size += lb_add_result_name(results, i).size;
         guards.held_count += results->list[i].guarded.held != 0;
         guards.count++;
         if (i + 1 == results->count || lb_add_begins_board(results, i + 1)) {
-            size += writing_growth_size(writing, guards.count, results->add->tags.count > 0);
+            size += writing_growth_size(writing, guards.count, guards.names_size,
+                                        results->add->tags.count > 0);
             size += guarding_applies(writing) ? guarding_growth_size(writing, &guards) : 0;
             guards = (struct guards){.count = 0};
         }
@@ -791,28 +790,28 @@ static void lb_add_answer_member(const struct lb_writer *writer, const struct lb
                                  const struct board_member *member, const struct lb_add_step *step,
                                  bool with_written) {
     struct reply *reply = writer->reply;
-    size_t size = 4 * (size_t)PUT_HEADER_ROOM + writer->room + member->name.size;
+    size_t size = 4 * (size_t)REPLY_PUT_HEADER_ROOM + writer->room + member->name.size;
     char *begin = reply->is_silent ? NULL : buffer_reserve(reply->out, size);
     if (begin == NULL) {
         return;
     }
     bool has_previous = step != NULL ? step->had_rank : member->is_there;
     uint32_t previous_rank = has_previous && step != NULL ? step->previous_rank : 0;
-    char *out = put_header(begin, '*', 2U + with_written + add->with_repeat);
+    char *out = reply_put_header(begin, '*', 2U + with_written + add->with_repeat);
     if (member->is_there) {
         uint32_t rank = board_rank_of(writer->board, member);
         previous_rank = step != NULL ? previous_rank : rank;
         out = lb_record_put_at(writer, out, member->name, member->key, rank);
     } else {
-        out = put_nothing(out, '*', reply->version);
+        out = reply_put_nothing(out, '*', reply->version);
     }
-    out =
-        has_previous ? put_header(out, ':', previous_rank) : put_nothing(out, '$', reply->version);
+    out = has_previous ? reply_put_header(out, ':', previous_rank)
+                       : reply_put_nothing(out, '$', reply->version);
     if (with_written) {
-        out = put_header(out, ':', step != NULL && step->is_written);
+        out = reply_put_header(out, ':', step != NULL && step->is_written);
     }
     if (add->with_repeat) {
-        out = put_header(out, ':', step == NULL);
+        out = reply_put_header(out, ':', step == NULL);
     }
     buffer_commit(reply->out, (size_t)(out - begin));
 }

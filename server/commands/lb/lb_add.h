@@ -13,7 +13,6 @@
 #include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/once.h"
 #include "server/commands/ticketing.h"
 
@@ -106,7 +105,7 @@ struct lb_add_step {
 struct lb_result {
     struct writing *writing;
     uint32_t index;             /* of the member in the command */
-    bool is_put;                /* on the board, or on the share of a WINDOW */
+    bool is_put;                /* on the board, or on its share */
     bool is_new;                /* planned: the member comes to the board by this result */
     struct board_member member; /* of the only one on its board: as planned */
     struct lb_add_step step;

@@ -103,16 +103,15 @@ void lb_data_find_periods(const struct call *call, const struct bytes *members,
     const struct board_options *options =
         key != NULL && key->kind == REGISTRY_BOARD ? registry_options(key) : NULL;
     bool has_period = options != NULL && options->period.unit != PERIOD_NONE;
-    bool has_window = has_period && options->window.count > 0;
-    if (has_window) {
+    if (has_period) {
         window_find_shown(call->registry, key, members, keys, count, call->now_ms, starts_ms);
     }
     for (unsigned i = 0; i < count; i++) {
         struct bytes *suffix = &periods->suffixes[i];
         *suffix = (struct bytes){.at = periods->texts[i], .size = 0};
         if (has_period) {
-            int64_t start_ms = has_window ? starts_ms[i] : options->period_start_ms;
-            suffix->size = archive_name_print_suffix(&options->period, start_ms, periods->texts[i]);
+            suffix->size =
+                archive_name_print_suffix(&options->period, starts_ms[i], periods->texts[i]);
         }
     }
 }
@@ -121,10 +120,8 @@ uint64_t lb_data_work(const struct cost_view *view, const struct lb_data *data, 
     if (!lb_data_is_asked(data)) {
         return count;
     }
-    const struct registry_key *key = lb_data_names_period(data->pattern) ? cost_key(view, 1) : NULL;
-    uint64_t period_count =
-        key != NULL && key->kind == REGISTRY_BOARD ? registry_options(key)->window.count : 0;
-    return count * (1 + LB_DATA_RECORDS + period_count / 2);
+    uint64_t share_count = lb_data_names_period(data->pattern) ? cost_count_shares(view) : 0;
+    return count * (1 + LB_DATA_RECORDS + share_count / 2);
 }
 
 bool lb_data_is_named(struct session_names *names, const struct hash *hash) {

@@ -2,7 +2,7 @@
  *
  * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes this file's place. */
 #include "server/commands/lb/lb_data.h"
-#include "server/sessions/reads.h"
+#include "server/sessions/server.h"
 #include "skiplist/keyspace/registry.h"
 
 enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
@@ -51,10 +51,10 @@ bool lb_data_keys_find_hashes(const struct call *call, const struct lb_data *dat
     }
     struct reads *reads = call->session->reads;
     for (unsigned i = 0; reads != NULL && i < count; i++) {
-        reads_note(call->server, reads, call->session->database, names[i]);
+        server_reads_note(call->server, reads, call->session->database, names[i]);
     }
     if (reads != NULL && lb_data_names_period(data->pattern)) {
-        reads_outdate(
+        server_reads_outdate(
             reads); /* whose periods these are follows from boards that are not looked at here */
     }
     if (out != on_stack) {

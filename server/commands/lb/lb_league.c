@@ -66,22 +66,7 @@ static const char *lb_league_refusal(const struct call *call, const struct board
         return "in Redis and Valkey a league needs ARCHIVE ALL: the host removes what expires "
                "before its members are settled";
     }
-    if (rooms->copies) {
-        return "COPY is not possible: rooms begin anew";
-    }
-    if (rooms->window.count > 0) {
-        return "WINDOW is not possible: rooms begin anew";
-    }
-    if (rooms->stale_ms > 0) {
-        return "STALE is not possible: whoever leaves a room moves the others' places. IDLE DOWN "
-               "is "
-               "for those who do not come";
-    }
-    if (rooms->has_hold) {
-        return "HOLD is not possible: who goes up and down follows from the results in rooms";
-    }
-    return rooms->cap > 0 || rooms->limit > 0 ? "CAP and LIMIT are not possible: ROOM limits rooms"
-                                              : NULL;
+    return board_options_refuse_rooms(rooms);
 }
 
 /* Find the league of the command's key, on which the user needs the rights of the command, and on all
@@ -520,17 +505,15 @@ static bool lb_league_create_read(const struct call *call, struct board_league *
     if (!is_read) {
         return call_refuse_reason(call, "%s", reason);
     }
-    if (rooms->has_rating) {
-        return call_refuse(call, "ERR a league takes no RATING: its rooms take results");
+    const char *refusal = board_options_refuse_rooms(rooms);
+    if (refusal == NULL && !setting_options_check(rooms, reason)) {
+        refusal = reason;
     }
-    if (!setting_options_check(rooms, reason)) {
-        return call_refuse_format(call, "ERR %s", reason);
-    }
-    if (rooms->period.unit == PERIOD_NONE) {
+    if (refusal == NULL && rooms->period.unit == PERIOD_NONE) {
         return call_refuse_reason(call, "PERIOD expected after '%s': a league needs one",
                                   bytes_show(call_arg(call, call->request->count - 1)).text);
     }
-    const char *refusal = lb_league_refusal(call, rooms);
+    refusal = refusal == NULL ? lb_league_refusal(call, rooms) : refusal;
     if (refusal != NULL) {
         return call_refuse_format(call, "ERR %s", refusal);
     }
@@ -608,11 +591,7 @@ static void lb_league_create_run(struct call *call) {
 
 static const struct command lb_league_create = {
     .name = "CREATE",
-    .syntax = "key " LB_LAYOUT_SYNTAX(
-        "") "[KEEP <LAST | BEST>] [SETTLE <YES | NO>] [DENSE] [PERIOD unit=<" BOARD_OPTION_PERIODS
-            ">] " BOARD_OPTION_WHEN
-            "(ROOM members:integer) (TIERS tiers:integer) (UP members:integer) "
-            "(DOWN members:integer) [IDLE <STAY | DOWN>] " BOARD_OPTION_ARCHIVES,
+    .syntax = "key " LB_LAYOUT_SYNTAX("") BOARD_OPTIONS_SYNTAX_ROOMS,
     .reply = "<OK>",
     .summary = "Make a league, and the empty board whose layout and options its rooms have",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

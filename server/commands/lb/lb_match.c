@@ -6,12 +6,13 @@
  * A match is all or nothing: memory is reserved for all players before the first one changes. */
 #include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/once.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
+#include "server/sessions/board_job.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -41,21 +42,21 @@ size_t lb_match_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NO
     rating_pack(&rated->record, note);
     if (rated->token != 0) {
         *at = NOTE_KEPT;
-        little_put_u48(at + 1, rated->token);
-        little_put_u48(at + 1 + SIX, rated->last);
-        little_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
+        bytes_put_u48(at + 1, rated->token);
+        bytes_put_u48(at + 1 + SIX, rated->last);
+        bytes_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
         at += KEPT_BYTES;
     }
     if (rated->season_ms > 0) {
         *at = NOTE_SEASON;
-        little_put_u48(at + 1, (uint64_t)rated->season_ms);
+        bytes_put_u48(at + 1, (uint64_t)rated->season_ms);
         at += SEASON_BYTES;
     }
     if (rated->record.period_ms > 0) {
         *at = NOTE_PERIOD;
-        little_put_u48(at + 1, (uint64_t)rated->record.period_ms);
-        little_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
-        little_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
+        bytes_put_u48(at + 1, (uint64_t)rated->record.period_ms);
+        bytes_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
+        bytes_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
         at += PERIOD_BYTES;
     }
     return (size_t)(at - note);
@@ -65,9 +66,9 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     const char *at = note.at + RATING_RECORD_BYTES;
     size_t left = note.size - RATING_RECORD_BYTES;
     if (left >= KEPT_BYTES && *at == NOTE_KEPT) {
-        rated->token = little_get_u48(at + 1);
-        rated->last = little_get_u48(at + 1 + SIX);
-        rated->best = (int64_t)little_get_u64(at + 1 + SIX + SIX);
+        rated->token = bytes_get_u48(at + 1);
+        rated->last = bytes_get_u48(at + 1 + SIX);
+        rated->best = (int64_t)bytes_get_u64(at + 1 + SIX + SIX);
         if (rated->best < -RATING_LIMIT || rated->best > RATING_LIMIT) {
             rated->best = rated->record.value;
         }
@@ -75,14 +76,14 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
         left -= KEPT_BYTES;
     }
     if (left >= SEASON_BYTES && *at == NOTE_SEASON) {
-        rated->season_ms = (int64_t)little_get_u48(at + 1);
+        rated->season_ms = (int64_t)bytes_get_u48(at + 1);
         at += SEASON_BYTES;
         left -= SEASON_BYTES;
     }
     if (left >= PERIOD_BYTES && *at == NOTE_PERIOD) {
-        rated->record.period_ms = (int64_t)little_get_u48(at + 1);
-        rated->record.learned = (int64_t)little_get_u64(at + 1 + SIX);
-        rated->record.gained = (int64_t)little_get_u64(at + 1 + SIX + 8);
+        rated->record.period_ms = (int64_t)bytes_get_u48(at + 1);
+        rated->record.learned = (int64_t)bytes_get_u64(at + 1 + SIX);
+        rated->record.gained = (int64_t)bytes_get_u64(at + 1 + SIX + 8);
         if (!rating_is_sum(rated->record.learned) || !rating_is_sum(rated->record.gained)) {
             rated->record.learned = rated->record.gained = 0;
         }
@@ -93,7 +94,7 @@ bool lb_match_rating_find(const struct registry_key *key, struct bytes member, i
                           struct lb_rated *rated) {
     const struct board_options *options = registry_options(key);
     struct bytes note;
-    *rated = (struct lb_rated){.record = rating_record_start(&options->rating.rule)};
+    *rated = (struct lb_rated){.record = rating_record_start(&options->rating)};
     bool is_there = registry_note_find(key, member, &note) && !registry_note_is_own(member) &&
                     note.size >= RATING_RECORD_BYTES && rating_unpack(note.at, &rated->record);
     if (is_there && note.size > RATING_RECORD_BYTES) {
@@ -101,7 +102,7 @@ bool lb_match_rating_find(const struct registry_key *key, struct bytes member, i
     }
     if (lb_rating_has_periods(options)) {
         /* RESET and EVERY-HOURS: what has become of it by now. */
-        const struct rating_rule *rule = &options->rating.rule;
+        const struct rating_rule *rule = &options->rating;
         if (rule->of[RATING_EVERY_HOURS] > 0) {
             rated->is_due = rating_record_end_period(rule, &rated->record, now_ms);
         }
@@ -132,32 +133,32 @@ bool lb_match_rating_check(const struct call *call, const struct registry_key *k
                              "ELO|GLICKO2|OPENSKILL makes one that has");
 }
 
-bool lb_match_is_ranked(const struct board_rating *rating, const struct rating_record *record) {
-    return rating_games(record) >= rating->games_min &&
-           (rating->dev_max == 0 || record->deviation <= rating->dev_max);
+bool lb_match_is_ranked(const struct rating_rule *rating, const struct rating_record *record) {
+    return rating_games(record) >= (uint64_t)rating->of[RATING_MINGAMES] &&
+           (rating->of[RATING_MAXDEV] == 0 || record->deviation <= rating->of[RATING_MAXDEV]);
 }
 
-static void lb_match_put_value(struct reply *reply, const struct board_rating *rating,
+static void lb_match_put_value(struct reply *reply, const struct rating_rule *rating,
                                int64_t value) {
-    reply_decimal(reply, decimal_from_i64(value), rating_decimals(rating->rule.system));
+    reply_decimal(reply, decimal_from_i64(value), rating_decimals(rating->system));
 }
 
-static void lb_match_put_deviation(struct reply *reply, const struct board_rating *rating,
+static void lb_match_put_deviation(struct reply *reply, const struct rating_rule *rating,
                                    const struct rating_record *record, int64_t now_ms) {
-    if (rating->rule.system == RATING_ELO) {
+    if (rating->system == RATING_ELO) {
         reply_null(reply);
     } else {
-        lb_match_put_value(reply, rating, rating_now(&rating->rule, record, now_ms));
+        lb_match_put_value(reply, rating, rating_now(rating, record, now_ms));
     }
 }
 
 /* rating, deviation, volatility, games, won, drawn, lost, last: so many elements. */
 enum { LB_RATING_ELEMENTS = 8 };
-static void lb_match_put_record(struct reply *reply, const struct board_rating *rating,
+static void lb_match_put_record(struct reply *reply, const struct rating_rule *rating,
                                 const struct rating_record *record, int64_t now_ms) {
     lb_match_put_value(reply, rating, record->value);
     lb_match_put_deviation(reply, rating, record, now_ms);
-    if (rating->rule.system == RATING_GLICKO2) {
+    if (rating->system == RATING_GLICKO2) {
         reply_decimal(reply, decimal_from_i64(record->volatility), RATING_VOLATILITY_DECIMALS);
     } else {
         reply_null(reply);
@@ -477,7 +478,7 @@ void lb_match_find_players(struct lb_players *players, int64_t now_ms) {
 
 /* EVERY-HOURS: before the records change. */
 static void lb_match_enter_periods(struct lb_players *players, int64_t now_ms) {
-    const struct rating_rule *rule = &registry_options(players->key)->rating.rule;
+    const struct rating_rule *rule = &registry_options(players->key)->rating;
     for (uint32_t i = 0; i < players->count && rule->of[RATING_EVERY_HOURS] > 0; i++) {
         rating_record_enter_period(rule, &players->records[i], now_ms);
         players->list[i].rated.record = players->records[i];
@@ -502,10 +503,10 @@ static uint64_t lb_match_key(const struct lb_players *players, uint32_t i, uint6
     const struct layout_field *lead = &options->layout.fields[0];
     uint64_t ordinal;
     bool has_room =
-        layout_field_ordinal(lead,
-                             decimal_from_i64(rating_ranks(&options->rating.rule,
-                                                           &players->records[i], lead->scale)),
-                             &ordinal) == LAYOUT_OK;
+        layout_field_ordinal(
+            lead,
+            decimal_from_i64(rating_ranks(&options->rating, &players->records[i], lead->scale)),
+            &ordinal) == LAYOUT_OK;
     CHECK(has_room);
     return layout_with_ordinal(&options->layout, key, 0, ordinal);
 }
@@ -621,7 +622,7 @@ static void lb_match_put_rank(struct reply *reply, bool is_there, uint32_t rank)
 void lb_match_reply(const struct call *call, const struct lb_players *players) {
     enum { ELEMENTS = 7 };
     const struct board *board = &players->key->board;
-    const struct board_rating *rating = &registry_options(players->key)->rating;
+    const struct rating_rule *rating = &registry_options(players->key)->rating;
     reply_array(call->reply, players->count);
     for (uint32_t i = 0; i < players->count && !reply_is_lost(call->reply); i++) {
         const struct lb_player *player = &players->list[i];
@@ -673,7 +674,7 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
     const struct board_options *options = writing->options;
     const struct rating_match match = lb_match_of(teams);
     if (writing_refuses(call, options, BOARD_WRITE_RATED) ||
-        !lb_match_check(call, &options->rating.rule, &match)) {
+        !lb_match_check(call, &options->rating, &match)) {
         return false;
     }
     for (uint32_t i = 0; i < teams->player_count && writing->has_bans; i++) {
@@ -684,8 +685,8 @@ static bool lb_match_play(const struct call *call, struct teams *teams, struct o
     players->key = writing->key;
     lb_match_find_players(players, call->now_ms);
     lb_match_enter_periods(players, call->now_ms);
-    rating_match(&options->rating.rule, &match, players->records);
-    bool keeps = options->rating.rule.of[RATING_KEEP_MATCHES] > 0;
+    rating_match(&options->rating, &match, players->records);
+    bool keeps = options->rating.of[RATING_KEEP_MATCHES] > 0;
     if (keeps && !lb_kept_plan(players, &match, teams->once_id, call->now_ms, keeping)) {
         return call_out_of_memory(call);
     }
@@ -807,7 +808,7 @@ static void lb_predict_run(struct call *call) {
         call_reply_syntax_error(call);
         return;
     }
-    const struct rating_rule *rule = &registry_options(key)->rating.rule;
+    const struct rating_rule *rule = &registry_options(key)->rating;
     const struct rating_match match = lb_match_of(&teams);
     if (!lb_match_check(call, rule, &match)) {
         return;
@@ -852,9 +853,9 @@ const struct command command_lb_predict = {
 /* ---- LB.RATE ---- */
 
 /* A rating or a deviation. false: the error was replied. */
-static bool lb_match_read_rating(const struct call *call, const struct board_rating *rating,
+static bool lb_match_read_rating(const struct call *call, const struct rating_rule *rating,
                                  uint32_t index, bool is_deviation, int64_t *number) {
-    unsigned decimals = rating_decimals(rating->rule.system);
+    unsigned decimals = rating_decimals(rating->system);
     struct decimal value;
     if (decimal_parse(call_arg(call, index), decimals, &value) != DECIMAL_OK ||
         value.magnitude > (uint64_t)RATING_LIMIT || (is_deviation && value.is_negative)) {
@@ -867,7 +868,7 @@ static bool lb_match_read_rating(const struct call *call, const struct board_rat
 
 static bool lb_match_seed(const struct call *call, struct writing *writing,
                           struct lb_players *players) {
-    const struct board_rating *rating = &writing->options->rating;
+    const struct rating_rule *rating = &writing->options->rating;
     int64_t value;
     int64_t deviation = -1;
     if (writing_refuses(call, writing->options, BOARD_WRITE_RATED) ||
@@ -877,13 +878,13 @@ static bool lb_match_seed(const struct call *call, struct writing *writing,
         (call->request->count > 4 && !lb_match_read_rating(call, rating, 4, true, &deviation))) {
         return false;
     }
-    if (deviation >= 0 && rating->rule.system == RATING_ELO) {
+    if (deviation >= 0 && rating->system == RATING_ELO) {
         return call_refuse(call, "ERR RATING ELO has no deviation");
     }
     players->key = writing->key;
     lb_match_find_players(players, call->now_ms);
     lb_match_enter_periods(players, call->now_ms);
-    rating_record_seed(&rating->rule, &players->records[0], value, deviation);
+    rating_record_seed(rating, &players->records[0], value, deviation);
     if (!lb_match_plan_player(call, players, 0, call->now_ms) ||
         !lb_match_reserve(writing, players, 0)) {
         return false;
@@ -973,3 +974,53 @@ const struct command command_lb_rating = {
                  "several commands of a hundred each"),
     .run = lb_rating_run,
 };
+
+/* ---- what periods do ---- */
+
+/* What periods do to records (RESET, EVERY-HOURS) is written in steps (server/sessions/board_job.h): a board's period has ended
+ * (RESET), or an hour has (EVERY-HOURS).
+ *
+ * Whoever reads or changes a record before the job has come to it computes the same (lb_rating.h): what is late is the
+ * place on the board alone. Records say of which periods they are, so a job that begins again changes nothing twice. */
+enum {
+#ifdef SKIPLIST_TINY
+    STEP_RECORDS = 2,
+#else
+    STEP_RECORDS = 32, /* looked at in a step; about a microsecond each where they change */
+#endif
+    MS_OF_HOUR = 3600000,
+};
+
+static bool lb_match_concerns_due(struct board_job *job, const struct registry_key *board) {
+    const struct board_options *options = registry_options(board);
+    if (!lb_rating_has_periods(options)) {
+        return false;
+    }
+    if (options->rating.of[RATING_EVERY_HOURS] > 0) {
+        board_job_await(job, (job->server->clock.now_ms / MS_OF_HOUR + 1) * MS_OF_HOUR);
+    }
+    return registry_note_count(board) > 0;
+}
+
+/* Records that are new, or come to other places by a removal, are of the running periods or still ahead. */
+static enum board_job_change lb_match_visit_due(struct board_job *job, struct registry_key *board,
+                                                struct bytes name) {
+    struct lb_rated rated;
+    bool is_changed = false;
+    int64_t now_ms = job->server->clock.now_ms;
+    if (registry_note_is_own(name) || !lb_match_rating_find(board, name, now_ms, &rated) ||
+        !rated.is_due) {
+        return BOARD_JOB_SAME;
+    }
+    if (!lb_match_settle(job->server->registry, board, name, now_ms, &is_changed)) {
+        return BOARD_JOB_NO_MEMORY;
+    }
+    return is_changed ? BOARD_JOB_CHANGED : BOARD_JOB_SAME;
+}
+
+static bool lb_match_step_due(struct board_job *job, struct registry_key *board) {
+    return board_job_step_notes(job, board, STEP_RECORDS, STEP_RECORDS, lb_match_visit_due);
+}
+
+const struct board_work rating_job = {
+    .size = sizeof(struct board_job), .concerns = lb_match_concerns_due, .step = lb_match_step_due};

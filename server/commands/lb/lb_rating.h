@@ -5,7 +5,7 @@
  *                                       likewise                      -> a period's beginning    RESET
  *                                       likewise                      -> beginning and two sums  EVERY-HOURS
  *
- * Where a period has ended, whoever reads a record computes what follows; the job of server/commands/rating_job.c writes it.
+ * Where a period has ended, whoever reads a record computes what follows; a job of lb_match.c writes it.
  *
  * A player with a record is on the board while there are enough games (MINGAMES) and the deviation is small enough
  * (MAXDEV). Nothing else puts a member on such a board, so whoever is on it without a record came from a file: a match
@@ -44,9 +44,8 @@ bool lb_match_rating_find(const struct registry_key *key, struct bytes member, i
 /* Do records of this board follow from periods, too? Those of an archive are not reset, but the rating period in which it
  * ended ends there as well. */
 static inline bool lb_rating_has_periods(const struct board_options *options) {
-    return options->has_rating &&
-           ((options->rating.rule.of[RATING_RESET] > 0 && !options->is_archive) ||
-            options->rating.rule.of[RATING_EVERY_HOURS] > 0);
+    return options->has_rating && ((options->rating.of[RATING_RESET] > 0 && !options->is_archive) ||
+                                   options->rating.of[RATING_EVERY_HOURS] > 0);
 }
 /* Remove it, with the player's name in kept matches. false: there is none. */
 bool lb_kept_remove(struct registry *registry, struct registry_key *key, struct bytes member);
@@ -107,7 +106,7 @@ MUST_CHECK bool lb_match_reserve(struct writing *writing, const struct lb_player
 void lb_match_write(struct writing *writing, struct lb_players *players);
 /* [member, before, after, deviation, games, rank before, rank after] of each. */
 void lb_match_reply(const struct call *call, const struct lb_players *players);
-bool lb_match_is_ranked(const struct board_rating *rating, const struct rating_record *record);
+bool lb_match_is_ranked(const struct rating_rule *rating, const struct rating_record *record);
 /* The board to write to, which a `board` line makes. false: the error was replied. */
 MUST_CHECK bool lb_match_begin(const struct call *call, struct writing *writing);
 
@@ -126,9 +125,7 @@ MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_mat
 void lb_kept_written(struct registry *registry, struct registry_key *key,
                      const struct lb_keeping *keeping);
 
-/* ---- what periods do: server/commands/rating_job.c ---- */
-
-/* See server/sessions/board_job.h. */
+/* Writes what periods do (server/sessions/board_job.h). */
 extern const struct board_work rating_job;
 
 #endif

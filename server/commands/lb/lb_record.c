@@ -4,15 +4,14 @@
  * further checks. Ranges are read directly from the board's blocks, run by run. */
 #include "server/commands/lb/lb_record.h"
 
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/writing.h"
 #include "skiplist/run.h"
 
-_Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
+_Static_assert((int)REPLY_PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
@@ -198,25 +197,26 @@ void lb_record_begin(const struct call *call, const struct board *board, struct 
     writer->has_last = false;
     writer->filter = NULL;
     writer->filter_count = shape.is_dense ? board_dense_count(board) : 0;
-    writer->room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM;
+    writer->room = (element_count + 1) * (size_t)REPLY_PUT_NUMBER_ROOM;
     writer->is_time_plain = false;
     const struct layout_field *lead = &layout->fields[0];
     /* Values below this are written without a call; none as strings. */
     bool is_never_plain = layout_field_decays(lead) || writer->numbers == REPLY_STRINGS;
-    writer->limit = is_never_plain ? 0 : PUT_SMALL_LIMIT;
+    writer->limit = is_never_plain ? 0 : REPLY_PUT_SMALL_LIMIT;
     writer->lead_shift = lead->shift;
     writer->lead_mask = lead->mask;
     writer->lead_flip = lead->is_ascending ? lead->mask : 0;
     writer->lead_zero = layout_field_zero(lead);
     writer->lead_limit = lead->scale == 0 ? writer->limit : 0;
-    writer->head_size = (uint8_t)(put_header(writer->head, '*', element_count) - writer->head);
+    writer->head_size =
+        (uint8_t)(reply_put_header(writer->head, '*', element_count) - writer->head);
     /* Most times are of the last days: all but the last nine digits are those of now. */
     int64_t now_ms = writer->call->now_us / 1000;
-    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / PUT_SMALL_LIMIT : 0;
-    char *end = put_header(writer->now_text, ':', above);
-    writer->now_text_size = (uint8_t)(end - writer->now_text - PUT_LINE_END_SIZE);
+    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / REPLY_PUT_SMALL_LIMIT : 0;
+    char *end = reply_put_header(writer->now_text, ':', above);
+    writer->now_text_size = (uint8_t)(end - writer->now_text - REPLY_PUT_LINE_END_SIZE);
     /* In 1970 there is nothing above: then no time is among them. */
-    writer->now_begin_ms = above > 0 ? above * PUT_SMALL_LIMIT : UINT64_MAX / 2;
+    writer->now_begin_ms = above > 0 ? above * REPLY_PUT_SMALL_LIMIT : UINT64_MAX / 2;
     /* Most layouts convert their times with a single multiplication. */
     const struct layout_time *time = &writer->layout->time;
     uint64_t span_ms;
@@ -243,8 +243,8 @@ void lb_record_continue(struct lb_writer *writer, const struct board *board) {
 static char *lb_record_put_decimal(char *out, const struct layout_field *field,
                                    struct decimal value, uint8_t numbers) {
     return field->scale == 0 && numbers != REPLY_STRINGS
-               ? put_integer(out, value, numbers == 3)
-               : put_decimal(out, value, field->scale, numbers == 3);
+               ? reply_put_integer(out, value, numbers == 3)
+               : reply_put_decimal(out, value, field->scale, numbers == 3);
 }
 
 static inline char *lb_record_put_value(char *out, const struct layout_field *field,
@@ -254,7 +254,7 @@ static inline char *lb_record_put_value(char *out, const struct layout_field *fi
     uint64_t value = ordinal - layout_field_zero(field);
     if (field->scale == 0 && value < limit) {
         *out = ':';
-        return put_line_end(put_small(out + 1, (uint32_t)value));
+        return reply_put_line_end(reply_put_small(out + 1, (uint32_t)value));
     }
     return lb_record_put_decimal(out, field, layout_field_decimal_at(field, ordinal, now_us),
                                  numbers);
@@ -264,13 +264,13 @@ static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, u
     int64_t time_ms;
     bool is_resp3 = writer->reply->version == 3;
     if (!layout_time_ms(writer->layout, key, &time_ms)) {
-        return put_nothing(out, '$', writer->reply->version);
+        return reply_put_nothing(out, '$', writer->reply->version);
     }
     bool is_negative = time_ms < 0;
     struct decimal time = {is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms, is_negative};
     return writer->numbers == REPLY_STRINGS && time.magnitude > EXACT_MAX
-               ? put_decimal(out, time, 0, false)
-               : put_integer(out, time, is_resp3);
+               ? reply_put_decimal(out, time, 0, false)
+               : reply_put_integer(out, time, is_resp3);
 }
 
 static inline __attribute__((always_inline)) char *
@@ -282,18 +282,21 @@ lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     uint64_t stored = key & time->mask;
     uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
     uint64_t time_ms = writer->start_ms + unit_index * writer->unit_ms;
-    if (time_ms - writer->now_begin_ms < PUT_SMALL_LIMIT) {
+    if (time_ms - writer->now_begin_ms < REPLY_PUT_SMALL_LIMIT) {
         memcpy(out, writer->now_text, 8);
         out += writer->now_text_size;
-        return put_line_end(put_nine_digits(out, (uint32_t)(time_ms - writer->now_begin_ms)));
+        return reply_put_line_end(
+            reply_put_nine_digits(out, (uint32_t)(time_ms - writer->now_begin_ms)));
     }
-    uint64_t above = time_ms / PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
+    uint64_t above =
+        time_ms / REPLY_PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
     *out++ = ':';
-    if (above == 0 || above >= PUT_SMALL_LIMIT) {
-        return put_line_end(put_digits(out, time_ms));
+    if (above == 0 || above >= REPLY_PUT_SMALL_LIMIT) {
+        return reply_put_line_end(reply_put_digits(out, time_ms));
     }
-    out = put_small(out, (uint32_t)above);
-    return put_line_end(put_nine_digits(out, (uint32_t)(time_ms % PUT_SMALL_LIMIT)));
+    out = reply_put_small(out, (uint32_t)above);
+    return reply_put_line_end(
+        reply_put_nine_digits(out, (uint32_t)(time_ms % REPLY_PUT_SMALL_LIMIT)));
 }
 
 /* floor(100 * (count - rank) / count * 10^8), in two steps that fit 64 bits. */
@@ -303,7 +306,7 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
     uint64_t high = part / count;
     uint64_t low = part % count * half / count;
     struct decimal percent = {.magnitude = high * half + low};
-    return put_decimal(out, percent, PERCENT_SCALE, is_double);
+    return reply_put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
 static inline __attribute__((always_inline)) char *lb_record_put(const struct lb_writer *writer,
@@ -312,8 +315,8 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
                                                                  uint32_t shown_rank) {
     uint8_t numbers = writer->numbers;
     memcpy(out, writer->head, 8);
-    out = put_bulk(out + writer->head_size, member);
-    out = put_header(out, ':', shown_rank);
+    out = reply_put_bulk(out + writer->head_size, member);
+    out = reply_put_header(out, ':', shown_rank);
     out = lb_record_put_time(out, writer, key);
     /* A negative value wraps around and becomes large. */
     uint64_t lead =
@@ -321,7 +324,7 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
     bool is_plain = lead < writer->lead_limit;
     if (is_plain) {
         *out = ':';
-        out = put_line_end(put_small(out + 1, (uint32_t)lead));
+        out = reply_put_line_end(reply_put_small(out + 1, (uint32_t)lead));
     }
     for (unsigned i = is_plain; i < writer->layout->field_count; i++) {
         out = lb_record_put_value(out, &writer->layout->fields[i],
@@ -334,9 +337,9 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
         out = lb_record_put_percent(out, count, shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
-        char text[PUT_SHORT_MAX];
+        char text[REPLY_PUT_SHORT_MAX];
         size_t size = layout_key_print(writer->layout, key, text);
-        out = put_short_bulk(out, (struct bytes){.at = text, .size = size});
+        out = reply_put_short_bulk(out, (struct bytes){.at = text, .size = size});
     }
     return out;
 }
@@ -374,7 +377,7 @@ void lb_record_write_found(const struct lb_writer *writer, const struct bytes *m
     for (unsigned i = 0; i < count && out != NULL; i++) {
         out = found[i].rank != LOOKUP_NOWHERE
                   ? lb_record_put(writer, out, members[i], found[i].key, found[i].rank)
-                  : put_nothing(out, '*', writer->reply->version);
+                  : reply_put_nothing(out, '*', writer->reply->version);
     }
     if (out != NULL) {
         lb_record_commit(writer, out);
@@ -413,46 +416,59 @@ void lb_record_write(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_record_write_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
-void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
+/* What the records of a group show besides themselves. */
+struct lb_group_shown {
     const struct hash *hashes[LB_DATA_GROUP];
     uint32_t since_ranks[LB_DATA_GROUP];
-    const struct lb_data *data = &writer->shape.data;
-    const struct lb_since *since = &writer->shape.since;
+    struct tag_values tags[LB_DATA_GROUP];
+};
+
+/* All of it, so that look-ups of one kind overlap. false: there is no memory for keys' names. */
+__attribute__((always_inline)) static inline bool
+lb_record_group_find(const struct lb_writer *writer, struct lb_group *group, bool has_data,
+                     struct lb_group_shown *shown) {
+    const struct lb_shape *shape = &writer->shape;
     struct lb_data_periods periods;
-    struct tag_values values[LB_DATA_GROUP];
-    bool has_data = lb_data_is_asked(data);
-    bool has_since = lb_since_is_asked(since);
-    struct session_names *names = writer->call->session->names;
-    if (group->count == 0) {
-        return;
-    }
-    has_data &= names == NULL || names->left > 0;
-    if (has_data && lb_data_names_period(data->pattern)) {
+    if (has_data && lb_data_names_period(shape->data.pattern)) {
         lb_data_find_periods(writer->call, group->members, group->keys, group->count, &periods);
     } else {
         periods.board = (struct bytes){.size = 0};
         memset(periods.suffixes, 0, sizeof periods.suffixes);
     }
-    if ((has_data && !lb_data_keys_find_hashes(writer->call, data, &periods, group->members,
-                                               group->count, hashes)) ||
-        (has_since &&
-         !lb_record_since_find(since, writer->board, group, &writer->shape, since_ranks))) {
-        writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
-        return;
+    if ((has_data && !lb_data_keys_find_hashes(writer->call, &shape->data, &periods, group->members,
+                                               group->count, shown->hashes)) ||
+        (lb_since_is_asked(&shape->since) &&
+         !lb_record_since_find(&shape->since, writer->board, group, shape, shown->since_ranks))) {
+        return false;
     }
-    if (writer->shape.with_tags && group->has_below) {
-        tags_below_many(writer->board, group->below, group->count, values);
-    } else if (writer->shape.with_tags) {
-        tags_at_many(writer->board, group->ranks, group->count, values);
+    if (shape->with_tags && group->has_below) {
+        tags_below_many(writer->board, group->below, group->count, shown->tags);
+    } else if (shape->with_tags) {
+        tags_at_many(writer->board, group->ranks, group->count, shown->tags);
     }
-    if (writer->shape.with_rating) {
+    if (shape->with_rating) {
         hash_prefetch_fields(registry_note_hash(lb_rating_key(writer->board)), group->members,
                              group->count);
     }
-    size_t room =
-        writer->room + (writer->shape.with_tags ? lb_tag_values_room(&writer->layout->tags) : 0);
+    return true;
+}
+
+void lb_record_group_write(const struct lb_writer *writer, struct lb_group *group) {
+    const struct lb_shape *shape = &writer->shape;
+    struct session_names *names = writer->call->session->names;
+    bool has_data = lb_data_is_asked(&shape->data) && (names == NULL || names->left > 0);
+    bool has_since = lb_since_is_asked(&shape->since);
+    struct lb_group_shown shown;
+    if (group->count == 0) {
+        return;
+    }
+    if (!lb_record_group_find(writer, group, has_data, &shown)) {
+        writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
+        return;
+    }
+    size_t room = writer->room + (shape->with_tags ? lb_tag_values_room(&writer->layout->tags) : 0);
     for (unsigned i = 0; i < group->count; i++) {
-        if (names != NULL && !(has_data && lb_data_is_named(names, hashes[i]))) {
+        if (names != NULL && !(has_data && lb_data_is_named(names, shown.hashes[i]))) {
             reply_null_array(writer->reply);
             continue;
         }
@@ -461,23 +477,25 @@ void lb_record_group_write(const struct lb_writer *writer, struct lb_group *grou
             break;
         }
         out = lb_record_put(writer, out, group->members[i], group->keys[i], group->shown_ranks[i]);
-        if (writer->shape.with_tags) {
-            out = lb_tag_values_put(out, &writer->layout->tags, &values[i], writer->reply->version);
+        if (shape->with_tags) {
+            out = lb_tag_values_put(out, &writer->layout->tags, &shown.tags[i],
+                                    writer->reply->version);
         }
+        bool was_there = has_since && shown.since_ranks[i] != SINCE_NOWHERE;
         if (has_since && !has_data) {
-            out = since_ranks[i] != SINCE_NOWHERE ? put_header(out, ':', since_ranks[i])
-                                                  : put_nothing(out, '$', writer->reply->version);
+            out = was_there ? reply_put_header(out, ':', shown.since_ranks[i])
+                            : reply_put_nothing(out, '$', writer->reply->version);
         }
         lb_record_commit(writer, out);
         if (has_data) {
-            lb_data_reply(writer->reply, data, hashes[i]);
+            lb_data_reply(writer->reply, &shape->data, shown.hashes[i]);
         }
-        if (has_since && has_data && since_ranks[i] == SINCE_NOWHERE) {
-            reply_null(writer->reply);
+        if (was_there && has_data) {
+            reply_integer(writer->reply, shown.since_ranks[i]);
         } else if (has_since && has_data) {
-            reply_integer(writer->reply, since_ranks[i]);
+            reply_null(writer->reply);
         }
-        if (writer->shape.with_rating) {
+        if (shape->with_rating) {
             lb_match_rating_reply(writer->reply, lb_rating_key(writer->board), group->members[i],
                                   writer->call->now_ms);
         }
@@ -640,7 +658,8 @@ void lb_record_reply_filter_span(const struct call *call, const struct lb_filter
 
 void lb_record_reply_decimal(const struct call *call, const struct layout_field *field,
                              struct decimal value) {
-    char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
+    char *out =
+        call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, REPLY_PUT_NUMBER_ROOM);
     if (out != NULL) {
         char *end = lb_record_put_decimal(out, field, value, call->reply->numbers);
         buffer_commit(call->reply->out, (size_t)(end - out));

@@ -6,7 +6,7 @@
 #include "codec/glob.h"
 #include "server/dispatch/cost.h"
 #include "server/sessions/board_events.h"
-#include "server/sessions/broadcast.h"
+#include "server/sessions/notify.h"
 
 /* What a command works on: its entry's variant. */
 struct pubsub_variant {
@@ -189,8 +189,8 @@ const struct command command_sunsubscribe =
 static void publish_run(struct call *call) {
     enum subscription_kind kind = pubsub_variant_of(call)->kind;
     if (pubsub_check_name(call, kind, call_arg(call, 1))) {
-        reply_integer(call->reply, (int64_t)broadcast_publish(call->server, kind, call_arg(call, 1),
-                                                              call_arg(call, 2)));
+        reply_integer(call->reply, (int64_t)notify_publish(call->server, kind, call_arg(call, 1),
+                                                           call_arg(call, 2)));
     }
 }
 

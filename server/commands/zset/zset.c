@@ -450,12 +450,8 @@ static void zset_remove_rated(const struct call *call, struct registry_key *key)
     reply_integer(call->reply, removed_count);
 }
 
-/* WINDOW: a member is looked up in each period. */
 static uint64_t zset_remove_count(const struct cost_view *view) {
-    const struct registry_key *key = cost_key(view, 1);
-    bool has_window = key != NULL && key->kind == REGISTRY_BOARD;
-    return cost_count_members(view) *
-           (1 + (has_window ? (uint64_t)registry_options(key)->window.count : 0));
+    return cost_count_members(view) * (1 + cost_count_shares(view));
 }
 
 static void zrem_run(struct call *call) {

@@ -410,11 +410,11 @@ SERVER_TEST(a_threshold_of_0_logs_everything_and_no_secret) {
     harness_run(h, s, "ECHO visible");
     harness_run(h, s, "AUTH default sesame");
     assert_int_equal(h->server.slowlog.count, 2);
-    const struct slowlog_entry *auth = slow_log_newest(&h->server.slowlog, 0);
+    const struct slowlog_entry *auth = stats_slowlog_newest(&h->server.slowlog, 0);
     for (uint32_t i = 0; i < auth->arg_count; i++) {
         assert_null(strstr(auth->args[i], "sesame"));
     }
-    assert_string_equal(slow_log_newest(&h->server.slowlog, 1)->args[1], "visible");
+    assert_string_equal(stats_slowlog_newest(&h->server.slowlog, 1)->args[1], "visible");
     h->server.settings.slowlog_log_slower_than_us = -1;
     harness_run(h, s, "ECHO visible");
     assert_int_equal(h->server.slowlog.count, 2);

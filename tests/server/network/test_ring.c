@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/network/ring.h"
+#include "server/network/batch.h"
 #include "server/system/wakeup.h"
 #include "tests/support/random.h"
 

@@ -3,13 +3,12 @@
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "server/sessions/slow.h"
 #include "server/sessions/stats.h"
 
 static void add(struct slowlog *slowlog, uint32_t length_max, uint64_t elapsed_us) {
     const struct bytes args[] = {BYTES("PING")};
-    slow_log_add(slowlog, length_max, &(struct request){.count = 1, .args = args}, false,
-                 elapsed_us, 1767225600, "127.0.0.1:50001", "");
+    stats_slowlog_add(slowlog, length_max, &(struct request){.count = 1, .args = args}, false,
+                      elapsed_us, 1767225600, "127.0.0.1:50001", "");
 }
 
 /* ---- counters ---- */
@@ -106,21 +105,21 @@ TEST(the_newest_entries_are_kept) {
     }
     assert_int_equal(slowlog.count, 30);
     for (uint32_t i = 0; i < 30; i++) {
-        assert_int_equal(slow_log_newest(&slowlog, i)->id, 99 - i);
-        assert_int_equal(slow_log_newest(&slowlog, i)->elapsed_us, 99 - i);
+        assert_int_equal(stats_slowlog_newest(&slowlog, i)->id, 99 - i);
+        assert_int_equal(stats_slowlog_newest(&slowlog, i)->elapsed_us, 99 - i);
     }
-    slow_log_deinit(&slowlog);
+    stats_slowlog_deinit(&slowlog);
     assert_int_equal(memory_live_count(), live);
 }
 
 TEST(a_smaller_length_drops_the_oldest_at_the_next_entry) {
-    ENDED_BY(slow_log_deinit) struct slowlog slowlog = {.count = 0};
+    ENDED_BY(stats_slowlog_deinit) struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 50; i++) {
         add(&slowlog, 1000, i);
     }
     add(&slowlog, 3, 50);
     assert_int_equal(slowlog.count, 3);
-    assert_int_equal(slow_log_newest(&slowlog, 2)->id, 48);
+    assert_int_equal(stats_slowlog_newest(&slowlog, 2)->id, 48);
     add(&slowlog, 100, 51);
     assert_int_equal(slowlog.count, 4);
     add(&slowlog, 0, 52);
@@ -128,41 +127,45 @@ TEST(a_smaller_length_drops_the_oldest_at_the_next_entry) {
 }
 
 TEST(arguments_are_shortened_with_a_word_of_what_was_left_out) {
-    ENDED_BY(slow_log_deinit) struct slowlog slowlog = {.count = 0};
+    ENDED_BY(stats_slowlog_deinit) struct slowlog slowlog = {.count = 0};
     struct bytes args[40];
     char text[200];
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 40; i++) {
         args[i] = (struct bytes){.at = text, .size = 127U + (unsigned)i};
     }
-    slow_log_add(&slowlog, 10, &(struct request){.count = 40, .args = args}, false, 1, 1, "", "");
-    const struct slowlog_entry *entry = slow_log_newest(&slowlog, 0);
+    stats_slowlog_add(&slowlog, 10, &(struct request){.count = 40, .args = args}, false, 1, 1, "",
+                      "");
+    const struct slowlog_entry *entry = stats_slowlog_newest(&slowlog, 0);
     assert_int_equal(entry->arg_count, SLOWLOG_ARGS_MAX);
     assert_int_equal(entry->arg_sizes[0], 127);
     assert_int_equal(entry->arg_sizes[1], 128);
     assert_memory_equal(entry->args[2] + 128, "... (1 more bytes)", entry->arg_sizes[2] - 128);
     assert_memory_equal(entry->args[30] + 128, "... (29 more bytes)", entry->arg_sizes[30] - 128);
     assert_string_equal(entry->args[31], "... (9 more arguments)");
-    slow_log_add(&slowlog, 10, &(struct request){.count = 32, .args = args}, false, 1, 1, "", "");
-    entry = slow_log_newest(&slowlog, 0);
+    stats_slowlog_add(&slowlog, 10, &(struct request){.count = 32, .args = args}, false, 1, 1, "",
+                      "");
+    entry = stats_slowlog_newest(&slowlog, 0);
     assert_memory_equal(entry->args[31] + 128, "... (30 more bytes)", entry->arg_sizes[31] - 128);
 }
 
 TEST(a_secret_is_replaced_but_for_the_name) {
-    ENDED_BY(slow_log_deinit) struct slowlog slowlog = {.count = 0};
+    ENDED_BY(stats_slowlog_deinit) struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("AUTH"), BYTES("user"), BYTES("hunter2")};
-    slow_log_add(&slowlog, 10, &(struct request){.count = 3, .args = args}, true, 1, 1, "", "");
-    const struct slowlog_entry *entry = slow_log_newest(&slowlog, 0);
+    stats_slowlog_add(&slowlog, 10, &(struct request){.count = 3, .args = args}, true, 1, 1, "",
+                      "");
+    const struct slowlog_entry *entry = stats_slowlog_newest(&slowlog, 0);
     assert_string_equal(entry->args[0], "AUTH");
     assert_string_equal(entry->args[1], "(redacted)");
     assert_string_equal(entry->args[2], "(redacted)");
 }
 
 TEST(arguments_may_hold_any_byte_or_none) {
-    ENDED_BY(slow_log_deinit) struct slowlog slowlog = {.count = 0};
+    ENDED_BY(stats_slowlog_deinit) struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("a\0b"), {.at = NULL, .size = 0}};
-    slow_log_add(&slowlog, 10, &(struct request){.count = 2, .args = args}, false, 1, 1, "", "");
-    const struct slowlog_entry *entry = slow_log_newest(&slowlog, 0);
+    stats_slowlog_add(&slowlog, 10, &(struct request){.count = 2, .args = args}, false, 1, 1, "",
+                      "");
+    const struct slowlog_entry *entry = stats_slowlog_newest(&slowlog, 0);
     assert_int_equal(entry->arg_sizes[0], 3);
     assert_memory_equal(entry->args[0], "a\0b", 3);
     assert_int_equal(entry->arg_sizes[1], 0);
@@ -171,7 +174,7 @@ TEST(arguments_may_hold_any_byte_or_none) {
 TEST(without_memory_an_entry_is_left_out) {
     uint64_t live = memory_live_count();
     for (uint64_t nth = 1; nth <= 3; nth++) {
-        ENDED_BY(slow_log_deinit) struct slowlog slowlog = {.count = 0};
+        ENDED_BY(stats_slowlog_deinit) struct slowlog slowlog = {.count = 0};
         for (uint64_t i = 0; i < 16; i++) {
             add(&slowlog, 100, i);
         }
@@ -180,7 +183,7 @@ TEST(without_memory_an_entry_is_left_out) {
         memory_fail_at(0);
         assert_int_equal(slowlog.count, nth < 3 ? 16 : 17);
         add(&slowlog, 100, 17);
-        assert_int_equal(slow_log_newest(&slowlog, 0)->elapsed_us, 17);
+        assert_int_equal(stats_slowlog_newest(&slowlog, 0)->elapsed_us, 17);
     }
     assert_int_equal(memory_live_count(), live);
 }
@@ -189,13 +192,13 @@ TEST(without_memory_an_entry_is_left_out) {
 
 TEST(one_sample_a_second_is_kept_the_longest) {
     struct latency latency = {.event_count = 0};
-    slow_latency_add(&latency, "tick", 10, 1000);
-    slow_latency_add(&latency, "tick", 30, 1000);
-    slow_latency_add(&latency, "tick", 20, 1000);
-    const struct latency_event *event = slow_latency_find(&latency, BYTES("tick"));
+    stats_latency_add(&latency, "tick", 10, 1000);
+    stats_latency_add(&latency, "tick", 30, 1000);
+    stats_latency_add(&latency, "tick", 20, 1000);
+    const struct latency_event *event = stats_latency_find(&latency, BYTES("tick"));
     assert_int_equal(event->count, 1);
     assert_int_equal(event->history[0].latency_ms, 30);
-    slow_latency_add(&latency, "tick", 5, 1001);
+    stats_latency_add(&latency, "tick", 5, 1001);
     assert_int_equal(event->count, 2);
     assert_int_equal(event->longest_ms, 30);
 }
@@ -205,15 +208,15 @@ TEST(events_past_the_last_are_left_out) {
     char name[32];
     for (int i = 0; i < LATENCY_EVENTS_MAX + 2; i++) {
         snprintf(name, sizeof name, "event-%d", i);
-        slow_latency_add(&latency, name, 10, 1000);
+        stats_latency_add(&latency, name, 10, 1000);
     }
     assert_int_equal(latency.event_count, LATENCY_EVENTS_MAX);
-    assert_null(slow_latency_find(&latency, bytes_from_text(name)));
-    assert_int_equal(slow_latency_reset(&latency, BYTES("event-0")), 1);
-    assert_int_equal(slow_latency_reset(&latency, BYTES("event-0")), 0);
-    assert_non_null(slow_latency_find(&latency, BYTES("event-7")));
-    slow_latency_add(&latency, name, 11, 1000);
-    assert_int_equal(slow_latency_find(&latency, bytes_from_text(name))->longest_ms, 11);
-    assert_int_equal(slow_latency_find(&latency, bytes_from_text(name))->count, 1);
-    assert_int_equal(slow_latency_reset_all(&latency), LATENCY_EVENTS_MAX);
+    assert_null(stats_latency_find(&latency, bytes_from_text(name)));
+    assert_int_equal(stats_latency_reset(&latency, BYTES("event-0")), 1);
+    assert_int_equal(stats_latency_reset(&latency, BYTES("event-0")), 0);
+    assert_non_null(stats_latency_find(&latency, BYTES("event-7")));
+    stats_latency_add(&latency, name, 11, 1000);
+    assert_int_equal(stats_latency_find(&latency, bytes_from_text(name))->longest_ms, 11);
+    assert_int_equal(stats_latency_find(&latency, bytes_from_text(name))->count, 1);
+    assert_int_equal(stats_latency_reset_all(&latency), LATENCY_EVENTS_MAX);
 }

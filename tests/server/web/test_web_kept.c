@@ -2,7 +2,7 @@
  * makes of it: tests/web/test_kept.py. */
 #include "tests/support/test.h"
 
-#include "server/sessions/reads.h"
+#include "server/sessions/server.h"
 #include "server/web/web_query.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -32,19 +32,19 @@ static void ask(struct harness *h, const char *target, const struct web_identity
 
 static void keep(struct harness *h, const char *target, const struct web_identity *identity,
                  struct answer *answer) {
-    reads_init(&answer->reads);
+    server_reads_init(&answer->reads);
     ask(h, target, identity, &answer->reads, answer);
 }
 
 static void forget(struct harness *h, struct answer *answer) {
-    reads_end(&h->server, &answer->reads);
+    server_reads_end(&h->server, &answer->reads);
     web_query_destroy(answer->query);
     answer->query = NULL;
 }
 
 static bool is_given_again(const struct harness *h, const struct answer *answer) {
     return answer->query->verdict == WEB_ALLOWED && answer->query->fresh_ms > 0 &&
-           !reads_are_outdated(&answer->reads) &&
+           !server_reads_are_outdated(&answer->reads) &&
            clock_read_ms(&h->server.clock) < answer->until_ms;
 }
 

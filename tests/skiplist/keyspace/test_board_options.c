@@ -42,6 +42,19 @@ TEST(each_byte_that_rules_and_states_are_compared_by_is_of_a_row) {
     }
 }
 
+TEST(rooms_of_a_league_cannot_have_what_its_row_says) {
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        struct board_options options;
+        begin(&options);
+        assert_null(board_options_refuse_rooms(&options));
+        if (!option->is_of_state) {
+            board_options_set(option, &options, NULL, option->value > 0 ? option->value : 1);
+            assert_ptr_equal(board_options_refuse_rooms(&options), option->not_in_rooms);
+        }
+    }
+}
+
 TEST(a_value_is_read_as_it_was_set_and_makes_other_options) {
     for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
         const struct board_option *option = &board_options[i];

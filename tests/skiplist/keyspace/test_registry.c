@@ -202,7 +202,7 @@ REGISTRY_TEST(notes_that_are_all_removed_go_with_their_board) {
     bool is_new;
     options.has_rating = true;
     options.is_created = true;
-    rating_rule_init(&options.rating.rule, RATING_ELO);
+    rating_rule_init(&options.rating, RATING_ELO);
     struct registry_key *key =
         registry_find_or_create_like(registry, 0, BYTES("ladder"), &options, NULL, 0, &is_new);
     assert_non_null(key);

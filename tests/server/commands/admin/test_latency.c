@@ -5,9 +5,9 @@
 
 SERVER_TEST(latest_tells_the_newest_and_the_longest_of_each_event) {
     harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
-    slow_latency_add(&h->server.latency, "command", 30, 1767225600);
-    slow_latency_add(&h->server.latency, "command", 20, 1767225601);
-    slow_latency_add(&h->server.latency, "tick", 7, 1767225602);
+    stats_latency_add(&h->server.latency, "command", 30, 1767225600);
+    stats_latency_add(&h->server.latency, "command", 20, 1767225601);
+    stats_latency_add(&h->server.latency, "tick", 7, 1767225602);
     harness_expect(h, s, "LATENCY LATEST",
                    "*2\r\n*4\r\n$7\r\ncommand\r\n:1767225601\r\n:20\r\n:30\r\n"
                    "*4\r\n$4\r\ntick\r\n:1767225602\r\n:7\r\n:7\r\n");
@@ -15,8 +15,8 @@ SERVER_TEST(latest_tells_the_newest_and_the_longest_of_each_event) {
 
 SERVER_TEST(history_tells_an_event_oldest_first) {
     harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
-    slow_latency_add(&h->server.latency, "command", 30, 1767225600);
-    slow_latency_add(&h->server.latency, "command", 20, 1767225601);
+    stats_latency_add(&h->server.latency, "command", 30, 1767225600);
+    stats_latency_add(&h->server.latency, "command", 20, 1767225601);
     harness_expect(h, s, "LATENCY HISTORY command",
                    "*2\r\n*2\r\n:1767225600\r\n:30\r\n*2\r\n:1767225601\r\n:20\r\n");
     harness_expect(h, s, "LATENCY HISTORY other", "*0\r\n");
@@ -24,16 +24,16 @@ SERVER_TEST(history_tells_an_event_oldest_first) {
 
 SERVER_TEST(history_keeps_the_newest_160) {
     for (int i = 0; i < 200; i++) {
-        slow_latency_add(&h->server.latency, "command", 10, 1767225600 + i);
+        stats_latency_add(&h->server.latency, "command", 10, 1767225600 + i);
     }
     harness_expect_prefix(h, s, "LATENCY HISTORY command", "*160\r\n*2\r\n:1767225640\r\n:10\r\n");
 }
 
 SERVER_TEST(reset_forgets_the_named_events_or_all) {
     harness_expect(h, s, "LATENCY RESET", ":0\r\n");
-    slow_latency_add(&h->server.latency, "command", 30, 1767225600);
-    slow_latency_add(&h->server.latency, "fast-command", 31, 1767225600);
-    slow_latency_add(&h->server.latency, "tick", 32, 1767225600);
+    stats_latency_add(&h->server.latency, "command", 30, 1767225600);
+    stats_latency_add(&h->server.latency, "fast-command", 31, 1767225600);
+    stats_latency_add(&h->server.latency, "tick", 32, 1767225600);
     harness_expect(h, s, "LATENCY RESET command nothing command", ":1\r\n");
     harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
     harness_expect_prefix(h, s, "LATENCY LATEST", "*2\r\n*4\r\n$12\r\nfast-command\r\n");

@@ -8,10 +8,10 @@
 static void add_two(struct harness *h) {
     const struct bytes zadd[] = {BYTES("ZADD"), BYTES("a"), BYTES("1"), BYTES("m")};
     const struct bytes ping[] = {BYTES("PING")};
-    slow_log_add(&h->server.slowlog, 128, &(struct request){.count = 4, .args = zadd}, false, 12,
-                 1767225600, "127.0.0.1:50001", "");
-    slow_log_add(&h->server.slowlog, 128, &(struct request){.count = 1, .args = ping}, false, 99,
-                 1767225605, "127.0.0.1:50002", "worker");
+    stats_slowlog_add(&h->server.slowlog, 128, &(struct request){.count = 4, .args = zadd}, false,
+                      12, 1767225600, "127.0.0.1:50001", "");
+    stats_slowlog_add(&h->server.slowlog, 128, &(struct request){.count = 1, .args = ping}, false,
+                      99, 1767225605, "127.0.0.1:50002", "worker");
 }
 
 #define OLDER                                                                                      \

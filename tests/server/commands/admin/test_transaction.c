@@ -398,8 +398,8 @@ SERVER_TEST(the_slow_log_holds_what_exec_runs_and_not_exec) {
     harness_run(h, s, "EXEC");
     const struct slowlog *slowlog = &h->server.slowlog;
     assert_int_equal(slowlog->count, 2);
-    assert_string_equal(slow_log_newest(slowlog, 0)->args[0], "PING");
-    assert_string_equal(slow_log_newest(slowlog, 1)->args[0], "SLOWLOG");
+    assert_string_equal(stats_slowlog_newest(slowlog, 0)->args[0], "PING");
+    assert_string_equal(stats_slowlog_newest(slowlog, 1)->args[0], "SLOWLOG");
 }
 
 SERVER_TEST(execs_time_is_that_of_all_it_runs) {

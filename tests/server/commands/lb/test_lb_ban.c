@@ -260,30 +260,58 @@ ZSET_TEST(who_does_not_wait_for_the_passes_has_a_share_of_them_and_others_go_on)
     assert_string_equal(player_end(h, web), ":0\r\n");
 }
 
-/* ---- restarts ---- */
-
-static void ask(struct loop_server *f, const char *request, const char *reply) {
-    int client = loop_connect(f);
-    loop_ask(f, client, request, reply);
-    loop_close(f, client);
+/* A new user mostly gets the address of the one who has just gone. */
+ZSET_TEST(who_comes_when_a_user_goes_has_none_of_its_passes) {
+    struct session *first = harness_connect(h);
+    zset_expect(h, "ACL SETUSER first on >p allkeys +@all", "+OK");
+    harness_expect(h, first, "AUTH first p", "+OK\r\n");
+    first->leaves_jobs = true;
+    for (int i = 0; i < JOBS_LEFT_MAX; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "LB.BAN m%d", i);
+        player_begin(h, first, line);
+        job_leave(&h->server, first);
+    }
+    harness_expect_part(h, first, "LB.BAN late", "-TOOSOON 16 ");
+    zset_expect(h, "ACL DELUSER first", ":1");
+    for (int i = 0; i < 8; i++) {
+        struct session *next = harness_connect(h);
+        zset_run(h, "ACL SETUSER next%d on >p allkeys +@all", i);
+        char line[32];
+        snprintf(line, sizeof line, "AUTH next%d p", i);
+        harness_expect(h, next, line, "+OK\r\n");
+        next->leaves_jobs = true;
+        snprintf(line, sizeof line, "LB.BAN late%d", i);
+        player_begin(h, next, line);
+        job_leave(&h->server, next);
+    }
+    assert_int_equal(player_orders(h), JOBS_LEFT_MAX + 8);
+    /* Of the same name it is the same user, whatever has become of it in between. */
+    struct session *again = harness_connect(h);
+    zset_expect(h, "ACL SETUSER first on >p allkeys +@all", "+OK");
+    harness_expect(h, again, "AUTH first p", "+OK\r\n");
+    again->leaves_jobs = true;
+    harness_expect_part(h, again, "LB.BAN late", "-TOOSOON 16 ");
 }
+
+/* ---- restarts ---- */
 
 static void bans_are_there_after_a_restart(const char *settings, const char *save) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, settings);
-    ask(&f, "ZADD k 1 ann 2 bob\r\n", ":2\r\n");
-    ask(&f, "LB.BAN ann MATCH k*\r\nLB.BAN eve\r\nLB.UNBAN eve\r\nLB.BAN kim EX 100\r\n",
-        ":1\r\n:0\r\n:1\r\n:0\r\n");
+    loop_ask_anew(&f, "ZADD k 1 ann 2 bob\r\n", ":2\r\n");
+    loop_ask_anew(&f, "LB.BAN ann MATCH k*\r\nLB.BAN eve\r\nLB.UNBAN eve\r\nLB.BAN kim EX 100\r\n",
+                  ":1\r\n:0\r\n:1\r\n:0\r\n");
     if (save != NULL) {
-        ask(&f, save, "+OK\r\n");
+        loop_ask_anew(&f, save, "+OK\r\n");
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
-    ask(&f, "ZADD k 1 ann\r\n", ERROR_BANNED "\r\n");
-    ask(&f, "ZADD l 1 ann 2 eve\r\nZRANGE k 0 -1\r\n", ":2\r\n*1\r\n$3\r\nbob\r\n");
-    ask(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
+    loop_ask_anew(&f, "ZADD k 1 ann\r\n", ERROR_BANNED "\r\n");
+    loop_ask_anew(&f, "ZADD l 1 ann 2 eve\r\nZRANGE k 0 -1\r\n", ":2\r\n*1\r\n$3\r\nbob\r\n");
+    loop_ask_anew(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
     f.harness->wall_us += 100000000;
-    ask(&f, "ZADD k 1 kim\r\n", ":1\r\n");
+    loop_ask_anew(&f, "ZADD k 1 kim\r\n", ":1\r\n");
 }
 
 TEST(bans_are_in_the_journal) {

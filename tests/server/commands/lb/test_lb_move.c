@@ -52,6 +52,19 @@ ZSET_TEST(only_matching_boards_of_the_database_change) {
     zset_expect(h, "LB.MOVE old new", "[:0 :0]");
 }
 
+/* In the module nothing but the pass has looked at the board since. */
+ZSET_TEST(an_archive_is_matched_from_the_end_of_its_period_on) {
+    zset_expect(h, "LB.CREATE moved FIELD a 9 PERIOD DAY", "+OK");
+    zset_expect(h, "LB.CREATE left FIELD a 9 PERIOD DAY", "+OK");
+    zset_expect(h, "ZADD moved 7 old", ":1");
+    zset_expect(h, "ZADD left 7 old 5 bob", ":2");
+    harness_pass_seconds(h, 86400);
+    zset_expect(h, "LB.MOVE old new MATCH moved@*", "[:1 :0]");
+    zset_expect(h, "ZRANGE moved@2026-01-01 0 -1 WITHSCORES", "[new 7]");
+    zset_expect(h, "LB.WHERE bob MATCH left@*", "[[left@2026-01-01 [bob :1 nil :5]]]");
+    zset_expect(h, "LB.MOVE new old MATCH moved", "[:0 :0]");
+}
+
 ZSET_TEST(a_board_made_by_lb_create_keeps_its_cap) {
     zset_expect(h, "LB.CREATE k FIELD a 9 CAP 2", "+OK");
     zset_expect(h, "ZADD k 7 old 5 bob", ":2");
