@@ -317,8 +317,8 @@ static void replicator_make_history(struct replicator *replicator) {
 static void replicator_note_gap(struct replicator *replicator) {
     struct server *server = replicator->server;
     bool has_gap = server->durability.has_gap;
-    bool is_own = replication_may_change(&server->replication) ||
-                  redis_follow_is_on(replicator->redis);
+    bool is_own =
+        replication_may_change(&server->replication) || redis_follow_is_on(replicator->redis);
     if (is_own && has_gap != replicator->is_void) {
         struct history history;
         replicator->is_void = has_gap;
