@@ -678,6 +678,22 @@ static bool http_server_take_body(struct http_exchange *exchange, const char *at
     return true;
 }
 
+/* All of it has come. Fills in the refusal; false: nothing. */
+static bool http_server_refuse_body(struct http_exchange *exchange) {
+    if (exchange->server->is_ended) {
+        /* In the last run: the library must not be stopped while a request is suspended. */
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+    } else if (exchange->is_too_long) {
+        http_server_refuse_size(exchange);
+    } else if (exchange->body.is_broken) {
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                        "busy: too many long requests are there, or no memory\n");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* The library calls this when the headers are there, once more for each piece of a body and once when
  * all is there; and again when the connection was resumed. */
 static enum MHD_Result http_server_take_request(void *context, struct MHD_Connection *connection,
@@ -711,18 +727,7 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
     if (exchange->is_answered) {
         return MHD_NO;
     }
-    if (exchange->stage == HTTP_NEW && server->is_ended) {
-        /* In the last run: the library must not be stopped while a request is suspended. */
-        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
-        return http_server_send(exchange);
-    }
-    if (exchange->stage == HTTP_NEW && exchange->is_too_long) {
-        http_server_refuse_size(exchange);
-        return http_server_send(exchange);
-    }
-    if (exchange->stage == HTTP_NEW && exchange->body.is_broken) {
-        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-                        "busy: too many long requests are there, or no memory\n");
+    if (exchange->stage == HTTP_NEW && http_server_refuse_body(exchange)) {
         return http_server_send(exchange);
     }
     if (exchange->stage == HTTP_NEW) {

@@ -130,6 +130,7 @@ struct http_exchange {
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
     const char *line; /* where the target was in the request's line */
+    size_t head_size; /* of line and headers, once http_header_is_ambiguous has seen them */
     bool is_begun, has_lingered, is_suspended, is_stream_over;
     bool is_too_long; /* its body, which came in chunks, or of which nothing is wanted */
     bool is_answered; /* past the library */

@@ -95,12 +95,13 @@ bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_header_look_at,
                                     &seen);
     bool is_chunked = http_header_find(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    size_t size = exchange->head_size = info != NULL ? info->header_size : 0;
     if (HTTP_HEADER_IS_RAW && !seen.is_odd) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-        seen.is_odd = !http_header_is_line(exchange, method, version) || info == NULL ||
-                      !(http_header_is_line_end(seen.at, method + info->header_size - 1) ||
-                        http_header_is_line_end(seen.at, method + info->header_size - 2));
+        seen.is_odd = !http_header_is_line(exchange, method, version) || size < 2 ||
+                      !(http_header_is_line_end(seen.at, method + size - 1) ||
+                        http_header_is_line_end(seen.at, method + size - 2));
     }
     if (seen.doubled != NULL) {
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
@@ -149,9 +150,7 @@ bool http_header_refuse_coding(struct http_exchange *exchange) {
 /* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
  * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
 bool http_header_are_too_long(const struct http_exchange *exchange) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    size_t size = info != NULL ? info->header_size : 0;
+    size_t size = exchange->head_size;
     if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
         return false;
     }
