@@ -685,6 +685,28 @@ class OddRequests(unittest.TestCase):
             got = self.raw(head + b"\r\nConnection: close\r\n\r\n")
             self.assertEqual(got[:12], b"HTTP/1.1 200", head)
 
+    def test_a_head_that_is_too_long_gets_one_answer(self):
+        """Also at those lengths at which the library would have no room for its answer."""
+        get, end = b"GET /api/v1/me", b" HTTP/1.1\r\nHost: localhost\r\n"
+        last = get + end + b"Connection: close\r\n\r\n"
+        kinds = {  # what a byte costs, and the head
+            "line": (1, lambda size: get + b"?since=" + b"a" * size + end),
+            "parameters": (1 + 64 / 2, lambda size: get + b"?" + b"a&" * (size // 2) + end),
+            "header": (1, lambda size: get + end + b"X: " + b"a" * size + b"\r\n"),
+            "headers": (1 + 64 / 6, lambda size: get + end + b"X: a\r\n" * (size // 6)),
+            "cookie": (2, lambda size: get + end + b"Cookie: a=" + b"a" * size + b"\r\n"),
+            "write": (1, lambda size: b"POST /api/v1/logout" + end + b"Content-Length: 2\r\nX: " + b"a" * size + b"\r\n"),
+        }
+        for name, (cost, head) in kinds.items():
+            for size in range(int(12700 / cost), int(16300 / cost), max(int(97 / cost), 2)):
+                got = self.raw(head(size) + b"\r\n" + (b"{}" if name == "write" else b"") + last)
+                status = int(got[9:12] or 0)
+                is_refused = status in (414, 431)
+                self.assertIn(status, (414, 431) if size * cost > 13312 else (414, 431, 200, 400, 403), (name, size))
+                self.assertEqual(got.count(b"HTTP/1.1 "), 1 if is_refused else 2, (name, size, got))
+                if is_refused and size * cost < 14500:  # above it may be the library's own answer
+                    self.assertIn(b'"code":"too_large"', got)
+
     def test_many_heads_on_one_connection_are_lines(self):
         get = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX: "
         last = get + b"z\r\nConnection: close\r\n\r\n"
