@@ -89,8 +89,7 @@ void loop_replicate(struct loop_server *looped) {
 }
 
 void loop_stop(struct loop_server *looped) {
-    const char *reason = "";
-    assert_true(auth_guard_validate(&looped->server->acl.guard, &reason));
+    ASSERT_VALID(auth_guard_validate, &looped->server->acl.guard);
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     replicator_stop(looped->tick.replicator);
