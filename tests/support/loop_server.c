@@ -1,26 +1,18 @@
 /* See loop_server.h. */
 #include "tests/support/loop_server.h"
 
-#include "server/commands/lb/board_task.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
 #include "tests/support/durable_server.h"
 #include "tests/support/process.h"
+#include "tests/support/test.h"
 
 enum {
     NOTHING_TURNS = 30,
