@@ -1,9 +1,9 @@
 /* See registry_workload.h. */
+#include "tests/support/registry_workload.h"
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
-#include "tests/support/registry_workload.h"
 #include "tests/support/stored_text.h"
 #include "tests/support/test.h"
 
