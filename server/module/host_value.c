@@ -6,8 +6,8 @@
 #include "server/module/module.h"
 
 #include "skiplist/keyspace/expiry.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_embedded.h"
-#include "skiplist/keyspace/registry_stale.h"
 
 enum {
     FREE_WORK = 256, /* members between two looks at the clock */
