@@ -45,9 +45,9 @@ TEST_PART ?= 1
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
-# codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
+# codec/rating.h: no compiler fuses a product and a sum, and a square root is an instruction.
 EXACT := -ffp-contract=off -fno-math-errno
-%/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
+%/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
@@ -494,7 +494,7 @@ rating-hash: ## 10^6 rated matches have the same bits by gcc and clang, -O0 to -
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so
-$(MODEL_LIBRARY): server/replication/term.c server/replication/election.c codec/check.c $(HEADERS)
+$(MODEL_LIBRARY): server/replication/term.c codec/check.c $(HEADERS)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) $(CFLAGS) -shared -fPIC $(filter %.c,$^) -o $@
 

@@ -43,7 +43,7 @@ static void figures_put_owner(const struct server *server, uint16_t owner, char 
     const struct acl_users *users = &server->acl.users;
     struct bytes name = BYTES("");
     for (uint32_t i = 0; i < users->count; i++) {
-        if (once_ids_board_owner_named(users->at[i]->name) == owner) {
+        if (once_ids_owner_named(users->at[i]->name) == owner) {
             name = users->at[i]->name;
         }
     }
@@ -368,8 +368,8 @@ void figures_take(const struct server *server, struct figures *figures) {
 #define GAUGE(at, name, what)     METRIC(GAUGE, at, "leaderboard_" name, what)
 #define HISTOGRAM(at, name, what) METRIC(HISTOGRAM, at, "leaderboard_" name, what)
 #define PER(unit)                 .per_unit = (unit)
-#define API(at, name)             .api_place = (at), .api = (name)
-#define API_AS(at, name, form)    .api_place = (at), .api = (name), .api_form = FIGURE_##form
+#define API(name)                 .api = (name)
+#define API_AS(name, form)        .api = (name), .api_form = FIGURE_##form
 
 enum {
     SERVER = 20,
@@ -471,7 +471,7 @@ const struct figure figures_table[] = {
      .label = "version=\"" SERVER_VERSION "\",redis_version=\"" SERVER_REDIS_VERSION "\"",
      CONSTANT("")},
     {INFO("redis_version"), CONSTANT(SERVER_REDIS_VERSION)},
-    {INFO("leaderboard_version"), API(0, "version"), CONSTANT(SERVER_VERSION)},
+    {INFO("leaderboard_version"), API("version"), CONSTANT(SERVER_VERSION)},
     LINE("redis_mode:standalone"),
     {INFO("os"), FIELD(process.os)},
     {INFO("arch_bits"), FIELD(process.bits)},
@@ -490,12 +490,12 @@ const struct figure figures_table[] = {
     {INFO_PER("clock_last_step_ms", 1000), OF_SERVER(clock.step_us)},
     {INFO_PER("clock_last_step_time", 1000000), OF_SERVER(clock.step_at_us)},
     {INFO_PER("uptime_in_seconds", 1000),
-     GAUGE(SERVER + 1, "uptime_seconds", "Time since the server has started"), API(0, "uptime_ms"),
+     GAUGE(SERVER + 1, "uptime_seconds", "Time since the server has started"), API("uptime_ms"),
      SCALED(uptime_ms, 1000)},
     {INFO_PER("uptime_in_days", 86400000), FIELD(uptime_ms)},
     {METRIC(GAUGE, PROCESS + 2, "process_start_time_seconds",
             "When the process started, in unix time"),
-     API_AS(0, "started_at", TIME), FIELD(started_at_s)},
+     API_AS("started_at", TIME), FIELD(started_at_s)},
     {INFO("executable"), OF_SERVER(about.executable_path)},
     {INFO("config_file"), OF_SERVER(settings.file_path)},
     {INFO_AS("config_rewrite_status", STATUS),
@@ -516,36 +516,36 @@ const struct figure figures_table[] = {
 
     SECTION("Clients"),
     {INFO("connected_clients"), FIELD(clients_alone)},
-    {GAUGE(CLIENTS, "clients", "Clients that are connected"), API(6, "clients"), FIELD(clients)},
+    {GAUGE(CLIENTS, "clients", "Clients that are connected"), API("clients"), FIELD(clients)},
     LINE("cluster_connections:0"),
-    {INFO("maxclients"), GAUGE(CLIENTS, "clients_limit", "maxclients"), API(6, "clients_limit"),
+    {INFO("maxclients"), GAUGE(CLIENTS, "clients_limit", "maxclients"), API("clients_limit"),
      FIELD(clients_limit)},
     {INFO("client_recent_max_input_buffer"), FIELD(stats.input_buffer_max)},
     {INFO("client_recent_max_output_buffer"), FIELD(stats.output_buffer_max)},
     {INFO("blocked_clients"),
      GAUGE(CLIENTS, "blocked_clients",
            "Clients that wait: for a member (BZPOPMIN), for replicas, or for the end of a pause"),
-     API(6, "clients_blocked"), FIELD(clients_blocked)},
+     API("clients_blocked"), FIELD(clients_blocked)},
     {INFO("tracking_clients"),
      GAUGE(CLIENTS + 1, "tracking_clients", "Clients that are told when a key changes"),
      FIELD(tracking_clients)},
     {INFO("pubsub_clients"),
      GAUGE(CLIENTS + 2, "subscribed_clients", "Clients that have subscribed to something"),
-     API(8, "subscribers"), FIELD(clients_pubsub)},
+     API("subscribers"), FIELD(clients_pubsub)},
     {INFO("watching_clients"), GAUGE(CLIENTS + 1, "watching_clients", "Clients that watch keys"),
      FIELD(clients_watching)},
     {INFO("total_watched_keys"), FIELD(watched_keys)},
 
     SECTION("Memory"),
     {INFO_AS("used_memory", SIZE),
-     GAUGE(MEMORY, "memory_used_bytes", "Heap in use; maxmemory limits it"), API(0, "memory.used"),
+     GAUGE(MEMORY, "memory_used_bytes", "Heap in use; maxmemory limits it"), API("memory.used"),
      FIELD(process.used)},
     {INFO_AS("used_memory_rss", SIZE),
      METRIC(GAUGE, PROCESS + 1, "process_resident_memory_bytes",
             "Memory that the process has of the machine"),
      FIELD(process.resident)},
     {INFO_AS("used_memory_peak", SIZE),
-     GAUGE(MEMORY, "memory_peak_bytes", "The most that was ever in use"), API(0, "memory.peak"),
+     GAUGE(MEMORY, "memory_peak_bytes", "The most that was ever in use"), API("memory.peak"),
      FIELD(process.peak)},
     {INFO_AS("used_memory_peak_perc", PERCENT), FIELD(process.peak_percent)},
     {INFO("used_memory_overhead"), FIELD(process.overhead)},
@@ -555,17 +555,17 @@ const struct figure figures_table[] = {
     {INFO("used_memory_dataset"), FIELD(process.dataset)},
     {INFO_AS("used_memory_dataset_perc", PERCENT), FIELD(process.dataset_percent)},
     {INFO_AS("total_system_memory", SIZE),
-     GAUGE(MEMORY + 4, "memory_machine_bytes", "The machine's memory"), API(1, "memory.machine"),
+     GAUGE(MEMORY + 4, "memory_machine_bytes", "The machine's memory"), API("memory.machine"),
      FIELD(memory_machine)},
     {INFO_AS("maxmemory", SIZE), GAUGE(MEMORY + 1, "memory_limit_bytes", "maxmemory; 0: none"),
-     API(0, "memory.limit"), FIELD(memory_limit)},
+     API("memory.limit"), FIELD(memory_limit)},
     LINE("maxmemory_policy:noeviction"),
     {INFO("mem_fragmentation_ratio"), FIELD(process.fragmentation)},
     {INFO("mem_fragmentation_bytes"), FIELD(process.fragmentation_size)},
     {INFO("mem_clients_normal"),
      GAUGE(MEMORY + 3, "memory_clients_bytes",
            "What clients hold: unfinished requests and unread replies"),
-     API(0, "memory.clients"), FIELD(memory_clients)},
+     API("memory.clients"), FIELD(memory_clients)},
     {INFO("maxmemory_clients"),
      GAUGE(MEMORY + 3, "memory_clients_limit_bytes", "maxmemory-clients in bytes; 0: none"),
      FIELD(memory_clients_limit)},
@@ -573,7 +573,7 @@ const struct figure figures_table[] = {
     {INFO("mem_replication_backlog"),
      GAUGE(REPLICATION + 7, "replication_backlog_bytes",
            "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl"),
-     API(2, "replication.backlog"), FIELD(replication.backlog_size)},
+     API("replication.backlog"), FIELD(replication.backlog_size)},
     {INFO("mem_total_replication_buffers"), FIELD(memory_replication)},
     {INFO("mem_aof_buffer"), FIELD(kept.waiting_size)},
     LINE("mem_not_counted_for_evict:0"), /* all counts towards maxmemory */
@@ -592,30 +592,30 @@ const struct figure figures_table[] = {
     {INFO("loading"),
      GAUGE(SERVER + 2, "loading",
            "1 while the boards are loaded from disk, and commands get -LOADING"),
-     API(1, "loading"), FIELD(is_loading)},
+     API("loading"), FIELD(is_loading)},
     {GAUGE(SERVER + 2, "loaded_ratio", "How much of what is on disk has been loaded"),
      SCALED(loaded, 10000)},
     {GAUGE(SERVER + 2, "writable",
            "1 if writes are taken; 0 while loading, and while they are refused because the disk "
            "cannot "
            "be written (MISCONF)"),
-     API(1, "writable"), FIELD(is_writable)},
+     API("writable"), FIELD(is_writable)},
     /* BGSAVE and BGREWRITEAOF are the same snapshot here, so both groups of fields describe it. */
     LINE("async_loading:0\r\ncurrent_cow_peak:0\r\ncurrent_cow_size:0\r\ncurrent_cow_size_age:"
          "0\r\ncurrent_fork_perc:0.00"),
     {INFO("snapshot_members_saved"), FIELD(kept.saved_members)},
     {INFO("rdb_changes_since_last_save"),
      GAUGE(JOURNAL + 6, "snapshot_pending_changes", "Changes since the last snapshot"),
-     API(2, "snapshot.changes_since"), FIELD(kept.changes)},
+     API("snapshot.changes_since"), FIELD(kept.changes)},
     {INFO("rdb_bgsave_in_progress"),
      GAUGE(JOURNAL + 3, "snapshot_running", "1 while a snapshot is written"),
-     API(1, "snapshot.is_saving"), FIELD(kept.is_saving)},
+     API("snapshot.is_saving"), FIELD(kept.is_saving)},
     {INFO("rdb_last_save_time"),
      GAUGE(JOURNAL + 5, "snapshot_last_timestamp_seconds",
            "When the last snapshot ended well, in unix time; at first, when the server started"),
-     API_AS(1, "snapshot.at", TIME), FIELD(kept.last_save_s)},
+     API_AS("snapshot.at", TIME), FIELD(kept.last_save_s)},
     {INFO_AS("rdb_last_bgsave_status", STATUS),
-     GAUGE(JOURNAL + 3, "snapshot_healthy", "0 if the last snapshot failed"), API(0, "snapshot.ok"),
+     GAUGE(JOURNAL + 3, "snapshot_healthy", "0 if the last snapshot failed"), API("snapshot.ok"),
      FIELD(kept.is_last_save_ok)},
     {INFO("rdb_last_bgsave_time_sec"),
      GAUGE(JOURNAL + 5, "snapshot_last_duration_seconds",
@@ -626,7 +626,7 @@ const struct figure figures_table[] = {
      FIELD(kept.save_count)},
     LINE("rdb_last_cow_size:0"),
     {INFO("aof_enabled"), GAUGE(JOURNAL, "journal_enabled", "1 if appendonly is on"),
-     API(0, "journal.enabled"), FIELD(kept.is_journal_on)},
+     API("journal.enabled"), FIELD(kept.is_journal_on)},
     {INFO("aof_rewrite_in_progress"), FIELD(kept.is_saving)},
     LINE("aof_rewrite_scheduled:0"),
     {INFO("aof_last_rewrite_time_sec"), FIELD(kept.last_save_seconds)},
@@ -634,11 +634,11 @@ const struct figure figures_table[] = {
     {INFO_AS("aof_last_bgrewrite_status", STATUS), FIELD(kept.is_last_save_ok)},
     {INFO("aof_rewrites"), FIELD(kept.save_count)},
     {INFO_AS("aof_last_write_status", STATUS),
-     GAUGE(JOURNAL, "journal_healthy", "0 if the journal cannot be written"), API(0, "journal.ok"),
+     GAUGE(JOURNAL, "journal_healthy", "0 if the journal cannot be written"), API("journal.ok"),
      FIELD(kept.is_journal_ok)},
     LINE("aof_last_cow_size:0"),
     {INFO("aof_current_size"), WHEN(kept.is_journal_on),
-     GAUGE(JOURNAL, "journal_size_bytes", "Base and journals on disk"), API(0, "journal.size"),
+     GAUGE(JOURNAL, "journal_size_bytes", "Base and journals on disk"), API("journal.size"),
      FIELD(kept.journal_size)},
     {INFO("aof_base_size"), WHEN(kept.is_journal_on), FIELD(kept.journal_base_size)},
     {.info = "",
@@ -647,7 +647,7 @@ const struct figure figures_table[] = {
      CONSTANT("aof_pending_rewrite:0")},
     {INFO("aof_buffer_length"), WHEN(kept.is_journal_on),
      GAUGE(JOURNAL, "journal_pending_bytes", "Effects that are not written yet"),
-     API(0, "journal.waiting"), FIELD(kept.waiting_size)},
+     API("journal.waiting"), FIELD(kept.waiting_size)},
     {INFO("aof_pending_bio_fsync"), WHEN(kept.is_journal_on), FIELD(is_sync_pending)},
     {INFO("aof_delayed_fsync"), WHEN(kept.is_journal_on),
      COUNTER(JOURNAL + 2, "journal_delayed_fsyncs",
@@ -661,10 +661,10 @@ const struct figure figures_table[] = {
     {INFO("journal_written_group"), WHEN(kept.is_journal_on), FIELD(kept.written_group)},
     {INFO("journal_synced_group"), WHEN(kept.is_journal_on), FIELD(kept.synced_group)},
     {HISTOGRAM(JOURNAL + 1, "journal_fsync_duration_seconds", "How long syncing the journal took"),
-     API_AS(0, "journal.sync_p99_us", P99), FIELD(kept.syncs)},
+     API_AS("journal.sync_p99_us", P99), FIELD(kept.syncs)},
     {INFO("journal_fsync_longest_us"), WHEN(kept.is_journal_on),
      GAUGE(JOURNAL + 1, "journal_fsync_longest_seconds", "The longest of them"),
-     API(0, "journal.sync_longest_us"), SCALED(kept.sync_longest_us, 1000000)},
+     API("journal.sync_longest_us"), SCALED(kept.sync_longest_us, 1000000)},
     {INFO("loading_start_time"), WHEN(is_loading), FIELD(kept.loading_start_s)},
     {INFO("loading_total_bytes"), WHEN(is_loading), FIELD(kept.loading_total_size)},
     {INFO("loading_loaded_bytes"), WHEN(is_loading), FIELD(kept.loading_loaded_size)},
@@ -677,8 +677,8 @@ const struct figure figures_table[] = {
      COUNTER(CLIENTS + 4, "connections", "Connections accepted"),
      FIELD(stats.connections_received)},
     {INFO("total_commands_processed"), COUNTER(COMMANDS, "commands_processed", "Commands that ran"),
-     API(3, "operations"), FIELD(stats.commands_processed)},
-    {INFO_AS("instantaneous_ops_per_sec", ROUND), API(2, "operations_per_second"),
+     API("operations"), FIELD(stats.commands_processed)},
+    {INFO_AS("instantaneous_ops_per_sec", ROUND), API("operations_per_second"),
      FIELD(stats.commands_per_second)},
     {INFO("total_net_input_bytes"),
      COUNTER(CLIENTS + 5, "network_received_bytes", "Bytes of requests"), FIELD(stats.input_bytes)},
@@ -686,12 +686,12 @@ const struct figure figures_table[] = {
      FIELD(stats.output_bytes)},
     {INFO("instantaneous_input_kbps"), FIELD(stats.input_kbps)},
     {INFO("instantaneous_output_kbps"), FIELD(stats.output_kbps)},
-    {API(5, "input_bytes_per_second"), FIELD(input_rate)},
-    {API(5, "output_bytes_per_second"), FIELD(output_rate)},
+    {API("input_bytes_per_second"), FIELD(input_rate)},
+    {API("output_bytes_per_second"), FIELD(output_rate)},
     {INFO("rejected_connections"),
      COUNTER(CLIENTS + 4, "rejected_connections",
              "Connections refused: maxclients, protected-mode, no descriptor"),
-     API(7, "clients_rejected"), FIELD(stats.connections_rejected)},
+     API("clients_rejected"), FIELD(stats.connections_rejected)},
     {INFO("expired_keys"), COUNTER(BOARDS + 1, "expired_keys", "Keys removed because they expired"),
      FIELD(totals.expired)},
     LINE("expired_time_cap_reached_count:0"),
@@ -804,7 +804,7 @@ const struct figure figures_table[] = {
     /* The errors are of commands that a master or the journal sent. */
     LINE("latest_fork_usec:0\r\ntotal_forks:0\r\nunexpected_error_replies:0"),
     {INFO("total_error_replies"), COUNTER(COMMANDS + 4, "error_replies", "Error replies"),
-     API(4, "errors"), FIELD(stats.error_replies)},
+     API("errors"), FIELD(stats.error_replies)},
     {INFO("acl_access_denied_auth"), OF_SERVER(acl.log.denied_auth)},
     {INFO("acl_access_denied_cmd"), OF_SERVER(acl.log.denied_command)},
     {INFO("acl_access_denied_key"), OF_SERVER(acl.log.denied_key)},
@@ -816,14 +816,14 @@ const struct figure figures_table[] = {
     {INFO("client_output_buffer_limit_disconnections"),
      COUNTER(CLIENTS + 4, "overflowed_clients", "Clients closed by client-output-buffer-limit"),
      FIELD(stats.unexpected_closed_output)},
-    {API_AS(0, "tick.mean_us", MEAN), FIELD(stats.ticks)},
+    {API_AS("tick.mean_us", MEAN), FIELD(stats.ticks)},
     {HISTOGRAM(
          TICKS, "tick_duration_seconds",
          "How long the turns of the engine's loop took, from taking requests to sending replies"),
-     API_AS(0, "tick.p99_us", P99), FIELD(stats.ticks)},
-    {INFO("eventloop_cycles"), API(1, "tick.count"), FIELD(stats.ticks.count)},
+     API_AS("tick.p99_us", P99), FIELD(stats.ticks)},
+    {INFO("eventloop_cycles"), API("tick.count"), FIELD(stats.ticks.count)},
     {INFO("tick_longest_us"), GAUGE(TICKS, "tick_longest_seconds", "The longest of them"),
-     API(0, "tick.longest_us"), SCALED(stats.tick_longest_us, 1000000)},
+     API("tick.longest_us"), SCALED(stats.tick_longest_us, 1000000)},
     {INFO("tick_longest_cpu_us"),
      GAUGE(TICKS, "tick_longest_cpu_seconds",
            "The processor time of that one; 0 while no tick has taken a millisecond"),
@@ -845,17 +845,17 @@ const struct figure figures_table[] = {
     {GAUGE(REPLICATION + 1, "replica", "1 on a replica, 0 on a master"),
      FIELD(replication.is_replica)},
     /* Of a replica. Sentinel wants them behind role, in any order. */
-    {API(0, "replication.master.address"), FIELD(replication.master)},
+    {API("replication.master.address"), FIELD(replication.master)},
     {INFO("master_host"), WHEN(replication.is_replica), OF_SERVER(replication.master_host)},
     {INFO("master_port"), WHEN(replication.is_replica), OF_SERVER(replication.master_port)},
     {INFO("master_link_status"), WHEN(replication.is_replica), FIELD(replication.link_status)},
     {GAUGE(REPLICATION + 3, "master_link_up",
            "1 while this replica follows its master; missing on a master"),
      .is_optional = true, FIELD(replication.up)},
-    {INFO("master_link_state"), WHEN(replication.is_replica), API(0, "replication.master.link"),
+    {INFO("master_link_state"), WHEN(replication.is_replica), API("replication.master.link"),
      FIELD(replication.link)},
     {INFO("master_last_io_seconds_ago"), WHEN(replication.is_replica), FIELD(replication.heard_s)},
-    {API(0, "replication.master.heard_ms"), FIELD(replication.heard_ms)},
+    {API("replication.master.heard_ms"), FIELD(replication.heard_ms)},
     {INFO("master_sync_in_progress"), WHEN(replication.is_replica),
      GAUGE(REPLICATION + 4, "master_copy_running", "1 while this replica receives a full copy"),
      FIELD(replication.is_copying)},
@@ -863,9 +863,9 @@ const struct figure figures_table[] = {
      OF_SERVER(replication.read_group)},
     {INFO("slave_repl_offset"), WHEN(replication.is_replica), FIELD(replication.group)},
     {INFO("master_sync_total_bytes"), WHEN(replication.is_copying),
-     API(2, "replication.master.copy_size"), FIELD(replication.copy_size)},
+     API("replication.master.copy_size"), FIELD(replication.copy_size)},
     {INFO("master_sync_read_bytes"), WHEN(replication.is_copying),
-     API(2, "replication.master.copied_size"), FIELD(replication.copy_read_size)},
+     API("replication.master.copied_size"), FIELD(replication.copy_read_size)},
     {INFO("master_sync_left_bytes"), WHEN(replication.is_copying),
      FIELD(replication.copy_left_size)},
     {INFO("master_sync_perc"), WHEN(replication.is_copying), FIELD(replication.copy_percent)},
@@ -873,8 +873,8 @@ const struct figure figures_table[] = {
      FIELD(replication.copy_heard_ms)},
     {INFO_PER("master_link_down_since_seconds", 1000), WHEN(replication.is_down),
      GAUGE(REPLICATION + 3, "master_link_down_seconds", "How long it has not; missing on a master"),
-     .is_optional = true, API(0, "replication.master.down_ms"), SCALED(replication.down_ms, 1000)},
-    {API(1, "replication.master.unapplied_groups"), FIELD(replication.unapplied_groups)},
+     .is_optional = true, API("replication.master.down_ms"), SCALED(replication.down_ms, 1000)},
+    {API("replication.master.unapplied_groups"), FIELD(replication.unapplied_groups)},
     {INFO("master_link_error"), WHEN(replication.has_error), FIELD(replication.error)},
     {COUNTER(REPLICATION + 4, "master_link_losses", "How often the link to the master broke"),
      FIELD(replication.counters.link_losses)},
@@ -895,60 +895,60 @@ const struct figure figures_table[] = {
      GAUGE(REPLICATION + 2, "good_replicas",
            "Of them, those online and heard within min-replicas-max-lag"),
      FIELD(replication.good_replicas)},
-    {API(0, "address"), OF_REPLICA(address)},
-    {API(0, "state"), OF_REPLICA(state)},
+    {API("address"), OF_REPLICA(address)},
+    {API("state"), OF_REPLICA(state)},
     {INFO(""),
      GAUGE(REPLICATION + 2, "replica_online",
            "0 while the replica waits for its full copy or receives it; 16 replicas at the most"),
      OF_REPLICA(is_online)},
     {GAUGE(REPLICATION + 2, "replica_lag_groups", "Groups that the replica has not acknowledged"),
-     API(0, "lag_groups"), OF_REPLICA(lag_groups)},
+     API("lag_groups"), OF_REPLICA(lag_groups)},
     {GAUGE(REPLICATION + 2, "replica_lag_seconds",
            "Time since the replica last acknowledged, which it does each second"),
-     API(0, "heard_ms"), OF_REPLICA(lag_ms), .per_unit = 1000},
+     API("heard_ms"), OF_REPLICA(lag_ms), .per_unit = 1000},
     {INFO("master_failover_state"), FIELD(replication.failover)},
     {GAUGE(REPLICATION + 4, "failover_running", "1 during FAILOVER: writes wait"),
-     API(1, "replication.failing_over"), FIELD(replication.is_failing_over)},
+     API("replication.failing_over"), FIELD(replication.is_failing_over)},
     {INFO("master_replid"), OF_SERVER(replication.id)},
     {INFO("master_replid2"), OF_SERVER(replication.second_id)},
     {INFO("master_repl_offset"),
      GAUGE(REPLICATION + 1, "replication_group",
            "The last group of changes in memory: a replica has its master's numbers"),
-     API(0, "replication.group"), FIELD(replication.group)},
-    {INFO("sync_state"), WHEN(replication.sync.is_on), API(0, "replication.sync.state"),
+     API("replication.group"), FIELD(replication.group)},
+    {INFO("sync_state"), WHEN(replication.sync.is_on), API("replication.sync.state"),
      FIELD(replication.sync.state_name)},
     {GAUGE(REPLICATION + 8, "sync_state", "sync-replicas: 1 for the state that this server is in"),
      .of = FIGURE_OF_SYNC_STATE, .type = FIGURE_U64},
     {GAUGE(REPLICATION + 8, "sync_replicas",
            "The setting: so many replicas must have what is answered"),
-     API(0, "replication.sync.replicas_wanted"), FIELD(replication.sync.wanted)},
+     API("replication.sync.replicas_wanted"), FIELD(replication.sync.wanted)},
     {INFO("sync_node"), WHEN(replication.sync.is_on), FIELD(replication.sync.node)},
     {INFO("sync_voted"), WHEN(replication.sync.is_on), OF_SERVER(replication.sync.voted.text)},
     {INFO("sync_lost_durability"), WHEN(replication.sync.is_on),
      GAUGE(REPLICATION + 10, "sync_lost_durability",
            "1: this server has lost durability, and does not count until it is filled"),
-     API(1, "replication.sync.lost_durability"), FIELD(replication.sync.has_lost_durability)},
+     API("replication.sync.lost_durability"), FIELD(replication.sync.has_lost_durability)},
     {INFO("sync_votes"), WHEN(replication.sync.is_closed),
      GAUGE(REPLICATION + 9, "sync_votes",
            "Of a closed master: servers that have voted for its term"),
-     API(1, "replication.sync.votes"), FIELD(replication.sync.votes)},
+     API("replication.sync.votes"), FIELD(replication.sync.votes)},
     {INFO("sync_votes_needed"), WHEN(replication.sync.is_closed),
      GAUGE(REPLICATION + 9, "sync_votes_needed", "So many must have, before it opens"),
-     API(1, "replication.sync.votes_needed"), FIELD(replication.sync.votes_needed)},
+     API("replication.sync.votes_needed"), FIELD(replication.sync.votes_needed)},
     {INFO("sync_safe_offset"), WHEN(replication.sync.is_open),
      OF_SERVER(replication.sync.safe_group)},
     {INFO("sync_counted_replicas"), WHEN(replication.sync.is_open),
      GAUGE(REPLICATION + 8, "sync_counted_replicas",
            "Of an open master: replicas that are connected in its own term, whose acknowledgements "
            "count"),
-     API(0, "replication.sync.replicas_counted"), FIELD(replication.sync.counted)},
+     API("replication.sync.replicas_counted"), FIELD(replication.sync.counted)},
     {GAUGE(REPLICATION + 8, "sync_unsafe_groups",
            "Of an open master: groups that too few of them have acknowledged; their answers wait"),
-     API(2, "replication.sync.unacknowledged_groups"), FIELD(replication.sync.unsafe)},
+     API("replication.sync.unacknowledged_groups"), FIELD(replication.sync.unsafe)},
     {INFO_PER("sync_held_seconds", 1000), WHEN(replication.sync.is_open),
      GAUGE(REPLICATION + 8, "sync_held_seconds",
            "How long answers have waited for replicas, since one of them last made some safe"),
-     API(2, "replication.sync.held_ms"), SCALED(replication.sync.held_ms, 1000)},
+     API("replication.sync.held_ms"), SCALED(replication.sync.held_ms, 1000)},
     {INFO("second_repl_offset"), FIELD(replication.second_until)},
     {INFO("repl_backlog_active"), FIELD(replication.has_backlog)},
     {INFO("repl_backlog_size"), OF_SERVER(settings.repl_backlog_size)},
@@ -984,19 +984,19 @@ const struct figure figures_table[] = {
     SECTION("Modules"),
 
     {.section = "Commandstats", .is_hidden = true},
-    {INFO("calls"), API(0, "calls"), OF_COMMAND(calls.count)},
+    {INFO("calls"), API("calls"), OF_COMMAND(calls.count)},
     {INFO_PER("usec", 1000), OF_COMMAND(calls.total_ns)},
-    {INFO_AS("usec_per_call", MEAN), API_AS(2, "mean_us", MEAN), OF_COMMAND(calls)},
+    {INFO_AS("usec_per_call", MEAN), API_AS("mean_us", MEAN), OF_COMMAND(calls)},
     {HISTOGRAM(COMMANDS + 1, "command_duration_seconds",
                "How long the calls of a command took, of those that were called at all"),
-     API_AS(2, "p99_us", P99), OF_COMMAND(calls)},
+     API_AS("p99_us", P99), OF_COMMAND(calls)},
     {INFO("rejected_calls"),
      COUNTER(COMMANDS + 3, "command_rejections",
              "Calls that were refused before they ran: arity, password, memory, disk, loading"),
      OF_COMMAND(rejected_calls)},
     {INFO("failed_calls"),
      COUNTER(COMMANDS + 2, "command_failures", "Calls that ran and ended in an error"),
-     API(1, "failed"), OF_COMMAND(failed_calls)},
+     API("failed"), OF_COMMAND(failed_calls)},
 
     SECTION("Errorstats"),
     {INFO("count"),
@@ -1011,9 +1011,9 @@ const struct figure figures_table[] = {
 
     SECTION("Keyspace"),
     {INFO("keys"), GAUGE(BOARDS, "keys", "Keys; databases without keys are left out, but for 0"),
-     API(0, "keys"), OF_DATABASE(keys)},
-    {GAUGE(BOARDS, "boards", "Keys that hold a board"), API(0, "boards"), OF_DATABASE(boards)},
-    {GAUGE(BOARDS, "members", "Members of all boards"), API(0, "members"), OF_DATABASE(members)},
+     API("keys"), OF_DATABASE(keys)},
+    {GAUGE(BOARDS, "boards", "Keys that hold a board"), API("boards"), OF_DATABASE(boards)},
+    {GAUGE(BOARDS, "members", "Members of all boards"), API("members"), OF_DATABASE(members)},
     {INFO("expires"), GAUGE(BOARDS, "expiring_keys", "Keys with an expiry"), OF_DATABASE(expiring)},
     {INFO("avg_ttl"), OF_DATABASE(average_ttl_ms)},
 };
@@ -1082,8 +1082,18 @@ double figures_mean_us(const struct durations *durations) {
     return durations->count > 0 ? (double)durations->total_ns / 1000 / (double)durations->count : 0;
 }
 
-static void figures_print_member(const struct figure *row, const char *name, const void *object,
-                                 struct json *json) {
+bool figures_print_api(enum figure_of of, const void *object, const char *prefix, const char *name,
+                       struct json *json) {
+    size_t size = strlen(prefix);
+    const struct figure *row = figures_table, *end = figures_table + figures_row_count;
+    while (row < end &&
+           !(row->api != NULL && row->of == of && strncmp(row->api, prefix, size) == 0 &&
+             strcmp(row->api + size, name) == 0)) {
+        row++;
+    }
+    if (row == end) {
+        return false;
+    }
     struct figure_value value = figures_read(row, object);
     int64_t number = value.is_negative ? -(int64_t)value.number : (int64_t)value.number;
     if (row->api_form == FIGURE_TIME) {
@@ -1101,20 +1111,5 @@ static void figures_print_member(const struct figure *row, const char *name, con
     } else {
         json_integer(json, name, number);
     }
-}
-
-enum { API_PLACES = 10 };
-
-void figures_print_api(enum figure_of of, const void *object, const char *prefix,
-                       struct json *json) {
-    size_t size = strlen(prefix);
-    const struct figure *end = figures_table + figures_row_count;
-    for (unsigned place = 0; place < API_PLACES; place++) {
-        for (const struct figure *row = figures_table; row < end; row++) {
-            if (row->api != NULL && row->api_place == place && row->of == of &&
-                strncmp(row->api, prefix, size) == 0 && strchr(row->api + size, '.') == NULL) {
-                figures_print_member(row, row->api + size, object, json);
-            }
-        }
-    }
+    return true;
 }

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/durability/persistence.h"
 #include "server/rdb/rdb_board.h"
 #include "server/replication/feed.h"
-#include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/replication/wire.h"

@@ -16,7 +16,6 @@
 #ifndef SERVER_REDIS_STREAM_H
 #define SERVER_REDIS_STREAM_H
 
-#include "protocol/request.h"
 #include "protocol/resp.h"
 #include "server/migration/redis_position.h"
 #include "server/rdb/rdb_load.h"

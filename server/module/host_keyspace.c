@@ -66,7 +66,7 @@ keyspace_peek_options(const struct call *call, const struct registry_key *key, s
         return registry_options(found); /* it has come to be just now */
     }
     struct host_named named = host_open_named(module.context, name);
-    const struct host_value *value = named.key != NULL ? host_value_of_board(named.key) : NULL;
+    const struct host_value *value = named.key != NULL ? module_value_of_board(named.key) : NULL;
     bool is_asked_for = call->command->first_key > 0; /* not one of a listing */
     if (named.key == NULL && is_asked_for) {
         (void)working_set_lacks(host_run_set(), name);
@@ -335,7 +335,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     if (ids != NULL) {
         return ids;
     }
-    once_ids_board_make_options(&options);
+    once_ids_make_options(&options);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &options, NULL,
                                         server->clock.now_ms, &is_new);
 }

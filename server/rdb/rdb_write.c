@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "codec/buffer.h"
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_bytes.h"
 
@@ -81,7 +81,7 @@ void rdb_write_footer(struct buffer *out, unsigned version) {
     char footer[RDB_FOOTER_SIZE] = {(char)(version & UINT8_MAX), (char)(version >> 8)};
     buffer_append(out, footer, 2);
     if (!out->is_broken) {
-        little_put_u64(footer + 2, rdb_bytes_crc(0, out->at, out->size));
+        bytes_put_u64(footer + 2, rdb_bytes_crc(0, out->at, out->size));
         buffer_append(out, footer + 2, RDB_FOOTER_SIZE - 2);
     }
 }
@@ -117,7 +117,7 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         rdb_write_byte(&writing->pack, OP_EXPIRE_MS);
-        little_put_u64(time, (uint64_t)expire_at_ms);
+        bytes_put_u64(time, (uint64_t)expire_at_ms);
         buffer_append(&writing->pack, time, sizeof time);
     }
     rdb_write_byte(&writing->pack, is_hash ? TYPE_HASH : TYPE_MODULE);
@@ -172,7 +172,7 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
     }
     rdb_write_byte(&writing.pack, OP_END);
     rdb_write_flush(&writing, 0);
-    little_put_u64(crc, writing.crc);
+    bytes_put_u64(crc, writing.crc);
     buffer_append(&writing.pack, crc, sizeof crc);
     rdb_write_flush(&writing, 0);
     buffer_deinit(&writing.pack);

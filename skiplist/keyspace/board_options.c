@@ -9,8 +9,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "codec/decimal.h"
 #include "codec/memory.h"
-#include "codec/wide.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
                    sizeof(struct board_league) == 8 && sizeof(struct hold_rule) == 24 &&
@@ -770,7 +770,7 @@ const char *board_options_hold_refuse(const struct hold_rule *rule, bool has_lim
 bool board_options_hold_is_over(const struct hold_rule *rule, const struct layout_field *lead,
                                 uint64_t ordinal) {
     wide over = rule->over;
-    wide value = wide_from_decimal(layout_field_decimal(lead, ordinal));
+    wide value = decimal_to_wide(layout_field_decimal(lead, ordinal));
     for (unsigned scale = rule->scale; scale < lead->scale; scale++) {
         over *= 10;
     }

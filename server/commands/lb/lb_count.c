@@ -6,7 +6,7 @@
  *     [[DE, 120], [FR, 87], [nil, 3]]        nil: without a value
  *
  * The range is of the board, also with WHERE: how many of the first thousand play this class. */
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_filter.h"
 #include "skiplist/tag_histogram.h"
@@ -85,8 +85,10 @@ static bool lb_count_read_by(const struct call *call, const struct count *count,
 static void lb_count_reply_histogram(const struct call *call, const struct count *count,
                                      const struct board *board, const struct lb_filter *filter,
                                      struct zset_span span) {
-    enum { ROW_ROOM = PUT_HEADER_ROOM + BY_MAX * PUT_SHORT_ROOM + PUT_NUMBER_ROOM };
-    _Static_assert((int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX, "a value is a short bulk");
+    enum {
+        ROW_ROOM = REPLY_PUT_HEADER_ROOM + BY_MAX * REPLY_PUT_SHORT_ROOM + REPLY_PUT_NUMBER_ROOM
+    };
+    _Static_assert((int)TAG_VALUE_MAX <= (int)REPLY_PUT_SHORT_MAX, "a value is a short bulk");
     struct tag_histogram made;
     unsigned by[BY_MAX] = {0};
     struct reply *reply = call->reply;
@@ -105,13 +107,13 @@ static void lb_count_reply_histogram(const struct call *call, const struct count
         if (out == NULL) {
             break;
         }
-        char *end = put_header(out, '*', made.by_count + 1);
+        char *end = reply_put_header(out, '*', made.by_count + 1);
         for (uint32_t j = 0; j < made.by_count; j++) {
             struct bytes value = tag_histogram_value(&made, i, j);
-            end =
-                value.size > 0 ? put_short_bulk(end, value) : put_nothing(end, '$', reply->version);
+            end = value.size > 0 ? reply_put_short_bulk(end, value)
+                                 : reply_put_nothing(end, '$', reply->version);
         }
-        end = put_header(end, ':', made.rows[i].count);
+        end = reply_put_header(end, ':', made.rows[i].count);
         buffer_commit(reply->out, (size_t)(end - out));
     }
     tag_histogram_deinit(&made);

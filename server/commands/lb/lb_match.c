@@ -6,7 +6,7 @@
  * A match is all or nothing: memory is reserved for all players before the first one changes. */
 #include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/once.h"
@@ -42,21 +42,21 @@ size_t lb_match_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NO
     rating_pack(&rated->record, note);
     if (rated->token != 0) {
         *at = NOTE_KEPT;
-        little_put_u48(at + 1, rated->token);
-        little_put_u48(at + 1 + SIX, rated->last);
-        little_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
+        bytes_put_u48(at + 1, rated->token);
+        bytes_put_u48(at + 1 + SIX, rated->last);
+        bytes_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
         at += KEPT_BYTES;
     }
     if (rated->season_ms > 0) {
         *at = NOTE_SEASON;
-        little_put_u48(at + 1, (uint64_t)rated->season_ms);
+        bytes_put_u48(at + 1, (uint64_t)rated->season_ms);
         at += SEASON_BYTES;
     }
     if (rated->record.period_ms > 0) {
         *at = NOTE_PERIOD;
-        little_put_u48(at + 1, (uint64_t)rated->record.period_ms);
-        little_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
-        little_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
+        bytes_put_u48(at + 1, (uint64_t)rated->record.period_ms);
+        bytes_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
+        bytes_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
         at += PERIOD_BYTES;
     }
     return (size_t)(at - note);
@@ -66,9 +66,9 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     const char *at = note.at + RATING_RECORD_BYTES;
     size_t left = note.size - RATING_RECORD_BYTES;
     if (left >= KEPT_BYTES && *at == NOTE_KEPT) {
-        rated->token = little_get_u48(at + 1);
-        rated->last = little_get_u48(at + 1 + SIX);
-        rated->best = (int64_t)little_get_u64(at + 1 + SIX + SIX);
+        rated->token = bytes_get_u48(at + 1);
+        rated->last = bytes_get_u48(at + 1 + SIX);
+        rated->best = (int64_t)bytes_get_u64(at + 1 + SIX + SIX);
         if (rated->best < -RATING_LIMIT || rated->best > RATING_LIMIT) {
             rated->best = rated->record.value;
         }
@@ -76,14 +76,14 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
         left -= KEPT_BYTES;
     }
     if (left >= SEASON_BYTES && *at == NOTE_SEASON) {
-        rated->season_ms = (int64_t)little_get_u48(at + 1);
+        rated->season_ms = (int64_t)bytes_get_u48(at + 1);
         at += SEASON_BYTES;
         left -= SEASON_BYTES;
     }
     if (left >= PERIOD_BYTES && *at == NOTE_PERIOD) {
-        rated->record.period_ms = (int64_t)little_get_u48(at + 1);
-        rated->record.learned = (int64_t)little_get_u64(at + 1 + SIX);
-        rated->record.gained = (int64_t)little_get_u64(at + 1 + SIX + 8);
+        rated->record.period_ms = (int64_t)bytes_get_u48(at + 1);
+        rated->record.learned = (int64_t)bytes_get_u64(at + 1 + SIX);
+        rated->record.gained = (int64_t)bytes_get_u64(at + 1 + SIX + 8);
         if (!rating_is_sum(rated->record.learned) || !rating_is_sum(rated->record.gained)) {
             rated->record.learned = rated->record.gained = 0;
         }

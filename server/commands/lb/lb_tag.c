@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/window.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/syntax.h"
@@ -79,11 +79,12 @@ bool lb_tag_values_check_room(const struct call *call, struct board *board,
     return has_room || lb_tag_refuse_full(call, board, values, full);
 }
 
-_Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
+_Static_assert((int)TAG_NAME_MAX <= (int)REPLY_PUT_SHORT_MAX &&
+                   (int)TAG_VALUE_MAX <= (int)REPLY_PUT_SHORT_MAX,
                "names and values are short");
 
 size_t lb_tag_values_room(const struct tag_set *tags) {
-    return PUT_HEADER_ROOM + 2 * (size_t)PUT_SHORT_ROOM * tags->count;
+    return REPLY_PUT_HEADER_ROOM + 2 * (size_t)REPLY_PUT_SHORT_ROOM * tags->count;
 }
 
 char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_values *values,
@@ -92,24 +93,15 @@ char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_
     for (unsigned i = 0; i < tags->count; i++) {
         count += lb_tag_values_value(values, i).size > 0;
     }
-    out = put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
+    out = reply_put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
     for (unsigned i = 0; i < tags->count; i++) {
         struct bytes value = lb_tag_values_value(values, i);
         if (value.size > 0) {
-            out = put_short_bulk(out, bytes_from_text(tags->tags[i].name));
-            out = put_short_bulk(out, value);
+            out = reply_put_short_bulk(out, bytes_from_text(tags->tags[i].name));
+            out = reply_put_short_bulk(out, value);
         }
     }
     return out;
-}
-
-static void lb_tag_reply(struct reply *reply, const struct tag_set *tags,
-                         const struct tag_values *values) {
-    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tag_values_room(tags));
-    if (out != NULL) {
-        char *end = lb_tag_values_put(out, tags, values, reply->version);
-        buffer_commit(reply->out, (size_t)(end - out));
-    }
 }
 
 /* ---- LB.TAG ---- */
@@ -256,7 +248,13 @@ static void lb_tags_run(struct call *call) {
             continue;
         }
         tags_of(board, &member, &values);
-        lb_tag_reply(call->reply, &board_layout(board)->tags, &values);
+        const struct tag_set *tags = &board_layout(board)->tags;
+        struct reply *reply = call->reply;
+        char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tag_values_room(tags));
+        if (out != NULL) {
+            char *end = lb_tag_values_put(out, tags, &values, reply->version);
+            buffer_commit(reply->out, (size_t)(end - out));
+        }
     }
 }
 

@@ -431,8 +431,8 @@ static bool combine_weigh(const struct combine *combine, const struct combine_so
     if (!layout_time_us(layout, key, &result->reached_us)) {
         result->reached_us = combine->now_us;
     }
-    return wide_multiply(wide_from_decimal(score), source->weight, &result->value) &&
-           wide_scale_up(result->value, source->more_digits, &result->value);
+    return decimal_wide_multiply(decimal_to_wide(score), source->weight, &result->value) &&
+           decimal_wide_scale_up(result->value, source->more_digits, &result->value);
 }
 
 /* Aggregate another part into a member's result. false: the value does not fit. */
@@ -445,7 +445,7 @@ static bool combine_join(const struct combine *combine, struct tally_result *to,
         } else if (to->is_weightless == part->is_weightless && part->reached_us > to->reached_us) {
             to->reached_us = part->reached_us;
         }
-        return wide_add(to->value, part->value, &to->value);
+        return decimal_wide_add(to->value, part->value, &to->value);
     }
     /* Of equal ones the earliest. */
     bool is_chosen = part->value == to->value

@@ -26,9 +26,9 @@
 #ifndef SERVER_COMBINE_H
 #define SERVER_COMBINE_H
 
+#include "codec/decimal.h"
 #include "codec/name.h"
 #include "codec/sort.h"
-#include "codec/wide.h"
 #include "skiplist/board.h"
 
 /* A tally gathers the results of many members.

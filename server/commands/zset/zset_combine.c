@@ -143,12 +143,12 @@ static const struct binding bindings[] = {
 static void zset_combine_reply_value(const struct call *call, wide value, unsigned scale) {
     struct decimal decimal;
     if (scale <= DECIMAL_SCALE_MAX &&
-        wide_to_decimal(value, scale, scale, &decimal) == DECIMAL_OK) {
+        decimal_from_wide(value, scale, scale, &decimal) == DECIMAL_OK) {
         reply_decimal(call->reply, decimal, scale);
         return;
     }
-    char text[WIDE_TEXT_MAX];
-    size_t size = wide_print(text, value, scale);
+    char text[DECIMAL_WIDE_TEXT_MAX];
+    size_t size = decimal_wide_print(text, value, scale);
     reply_decimal_text(call->reply, (struct bytes){.at = text, .size = size});
 }
 

@@ -172,10 +172,10 @@ static bool zset_store_is_left_out(const struct call *call, const struct zset_fi
 enum decimal_status zset_store_score(const struct layout_field *lead, wide value, unsigned scale,
                                      int64_t now_us, uint64_t *ordinal) {
     struct decimal decimal;
-    enum decimal_status status = wide_to_decimal(value, scale, lead->scale, &decimal);
+    enum decimal_status status = decimal_from_wide(value, scale, lead->scale, &decimal);
     if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
-        char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, value, scale);
+        char text[DECIMAL_WIDE_TEXT_MAX];
+        size_t size = decimal_wide_print(text, value, scale);
         status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &decimal);
     }
     /* Where the score decays, it is one that comes now. */
@@ -200,8 +200,8 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
         if (filling->has_choice) {
             return false;
         }
-        char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, entry->result.value, scale);
+        char text[DECIMAL_WIDE_TEXT_MAX];
+        size_t size = decimal_wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
         char room[NAME_TEXT_ROOM];
         zset_store_refuse(call, name_text(combine_tally_member(entry), room), error);

@@ -14,12 +14,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/store.h"
 #include "server/durability/verify.h"
-#include "server/replication/history.h"
+#include "server/replication/replication.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
@@ -240,7 +240,7 @@ static void write_sample(void) {
     memset(history.second_id, 'b', REPLICATION_ID_SIZE + 1);
     history.id[REPLICATION_ID_SIZE] = history.second_id[REPLICATION_ID_SIZE] = '\0';
     history.second_until = 3;
-    assert_true(history_write(durable.server->registry, &history));
+    assert_true(replication_write_history(durable.server->registry, &history));
     run_lines(&durable, session, 0);
     assert_int_equal(persistence_save(durable.persistence, error), PERSISTENCE_OK);
     assert_true(durable_settle(&durable));
@@ -412,7 +412,7 @@ static void rewrite_head(const char *path, const char *magic) {
     size_t size;
     OWNED char *bytes = file_read(path, &size);
     memcpy(bytes, magic, FILE_FORMAT_MAGIC);
-    little_put_u64(bytes + CHECKSUM, XXH3_64bits(bytes, CHECKSUM));
+    bytes_put_u64(bytes + CHECKSUM, XXH3_64bits(bytes, CHECKSUM));
     file_write(path, bytes, size);
 }
 
