@@ -19,7 +19,7 @@
  * the same group as the members: after kill -9 and on replicas the function holds. It does not cover
  * the time of a SUM, which is that of the last write.
  *
- * What leaves does so in window_job.c. */
+ * What leaves does so in steps: window_job. */
 #ifndef SERVER_WINDOW_H
 #define SERVER_WINDOW_H
 

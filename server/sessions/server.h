@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 
 #include "server/acl/acl.h"
-#include "server/acl/acl_log.h"
 #include "server/acl/auth_guard.h"
 #include "server/durability/state.h"
 #include "server/replication/state.h"

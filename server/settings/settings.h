@@ -255,7 +255,7 @@ struct settings {
     char *default_layouts; /* their names, with blanks between them */
     char *default_layout_origin;
     bool has_own_layouts, has_own_rules; /* of a draft: CONFIG SET replaces all of them */
-    /* Which settings of Redis were given and ignored: setting_redis_next_ignored */
+    /* Which settings of Redis were given and ignored: setting_table_redis_next_ignored */
     bool is_ignored[SETTING_REDIS_MAX];
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
     char *file_path;
@@ -455,10 +455,11 @@ struct setting_redis_place {
     uint32_t count;    /* of the table's names, this one included */
 };
 /* Go to the next name. false: that was the last. */
-MUST_CHECK bool setting_redis_take(struct setting_redis_place *place, struct bytes *name);
+MUST_CHECK bool setting_table_redis_take(struct setting_redis_place *place, struct bytes *name);
 /* Go to the next name that was given and ignored. false: that was the last. */
-MUST_CHECK bool setting_redis_next_ignored(const struct settings *settings,
-                                           struct setting_redis_place *place, struct bytes *name);
+MUST_CHECK bool setting_table_redis_next_ignored(const struct settings *settings,
+                                                 struct setting_redis_place *place,
+                                                 struct bytes *name);
 
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */

@@ -1,31 +1,7 @@
-/* The server as a whole: INFO TIME DBSIZE FLUSHDB FLUSHALL. */
-#include "server/commands/admin/info.h"
+/* The server as a whole: TIME DBSIZE FLUSHDB FLUSHALL. */
 #include "server/dispatch/cost.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
-
-static void info_run(struct call *call) {
-    struct buffer text;
-    buffer_init(&text, 0);
-    info_print(call->server, call->now_ms, call->request->args + 1, call->request->count - 1,
-               &text);
-    if (text.is_broken) {
-        call_out_of_memory(call);
-    } else {
-        reply_verbatim(call->reply, buffer_bytes(&text));
-    }
-    buffer_deinit(&text);
-}
-
-const struct command command_info = {
-    .name = "INFO",
-    .syntax = "[section...]",
-    .reply = "s",
-    .summary = "Figures of the server, by sections",
-    .complexity = "O(n) in the clients",
-    .flags = COMMAND_LOADING,
-    .run = info_run,
-};
 
 static void time_run(struct call *call) {
     reply_array(call->reply, 2);
