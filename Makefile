@@ -45,9 +45,9 @@ TEST_PART ?= 1
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
 FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
-# codec/real.h: no compiler fuses a product and a sum, and a square root is an instruction.
+# codec/rating.h: no compiler fuses a product and a sum, and a square root is an instruction.
 EXACT := -ffp-contract=off -fno-math-errno
-%/codec/real.o %/codec/rating.o: FLAGS += $(EXACT)
+%/codec/rating.o: FLAGS += $(EXACT)
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
@@ -616,7 +616,7 @@ endif
 
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
-MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c server/commands/lb/lb_ticket.c,$(MODULE_SOURCES) \
+MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/sessions/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \

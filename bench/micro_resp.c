@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "bench/request.h"
-#include "protocol/put.h"
 #include "protocol/reply.h"
 #include "protocol/resp.h"
 
@@ -104,19 +103,19 @@ static void write_members(struct reply *reply, unsigned number) {
 static void write_hundred(struct reply *reply, unsigned number) {
     static const char member[] = "user:000000123456";
     reply_array(reply, reply->version == 3 ? 100 : 200);
-    char *begin = buffer_reserve(reply->out, 100 * PUT_SCORED_ROOM + PUT_OVERRUN);
-    char *out = begin - PUT_LINE_END_SIZE;
+    char *begin = buffer_reserve(reply->out, 100 * REPLY_PUT_SCORED_ROOM + REPLY_PUT_OVERRUN);
+    char *out = begin - REPLY_PUT_LINE_END_SIZE;
     for (unsigned i = 0; i < 100; i++) {
-        const struct put_digits *digits = &put_digits_table[5];
+        const struct reply_put_digits *digits = &reply_put_digits_table[5];
         uint32_t score = digits->first + (number + i) * 31337U % digits->size;
-        out = reply->version == 3 ? put_next_pair(out) : out;
-        out = put_next_bulk_header(out, 16 + (i & 1));
+        out = reply->version == 3 ? reply_put_next_pair(out) : out;
+        out = reply_put_next_bulk_header(out, 16 + (i & 1));
         out = bytes_copy_short(out, member, 16 + (i & 1));
-        out = put_next_score_header(out, digits, reply->version == 3);
-        put_score_digits(out, score * digits->factor, digits->count > PUT_SIX_DIGITS);
+        out = reply_put_next_score_header(out, digits, reply->version == 3);
+        reply_put_score_digits(out, score * digits->factor, digits->count > REPLY_PUT_SIX_DIGITS);
         out += digits->count;
     }
-    buffer_commit(reply->out, (size_t)(put_line_end(out) - begin));
+    buffer_commit(reply->out, (size_t)(reply_put_line_end(out) - begin));
 }
 
 static void bench_reply(const char *what, uint8_t version, write_reply *write, unsigned rounds) {

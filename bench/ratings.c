@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "codec/rating.h"
-#include "codec/real.h"
 
 enum {
     PLAYERS = 1000,
@@ -79,7 +78,7 @@ static void draw_ranks(const double *strengths, uint32_t teams, uint32_t *ranks)
     double powers[TEAMS_MAX];
     double sum = 0;
     for (uint32_t i = 0; i < teams; i++) {
-        powers[i] = real_exp(strengths[i] / STRENGTH_UNIT);
+        powers[i] = rating_exp(strengths[i] / STRENGTH_UNIT);
         sum += powers[i];
     }
     for (uint32_t place = 0; place < teams; place++) {
@@ -184,7 +183,7 @@ static double correlation(const struct world *world, const struct rating_rule *r
         squares_a += a[i].rank * a[i].rank;
         squares_b += b[i].rank * b[i].rank;
     }
-    return products / real_sqrt(squares_a * squares_b);
+    return products / rating_sqrt(squares_a * squares_b);
 }
 
 int main(int count, char **arguments) {

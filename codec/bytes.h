@@ -1,4 +1,4 @@
-/* A borrowed byte string, and integers as text. It is not NUL-terminated and may contain any byte
+/* A borrowed byte string, and integers as text and in little endian. It is not NUL-terminated and may contain any byte
  * value. `at` may be NULL when `size` is 0. */
 #ifndef CODEC_BYTES_H
 #define CODEC_BYTES_H
@@ -208,5 +208,75 @@ size_t bytes_print_i64(char *out, int64_t value);
  * in range. Otherwise returns false and leaves *value unchanged. */
 MUST_CHECK bool bytes_parse_i64(struct bytes text, int64_t *value);
 MUST_CHECK bool bytes_parse_u64(struct bytes text, uint64_t *value);
+
+/* ---- words of a line ----
+ *
+ * Words of a line, split as Redis splits inline commands and redis.conf.
+ *
+ *     board  "weekly:\"eu\":*"  'o\'clock'      ->  [board] [weekly:"eu":*] [o'clock]
+ *
+ * "Double quotes" take \n \r \t \a \b \xHH and \c, 'single quotes' only \'. Quotes may begin inside
+ * a word (a"b c"d is one word), and a closing quote must be followed by a blank or the end of the
+ * line. */
+
+enum bytes_word_status { BYTES_WORD_TAKEN, BYTES_WORDS_END, BYTES_WORD_UNBALANCED };
+
+static inline bool bytes_is_blank(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* Take the next word from the front of *line. A word without quotes stays in place; another one is
+ * decoded to *out, which moves behind it. All words of a line together need at most its size. */
+MUST_CHECK enum bytes_word_status bytes_take_quoted(struct bytes *line, char **out,
+                                                    struct bytes *word);
+
+/* ---- integers in little endian, as files keep them, at any address ---- */
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { BYTES_ARE_SWAPPED = 1 };
+#else
+enum { BYTES_ARE_SWAPPED = 0 };
+#endif
+
+static inline uint32_t bytes_order_32(uint32_t value) {
+    return BYTES_ARE_SWAPPED ? __builtin_bswap32(value) : value;
+}
+
+static inline uint64_t bytes_order_64(uint64_t value) {
+    return BYTES_ARE_SWAPPED ? __builtin_bswap64(value) : value;
+}
+
+static inline void bytes_put_u32(char *at, uint32_t value) {
+    value = bytes_order_32(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static inline void bytes_put_u64(char *at, uint64_t value) {
+    value = bytes_order_64(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static inline uint32_t bytes_get_u32(const char *at) {
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return bytes_order_32(value);
+}
+
+static inline uint64_t bytes_get_u64(const char *at) {
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return bytes_order_64(value);
+}
+
+/* 48 bits. */
+static inline void bytes_put_u48(char *at, uint64_t value) {
+    bytes_put_u32(at, (uint32_t)value);
+    at[4] = (char)(value >> 32);
+    at[5] = (char)(value >> 40);
+}
+
+static inline uint64_t bytes_get_u48(const char *at) {
+    return bytes_get_u32(at) | (uint64_t)(uint8_t)at[4] << 32 | (uint64_t)(uint8_t)at[5] << 40;
+}
 
 #endif

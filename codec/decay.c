@@ -8,7 +8,7 @@
  * step's products and its square: below 2^-56 in all. */
 #include "codec/decay.h"
 
-#include "codec/wide.h"
+#include "codec/decimal.h"
 
 #define DECAY_ONE (UINT64_C(1) << DECAY_POINT)
 /* 2^62 * ln(2) and 2^62 / ln(2), rounded down. */

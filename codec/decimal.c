@@ -287,14 +287,19 @@ static struct nearest_double decimal_find_double(uint64_t magnitude, uint64_t po
     }
 }
 
+static uint64_t decimal_power_of_ten(unsigned digits) {
+    uint64_t power = 1;
+    for (; digits > 0; digits--) {
+        power *= 10;
+    }
+    return power;
+}
+
 /* In quarters of the distance between doubles: what lies between its neighbours' halves is read as the double;
  * the number of most zeros is its shortest, and of these the nearest one. */
 uint64_t decimal_settle_long(unsigned scale, uint64_t magnitude) {
     CHECK(scale <= DECIMAL_SCALE_MAX && magnitude > 0);
-    uint64_t power = 1;
-    for (unsigned i = 0; i < scale; i++) {
-        power *= 10;
-    }
+    uint64_t power = decimal_power_of_ten(scale);
     struct nearest_double nearest = decimal_find_double(magnitude, power);
     bool is_odd = (nearest.mantissa & 1) != 0;
     bool is_closer_below = nearest.mantissa == UINT64_C(1) << (MANTISSA_BITS - 1);
@@ -592,8 +597,10 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, enum 
     return DECIMAL_OK;
 }
 
-size_t decimal_print_digits(char *out, bool is_negative, const char *digits, size_t digit_count,
-                            unsigned scale) {
+/* decimal_print of a magnitude of any width, given as digits (at least 1, no leading zeros except "0" itself). out must
+ * have room for digit_count + scale + 3 bytes. */
+static size_t decimal_print_digits(char *out, bool is_negative, const char *digits,
+                                   size_t digit_count, unsigned scale) {
     char *at = out;
     if (is_negative) {
         *at++ = '-';
@@ -640,4 +647,99 @@ int decimal_compare(struct decimal a, struct decimal b) {
         return 0;
     }
     return (a.magnitude < b.magnitude) != a.is_negative ? -1 : 1;
+}
+
+/* ---- wide decimals ----
+ *
+ * Magnitudes are multiplied and divided as unsigned numbers: signed 128-bit overflow checks would
+ * need a runtime library that not every compiler provides. */
+
+enum { POWER_DIGITS_MAX = 19 }; /* 10^19 is the largest power of ten in 64 bits */
+
+static wide_magnitude decimal_wide_magnitude(wide value) {
+    return value < 0 ? -(wide_magnitude)value : (wide_magnitude)value;
+}
+
+static wide decimal_wide_signed(wide_magnitude value, bool is_negative) {
+    return is_negative ? -(wide)value : (wide)value;
+}
+
+static bool decimal_wide_multiply_magnitude(wide_magnitude value, uint64_t factor,
+                                            wide_magnitude *product) {
+    wide_magnitude high = (value >> 64) * factor;
+    wide_magnitude low = (wide_magnitude)(uint64_t)value * factor;
+    /* value is below 2^127, so high cannot overflow. */
+    wide_magnitude carried = high + (low >> 64);
+    if (carried >> 63 != 0) {
+        return false;
+    }
+    *product = carried << 64 | (uint64_t)low;
+    return true;
+}
+
+bool decimal_wide_multiply(wide value, struct decimal factor, wide *product) {
+    wide_magnitude result;
+    if (!decimal_wide_multiply_magnitude(decimal_wide_magnitude(value), factor.magnitude,
+                                         &result)) {
+        return false;
+    }
+    *product = decimal_wide_signed(result, (value < 0) != factor.is_negative);
+    return true;
+}
+
+bool decimal_wide_scale_up(wide value, unsigned digits, wide *scaled) {
+    wide_magnitude result = decimal_wide_magnitude(value);
+    while (digits > 0) {
+        unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
+        if (!decimal_wide_multiply_magnitude(result, decimal_power_of_ten(step), &result)) {
+            return false;
+        }
+        digits -= step;
+    }
+    *scaled = decimal_wide_signed(result, value < 0);
+    return true;
+}
+
+enum decimal_status decimal_from_wide(wide value, unsigned scale, unsigned to_scale,
+                                      struct decimal *decimal) {
+    bool is_exact = true;
+    if (to_scale > scale && !decimal_wide_scale_up(value, to_scale - scale, &value)) {
+        return DECIMAL_OUT_OF_RANGE;
+    }
+    wide_magnitude result = decimal_wide_magnitude(value);
+    for (unsigned digits = to_scale < scale ? scale - to_scale : 0; digits > 0;) {
+        unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
+        uint64_t power = decimal_power_of_ten(step);
+        is_exact = is_exact && result % power == 0;
+        result /= power;
+        digits -= step;
+    }
+    if (result >> 64 != 0) {
+        return DECIMAL_OUT_OF_RANGE;
+    }
+    if (!is_exact) {
+        return DECIMAL_TOO_PRECISE;
+    }
+    decimal->magnitude = (uint64_t)result;
+    decimal->is_negative = value < 0;
+    return DECIMAL_OK;
+}
+
+size_t decimal_wide_print(char *out, wide value, unsigned scale) {
+    CHECK(scale <= DECIMAL_WIDE_SCALE_MAX);
+    wide_magnitude left = decimal_wide_magnitude(value);
+    uint64_t power = decimal_power_of_ten(POWER_DIGITS_MAX);
+    char digits[2 * BYTES_INTEGER_TEXT_MAX];
+    /* Below 2^127, so the head has at most 20 digits. */
+    size_t digit_count = bytes_print_u64(digits, (uint64_t)(left >= power ? left / power : left));
+    if (left >= power) {
+        /* Nineteen more digits, with leading zeros. */
+        uint64_t tail = (uint64_t)(left % power);
+        for (unsigned i = POWER_DIGITS_MAX; i > 0; i--) {
+            digits[digit_count + i - 1] = (char)('0' + tail % 10);
+            tail /= 10;
+        }
+        digit_count += POWER_DIGITS_MAX;
+    }
+    return decimal_print_digits(out, value < 0, digits, digit_count, scale);
 }

@@ -278,12 +278,12 @@ void memory_settle(void) {
 }
 
 bool memory_is_ready(void) {
-    return !memory.is_behind && (!is_owner || chunks_are_ready(&memory.pool.chunks));
+    return !memory.is_behind && (!is_owner || pool_chunks_are_ready(&memory.pool.chunks));
 }
 
 void memory_expect(void) {
     if (is_owner && memory.pool.chunks.range != NULL) {
-        chunks_expect(&memory.pool.chunks);
+        pool_chunks_expect(&memory.pool.chunks);
     }
 }
 

@@ -24,18 +24,18 @@ _Static_assert(NAME_PREFIX_MAX + HEX_MAX <= NAME_SIZE_MAX, "any packed name's te
 static inline uint64_t name_load(struct bytes text, size_t offset) {
     size_t left = text.size - offset;
     if (left >= 8) {
-        return little_get_u64(text.at + offset);
+        return bytes_get_u64(text.at + offset);
     }
     if (left == 0) {
         return 0;
     }
     if (text.size >= 8) {
-        return little_get_u64(text.at + text.size - 8) >> (64 - 8 * left);
+        return bytes_get_u64(text.at + text.size - 8) >> (64 - 8 * left);
     }
     /* Two words that overlap, or three bytes that do. */
     if (left >= 4) {
-        return little_get_u32(text.at) | (uint64_t)little_get_u32(text.at + left - 4)
-                                             << (8 * left - 32);
+        return bytes_get_u32(text.at) | (uint64_t)bytes_get_u32(text.at + left - 4)
+                                            << (8 * left - 32);
     }
     size_t half = left / 2;
     return (uint8_t)text.at[0] | (uint64_t)(uint8_t)text.at[half] << 8 * half |
@@ -84,7 +84,7 @@ static inline bool name_pack_digits(struct bytes text, char *to, bool *has_lette
             values |= UINT64_C(15) << 8 * left; /* the second half of the last byte, or behind it */
         }
         all_letters |= letters;
-        little_put_u32(to, name_join(values));
+        bytes_put_u32(to, name_join(values));
     }
     *has_letters = all_letters != 0;
     return true;
@@ -98,7 +98,7 @@ void name_write_16_in_words(char *to, uint64_t bytes) {
         values = (values | values << 8) & UINT64_C(0x00ff00ff00ff00ff);
         values = (values >> 4 | values << 8) & EACH(15);
         uint64_t letters = (values + EACH(0x80 - 10)) >> 7 & EACH(1);
-        little_put_u64(to, values + EACH('0') + letters * ('a' - '0' - 10));
+        bytes_put_u64(to, values + EACH('0') + letters * ('a' - '0' - 10));
     }
 }
 #endif
@@ -120,8 +120,8 @@ static bool name_pack_uuid(const char *text, char *to) {
 #if !defined(__SSE2__)
 void name_write_uuid_in_words(char *to, const char *from) {
     char digits[32];
-    name_write_16(digits, little_get_u64(from));
-    name_write_16(digits + 16, little_get_u64(from + 8));
+    name_write_16(digits, bytes_get_u64(from));
+    name_write_16(digits + 16, bytes_get_u64(from + 8));
     memcpy(to, digits, 8);
     to[8] = '-';
     memcpy(to + 9, digits + 8, 4);
@@ -245,7 +245,7 @@ static size_t name_find_last(struct bytes text, char byte) {
     const uint64_t low = EACH(0x7f);
     for (size_t behind = 8; behind <= 16; behind += 8) {
         size_t offset = text.size > behind ? text.size - behind : 0;
-        uint64_t different = little_get_u64(text.at + offset) ^ EACH((uint8_t)byte);
+        uint64_t different = bytes_get_u64(text.at + offset) ^ EACH((uint8_t)byte);
         uint64_t found = ~(((different & low) + low) | different | low);
         if (found != 0) {
             return offset + (unsigned)(63 - __builtin_clzll(found)) / 8;
@@ -303,7 +303,7 @@ static uint8_t name_pack_letters(struct bytes text, char *to) {
         if (!name_letters_of(word, &letters)) {
             return 0;
         }
-        little_put_u48(at, name_join_letters(letters));
+        bytes_put_u48(at, name_join_letters(letters));
     }
     to[0] = (char)(NAME_PREFIXES * NAME_REST_LETTERS + ending +
                    (front.size % 4 == 3 ? ENDING_BEHIND_THREE : 0));
@@ -317,7 +317,7 @@ void name_write_letters_16_in_words(uint64_t first, uint64_t second, char *to) {
         first = (first & EACH32(0x00000fff)) | (first << 4 & EACH32(0x0fff0000));
         first = (first & EACH16(0x003f)) | (first << 2 & EACH16(0x3f00));
         uint64_t is_behind = (first + EACH(0x80 - 33)) & ~(first + EACH(0x80 - 63)) & EACH(0x80);
-        little_put_u64(to, first + EACH(' ') + (is_behind >> 2));
+        bytes_put_u64(to, first + EACH(' ') + (is_behind >> 2));
     }
 }
 #endif
@@ -328,9 +328,9 @@ __attribute__((noinline)) static void name_write_long_letters(const char *at, si
     const char *end = at + stored;
     for (at++; at < end; at += 12, to += 16) {
         size_t left = (size_t)(end - at);
-        uint64_t last = little_get_u64(end - 8);
-        name_write_letters_16(left >= 8 ? little_get_u64(at) : last >> (64 - 8 * left),
-                              left >= 14 ? little_get_u64(at + 6) : last >> ((112 - 8 * left) & 63),
+        uint64_t last = bytes_get_u64(end - 8);
+        name_write_letters_16(left >= 8 ? bytes_get_u64(at) : last >> (64 - 8 * left),
+                              left >= 14 ? bytes_get_u64(at + 6) : last >> ((112 - 8 * left) & 63),
                               to);
     }
 }
@@ -386,7 +386,7 @@ void name_pack(struct bytes text, struct packed_name *form) {
             code = 0;
             for (uint8_t i = range.first; i < range.end && code == 0; i++) {
                 const struct name_prefix *prefix = &name_prefixes[i];
-                uint64_t different = begin ^ little_get_u64(prefix->text);
+                uint64_t different = begin ^ bytes_get_u64(prefix->text);
                 if (text.size > prefix->size && different << (64 - 8 * prefix->size) == 0) {
                     code = name_pack_behind(bytes_behind(text, prefix->size), i, form->packed);
                 }
@@ -408,9 +408,9 @@ void name_write_long(const struct name_digits *digits, char *to) {
         return;
     }
     for (; digits->end - at >= 8; at += 8, to += 16) {
-        name_write_16(to, little_get_u64(at));
+        name_write_16(to, bytes_get_u64(at));
     }
     if (at < digits->end) {
-        name_write_16(to, little_get_u64(digits->end - 8) >> 8 * (8 - (digits->end - at)));
+        name_write_16(to, bytes_get_u64(digits->end - 8) >> 8 * (8 - (digits->end - at)));
     }
 }

@@ -16,7 +16,6 @@
 #define CODEC_NAME_H
 
 #include "codec/bytes.h"
-#include "codec/little.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -185,17 +184,17 @@ static inline void name_write_16(char *to, uint64_t bytes) {
 static inline void name_write_uuid(char *to, const char *from) {
 #if defined(__SSE2__)
     __m128i first, second;
-    name_unpack_two(little_get_u64(from), little_get_u64(from + 8), 0, &first, &second);
+    name_unpack_two(bytes_get_u64(from), bytes_get_u64(from + 8), 0, &first, &second);
     uint64_t middle = (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(first, first));
     uint64_t next = (uint64_t)_mm_cvtsi128_si64(second);
     __m128i last = _mm_srli_si128(second, 4);
     memcpy(to, &first, 8);
     to[8] = '-';
-    little_put_u32(to + 9, (uint32_t)middle);
+    bytes_put_u32(to + 9, (uint32_t)middle);
     to[13] = '-';
-    little_put_u32(to + 14, (uint32_t)(middle >> 32));
+    bytes_put_u32(to + 14, (uint32_t)(middle >> 32));
     to[18] = '-';
-    little_put_u32(to + 19, (uint32_t)next);
+    bytes_put_u32(to + 19, (uint32_t)next);
     to[23] = '-';
     memcpy(to + 24, &last, sizeof last);
 #else
@@ -214,7 +213,7 @@ static inline void name_digits_write(const struct name_digits *digits, char *to)
     }
     memcpy(to, digits->prefix->text, NAME_PREFIX_MAX);
     name_write_16(to + digits->prefix->size,
-                  little_get_u64(digits->end - 8) >> (64 - 8 * digits->stored));
+                  bytes_get_u64(digits->end - 8) >> (64 - 8 * digits->stored));
 }
 
 /* ---- letters ---- */
@@ -274,8 +273,8 @@ static inline bool name_is_short_letters(size_t stored) {
 
 /* The text of such letters, without its ending. */
 static inline void name_write_short_letters(const char *at, size_t stored, char *to) {
-    name_write_letters_16(little_get_u64(at + 1),
-                          little_get_u64(at + stored - 8) >> 8 * (15 - stored), to);
+    name_write_letters_16(bytes_get_u64(at + 1),
+                          bytes_get_u64(at + stored - 8) >> 8 * (15 - stored), to);
 }
 
 /* Of a code: do two, at most, if it is of letters? */
@@ -291,14 +290,14 @@ name_write_few_letters(const char *at, size_t stored, size_t count,
     if (name_is_short_letters(stored)) {
         name_write_short_letters(at, stored, to);
     } else if (stored < 9) {
-        uint64_t all = little_get_u64(at + stored - 8) >> (72 - 8 * stored);
+        uint64_t all = bytes_get_u64(at + stored - 8) >> (72 - 8 * stored);
         name_write_letters_16(all, all >> 48, to);
     } else {
         /* What is above the bits of a word's bytes is not seen. */
         unsigned left = (unsigned)stored - 13;
-        uint64_t last = little_get_u64(at + stored - 8);
-        name_write_letters_16(little_get_u64(at + 1), little_get_u64(at + 7), to);
-        name_write_letters_16(left >= 8 ? little_get_u64(at + 13) : last >> (64 - 8 * left),
+        uint64_t last = bytes_get_u64(at + stored - 8);
+        name_write_letters_16(bytes_get_u64(at + 1), bytes_get_u64(at + 7), to);
+        name_write_letters_16(left >= 8 ? bytes_get_u64(at + 13) : last >> (64 - 8 * left),
                               last >> ((112 - 8 * left) & 63), to + 16);
     }
     memcpy(to + count, ending, sizeof *ending);

@@ -3,11 +3,65 @@
  * calculated in the units in which they are kept, and a value changes by a rounded number: what it was loses no digit. */
 #include "codec/rating.h"
 
+#include <float.h>
 #include <string.h>
 
-#include "codec/little.h"
-#include "codec/real.h"
-#include "codec/wide.h"
+#include "codec/bytes.h"
+#include "codec/decimal.h"
+
+/* ---- real numbers: rating_exp ----
+ *
+ * e^x = 2^k * e^r with x = k * ln(2) + r, |r| <= ln(2) / 2, and e^r = 1 + r + r^2/2! + ... + r^13/13!: what is left out
+ * is below 2^-57. The terms are summed in pairs, and pairs of pairs, which a CPU does side by side. */
+
+#ifdef __FAST_MATH__
+#error "-ffast-math changes results from one compiler to the next"
+#endif
+_Static_assert(FLT_EVAL_METHOD == 0, "doubles are calculated as doubles");
+_Static_assert(DBL_MANT_DIG == 53, "a double is IEEE 754's binary64");
+
+#define BY_LN2 1.4426950408889634 /* 1 / ln(2) */
+/* ln(2) in two parts. The first has 42 bits, so that k times it is exact. */
+#define LN2_HIGH 0x1.62e42fefa38p-1
+#define LN2_LOW  0x1.ef35793c7673p-45
+/* Adding this leaves no bits behind the point. */
+#define WHOLE       0x1.8p52
+#define ROUND_LIMIT 4611686018427387904.0 /* 2^62 */
+
+enum { EXPONENT_BIAS = 1023, EXPONENT_SHIFT = 52 };
+
+double rating_exp(double x) {
+    x = x > RATING_EXP_MAX ? RATING_EXP_MAX : x < -RATING_EXP_MAX ? -RATING_EXP_MAX : x;
+    double k = (x * BY_LN2 + WHOLE) - WHOLE;
+    double r = (x - k * LN2_HIGH) - k * LN2_LOW;
+    double r2 = r * r;
+    double r4 = r2 * r2;
+    double r8 = r4 * r4;
+    /* (e^r - 1 - r) / r^2 */
+    double low = (1.0 / 2 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120));
+    double middle = (1.0 / 720 + r * (1.0 / 5040)) + r2 * (1.0 / 40320 + r * (1.0 / 362880));
+    double high =
+        (1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600 + r * (1.0 / 6227020800.0));
+    double power = 1.0 + (r + r2 * (low + (r4 * middle + r8 * high)));
+    uint64_t bits = (uint64_t)((int64_t)k + EXPONENT_BIAS) << EXPONENT_SHIFT;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return power * scale;
+}
+
+double rating_sqrt(double x) {
+    return __builtin_sqrt(x);
+}
+
+int64_t rating_round(double x) {
+    CHECK(x > -ROUND_LIMIT);
+    CHECK(x < ROUND_LIMIT);
+    int64_t whole = (int64_t)x;
+    double rest = x - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+}
+
+/* ---- ratings ---- */
 
 /* ---- rules ---- */
 
@@ -209,8 +263,8 @@ void rating_record_take_back(const struct rating_rule *rule, const struct rating
                        1 / ((double)after->deviation * (double)after->deviation) +
                        1 / ((double)before->deviation * (double)before->deviation);
         double most = (double)rule->of[RATING_DEV_MAX];
-        double deviation = known > 0 ? 1 / real_sqrt(known) : most;
-        record->deviation = deviation < most ? real_round(deviation) : rule->of[RATING_DEV_MAX];
+        double deviation = known > 0 ? 1 / rating_sqrt(known) : most;
+        record->deviation = deviation < most ? rating_round(deviation) : rule->of[RATING_DEV_MAX];
     }
     rating_take_to_limits(rule, record);
 }
@@ -225,25 +279,25 @@ enum {
 };
 
 void rating_pack(const struct rating_record *record, char bytes[RATING_RECORD_BYTES]) {
-    little_put_u64(bytes, (uint64_t)record->value);
-    little_put_u64(bytes + AT_DEVIATION, (uint64_t)record->deviation);
-    little_put_u32(bytes + AT_VOLATILITY, record->volatility);
-    little_put_u32(bytes + AT_COUNTS, record->won);
-    little_put_u32(bytes + AT_COUNTS + 4, record->drawn);
-    little_put_u32(bytes + AT_COUNTS + 8, record->lost);
-    little_put_u48(bytes + AT_LAST, (uint64_t)record->last_ms);
+    bytes_put_u64(bytes, (uint64_t)record->value);
+    bytes_put_u64(bytes + AT_DEVIATION, (uint64_t)record->deviation);
+    bytes_put_u32(bytes + AT_VOLATILITY, record->volatility);
+    bytes_put_u32(bytes + AT_COUNTS, record->won);
+    bytes_put_u32(bytes + AT_COUNTS + 4, record->drawn);
+    bytes_put_u32(bytes + AT_COUNTS + 8, record->lost);
+    bytes_put_u48(bytes + AT_LAST, (uint64_t)record->last_ms);
     bytes[AT_TOP] = (char)record->is_top;
 }
 
 bool rating_unpack(const char bytes[RATING_RECORD_BYTES], struct rating_record *record) {
     struct rating_record read = {
-        .value = (int64_t)little_get_u64(bytes),
-        .deviation = (int64_t)little_get_u64(bytes + AT_DEVIATION),
-        .volatility = little_get_u32(bytes + AT_VOLATILITY),
-        .won = little_get_u32(bytes + AT_COUNTS),
-        .drawn = little_get_u32(bytes + AT_COUNTS + 4),
-        .lost = little_get_u32(bytes + AT_COUNTS + 8),
-        .last_ms = (int64_t)little_get_u48(bytes + AT_LAST),
+        .value = (int64_t)bytes_get_u64(bytes),
+        .deviation = (int64_t)bytes_get_u64(bytes + AT_DEVIATION),
+        .volatility = bytes_get_u32(bytes + AT_VOLATILITY),
+        .won = bytes_get_u32(bytes + AT_COUNTS),
+        .drawn = bytes_get_u32(bytes + AT_COUNTS + 4),
+        .lost = bytes_get_u32(bytes + AT_COUNTS + 8),
+        .last_ms = (int64_t)bytes_get_u48(bytes + AT_LAST),
         .is_top = bytes[AT_TOP] == 1,
     };
     if (read.value < -RATING_LIMIT || read.value > RATING_LIMIT || read.deviation < 0 ||
@@ -292,7 +346,7 @@ void rating_record_reset(const struct rating_rule *rule, struct rating_record *r
         (int64_t)rating_divide((wide)(rule->of[RATING_START] - record->value) * share, UNIT);
     if (start > before) {
         double part = (double)share / (double)UNIT;
-        record->deviation = real_round(real_sqrt(before + part * (start - before)));
+        record->deviation = rating_round(rating_sqrt(before + part * (start - before)));
     }
     rating_take_to_limits(rule, record);
 }
@@ -390,8 +444,9 @@ static double rating_grown(const struct rating_rule *rule, const struct rating_r
     double deviation = (double)record->deviation / GLICKO_SCALE;
     if (periods > 0) {
         double most = (double)rule->of[RATING_DEV_MAX] / GLICKO_SCALE;
-        deviation = real_sqrt(rating_squared(deviation) +
-                              periods * rating_squared((double)record->volatility / (double)NANO));
+        deviation =
+            rating_sqrt(rating_squared(deviation) +
+                        periods * rating_squared((double)record->volatility / (double)NANO));
         deviation = deviation < most ? deviation : most;
     }
     return deviation;
@@ -440,7 +495,7 @@ struct odds {
 
 static struct odds rating_odds_of(double log_ratio, double log_max) {
     double size = log_ratio < 0 ? -log_ratio : log_ratio;
-    double ratio = real_exp(size < log_max ? -size : -log_max);
+    double ratio = rating_exp(size < log_max ? -size : -log_max);
     double likely = 1 / (1 + ratio);
     double unlikely = ratio * likely;
     return log_ratio < 0 ? (struct odds){.win = unlikely, .lose = likely}
@@ -548,7 +603,7 @@ static double rating_glicko_volatility(double volatility, double tau, double del
     double log_ratio = 0;
     double variance = rating_squared(volatility);
     for (int i = 0; i < VOLATILITY_STEPS_MAX; i++) {
-        double power = i == 0 ? variance : variance * real_exp(log_ratio);
+        double power = i == 0 ? variance : variance * rating_exp(log_ratio);
         double by_sum = 1 / (spread + power);
         double part = power * rating_squared(by_sum) / 2;
         double f = part * (surplus - power) * tau_squared - log_ratio;
@@ -569,12 +624,12 @@ static double rating_glicko_volatility(double volatility, double tau, double del
             break;
         }
     }
-    return volatility * real_exp(log_ratio / 2);
+    return volatility * rating_exp(log_ratio / 2);
 }
 
 /* How much a deviation takes from a game's weight: the paper's g. */
 static double rating_glicko_weight(double variance) {
-    return 1 / real_sqrt(1 + THREE_BY_PI_2 * variance);
+    return 1 / rating_sqrt(1 + THREE_BY_PI_2 * variance);
 }
 
 /* before_periods: of the time since each player's last match, that much is not counted. */
@@ -587,11 +642,11 @@ static void rating_glicko_sum(const struct rating_rule *rule, const struct ratin
         periods = before_periods > 0 && rule->of[RATING_EVERY_HOURS] > 0 ? 0 : periods;
         side->sum += record->value;
         /* Whole units: their sum has no order. */
-        int64_t deviation = real_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
+        int64_t deviation = rating_round(rating_grown(rule, record, periods) * GLICKO_SCALE);
         side->squares += (wide)deviation * deviation;
     }
     side->center = (double)side->sum / side->size / GLICKO_SCALE;
-    side->deviation = real_sqrt((double)side->squares) / side->size / GLICKO_SCALE;
+    side->deviation = rating_sqrt((double)side->squares) / side->size / GLICKO_SCALE;
 }
 
 /* Steps 3 to 7, of what games told of a deviation that grows by so many periods. Returns the change of the value. */
@@ -610,13 +665,13 @@ static int64_t rating_glicko_update(const struct rating_rule *rule, struct ratin
                                                : volatility;
     variance += periods * rating_squared(volatility);
     variance = 1 / (1 / variance + learned);
-    record->deviation = real_round(real_sqrt(variance) * GLICKO_SCALE);
-    record->volatility = (uint32_t)real_round(volatility * (double)NANO);
+    record->deviation = rating_round(rating_sqrt(variance) * GLICKO_SCALE);
+    record->volatility = (uint32_t)rating_round(volatility * (double)NANO);
     /* From any value to any other, at most: sums of a period may tell more. */
     const double most = 2 * (double)RATING_LIMIT;
     double change = variance * gained * GLICKO_SCALE;
     change = change < most ? change : most;
-    return real_round(change > -most ? change : -most);
+    return rating_round(change > -most ? change : -most);
 }
 
 /* Of rating periods' sums. */
@@ -628,10 +683,10 @@ static void rating_glicko_player(const struct rating_rule *rule, const struct ra
     int64_t change = 0;
     if (rule->of[RATING_EVERY_HOURS] > 0) {
         /* However sure it was, the period has had a game. */
-        int64_t learned = real_round(side->learned * SUM_UNIT);
+        int64_t learned = rating_round(side->learned * SUM_UNIT);
         record->learned = rating_clamp(record->learned + (learned > 0 ? learned : 1),
                                        -RATING_SUM_MAX, RATING_SUM_MAX);
-        record->gained = rating_clamp(record->gained + real_round(side->gained * SUM_UNIT),
+        record->gained = rating_clamp(record->gained + rating_round(side->gained * SUM_UNIT),
                                       -RATING_SUM_MAX, RATING_SUM_MAX);
     } else {
         double periods = rating_periods_since(rule, record, match->at_ms);
@@ -713,7 +768,7 @@ static void rating_skill_sum(const struct rating_record *records, wide tau_squar
         side->sum += record->value;
         side->squares += rating_square(record->deviation) + tau_squared;
     }
-    side->deviation = real_sqrt((double)side->squares);
+    side->deviation = rating_sqrt((double)side->squares);
 }
 
 /* The root of all teams' variances and of beta for each. */
@@ -723,13 +778,13 @@ static double rating_skill_unit(const struct rating_rule *rule, const struct sid
     for (uint32_t i = 0; i < teams; i++) {
         variance += sides[i].squares;
     }
-    return real_sqrt((double)variance);
+    return rating_sqrt((double)variance);
 }
 
 /* e^(sum / unit) in proportion to the best one's. */
 static double rating_skill_power(int64_t sum, int64_t best, double unit) {
     double log = (double)(sum - best) / unit;
-    return real_exp(log > -SKILL_LOG_MAX ? log : -SKILL_LOG_MAX);
+    return rating_exp(log > -SKILL_LOG_MAX ? log : -SKILL_LOG_MAX);
 }
 
 /* Weng and Lin's algorithm 4. S of a rank is the sum of powers of it and all that are worse: from the last to the
@@ -771,7 +826,7 @@ static void rating_skill_plackett_luce(const struct rating_rule *rule, struct si
 /* The chances of two teams alone. */
 static struct odds rating_skill_odds(const struct rating_rule *rule, const struct side *side,
                                      const struct side *other, double *unit) {
-    *unit = real_sqrt(
+    *unit = rating_sqrt(
         (double)(side->squares + other->squares + 2 * rating_square(rule->of[RATING_BETA])));
     return rating_odds_of((double)(side->sum - other->sum) / *unit, SKILL_LOG_MAX);
 }
@@ -847,10 +902,11 @@ static void rating_skill_match(const struct rating_rule *rule, const struct rati
                                 : 1 + (weights.of[j] - weights.least) / weights.range;
             double share = variance * by_squares * (side->gained >= 0 ? weight : 1 / weight);
             double left = 1 - share * side->learned;
-            int64_t deviation = real_round(real_sqrt(variance * (left > kappa ? left : kappa)));
+            int64_t deviation = rating_round(rating_sqrt(variance * (left > kappa ? left : kappa)));
             bool is_limited = rule->of[RATING_LIMIT_SIGMA] == 1 && deviation > record->deviation;
             record->deviation = is_limited ? record->deviation : deviation;
-            rating_finish(rule, match, first, side->rank, real_round(share * side->gained), record);
+            rating_finish(rule, match, first, side->rank, rating_round(share * side->gained),
+                          record);
         }
     }
 }
@@ -938,10 +994,10 @@ void rating_predict(const struct rating_rule *rule, const struct rating_match *m
     double squares = 0;
     for (uint32_t i = 0; i < match->teams; i++) {
         squares += rating_squared(exact[i]);
-        chances[sides[i].team] = (uint32_t)real_round(exact[i] * RATING_CHANCE_ONE);
+        chances[sides[i].team] = (uint32_t)rating_round(exact[i] * RATING_CHANCE_ONE);
     }
     double even = (1 - squares) * match->teams / (match->teams - 1);
-    *quality = (uint32_t)rating_clamp(real_round(even * RATING_CHANCE_ONE), 0, RATING_CHANCE_ONE);
+    *quality = (uint32_t)rating_clamp(rating_round(even * RATING_CHANCE_ONE), 0, RATING_CHANCE_ONE);
 }
 
 /* ---- reading ---- */
@@ -949,7 +1005,7 @@ void rating_predict(const struct rating_rule *rule, const struct rating_match *m
 int64_t rating_now(const struct rating_rule *rule, const struct rating_record *record,
                    int64_t at_ms) {
     double periods = rating_periods_since(rule, record, at_ms);
-    return periods > 0 ? real_round(rating_grown(rule, record, periods) * GLICKO_SCALE)
+    return periods > 0 ? rating_round(rating_grown(rule, record, periods) * GLICKO_SCALE)
                        : record->deviation;
 }
 

@@ -5,7 +5,7 @@
  *     rating_record   what is kept of a player             RATING_RECORD_BYTES when packed
  *     rating_match    teams in, changed records out        any number of teams, ranks, ties
  *
- * Everything here is an integer, and the same on every machine (codec/real.h). Values and deviations have
+ * Everything here is an integer, and the same on every machine (codec/rating.h). Values and deviations have
  * rating_decimals(system) decimals: 6 for ELO and GLICKO2 (1500 is 1500000000), 9 for OPENSKILL (25 is 25000000000).
  * All rounding is to the nearest, halves away from 0. Which order the teams, and the players in a team, are given in
  * changes no bit.
@@ -221,5 +221,24 @@ int64_t rating_ranks(const struct rating_rule *rule, const struct rating_record 
 /* No record that a match or seed of this rule leaves is ranked below or above these. */
 int64_t rating_ranks_least(const struct rating_rule *rule, unsigned decimals);
 int64_t rating_ranks_most(const struct rating_rule *rule, unsigned decimals);
+
+/* ---- real numbers ----
+ *
+ * Real numbers whose bits are the same on every machine: exp as one fixed polynomial, and what IEEE 754 rounds to the
+ * nearest by itself, which is + - * / and the square root. libm's exp differs between versions, and between CPUs with
+ * and without a fused multiply-add. The Makefile's FLAGS (-ffp-contract=off) keep compilers from fusing.
+ *
+ * Whoever keeps a result keeps an integer: rating_round. */
+
+#define RATING_EXP_MAX 700.0
+
+/* e^x, off by less than one unit of its last place. x beyond -RATING_EXP_MAX .. RATING_EXP_MAX counts as these. */
+double rating_exp(double x);
+
+/* x >= 0. */
+double rating_sqrt(double x);
+
+/* The nearest integer, halves away from 0. |x| is below 2^62. */
+int64_t rating_round(double x);
 
 #endif

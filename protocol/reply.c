@@ -10,10 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "protocol/put.h"
-
 enum {
-    HEADER_MAX = PUT_HEADER_ROOM,
+    HEADER_MAX = REPLY_PUT_HEADER_ROOM,
     DOUBLE_TEXT_MAX = 32, /* "-1.7976931348623157e+308" */
 };
 /* The mark of an array that is not being written. */
@@ -52,7 +50,7 @@ static inline void reply_constant(struct reply *reply, const char *text, size_t 
 static inline void reply_header(struct reply *reply, char mark, uint64_t count) {
     char *out = reply_room(reply, HEADER_MAX);
     if (out != NULL) {
-        reply_commit_to(reply, put_header(out, mark, count));
+        reply_commit_to(reply, reply_put_header(out, mark, count));
     }
 }
 
@@ -78,7 +76,7 @@ static void reply_line(struct reply *reply, char mark, const char *text, size_t 
     *out = mark;
     memcpy(out + 1, text, size);
     reply_clean_line(out + 1, size);
-    reply_commit_to(reply, put_line_end(out + 1 + size));
+    reply_commit_to(reply, reply_put_line_end(out + 1 + size));
 }
 
 void reply_simple(struct reply *reply, const char *text) {
@@ -112,7 +110,7 @@ void reply_error_extend(struct reply *reply, size_t size_before, const char *tex
     if (out != NULL) {
         memcpy(out, text, size);
         reply_clean_line(out, size);
-        reply_commit_to(reply, put_line_end(out + size));
+        reply_commit_to(reply, reply_put_line_end(out + size));
     }
 }
 
@@ -142,7 +140,7 @@ void reply_error_format(struct reply *reply, const char *format, ...) {
         *out = '-';
         vsnprintf(out + 1, size + 1, format, arguments);
         reply_clean_line(out + 1, size);
-        reply_commit_to(reply, put_line_end(out + 1 + size));
+        reply_commit_to(reply, reply_put_line_end(out + 1 + size));
     }
     va_end(arguments);
 }
@@ -155,11 +153,11 @@ void reply_integer(struct reply *reply, int64_t value) {
         return;
     }
     if (value >= 0) {
-        reply_commit_to(reply, put_header(out, ':', (uint64_t)value));
+        reply_commit_to(reply, reply_put_header(out, ':', (uint64_t)value));
         return;
     }
     *out = ':';
-    reply_commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
+    reply_commit_to(reply, reply_put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
 }
 
 void reply_wide_integer(struct reply *reply, int64_t value) {
@@ -181,17 +179,18 @@ __attribute__((noinline)) static void reply_any_bulk(struct reply *reply, struct
     if (out == NULL) {
         return;
     }
-    out = put_header(out, '$', text.size);
+    out = reply_put_header(out, '$', text.size);
     if (text.size > 0) {
         memcpy(out, text.at, text.size);
     }
-    reply_commit_to(reply, put_line_end(out + text.size));
+    reply_commit_to(reply, reply_put_line_end(out + text.size));
 }
 
 void reply_bulk(struct reply *reply, struct bytes text) {
-    char *out = text.size <= PUT_SHORT_MAX ? reply_short_room(reply, PUT_SHORT_ROOM) : NULL;
+    char *out =
+        text.size <= REPLY_PUT_SHORT_MAX ? reply_short_room(reply, REPLY_PUT_SHORT_ROOM) : NULL;
     if (out != NULL) {
-        reply_commit_to(reply, put_short_bulk(out, text));
+        reply_commit_to(reply, reply_put_short_bulk(out, text));
         return;
     }
     reply_any_bulk(reply, text);
@@ -207,9 +206,9 @@ void reply_bulk_format(struct reply *reply, const char *format, ...) {
     size_t size = reply_measure_format(format, arguments);
     char *out = reply_room(reply, HEADER_MAX + size + 2);
     if (out != NULL) {
-        out = put_header(out, '$', size);
+        out = reply_put_header(out, '$', size);
         vsnprintf(out, size + 1, format, arguments);
-        reply_commit_to(reply, put_line_end(out + size));
+        reply_commit_to(reply, reply_put_line_end(out + size));
     }
     va_end(arguments);
 }
@@ -242,20 +241,20 @@ void reply_boolean(struct reply *reply, bool value) {
 
 __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, struct decimal value,
                                                         unsigned scale) {
-    char *out = reply_room(reply, PUT_NUMBER_ROOM);
+    char *out = reply_room(reply, REPLY_PUT_NUMBER_ROOM);
     if (out != NULL) {
-        reply_commit_to(reply, put_decimal(out, value, scale, reply->numbers == 3));
+        reply_commit_to(reply, reply_put_decimal(out, value, scale, reply->numbers == 3));
     }
 }
 
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
     /* An integer, as most scores are. */
-    char *out = (scale == 0 && value.magnitude < PUT_SMALL_LIMIT && !value.is_negative)
-                    ? reply_short_room(reply, PUT_SHORT_ROOM)
+    char *out = (scale == 0 && value.magnitude < REPLY_PUT_SMALL_LIMIT && !value.is_negative)
+                    ? reply_short_room(reply, REPLY_PUT_SHORT_ROOM)
                     : NULL;
     if (out != NULL) {
         reply_commit_to(reply,
-                        put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));
+                        reply_put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));
         return;
     }
     reply_any_decimal(reply, value, scale);
@@ -328,7 +327,7 @@ static void reply_end_header(struct reply *reply, size_t mark, char kind, uint64
     CHECK(mark + HEADER_MAX <= out->size);
     char *values = out->at + mark + HEADER_MAX;
     size_t values_size = out->size - mark - HEADER_MAX;
-    char *end = put_header(out->at + mark, kind, count);
+    char *end = reply_put_header(out->at + mark, kind, count);
     memmove(end, values, values_size);
     out->size = (size_t)(end - out->at) + values_size;
 }
@@ -368,4 +367,94 @@ void reply_verbatim(struct reply *reply, struct bytes text) {
         buffer_append(reply->out, text.at, text.size);
         reply_verbatim_end(reply, mark);
     }
+}
+
+/* ---- parts of replies: the tables, and the functions too long to inline ---- */
+
+#define THREE_DIGITS(a, b, c) (('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16)
+#define TEN_TEXTS(a, b)                                                                            \
+    THREE_DIGITS(a, b, 0), THREE_DIGITS(a, b, 1), THREE_DIGITS(a, b, 2), THREE_DIGITS(a, b, 3),    \
+        THREE_DIGITS(a, b, 4), THREE_DIGITS(a, b, 5), THREE_DIGITS(a, b, 6),                       \
+        THREE_DIGITS(a, b, 7), THREE_DIGITS(a, b, 8), THREE_DIGITS(a, b, 9)
+#define HUNDRED_TEXTS(a)                                                                           \
+    TEN_TEXTS(a, 0), TEN_TEXTS(a, 1), TEN_TEXTS(a, 2), TEN_TEXTS(a, 3), TEN_TEXTS(a, 4),           \
+        TEN_TEXTS(a, 5), TEN_TEXTS(a, 6), TEN_TEXTS(a, 7), TEN_TEXTS(a, 8), TEN_TEXTS(a, 9)
+const uint32_t reply_put_three_digits[1000] = {
+    HUNDRED_TEXTS(0), HUNDRED_TEXTS(1), HUNDRED_TEXTS(2), HUNDRED_TEXTS(3), HUNDRED_TEXTS(4),
+    HUNDRED_TEXTS(5), HUNDRED_TEXTS(6), HUNDRED_TEXTS(7), HUNDRED_TEXTS(8), HUNDRED_TEXTS(9),
+};
+
+#define HEADERS_OF_TEN(tens)                                                                       \
+    "\r\n$" tens "0\r\n", "\r\n$" tens "1\r\n", "\r\n$" tens "2\r\n", "\r\n$" tens "3\r\n",        \
+        "\r\n$" tens "4\r\n", "\r\n$" tens "5\r\n", "\r\n$" tens "6\r\n", "\r\n$" tens "7\r\n",    \
+        "\r\n$" tens "8\r\n", "\r\n$" tens "9\r\n"
+const char reply_put_headers[101][8] = {
+    HEADERS_OF_TEN(""),  HEADERS_OF_TEN("1"), HEADERS_OF_TEN("2"), HEADERS_OF_TEN("3"),
+    HEADERS_OF_TEN("4"), HEADERS_OF_TEN("5"), HEADERS_OF_TEN("6"), HEADERS_OF_TEN("7"),
+    HEADERS_OF_TEN("8"), HEADERS_OF_TEN("9"),
+};
+
+#define DIGITS(number, power, to_six_or_nine)                                                      \
+    {                                                                                              \
+        .header = "\r\n$" #number "\r\n", .first = (power) == 1 ? 0 : (power),                     \
+        .size = (power) == 1 ? 10 : 9 * (power), .factor = (to_six_or_nine), .count = (number)     \
+    }
+const struct reply_put_digits reply_put_digits_table[9] = {
+    DIGITS(1, 1, 100000),    DIGITS(2, 10, 10000),    DIGITS(3, 100, 1000),
+    DIGITS(4, 1000, 100),    DIGITS(5, 10000, 10),    DIGITS(6, 100000, 1),
+    DIGITS(7, 1000000, 100), DIGITS(8, 10000000, 10), DIGITS(9, 100000000, 1),
+};
+
+char *reply_put_large(char *out, uint64_t value) {
+    out = reply_put_digits(out, value / REPLY_PUT_SMALL_LIMIT);
+    return reply_put_nine_digits(out, (uint32_t)(value % REPLY_PUT_SMALL_LIMIT));
+}
+
+/* So many digits, in words. Returns the end of them. */
+static inline char *reply_put_copy(char *out, const char *digits, size_t count) {
+    for (size_t i = 0; i < count; i += 8) {
+        memcpy(out + i, digits + i, 8);
+    }
+    return out + count;
+}
+
+char *reply_put_decimal(char *out, struct decimal value, unsigned scale, bool is_double) {
+    /* Zeros, then the digits: a fraction may begin before them. Read and written in words. */
+    char text[DECIMAL_TEXT_MAX + DECIMAL_TEXT_MAX + 2 * REPLY_PUT_OVERRUN];
+    char *digits = text + DECIMAL_TEXT_MAX;
+    memset(text, '0', DECIMAL_TEXT_MAX);
+    const char *end = reply_put_digits(digits, value.magnitude);
+    const char *point = end - scale;
+    const char *begin = point > digits ? digits : point - 1;
+    while (end > point && end[-1] == '0') {
+        end--;
+    }
+    size_t fraction = (size_t)(end - point);
+    size_t whole = (size_t)(point - begin);
+    if (is_double) {
+        *out++ = ',';
+    } else {
+        out = reply_put_header(out, '$', value.is_negative + whole + (fraction > 0) + fraction);
+    }
+    if (value.is_negative) {
+        *out++ = '-';
+    }
+    out = reply_put_copy(out, begin, whole);
+    if (fraction > 0) {
+        *out++ = '.';
+        out = reply_put_copy(out, point, fraction);
+    }
+    return reply_put_line_end(out);
+}
+
+char *reply_put_integer(char *out, struct decimal value, bool is_resp3) {
+    if (value.is_negative) {
+        memcpy(out, ":-", 2);
+        return reply_put_line_end(reply_put_digits(out + 2, value.magnitude));
+    }
+    if (value.magnitude <= INT64_MAX) {
+        return reply_put_header(out, ':', value.magnitude);
+    }
+    return is_resp3 ? reply_put_header(out, '(', value.magnitude)
+                    : reply_put_decimal(out, value, 0, false);
 }

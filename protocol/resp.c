@@ -16,7 +16,7 @@
  * without being checked. */
 #include "protocol/resp.h"
 
-#include "codec/words.h"
+#include "codec/bytes.h"
 
 enum {
     ARENA_PIECE_MIN = 16 * 1024,
@@ -404,11 +404,11 @@ static enum resp_status resp_split_line(struct parse *parse, struct bytes line, 
         return RESP_OUT_OF_MEMORY;
     }
     uint32_t count = 0;
-    enum words_status status;
-    while ((status = words_take(&line, &out, &args[count])) == WORDS_TAKEN) {
+    enum bytes_word_status status;
+    while ((status = bytes_take_quoted(&line, &out, &args[count])) == BYTES_WORD_TAKEN) {
         count++;
     }
-    if (status == WORDS_UNBALANCED) {
+    if (status == BYTES_WORD_UNBALANCED) {
         return resp_fail(parse, "ERR Protocol error: unbalanced quotes in request");
     }
     if (count > parse->limits->args_max) {
@@ -433,7 +433,7 @@ static enum resp_status resp_parse_inline(struct parse *parse) {
     uint32_t words_max = 0;
     bool was_space = true;
     for (size_t i = 0; i < line.size; i++) {
-        bool is = words_is_blank(line.at[i]);
+        bool is = bytes_is_blank(line.at[i]);
         words_max += was_space && !is;
         was_space = is;
     }

@@ -20,7 +20,7 @@
 #include "server/acl/player.h"
 #include "server/commands/admin/admin.h"
 #include "server/commands/lb/board_task.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"

@@ -283,7 +283,7 @@ static void map_table_flip_field(const struct map_table *table, struct map_bucke
                                  uint32_t slot, uint32_t flipped) {
     struct map_place place = map_place(table, slot);
     char *at = (char *)bucket->slots + place.offset;
-    little_put_u32(at, little_get_u32(at) ^ flipped << place.shift);
+    bytes_put_u32(at, bytes_get_u32(at) ^ flipped << place.shift);
 }
 
 static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {

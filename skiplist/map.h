@@ -47,8 +47,8 @@
 #define MAP_HAS_NEON
 #endif
 
+#include "codec/bytes.h"
 #include "codec/check.h"
-#include "codec/little.h"
 #include "skiplist/prefetch.h"
 
 #ifdef SKIPLIST_TINY
@@ -237,7 +237,7 @@ static inline struct map_place map_place(const struct map_table *table, uint32_t
 static inline uint32_t map_field(const struct map_table *table, const struct map_bucket *bucket,
                                  uint32_t slot) {
     struct map_place place = map_place(table, slot);
-    return little_get_u32((const char *)bucket->slots + place.offset) >> place.shift;
+    return bytes_get_u32((const char *)bucket->slots + place.offset) >> place.shift;
 }
 
 #ifdef MAP_HAS_NEON

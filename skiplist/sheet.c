@@ -113,9 +113,9 @@ static bool sheet_resize(struct tags *tags, struct sheet **place, uint32_t capac
 static bool sheet_enlarge(struct tags *tags, struct sheet **place, uint32_t capacity,
                           uint8_t width) {
     const struct sheet *old = *place;
-    uint8_t wide = old->width > width ? old->width : width;
-    return (capacity <= old->capacity && wide == old->width) ||
-           sheet_resize(tags, place, capacity + capacity / 16 + ROOM_MIN, wide);
+    uint8_t wider = old->width > width ? old->width : width;
+    return (capacity <= old->capacity && wider == old->width) ||
+           sheet_resize(tags, place, capacity + capacity / 16 + ROOM_MIN, wider);
 }
 
 /* Give back room that is not needed, if there is memory for that. */

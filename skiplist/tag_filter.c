@@ -462,12 +462,12 @@ void tag_filter_sum_each(const struct filter_reader *reader, const struct tag_co
         for (uint32_t i = 0; i < reader->ranges[r].count; i++) {
             const void *at = tag_counts_row(plan, counts, row + i);
             const uint16_t *narrow = at;
-            const uint32_t *wide = at;
+            const uint32_t *wider = at;
             for (uint32_t c = 0; c < INDEX_FANOUT && counts->is_narrow; c++) {
                 sums[c] += narrow[c];
             }
             for (uint32_t c = 0; c < INDEX_FANOUT && !counts->is_narrow; c++) {
-                sums[c] += wide[c];
+                sums[c] += wider[c];
             }
         }
     }

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "codec/wide.h"
+#include "codec/decimal.h"
 #include "server/commands/shadow.h"
 
 /* ---- LIMITS ---- */
@@ -30,7 +30,7 @@ static void guarding_refuse(const struct writing *writing, enum limit limit,
     const struct board_options *options = guarding_options(writing);
     char said[SETTING_LIMITS_TEXT_MAX];
     char value[DECIMAL_TEXT_MAX + 1];
-    char gain[WIDE_TEXT_MAX + 1];
+    char gain[DECIMAL_WIDE_TEXT_MAX + 1];
     unsigned scale = result->lead->scale;
     if (wait_ms > 0) {
         (void)guarding_refuse_wait(writing, limit, wait_ms);
@@ -39,7 +39,7 @@ static void guarding_refuse(const struct writing *writing, enum limit limit,
     setting_options_print_limit(&options->limits, limit, said);
     stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
     value[decimal_print(value, layout_field_decimal(result->lead, result->after), scale)] = '\0';
-    gain[wide_print(gain, (wide)limits_gain(result), scale)] = '\0';
+    gain[decimal_wide_print(gain, (wide)limits_gain(result), scale)] = '\0';
     if (limit == LIMIT_MAX || limit == LIMIT_MIN) {
         reply_error_format(call->reply, "LIMIT %s: %s is %s", said, value,
                            limit == LIMIT_MAX ? "above" : "below");

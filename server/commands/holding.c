@@ -4,7 +4,7 @@
  *              member | user | address | words, each a size of 4 and its bytes */
 #include "server/commands/holding.h"
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 
 enum {
     SIX = 6,
@@ -40,10 +40,10 @@ static struct holding_head holding_head_of(const struct registry_key *key) {
     if (!registry_note_find(key, holding_head_name, &note) || note.size != HEAD_BYTES) {
         return (struct holding_head){.first = 1, .next = 1};
     }
-    return (struct holding_head){.first = little_get_u48(note.at),
-                                 .next = little_get_u48(note.at + SIX),
-                                 .count = little_get_u48(note.at + 2 * SIX),
-                                 .bytes = little_get_u64(note.at + 3 * SIX)};
+    return (struct holding_head){.first = bytes_get_u48(note.at),
+                                 .next = bytes_get_u48(note.at + SIX),
+                                 .count = bytes_get_u48(note.at + 2 * SIX),
+                                 .bytes = bytes_get_u64(note.at + 3 * SIX)};
 }
 
 /* There is memory for it. */
@@ -56,17 +56,17 @@ static void holding_set(struct registry *registry, struct registry_key *key, str
 static void holding_set_head(struct registry *registry, struct registry_key *key,
                              const struct holding_head *head) {
     char note[HEAD_BYTES];
-    little_put_u48(note, head->first);
-    little_put_u48(note + SIX, head->next);
-    little_put_u48(note + 2 * SIX, head->count);
-    little_put_u64(note + 3 * SIX, head->bytes);
+    bytes_put_u48(note, head->first);
+    bytes_put_u48(note + SIX, head->next);
+    bytes_put_u48(note + 2 * SIX, head->count);
+    bytes_put_u64(note + 3 * SIX, head->bytes);
     holding_set(registry, key, holding_head_name, (struct bytes){note, sizeof note});
 }
 
 static struct bytes holding_id_name(uint64_t id, char room[ID_NAME_BYTES]) {
     room[0] = '\0';
     room[1] = 'r';
-    little_put_u48(room + 2, id);
+    bytes_put_u48(room + 2, id);
     return (struct bytes){.at = room, .size = ID_NAME_BYTES};
 }
 
@@ -83,7 +83,7 @@ static void holding_set_ids(struct registry *registry, struct registry_key *key,
     char name[2 + HOLDING_NAME_MAX];
     char note[HOLDING_MEMBER_MAX * SIX];
     for (uint32_t i = 0; i < count; i++) {
-        little_put_u48(note + (size_t)i * SIX, ids[i]);
+        bytes_put_u48(note + (size_t)i * SIX, ids[i]);
     }
     if (count == 0) {
         registry_note_remove(registry, key, holding_member_name(member, name));
@@ -111,9 +111,9 @@ static bool holding_unpack(uint64_t id, struct bytes note, struct held *held) {
         return false;
     }
     *held = (struct held){.id = id,
-                          .at_us = (int64_t)little_get_u64(at),
-                          .key = little_get_u64(at + 8),
-                          .before = little_get_u64(at + 16),
+                          .at_us = (int64_t)bytes_get_u64(at),
+                          .key = bytes_get_u64(at + 8),
+                          .before = bytes_get_u64(at + 16),
                           .reason = (uint8_t)at[24],
                           .user = {.size = (uint8_t)at[25]},
                           .address = {.size = (uint8_t)at[26]},
@@ -160,10 +160,10 @@ bool holding_names_hash(struct bytes name, struct bytes note) {
 }
 
 bool holding_next_word(struct bytes *words, struct bytes *word) {
-    if (words->size < 4 || words->size - 4 < little_get_u32(words->at)) {
+    if (words->size < 4 || words->size - 4 < bytes_get_u32(words->at)) {
         return false;
     }
-    *word = (struct bytes){.at = words->at + 4, .size = little_get_u32(words->at)};
+    *word = (struct bytes){.at = words->at + 4, .size = bytes_get_u32(words->at)};
     *words = (struct bytes){.at = word->at + word->size, .size = words->size - 4 - word->size};
     return true;
 }
@@ -178,7 +178,7 @@ uint32_t holding_find_member(const struct registry_key *key, struct bytes member
         return 0;
     }
     for (size_t at = 0; at + SIX <= note.size && count < HOLDING_MEMBER_MAX; at += SIX) {
-        uint64_t id = little_get_u48(note.at + at);
+        uint64_t id = bytes_get_u48(note.at + at);
         struct held held;
         /* What was restored may name one twice, another's, or none. */
         if ((count == 0 || id > ids[count - 1]) && holding_find(key, id, &held) &&
@@ -214,7 +214,7 @@ void holding_add_word(struct holding_words *words, struct bytes word) {
         words->is_too_long = true;
         return;
     }
-    little_put_u32(words->at + words->size, (uint32_t)word.size);
+    bytes_put_u32(words->at + words->size, (uint32_t)word.size);
     memcpy(words->at + words->size + 4, word.at, word.size);
     words->size += 4 + (uint32_t)word.size;
     words->count++;
@@ -271,9 +271,9 @@ static struct bytes holding_cut(struct bytes text) {
 static size_t holding_pack(const struct held *held, char note[RESULT_BYTES_MAX]) {
     const struct bytes texts[] = {held->member, held->user, held->address, held->words};
     char *at = note + RESULT_HEAD_BYTES;
-    little_put_u64(note, (uint64_t)held->at_us);
-    little_put_u64(note + 8, held->key);
-    little_put_u64(note + 16, held->before);
+    bytes_put_u64(note, (uint64_t)held->at_us);
+    bytes_put_u64(note + 8, held->key);
+    bytes_put_u64(note + 16, held->before);
     note[24] = (char)held->reason;
     note[25] = (char)held->user.size;
     note[26] = (char)held->address.size;

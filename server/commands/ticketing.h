@@ -72,8 +72,4 @@ size_t ticketing_growth_size(const struct ticketing *ticketing);
 void ticketing_put(const struct call *call, struct ticketing *ticketing);
 void ticketing_end(const struct call *call, struct ticketing *ticketing);
 
-/* Make a ticket of this server, for so many seconds. Returns its size, at most JWT_SIZE_MAX; 0: the error was replied. */
-size_t ticketing_make(const struct call *call, struct bytes board, struct bytes member,
-                      int64_t seconds, char *out);
-
 #endif

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/sessions/audit.h"
 #include "skiplist/keyspace/registry.h"
 

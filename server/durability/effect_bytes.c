@@ -1,7 +1,7 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/board_options.h"
@@ -260,11 +260,11 @@ static bool effect_bytes_code_u64(struct coder *coder, uint64_t *value) {
 }
 
 static bool effect_bytes_code_u32(struct coder *coder, uint32_t *value) {
-    uint64_t wide = *value;
-    if (!effect_bytes_code_u64(coder, &wide) || wide > UINT32_MAX) {
+    uint64_t number = *value;
+    if (!effect_bytes_code_u64(coder, &number) || number > UINT32_MAX) {
         return false;
     }
-    *value = (uint32_t)wide;
+    *value = (uint32_t)number;
     return true;
 }
 
@@ -959,7 +959,7 @@ enum effect_record effect_bytes_decode(struct effect_decoder *decoder) {
 
 void effect_bytes_begin_blob(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
     char head[EFFECT_BLOB_HEAD_SIZE] = {FILE_FORMAT};
-    little_put_u64(head + 1, (uint64_t)now_us);
+    bytes_put_u64(head + 1, (uint64_t)now_us);
     buffer_clear(out);
     buffer_append(out, head, sizeof head);
     effect_bytes_encode_begin(encoder, out);
@@ -973,7 +973,7 @@ bool effect_bytes_open_blob(struct bytes blob, int64_t *time_us, struct bytes *c
     if (blob.size < EFFECT_BLOB_HEAD_SIZE || effect_bytes_is_blob_of_another_format(blob)) {
         return false;
     }
-    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    *time_us = (int64_t)bytes_get_u64(blob.at + 1);
     *chunk = (struct bytes){.at = blob.at + EFFECT_BLOB_HEAD_SIZE,
                             .size = blob.size - EFFECT_BLOB_HEAD_SIZE};
     return *time_us >= 0;

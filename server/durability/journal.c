@@ -6,6 +6,10 @@
 
 #include <errno.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 
@@ -23,6 +27,8 @@ enum {
 #endif
     WRITTEN_HERE_MAX = 128 * 1024, /* by the loop */
     HOLD_US_MAX = 500,
+    DIRTY_ROOM_MIN = 64,
+    DIRTY_KEYS_MAX = 65536, /* with more, all keys count as changed */
 };
 
 static void journal_tell_tap(struct journal *journal, const struct journal_group_head *head,
@@ -48,6 +54,120 @@ static void journal_lose(struct journal *journal, enum journal_loss loss, const 
         journal_tell_tap(journal, NULL, NULL);
     }
     journal->is_growing = false;
+}
+
+/* ---- keys whose changes a full disk does not take ---- */
+
+/* Is it known which these are? */
+static bool journal_dirty_is_known(const struct journal *journal) {
+    return journal->is_stalled && journal->dirty_stall == journal->stall_count;
+}
+
+uint64_t journal_dirty_key(uint32_t database, struct bytes name) {
+    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, database);
+    return hash != 0 ? hash : 1;
+}
+
+static void journal_dirty_clear(struct journal_dirty *dirty) {
+    memory_free(dirty->slots);
+    *dirty = (struct journal_dirty){.slots = NULL};
+}
+
+/* The key's slot, or the free one that it would take. */
+static uint64_t *journal_dirty_find_slot(const struct journal_dirty *dirty, uint64_t key) {
+    uint32_t at = (uint32_t)key & (dirty->room - 1);
+    while (dirty->slots[at] != 0 && dirty->slots[at] != key) {
+        at = (at + 1) & (dirty->room - 1);
+    }
+    return &dirty->slots[at];
+}
+
+/* false: no memory, or too many. */
+static bool journal_dirty_make_room(struct journal_dirty *dirty) {
+    struct journal_dirty larger = *dirty;
+    if (2 * dirty->count < dirty->room) {
+        return true;
+    }
+    larger.room = dirty->room > 0 ? 2 * dirty->room : DIRTY_ROOM_MIN;
+    larger.slots = dirty->count < DIRTY_KEYS_MAX
+                       ? memory_allocate_zeroed(larger.room * sizeof *larger.slots)
+                       : NULL;
+    if (larger.slots == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dirty->room; i++) {
+        if (dirty->slots[i] != 0) {
+            *journal_dirty_find_slot(&larger, dirty->slots[i]) = dirty->slots[i];
+        }
+    }
+    memory_free(dirty->slots);
+    *dirty = larger;
+    return true;
+}
+
+static void journal_dirty_add_key(struct journal_dirty *dirty, uint32_t database,
+                                  struct bytes name) {
+    if (dirty->has_all || !journal_dirty_make_room(dirty)) {
+        dirty->has_all = true;
+        return;
+    }
+    uint64_t key = journal_dirty_key(database, name);
+    uint64_t *slot = journal_dirty_find_slot(dirty, key);
+    dirty->count += *slot == 0;
+    *slot = key;
+}
+
+static void journal_dirty_add_effect(struct journal_dirty *dirty, const struct effect *effect) {
+    bool is_staged = effect->database == REGISTRY_STAGING;
+    if (effect->database == REGISTRY_HISTORY || effect->database == REGISTRY_ONCE ||
+        effect->database == REGISTRY_TICKETS || (is_staged && effect->kind != EFFECT_RENAME)) {
+        return; /* no command that only reads shows it */
+    }
+    switch (effect->kind) {
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
+    case EFFECT_CUT:
+    case EFFECT_OPTIONS:
+    case EFFECT_TAGS:
+    case EFFECT_STATE:
+    case EFFECT_NOTE:
+        break;
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+        journal_dirty_add_key(dirty, effect->to_database, effect->to_name);
+        dirty->has_names = true;
+        if (is_staged) {
+            return;
+        }
+        break;
+    case EFFECT_FLUSH:
+        dirty->has_all = true;
+        dirty->has_names = true;
+        return;
+    case EFFECT_CREATE:
+    case EFFECT_REMOVE:
+    case EFFECT_EXPIRE:
+    case EFFECT_FILL:
+        dirty->has_names = true;
+    }
+    dirty->has_names |= effect->database >= REGISTRY_SYSTEM;
+    journal_dirty_add_key(dirty, effect->database, effect->name);
+}
+
+static void journal_dirty_add_group(struct journal_dirty *dirty, struct bytes payload) {
+    struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
+    enum effect_record record = EFFECT_RECORD_BAD;
+    if (decoder != NULL) {
+        effect_bytes_decode_begin(decoder, payload);
+        while ((record = effect_bytes_decode(decoder)) == EFFECT_RECORD_EFFECT) {
+            journal_dirty_add_effect(dirty, &decoder->effect);
+        }
+    }
+    if (record != EFFECT_RECORD_END) {
+        dirty->has_all = true;
+        dirty->has_names = true;
+    }
+    memory_free(decoder);
 }
 
 /* ---- buffering ---- */
@@ -87,6 +207,9 @@ void journal_add_group(struct journal *journal, const struct journal_group_head 
                        const char *payload) {
     struct buffer *filling = &journal->filling;
     CHECK(!journal->has_group && head->sequence == journal->group + 1);
+    if (journal_dirty_is_known(journal)) {
+        journal_dirty_add_group(&journal->dirty, (struct bytes){.at = payload, .size = head->size});
+    }
     journal->group = head->sequence;
     journal_tell_tap(journal, head, payload);
     if (journal_keeps(journal)) {
@@ -108,6 +231,9 @@ void journal_add_group(struct journal *journal, const struct journal_group_head 
 }
 
 bool journal_add_effect(struct journal *journal, const struct effect *effect) {
+    if (journal_dirty_is_known(journal)) {
+        journal_dirty_add_effect(&journal->dirty, effect);
+    }
     journal->has_group = true;
     if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {
         journal_complete_group(journal, 0, true);
@@ -145,25 +271,38 @@ size_t journal_waiting_size(const struct journal *journal) {
     return journal->filling.size + journal->writing.size;
 }
 
-void journal_each_waiting(const struct journal *journal,
-                          void (*visit)(void *context, struct bytes payload), void *context) {
+void journal_find_dirty(struct journal *journal) {
     const struct buffer *filling = &journal->filling;
+    struct journal_dirty *dirty = &journal->dirty;
     size_t end = journal->is_growing ? journal->group_at : filling->size;
     struct journal_group_head head;
+    if (journal_dirty_is_known(journal)) {
+        return;
+    }
+    journal_dirty_clear(dirty);
     for (size_t at = 0; at < journal->writing.size; at += JOURNAL_GROUP_HEAD + (size_t)head.size) {
-        journal_file_read_group_head(journal->writing.at + at, journal->file.id, &head);
-        visit(context, (struct bytes){.at = journal->writing.at + at + JOURNAL_GROUP_HEAD,
-                                      .size = head.size});
+        const char *group = journal->writing.at + at;
+        journal_file_read_group_head(group, journal->file.id, &head);
+        journal_dirty_add_group(
+            dirty, (struct bytes){.at = group + JOURNAL_GROUP_HEAD, .size = head.size});
     }
     for (size_t at = 0; at < end; at += JOURNAL_GROUP_HEAD + (size_t)head.size) {
-        memcpy(&head, filling->at + at, sizeof head); /* it is not sealed yet */
-        visit(context,
-              (struct bytes){.at = filling->at + at + JOURNAL_GROUP_HEAD, .size = head.size});
+        const char *group = filling->at + at;
+        memcpy(&head, group, sizeof head); /* it is not sealed yet */
+        journal_dirty_add_group(
+            dirty, (struct bytes){.at = group + JOURNAL_GROUP_HEAD, .size = head.size});
     }
     if (journal->is_growing) {
         size_t begin = journal->group_at + JOURNAL_GROUP_HEAD;
-        visit(context, (struct bytes){.at = filling->at + begin, .size = filling->size - begin});
+        journal_dirty_add_group(
+            dirty, (struct bytes){.at = filling->at + begin, .size = filling->size - begin});
     }
+    journal->dirty_stall = journal->stall_count;
+}
+
+bool journal_is_dirty(const struct journal *journal, uint64_t key) {
+    const struct journal_dirty *dirty = &journal->dirty;
+    return dirty->has_all || (dirty->count > 0 && *journal_dirty_find_slot(dirty, key) == key);
 }
 
 /* ---- the writer's jobs ---- */
@@ -462,6 +601,7 @@ void journal_deinit(struct journal *journal) {
     journal_end(journal);
     worker_deinit(&journal->writer);
     worker_deinit(&journal->syncer);
+    journal_dirty_clear(&journal->dirty);
 }
 
 static void journal_close_group(struct journal *journal, int64_t now_us,

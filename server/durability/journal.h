@@ -57,6 +57,20 @@ enum journal_outcome {
     JOURNAL_IS_LOST,     /* see loss, what and error */
 };
 
+/* Which keys have changes that are not on disk, while that is full: so with appendfsync always only replies that may show
+ * them wait. Built of the groups that the journal holds when it is asked for first, and kept up with what follows; no
+ * command pays for it while the disk takes what is written.
+ *
+ * Keys are known by a hash: of two with the same one, both count as changed. */
+struct journal_dirty {
+    uint64_t *slots; /* open addressing; 0: free */
+    uint32_t room, count;
+    /* Keys were made, removed or renamed, their expiry was set, or a database of the server's own
+     * changed. */
+    bool has_names;
+    bool has_all;
+};
+
 struct journal {
     enum journal_state state;
     struct worker writer, syncer;
@@ -71,6 +85,8 @@ struct journal {
     bool is_growing;       /* a group is open at group_at */
     bool is_stalled;       /* the disk is full: the batch is kept and retried */
     uint32_t stall_count;  /* how often it became so */
+    struct journal_dirty dirty;
+    uint32_t dirty_stall; /* the stall_count that it is of; 0: none */
     enum journal_rotation {
         JOURNAL_ROTATION_NONE,
         JOURNAL_ROTATION_ASKED,
@@ -184,10 +200,12 @@ void journal_note_base(struct journal *journal, uint64_t group);
 /* Wait until all groups are written, and with is_synced also synced. Call it between two ticks.
  * false: they cannot be. */
 MUST_CHECK bool journal_flush(struct journal *journal, bool is_synced);
-/* Visit the payload of each group that is buffered and not in the file, the open one as far as it is. While the journal
- * is stalled, these are all that are not. */
-void journal_each_waiting(const struct journal *journal,
-                          void (*visit)(void *context, struct bytes payload), void *context);
+/* A key as the functions below know it; never 0. */
+uint64_t journal_dirty_key(uint32_t database, struct bytes name);
+/* While it is stalled: find the dirty keys, unless they are known. Then journal->dirty.has_names, and: is this one of
+ * them? */
+void journal_find_dirty(struct journal *journal);
+bool journal_is_dirty(const struct journal *journal, uint64_t key);
 /* Bytes buffered since the start, in total. */
 uint64_t journal_gathered_size(const struct journal *journal);
 /* Bytes that are buffered and not on disk. */

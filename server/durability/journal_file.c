@@ -11,7 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 
@@ -43,9 +43,9 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
     }
     char head[JOURNAL_FILE_HEAD];
     file_format_put(head, FILE_FORMAT_JOURNAL);
-    little_put_u64(head + FILE_ID, file->id);
-    little_put_u64(head + FILE_SEQUENCE, first_sequence);
-    little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
+    bytes_put_u64(head + FILE_ID, file->id);
+    bytes_put_u64(head + FILE_SEQUENCE, first_sequence);
+    bytes_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
     if (disk_write_all_at(file->fd, head, sizeof head, 0) && disk_sync(file->fd)) {
         return true;
     }
@@ -74,23 +74,23 @@ bool journal_file_continue(struct journal_file *file, int directory, const char 
 void journal_file_seal_group(char *group, const struct journal_group_head *head, uint64_t id) {
     CHECK(head->size > 0 && head->size < GROUP_IS_LINKED);
     uint32_t unsynced = head->unsynced < UINT32_MAX ? (uint32_t)head->unsynced : UINT32_MAX;
-    little_put_u32(group + GROUP_SIZE, head->size | (head->is_linked ? GROUP_IS_LINKED : 0));
-    little_put_u32(group + GROUP_UNSYNCED, unsynced);
-    little_put_u64(group + GROUP_SEQUENCE, head->sequence ^ id);
-    little_put_u64(group + GROUP_TIME, head->time_us);
+    bytes_put_u32(group + GROUP_SIZE, head->size | (head->is_linked ? GROUP_IS_LINKED : 0));
+    bytes_put_u32(group + GROUP_UNSYNCED, unsynced);
+    bytes_put_u64(group + GROUP_SEQUENCE, head->sequence ^ id);
+    bytes_put_u64(group + GROUP_TIME, head->time_us);
     size_t checked_size = (size_t)head->size + JOURNAL_GROUP_HEAD - GROUP_SIZE;
-    little_put_u64(group + GROUP_CHECKSUM,
-                   XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
+    bytes_put_u64(group + GROUP_CHECKSUM,
+                  XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
 }
 
 void journal_file_read_group_head(const char *group, uint64_t id, struct journal_group_head *head) {
-    uint32_t word = little_get_u32(group + GROUP_SIZE);
+    uint32_t word = bytes_get_u32(group + GROUP_SIZE);
     *head = (struct journal_group_head){
         .size = word & ~GROUP_IS_LINKED,
         .is_linked = (word & GROUP_IS_LINKED) != 0,
-        .sequence = little_get_u64(group + GROUP_SEQUENCE) ^ id,
-        .unsynced = little_get_u32(group + GROUP_UNSYNCED),
-        .time_us = little_get_u64(group + GROUP_TIME),
+        .sequence = bytes_get_u64(group + GROUP_SEQUENCE) ^ id,
+        .unsynced = bytes_get_u32(group + GROUP_UNSYNCED),
+        .time_us = bytes_get_u64(group + GROUP_TIME),
     };
 }
 
@@ -98,7 +98,7 @@ bool journal_file_open_group(const char *group, size_t size, uint64_t id,
                              struct journal_group_head *head) {
     if (size <= JOURNAL_GROUP_HEAD ||
         XXH3_64bits_withSeed(group + GROUP_SIZE, size - GROUP_SIZE, id) !=
-            little_get_u64(group + GROUP_CHECKSUM)) {
+            bytes_get_u64(group + GROUP_CHECKSUM)) {
         return false;
     }
     journal_file_read_group_head(group, id, head);
@@ -201,8 +201,8 @@ static enum journal_status journal_file_fail_without_memory(struct journal_reade
 
 uint64_t journal_file_id(const char *head) {
     bool is_fine = file_format_is_read(file_format_of(head, FILE_FORMAT_JOURNAL)) &&
-                   little_get_u64(head + FILE_CHECKSUM) == XXH3_64bits(head, FILE_CHECKSUM);
-    return is_fine ? little_get_u64(head + FILE_ID) : 0;
+                   bytes_get_u64(head + FILE_CHECKSUM) == XXH3_64bits(head, FILE_CHECKSUM);
+    return is_fine ? bytes_get_u64(head + FILE_ID) : 0;
 }
 
 bool journal_file_peek(int fd, uint64_t *first_sequence) {
@@ -210,7 +210,7 @@ bool journal_file_peek(int fd, uint64_t *first_sequence) {
     if (!disk_read_whole(fd, head, sizeof head, 0) || journal_file_id(head) == 0) {
         return false;
     }
-    *first_sequence = little_get_u64(head + FILE_SEQUENCE);
+    *first_sequence = bytes_get_u64(head + FILE_SEQUENCE);
     return true;
 }
 
@@ -239,7 +239,7 @@ enum journal_status journal_file_reader_open(struct journal_reader *reader, int 
     if (format == 0) {
         return journal_file_refuse(reader, 0, "it does not begin as a journal does");
     }
-    if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
+    if (bytes_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
         return journal_file_refuse(reader, 0, "the checksum of its head is wrong");
     }
     if (!file_format_is_read(format)) {
@@ -248,24 +248,24 @@ enum journal_status journal_file_reader_open(struct journal_reader *reader, int 
                  file_format_explain(format, why));
         return JOURNAL_FAILED;
     }
-    uint64_t sequence = little_get_u64(head + FILE_SEQUENCE);
+    uint64_t sequence = bytes_get_u64(head + FILE_SEQUENCE);
     if (sequence != first_sequence) {
         return journal_file_refuse(reader, FILE_SEQUENCE,
                                    "it begins with group %" PRIu64 ", but group %" PRIu64
                                    " is expected",
                                    sequence, first_sequence);
     }
-    reader->id = little_get_u64(head + FILE_ID);
+    reader->id = bytes_get_u64(head + FILE_ID);
     reader->offset = JOURNAL_FILE_HEAD;
     return JOURNAL_GROUP;
 }
 
 static uint32_t journal_file_size_in(const char *head) {
-    return little_get_u32(head + GROUP_SIZE) & ~GROUP_IS_LINKED;
+    return bytes_get_u32(head + GROUP_SIZE) & ~GROUP_IS_LINKED;
 }
 
 static bool journal_file_is_linked(const char *head) {
-    return (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
+    return (bytes_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
 /* Is the group at offset whole, if its payload has this size, whatever its head says? JOURNAL_TORN: it is not. Reads it
@@ -284,9 +284,9 @@ static enum journal_status journal_file_check_on_disk(struct journal_reader *rea
         }
         size_t skipped = at == offset ? GROUP_SIZE : 0;
         if (skipped != 0) {
-            uint32_t word = little_get_u32(piece + GROUP_SIZE);
-            expected = little_get_u64(piece + GROUP_CHECKSUM);
-            little_put_u32(piece + GROUP_SIZE, (word & GROUP_IS_LINKED) | size);
+            uint32_t word = bytes_get_u32(piece + GROUP_SIZE);
+            expected = bytes_get_u64(piece + GROUP_CHECKSUM);
+            bytes_put_u32(piece + GROUP_SIZE, (word & GROUP_IS_LINKED) | size);
         }
         XXH3_64bits_update(&state, piece + skipped, wanted - skipped);
         at += wanted;
@@ -307,14 +307,14 @@ static enum journal_status journal_file_look_for_group(struct journal_reader *re
     }
     /* Can this be the head of a group after the broken one? The sequence alone nearly decides it, because the id is in
      * it. Every group takes at least one byte. */
-    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint64_t sequence = bytes_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint32_t payload_size = journal_file_size_in(head);
     if (sequence - reader->next_sequence - 1 >= offset - reader->offset || payload_size == 0 ||
         payload_size > JOURNAL_GROUP_SIZE_MAX ||
         payload_size > reader->window.file_size - offset - JOURNAL_GROUP_HEAD) {
         return JOURNAL_TORN;
     }
-    uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
+    uint64_t synced = sequence - bytes_get_u32(head + GROUP_UNSYNCED);
     enum journal_status status = journal_file_check_on_disk(reader, offset, payload_size);
     if (status != JOURNAL_GROUP) {
         return status;
@@ -463,7 +463,7 @@ static enum journal_status journal_file_read_size(struct journal_reader *reader,
 static bool journal_file_is_whole(const struct journal_reader *reader, const char *head,
                                   size_t whole_size) {
     return XXH3_64bits_withSeed(head + GROUP_SIZE, whole_size - GROUP_SIZE, reader->id) ==
-           little_get_u64(head + GROUP_CHECKSUM);
+           bytes_get_u64(head + GROUP_CHECKSUM);
 }
 
 /* Is the group not linked, or is its whole chain verified? */
@@ -504,7 +504,7 @@ static enum journal_status journal_file_check_linked(struct journal_reader *read
         return journal_file_judge_group(reader, offset, offset + JOURNAL_GROUP_HEAD + size,
                                         "the checksum of a linked group is wrong");
     }
-    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint64_t sequence = bytes_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     return status == JOURNAL_GROUP && sequence != expected
                ? journal_file_refuse_sequence(reader, offset, sequence, expected)
                : status;
@@ -524,14 +524,14 @@ static enum journal_status journal_file_look_ahead(struct journal_reader *reader
         has_more = journal_file_is_linked(head);
         end += JOURNAL_GROUP_HEAD + (uint64_t)journal_file_size_in(head);
     }
-    reader->chain_us = little_get_u64(head + GROUP_TIME);
+    reader->chain_us = bytes_get_u64(head + GROUP_TIME);
     reader->whole_until = end;
     return JOURNAL_GROUP;
 }
 
 static void journal_file_take_group(struct journal_reader *reader, const char *head, uint32_t size,
                                     struct journal_group *group) {
-    uint64_t time_us = little_get_u64(head + GROUP_TIME);
+    uint64_t time_us = bytes_get_u64(head + GROUP_TIME);
     *group = (struct journal_group){
         .payload = head + JOURNAL_GROUP_HEAD,
         .size = size,
@@ -557,7 +557,7 @@ bool journal_file_reader_next_at_hand(struct journal_reader *reader, struct jour
     if (size == 0 || size > left - JOURNAL_GROUP_HEAD ||
         !journal_file_is_sure_of_next(reader, head) ||
         !journal_file_is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||
-        (little_get_u64(head + GROUP_SEQUENCE) ^ reader->id) != reader->next_sequence) {
+        (bytes_get_u64(head + GROUP_SEQUENCE) ^ reader->id) != reader->next_sequence) {
         return false;
     }
     journal_file_take_group(reader, head, size, group);
@@ -581,7 +581,7 @@ enum journal_status journal_file_reader_next(struct journal_reader *reader,
         return journal_file_judge_group(reader, reader->offset, reader->offset + whole_size,
                                         "the checksum of a group is wrong");
     }
-    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint64_t sequence = bytes_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     if (sequence != reader->next_sequence) {
         return journal_file_refuse_sequence(reader, reader->offset, sequence,
                                             reader->next_sequence);

@@ -51,12 +51,6 @@ static bool persistence_holds_answers(const struct persistence *persistence) {
            persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
 }
 
-/* Is it known which keys have changes that a full disk does not take? */
-static bool persistence_knows_unwritten(const struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
-}
-
 /* ---- transitions ---- */
 
 static void persistence_begin_journal(struct persistence *persistence) {
@@ -155,33 +149,33 @@ static void persistence_note_saved(struct persistence *persistence) {
 }
 
 /* What was received has replaced the files; now it replaces the keys, and the journal goes on behind it. */
-static void persistence_take_received(struct persistence *persistence) {
-    struct received *received = &persistence->received;
+static void persistence_take_staged(struct persistence *persistence) {
+    struct staging *staging = &persistence->staging;
     struct journal *journal = &persistence->journal;
     bool was_off = persistence->journaling == OFF;
-    if (received->has_journal || !was_off) {
+    if (staging->has_journal || !was_off) {
         persistence_move(persistence, &persistence->journaling, FILES_REPLACED);
     }
-    journal_go_to(journal, received->group);
-    if (received->has_journal) {
+    journal_go_to(journal, staging->group);
+    if (staging->has_journal) {
         journal->policy_next = persistence_policy_of(persistence);
-        journal_take_file(journal, &received->journal);
-        received->journal.fd = -1;
+        journal_take_file(journal, &staging->journal);
+        staging->journal.fd = -1;
         journal->rotated_size = 0;
     }
-    registry_exchange(persistence->registry, received->registry);
+    registry_exchange(persistence->registry, staging->registry);
     /* Its stamps go up to this. The server may give stamps of its own before its master tells it the time. */
-    clock_raise(persistence->clock, (int64_t)received->time_us);
+    clock_raise(persistence->clock, (int64_t)staging->time_us);
     persistence->changes_saved = persistence->state->change_count;
     persistence->jumps_saved = persistence->clock->jump_count;
-    persistence->base_size = received->size;
+    persistence->base_size = staging->size;
     persistence->journal_size_at_base = journal->file_size_sum;
     persistence->is_save_ok = true;
-    received->state = RECEIVED_ADOPTED;
+    staging->state = STAGING_ADOPTED;
 }
 
-static void persistence_drop_received(struct persistence *persistence) {
-    persistence->received.state = RECEIVED_FAILED;
+static void persistence_drop_staged(struct persistence *persistence) {
+    persistence->staging.state = STAGING_FAILED;
 }
 
 struct transition {
@@ -227,8 +221,8 @@ static const struct transition transitions[] = {
     ROW(ENDING, SAVED, IDLE, persistence_note_saved),
     ROW(ENDING, SAVE_FAILED, IDLE, persistence_note_failed),
     ROW(IDLE, ADOPTION_ASKED, ADOPTING, NULL),
-    ROW(ADOPTING, ADOPTED, IDLE, persistence_take_received),
-    ROW(ADOPTING, ADOPTION_FAILED, IDLE, persistence_drop_received),
+    ROW(ADOPTING, ADOPTED, IDLE, persistence_take_staged),
+    ROW(ADOPTING, ADOPTION_FAILED, IDLE, persistence_drop_staged),
 };
 enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
 
@@ -250,8 +244,7 @@ void persistence_move(struct persistence *persistence, enum state *machine, enum
     }
 }
 
-/* From now on threads may change what the store says of its files. */
-static void persistence_begin_saving(struct persistence *persistence, enum event event) {
+void persistence_begin_saving(struct persistence *persistence, enum event event) {
     persistence->had_manifest = persistence->store.has_manifest;
     persistence_move(persistence, &persistence->saving, event);
 }
@@ -301,9 +294,6 @@ static void persistence_add_one_effect(struct persistence *persistence,
     if (journal_gathers(journal) && !persistence->is_applying) {
         if (journal_is_full(journal)) {
             persistence_make_room_for_effects(persistence);
-        }
-        if (persistence_knows_unwritten(persistence)) {
-            unwritten_add_effect(&persistence->unwritten, effect);
         }
         if (!journal_add_effect(journal, effect)) {
             persistence->state->write_refusal = persistence_find_refusal(persistence);
@@ -464,17 +454,17 @@ static bool persistence_handle_snapshot(struct persistence *persistence) {
     return true;
 }
 
-static bool persistence_handle_received(struct persistence *persistence) {
-    const struct received *received = &persistence->received;
-    if (persistence->saving != ADOPTING || received->worker.is_busy) {
+static bool persistence_handle_staging(struct persistence *persistence) {
+    const struct staging *staging = &persistence->staging;
+    if (persistence->saving != ADOPTING || staging->worker.is_busy) {
         return false;
     }
-    if (received->is_kept && !received->is_adopted && !received->is_given_up) {
+    if (staging->is_kept && !staging->is_adopted && !staging->is_given_up) {
         return false; /* the manifest may name it: tried again each second */
     }
     persistence_note_files(persistence);
     persistence_move(persistence, &persistence->saving,
-                     received->is_adopted ? ADOPTED : ADOPTION_FAILED);
+                     staging->is_adopted ? ADOPTED : ADOPTION_FAILED);
     return true;
 }
 
@@ -485,7 +475,7 @@ static void persistence_settle(struct persistence *persistence) {
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
            (persistence_handle_journal(persistence) || persistence_handle_snapshot(persistence) ||
-            persistence_handle_received(persistence))) {}
+            persistence_handle_staging(persistence))) {}
     persistence->is_blocking = was_blocking;
     if (persistence->has_news) {
         persistence->state->write_refusal = persistence_find_refusal(persistence);
@@ -598,8 +588,7 @@ static void persistence_begin_walk(struct persistence *persistence) {
     persistence_set_listening(persistence);
 }
 
-/* true: error says why, and nothing can begin. */
-static bool persistence_is_stopped(struct persistence *persistence, char *error) {
+bool persistence_is_stopped(struct persistence *persistence, char *error) {
     persistence_settle(persistence);
     snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
     return persistence->journaling == STOPPED;
@@ -626,19 +615,6 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
     return PERSISTENCE_OK;
 }
 
-static void persistence_stream_close(struct persistence *persistence) {
-    stream_close(&persistence->stream);
-    if (persistence->is_streaming) {
-        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
-        if (persistence->end_reader != NULL) {
-            persistence->end_reader(persistence->reader_context);
-        }
-        snapshot_give_up(
-            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
-        persistence->has_news = true;
-    }
-}
-
 /* Before something that cannot wait for a stream's reader. */
 static void persistence_abort_stream(struct persistence *persistence) {
     if (!persistence->is_streaming) {
@@ -660,13 +636,13 @@ static void persistence_abort_stream(struct persistence *persistence) {
 
 /* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
 static void persistence_finish_adoption(struct persistence *persistence) {
-    struct received *received = &persistence->received;
-    if (!received->worker.is_busy) {
-        received_adopt(received, received->has_journal);
-        worker_wait(&received->worker);
-        received->is_given_up = true;
+    struct staging *staging = &persistence->staging;
+    if (!staging->worker.is_busy) {
+        staging_adopt(staging, staging->has_journal);
+        worker_wait(&staging->worker);
+        staging->is_given_up = true;
     }
-    worker_wait(&received->worker);
+    worker_wait(&staging->worker);
 }
 
 /* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
@@ -834,8 +810,8 @@ void persistence_second(struct persistence *persistence) {
     journal_end_group(&persistence->journal, persistence->clock->now_us,
                       persistence_policy_of(persistence));
     journal_second(&persistence->journal);
-    if (persistence->saving == ADOPTING && !persistence->received.worker.is_busy) {
-        received_adopt(&persistence->received, persistence->received.has_journal);
+    if (persistence->saving == ADOPTING && !persistence->staging.worker.is_busy) {
+        staging_adopt(&persistence->staging, persistence->staging.has_journal);
     }
     persistence_settle(persistence);
     bool is_due = persistence_follow_appendonly(persistence);
@@ -897,10 +873,6 @@ void persistence_set_applying(struct persistence *persistence, bool is_applying)
 
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload) {
-    if (persistence_knows_unwritten(persistence)) {
-        unwritten_add_group(&persistence->unwritten,
-                            (struct bytes){.at = payload, .size = head->size});
-    }
     journal_add_group(&persistence->journal, head, payload);
 }
 
@@ -957,32 +929,24 @@ bool persistence_holds_readers(const struct persistence *persistence) {
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
-static void persistence_add_waiting(void *context, struct bytes payload) {
-    unwritten_add_group(context, payload);
-}
-
 bool persistence_is_stuck(struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
+    struct journal *journal = &persistence->journal;
     /* With groups that are in the file and not synced, more is waited for than what is buffered. */
     if (!journal->is_stalled || persistence->journaling != ON ||
         journal->synced_group != journal->written_group ||
         !persistence_holds_readers(persistence)) {
         return false;
     }
-    if (!persistence_knows_unwritten(persistence)) {
-        unwritten_clear(&persistence->unwritten);
-        journal_each_waiting(journal, persistence_add_waiting, &persistence->unwritten);
-        persistence->unwritten_stall = journal->stall_count;
-    }
+    journal_find_dirty(journal);
     return true;
 }
 
-bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key) {
-    return unwritten_has(&persistence->unwritten, key);
+bool persistence_is_dirty(const struct persistence *persistence, uint64_t key) {
+    return journal_is_dirty(&persistence->journal, key);
 }
 
-bool persistence_has_unwritten_names(const struct persistence *persistence) {
-    return persistence->unwritten.has_names;
+bool persistence_has_dirty_names(const struct persistence *persistence) {
+    return persistence->journal.dirty.has_names;
 }
 
 /* ---- describing ---- */
@@ -1021,109 +985,14 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     info->syncs = journal->syncs;
 }
 
-/* ---- a snapshot that a client reads, or another process, instead of the disk ---- */
-
-bool persistence_may_stream(const struct persistence *persistence) {
-    return persistence->saving == IDLE && !persistence->has_reader &&
-           persistence->stream.state == STREAM_UNUSED;
-}
-
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
-    if (persistence_is_stopped(persistence, error)) {
-        return PERSISTENCE_FAILED;
-    }
-    if (!persistence_may_stream(persistence)) {
-        return PERSISTENCE_BUSY;
-    }
-    if (!stream_open(&persistence->stream, persistence->loop)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a pipe: %s", strerror(errno));
-        return PERSISTENCE_FAILED;
-    }
-    persistence->has_reader = true;
-    persistence->is_streaming = true;
-    persistence->is_streamed = false;
-    persistence->end_reader = NULL;
-    persistence->snapshot.is_overrun = false;
-    persistence_begin_saving(persistence, SAVE_ASKED);
-    return PERSISTENCE_OK;
-}
-
-static void persistence_stream_explain(const struct persistence *persistence, char *error) {
-    const struct snapshot *snapshot = &persistence->snapshot;
-    const char *what = snapshot->is_overrun
-                           ? "the backup was read more slowly than boards changed: try again with "
-                             "a higher rate, or when less is written"
-                           : "the backup was given up: see the server's log";
-    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
-}
-
-static bool persistence_stream_is_lost(const struct persistence *persistence) {
-    return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
-           (!persistence->is_streaming && !persistence->is_streamed);
-}
-
-enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
-                                           size_t *size, char *error) {
-    enum stream_status status = persistence_stream_is_lost(persistence)
-                                    ? STREAM_FAILED
-                                    : stream_read(&persistence->stream, at, room, size);
-    if (status == STREAM_END && !persistence->is_streamed) {
-        status = STREAM_FAILED;
-    }
-    if (status == STREAM_FAILED) {
-        persistence_stream_explain(persistence, error);
-    }
-    return status;
-}
-
-int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
-                             void *context) {
-    if (persistence->stream.state != STREAM_OPEN) {
-        errno = EPIPE;
-        return -1;
-    }
-    persistence->end_reader = end_reader;
-    persistence->reader_context = context;
-    return stream_share(&persistence->stream);
-}
-
-enum stream_status persistence_look_stream(const struct persistence *persistence, char *error) {
-    if (persistence_stream_is_lost(persistence)) {
-        persistence_stream_explain(persistence, error);
-        return STREAM_FAILED;
-    }
-    return persistence->is_streamed ? STREAM_END : STREAM_WAITS;
-}
-
-bool persistence_stream_waits(const struct persistence *persistence) {
-    return persistence->stream.is_waiting && persistence->stream.state == STREAM_OPEN &&
-           (persistence->is_streaming || persistence->is_streamed) &&
-           !persistence->snapshot.is_failed;
-}
-
-const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
-    return &persistence->snapshot.footer;
-}
-
-uint64_t persistence_stream_group(const struct persistence *persistence) {
-    bool is_walked =
-        persistence->is_streamed || (persistence->is_streaming && persistence->saving == ENDING);
-    return is_walked ? persistence->snapshot.footer.sequence : 0;
-}
-
-void persistence_end_stream(struct persistence *persistence) {
-    persistence->has_reader = false;
-    persistence_stream_close(persistence);
-}
-
-/* ---- a full copy of a master, as it becomes the keys and the files (received.h) ---- */
+/* ---- a full copy of a master, as it becomes the keys and the files (staging.h) ---- */
 
 enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
-    struct received *received = &persistence->received;
+    struct staging *staging = &persistence->staging;
     if (persistence_is_stopped(persistence, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (received->state != RECEIVED_NONE || received->is_clearing) {
+    if (staging->state != STAGING_NONE || staging->is_clearing) {
         return PERSISTENCE_BUSY;
     }
     if (!persistence_open_store(persistence, persistence->settings, error)) {
@@ -1140,20 +1009,20 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
             return PERSISTENCE_FAILED;
         }
     }
-    if (!received_begin(received, &persistence->store, persistence->registry, persistence->loop)) {
+    if (!staging_begin(staging, &persistence->store, persistence->registry, persistence->loop)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return PERSISTENCE_FAILED;
     }
     return PERSISTENCE_OK;
 }
 
-struct received *persistence_received(struct persistence *persistence) {
-    return &persistence->received;
+struct staging *persistence_staging(struct persistence *persistence) {
+    return &persistence->staging;
 }
 
 bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
-    bool has_more = received_step(&persistence->received, budget_ns);
-    if (persistence->received.state != RECEIVED_LOADED) {
+    bool has_more = staging_step(&persistence->staging, budget_ns);
+    if (persistence->staging.state != STAGING_LOADED) {
         return has_more;
     }
     /* Let it take the place of everything. Not while the files are in use; the journal's threads wake the loop. */
@@ -1164,8 +1033,8 @@ bool persistence_step_receive(struct persistence *persistence, uint64_t budget_n
     }
     persistence_follow_keep(&persistence->store, persistence->settings);
     persistence_begin_saving(persistence, ADOPTION_ASKED);
-    received_adopt(&persistence->received,
-                   persistence->settings->appendonly || persistence->journaling == BROKEN);
+    staging_adopt(&persistence->staging,
+                  persistence->settings->appendonly || persistence->journaling == BROKEN);
     return has_more;
 }
 
@@ -1176,7 +1045,7 @@ void persistence_abandon_receive(struct persistence *persistence) {
         persistence_settle(persistence);
     }
     persistence->is_blocking = false;
-    received_clear(&persistence->received);
+    staging_clear(&persistence->staging);
 }
 
 /* ---- the interface ---- */
@@ -1188,7 +1057,7 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         return NULL;
     }
     persistence->saving = IDLE;
-    received_init(&persistence->received, persistence_on_progress, persistence);
+    staging_init(&persistence->staging, persistence_on_progress, persistence);
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
                    settings->appendonly ? STORE_CREATE : STORE_CLAIM, error);
@@ -1249,8 +1118,8 @@ void persistence_stop(struct persistence *persistence) {
         (void)!journal_flush(&persistence->journal, true);
         persistence_settle(persistence); /* it may be fatal */
     }
-    stream_close(&persistence->stream);
-    received_deinit(&persistence->received);
+    persistence_stream_close_pipe(&persistence->stream);
+    staging_deinit(&persistence->staging);
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -1260,8 +1129,7 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
-    unwritten_clear(&persistence->unwritten);
-    received_free(&persistence->received);
+    staging_free(&persistence->staging);
     if (persistence->store.has_manifest) {
         store_close(&persistence->store);
     } else {

@@ -21,7 +21,6 @@
 #include "server/durability/journal_file.h"
 #include "server/durability/snapshot_file.h"
 #include "server/durability/state.h"
-#include "server/durability/stream.h"
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
@@ -31,7 +30,7 @@
 enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX };
 
 struct persistence;
-struct received;
+struct staging;
 
 /* What persistence works on. Everything is borrowed until persistence_stop. */
 struct persistence_host {
@@ -99,10 +98,10 @@ bool persistence_holds_readers(const struct persistence *persistence);
 /* always, and the disk is full: replies that wait may wait without an end, and it is known which
  * keys have changes that are not on disk. Only replies that may show those need to wait. */
 bool persistence_is_stuck(struct persistence *persistence);
-/* Then: has this key (unwritten_key) such changes? Have the names of keys, or what else the server
+/* Then: has this key (journal_dirty_key) such changes? Have the names of keys, or what else the server
  * keeps? */
-bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key);
-bool persistence_has_unwritten_names(const struct persistence *persistence);
+bool persistence_is_dirty(const struct persistence *persistence, uint64_t key);
+bool persistence_has_dirty_names(const struct persistence *persistence);
 
 /* ---- for commands ---- */
 
@@ -126,36 +125,60 @@ MUST_CHECK enum persistence_status persistence_begin_snapshot(struct persistence
  * the rest of a group that it has begun; where that cannot be done now, it is an error. */
 MUST_CHECK enum persistence_status persistence_save(struct persistence *persistence, char *error);
 
+enum stream_status {
+    STREAM_PIECE,
+    STREAM_WAITS, /* the loop wakes when there is more */
+    STREAM_END,   /* all of it has been read */
+    STREAM_FAILED,
+};
+
 /* A snapshot that is streamed to a client instead of written to disk: the bytes of a base
  * (snapshot_file.h), which hold the boards as they are when the walk ends. It and a save exclude
  * each other. It never makes commands wait: where its reader is too slow for what is changed
  * meanwhile, it fails.
  *
  * May one begin now? No while a save or another one is going on. */
-bool persistence_may_stream(const struct persistence *persistence);
-/* Begin one. Call persistence_end_stream afterwards, also before it has been read to its end. */
-MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
+bool persistence_stream_may_begin(const struct persistence *persistence);
+/* Begin one. Call persistence_stream_end afterwards, also before it has been read to its end. */
+MUST_CHECK enum persistence_status persistence_stream_begin(struct persistence *persistence,
                                                             char *error);
 /* Read the next bytes, at most room. STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
-MUST_CHECK enum stream_status persistence_read_stream(struct persistence *persistence, char *at,
+MUST_CHECK enum stream_status persistence_stream_read(struct persistence *persistence, char *at,
                                                       size_t room, size_t *size, char *error);
 /* Instead of that, for another process that reads: the reading end of the pipe, the caller's to
  * close. end_reader ends that process, however it stands: it is called when the stream is closed
  * before all of it is in the pipe, and the server may wait for that (SHUTDOWN). -1: errno says
  * why. */
-MUST_CHECK int persistence_share_stream(struct persistence *persistence,
+MUST_CHECK int persistence_stream_share(struct persistence *persistence,
                                         void (*end_reader)(void *context), void *context);
 /* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind
  * it. */
-MUST_CHECK enum stream_status persistence_look_stream(const struct persistence *persistence,
+MUST_CHECK enum stream_status persistence_stream_look(const struct persistence *persistence,
                                                       char *error);
 /* Is there nothing to read until the loop wakes? */
 bool persistence_stream_waits(const struct persistence *persistence);
 /* The last group that the stream will hold, as soon as that is known; 0: not yet. */
 uint64_t persistence_stream_group(const struct persistence *persistence);
 /* After STREAM_END: what the file says of itself; borrowed. */
-const struct snapshot_footer *persistence_streamed(const struct persistence *persistence);
-void persistence_end_stream(struct persistence *persistence);
+const struct snapshot_footer *persistence_stream_footer(const struct persistence *persistence);
+void persistence_stream_end(struct persistence *persistence);
+
+/* The pipe of a stream: a thread or process writes into it and waits, and the loop reads as fast as a client takes it. */
+struct stream {
+    int reader, writer; /* -1: closed, or not ours */
+    uv_poll_t poll;
+    enum { STREAM_UNUSED, STREAM_OPEN, STREAM_CLOSING } state; /* of poll */
+    bool is_waiting; /* the pipe was empty, and the loop will be woken */
+};
+/* A zeroed struct: nothing is open. false: errno says why, and nothing is open. The writer's end is
+ * the caller's once it has set writer to -1. */
+MUST_CHECK bool persistence_stream_open_pipe(struct stream *stream, uv_loop_t *loop);
+/* Read at most room bytes. STREAM_END: the writing end is closed. */
+MUST_CHECK enum stream_status persistence_stream_read_pipe(struct stream *stream, char *at,
+                                                           size_t room, size_t *size);
+/* Close both ends, as far as they are ours. The loop must turn once more before it can be opened
+ * again, or freed. */
+void persistence_stream_close_pipe(struct stream *stream);
 
 /* ---- for replication ---- */
 
@@ -186,10 +209,10 @@ typedef bool persistence_close_group(void *context, bool is_saved);
 void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
                                  void *context);
 
-/* A full copy that a master sends (received.h): it replaces everything, keys, files and the numbers
+/* A full copy that a master sends (staging.h): it replaces everything, keys, files and the numbers
  * of groups. */
-struct received *persistence_received(struct persistence *persistence);
-/* From RECEIVED_NONE. PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
+struct staging *persistence_staging(struct persistence *persistence);
+/* From STAGING_NONE. PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
  * directory: try again. */
 MUST_CHECK enum persistence_status persistence_begin_receive(struct persistence *persistence,
                                                              char *error);

@@ -1,19 +1,18 @@
-/* The struct behind persistence.h, its states, and what its two files ask of each other.
+/* The struct behind persistence.h, its states, and what its files ask of each other.
  *
- *     persistence.c        the states; what threads report; effects; saves; the tick; groups; copies
- *     persistence_load.c   the start
+ *     persistence.c         the states; what threads report; effects; saves; the tick; groups; copies
+ *     persistence_load.c    the start
+ *     persistence_stream.c  a snapshot that a client reads
  *
- * Only persistence.c decides: the other asks it to move a state. */
+ * Only persistence.c decides: the others ask it to move a state. */
 #ifndef SERVER_PERSISTENCE_STATE_H
 #define SERVER_PERSISTENCE_STATE_H
 
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
 #include "server/durability/persistence.h"
-#include "server/durability/received.h"
 #include "server/durability/snapshot.h"
-#include "server/durability/stream.h"
-#include "server/durability/unwritten.h"
+#include "server/durability/staging.h"
 #include "skiplist/keyspace/effect.h"
 
 enum {
@@ -76,17 +75,15 @@ struct persistence {
     bool had_manifest; /* the store, before what is being saved: a thread may be making one */
     bool is_reserved;  /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
-    struct unwritten unwritten;
-    uint32_t unwritten_stall; /* the journal's stall_count that it is of; 0: none */
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
-    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
+    bool has_reader;   /* from persistence_stream_begin to persistence_stream_end */
     struct stream stream;
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);
     void *reader_context;
-    struct received received;             /* from a master */
+    struct staging staging;               /* from a master */
     bool is_applying;                     /* the registry changes as a master's group says */
     persistence_close_group *close_group; /* NULL: there is nothing to do */
     void *close_context;
@@ -141,6 +138,16 @@ void persistence_note_files(struct persistence *persistence);
 void persistence_publish(struct persistence *persistence);
 /* A thread is done. */
 void persistence_on_progress(void *context);
+
+/* From now on threads may change what the store says of its files. event: SAVE_ASKED or its like. */
+void persistence_begin_saving(struct persistence *persistence, enum event event);
+/* true: error says why, and nothing can begin. */
+MUST_CHECK bool persistence_is_stopped(struct persistence *persistence, char *error);
+
+/* ---- persistence_stream.c ---- */
+
+/* Close the pipe; a stream that goes on is given up, and who reads it ended. */
+void persistence_stream_close(struct persistence *persistence);
 
 /* ---- persistence_load.c ---- */
 

@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 
@@ -49,9 +49,9 @@ static uint64_t snapshot_file_checksum_of(uint64_t seed, const char *head, const
 static bool snapshot_file_write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
     char head[SNAPSHOT_FILE_HEAD];
     file_format_put(head, FILE_FORMAT_BASE);
-    little_put_u64(head + FILE_ID, writer->id);
-    little_put_u64(head + FILE_CREATED, created_ms);
-    little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
+    bytes_put_u64(head + FILE_ID, writer->id);
+    bytes_put_u64(head + FILE_CREATED, created_ms);
+    bytes_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
     writer->size = sizeof head;
     return disk_write_all(writer->fd, head, sizeof head);
 }
@@ -88,9 +88,9 @@ bool snapshot_file_writer_open_pipe(struct snapshot_writer *writer, int fd, uint
 static bool snapshot_file_write_block(struct snapshot_writer *writer, uint32_t raw_size,
                                       const char *stored, uint32_t stored_size) {
     char head[SNAPSHOT_BLOCK_HEAD];
-    little_put_u32(head + BLOCK_RAW_SIZE, raw_size);
-    little_put_u32(head + BLOCK_STORED_SIZE, stored_size);
-    little_put_u64(
+    bytes_put_u32(head + BLOCK_RAW_SIZE, raw_size);
+    bytes_put_u32(head + BLOCK_STORED_SIZE, stored_size);
+    bytes_put_u64(
         head + BLOCK_CHECKSUM,
         snapshot_file_checksum_of(writer->id + writer->block_number, head, stored, stored_size));
     if (!disk_write_all(writer->fd, head, sizeof head) ||
@@ -189,7 +189,7 @@ enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, i
     if (format == 0) {
         return snapshot_file_refuse(reader, 0, "it does not begin as a snapshot does");
     }
-    if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
+    if (bytes_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
         return snapshot_file_refuse(reader, 0, "the checksum of its head is wrong");
     }
     if (!file_format_is_read(format)) {
@@ -198,8 +198,8 @@ enum snapshot_status snapshot_file_reader_open(struct snapshot_reader *reader, i
                  file_format_explain(format, why));
         return SNAPSHOT_FAILED;
     }
-    reader->id = little_get_u64(head + FILE_ID);
-    reader->created_ms = little_get_u64(head + FILE_CREATED);
+    reader->id = bytes_get_u64(head + FILE_ID);
+    reader->created_ms = bytes_get_u64(head + FILE_CREATED);
     reader->offset = SNAPSHOT_FILE_HEAD;
     return SNAPSHOT_BLOCK;
 }
@@ -216,8 +216,8 @@ bool snapshot_file_peek(int fd, struct snapshot_footer *footer) {
     }
     memcpy(footer, end + SNAPSHOT_BLOCK_HEAD, SNAPSHOT_FOOTER);
     return file_format_is_read(file_format_of(head, FILE_FORMAT_BASE)) &&
-           little_get_u32(end + BLOCK_RAW_SIZE) == 0 &&
-           little_get_u32(end + BLOCK_STORED_SIZE) == SNAPSHOT_FOOTER &&
+           bytes_get_u32(end + BLOCK_RAW_SIZE) == 0 &&
+           bytes_get_u32(end + BLOCK_STORED_SIZE) == SNAPSHOT_FOOTER &&
            footer->offset == size - END;
 }
 
@@ -240,9 +240,9 @@ static enum snapshot_status snapshot_file_read_block_head(struct snapshot_reader
     if (head == NULL) {
         return snapshot_file_fail(reader, reader->offset);
     }
-    block->checksum = little_get_u64(head + BLOCK_CHECKSUM);
-    block->raw_size = little_get_u32(head + BLOCK_RAW_SIZE);
-    block->stored_size = little_get_u32(head + BLOCK_STORED_SIZE);
+    block->checksum = bytes_get_u64(head + BLOCK_CHECKSUM);
+    block->raw_size = bytes_get_u32(head + BLOCK_RAW_SIZE);
+    block->stored_size = bytes_get_u32(head + BLOCK_STORED_SIZE);
     bool is_end = block->raw_size == 0;
     bool is_raw = block->raw_size == block->stored_size;
     bool is_possible = is_end ? block->stored_size == SNAPSHOT_FOOTER
@@ -264,8 +264,8 @@ static enum snapshot_status snapshot_file_read_huge(struct snapshot_reader *read
                                                     const struct block *block, char *raw,
                                                     size_t room) {
     char head[SNAPSHOT_BLOCK_HEAD];
-    little_put_u32(head + BLOCK_RAW_SIZE, block->raw_size);
-    little_put_u32(head + BLOCK_STORED_SIZE, block->stored_size);
+    bytes_put_u32(head + BLOCK_RAW_SIZE, block->raw_size);
+    bytes_put_u32(head + BLOCK_STORED_SIZE, block->stored_size);
     XXH3_state_t state = {0};
     snapshot_file_begin_checksum(&state, reader->id + reader->block_number, head);
     uint64_t offset = reader->offset + SNAPSHOT_BLOCK_HEAD;

@@ -23,7 +23,7 @@
 #include "codec/list.h"
 #include "codec/memory.h"
 #include "codec/thread_signals.h"
-#include "server/system/listen.h"
+#include "server/system/service.h"
 #include "server/system/worker.h"
 
 #define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
@@ -1399,7 +1399,7 @@ enum { BACKLOG = 256 };
 
 int http_listen(const char *family, const char *address, int64_t port, char *error) {
     struct listen_failure failure;
-    int fd = listen_tcp(address, port, BACKLOG, &failure);
+    int fd = service_listen(address, port, BACKLOG, &failure);
     if (fd < 0 && failure.code == 0) {
         snprintf(error, HTTP_ERROR_MAX, "%s-bind: cannot listen on address %.100s: %s", family,
                  address, failure.reason);

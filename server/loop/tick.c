@@ -8,7 +8,7 @@
 #include "server/dispatch/shutdown.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
-#include "server/durability/received.h"
+#include "server/durability/staging.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 #include "server/replication/failover.h"
@@ -825,7 +825,7 @@ static void tick_on_check(uv_check_t *check) {
     tick->waits_for_memory = false;
     bool has_more = tick->replicator != NULL && replicator_begin_tick(tick->replicator);
     tick->waits_for_memory |=
-        server->persistence != NULL && persistence_received(server->persistence)->waits_for_memory;
+        server->persistence != NULL && persistence_staging(server->persistence)->waits_for_memory;
     tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {
         tick_network_note_requests(tick);

@@ -4,8 +4,8 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
+#include "server/durability/journal.h"
 #include "server/durability/persistence.h"
-#include "server/durability/unwritten.h"
 #include "server/replication/replicator.h"
 
 enum {
@@ -171,15 +171,14 @@ static bool tick_output_is_of_its_keys(const struct queue_entry *entry) {
 }
 
 /* persistence_is_stuck: may the reply, which has changed nothing, show what is not on disk? In doubt it does. */
-static bool tick_output_is_unwritten(const struct persistence *persistence,
-                                     const struct session *session,
-                                     const struct queue_entry *entry) {
+static bool tick_output_is_dirty(const struct persistence *persistence,
+                                 const struct session *session, const struct queue_entry *entry) {
     const struct key_spec *specs;
     if (!tick_output_is_of_its_keys(entry)) {
         return true;
     }
     const struct command *command = command_by_index(entry->command);
-    bool has_names = persistence_has_unwritten_names(persistence);
+    bool has_names = persistence_has_dirty_names(persistence);
     if ((command->flags & COMMAND_NAMES) != 0 || (tick_output_is_of_boards(command) && has_names)) {
         return has_names; /* archives of a board, bans */
     }
@@ -191,7 +190,7 @@ static bool tick_output_is_unwritten(const struct persistence *persistence,
         }
         for (; walk.next < walk.end; walk.next += walk.step) {
             struct bytes name = entry->request.args[walk.next];
-            if (persistence_is_unwritten(persistence, unwritten_key(session->database, name))) {
+            if (persistence_is_dirty(persistence, journal_dirty_key(session->database, name))) {
                 return true;
             }
         }
@@ -199,7 +198,7 @@ static bool tick_output_is_unwritten(const struct persistence *persistence,
     return spec_count == 0;
 }
 
-/* The one key that the reply shows, as unwritten_key has it; 0: there are others, or that is not certain. */
+/* The one key that the reply shows, as journal_dirty_key has it; 0: there are others, or that is not certain. */
 static uint64_t tick_output_shown_key(const struct session *session,
                                       const struct queue_entry *entry) {
     const struct key_spec *specs;
@@ -211,7 +210,7 @@ static uint64_t tick_output_shown_key(const struct session *session,
     struct key_walk walk =
         syntax_key_walk(command_by_index(entry->command), &specs[0], &entry->request);
     bool is_one = walk.next < walk.end && walk.next + walk.step >= walk.end;
-    return is_one ? unwritten_key(session->database, entry->request.args[walk.next]) : 0;
+    return is_one ? journal_dirty_key(session->database, entry->request.args[walk.next]) : 0;
 }
 
 void tick_output_hold(struct connection *connection, size_t size_before, bool has_changed,
@@ -226,7 +225,7 @@ void tick_output_hold(struct connection *connection, size_t size_before, bool ha
         connection_withhold_output(connection, size_before, group, 0);
     } else if (holds_readers && entry != NULL && tick_output_entry_sees_boards(entry) &&
                !(tick_output_is_stuck(server) &&
-                 !tick_output_is_unwritten(server->persistence, &connection->session, entry))) {
+                 !tick_output_is_dirty(server->persistence, &connection->session, entry))) {
         connection_withhold_output(connection, size_before, group,
                                    tick_output_shown_key(&connection->session, entry));
     }
@@ -257,7 +256,7 @@ void tick_output_release_answers(struct tick *tick) {
             continue;
         }
         uint64_t shown = is_partial ? connection->wait.shown : 0;
-        bool is_free = shown != 0 && !persistence_is_unwritten(tick->server->persistence, shown);
+        bool is_free = shown != 0 && !persistence_is_dirty(tick->server->persistence, shown);
         connection_free_output(connection, is_free ? UINT64_MAX : group);
         if (connection_sendable_size(connection) > 0) {
             connection_finish(connection);

@@ -1,4 +1,4 @@
-/* Redis servers with the module among the replicas: each gets an RDB file, then commands (redis_encode.h).
+/* Redis servers with the module among the replicas: each gets an RDB file, then commands.
  *
  *     PSYNC --> WAITS --> COPIES --------------> COPIES, all is sent --its first REPLCONF ACK--> ONLINE
  *                         +FULLRESYNC ... RDB                                               commands
@@ -22,8 +22,10 @@
 #ifndef SERVER_FEED_REDIS_H
 #define SERVER_FEED_REDIS_H
 
-#include "server/durability/stream.h"
-#include "server/migration/redis_encode.h"
+#include "codec/buffer.h"
+#include "server/durability/effect_bytes.h"
+#include "server/durability/journal_file.h"
+#include "server/durability/persistence.h"
 #include "server/replication/state.h"
 #include "server/system/process.h"
 
@@ -31,6 +33,68 @@ struct feed;
 struct feed_copy;
 struct feed_place;
 struct reply;
+
+/* ---- the commands ----
+ *
+ * Groups of effects as commands for a Redis with the module that follows this server: what its own master would
+ * send it.
+ *
+ *     feed_redis_encode_add       whole messages with groups (wire.h)
+ *     feed_redis_encode_step      some of them, as bytes of the stream
+ *     feed_redis_encode_is_idle   then more may be added
+ *
+ *     changes of a board            LB.APPLY key blob          one for all that follow each other
+ *     a board's name, or a copy     LB.APPLY key blob to ""
+ *     bans and durable jobs         LB.APPLYSTATE blob
+ *     any key                       UNLINK, PEXPIREAT, PERSIST, FLUSHDB
+ *     a hash                        HSET, HDEL, RENAME, COPY
+ *
+ * A group, with those that it is linked to, is one MULTI ... EXEC, unless it is one command: so a Redis never shows a
+ * part of what happened at once. SELECT comes where the database changes. History (history.h) is left out. */
+
+struct redis_encode {
+    struct buffer *out; /* borrowed for a step */
+    uint64_t offset;    /* bytes of the stream so far */
+    uint64_t group;     /* the last one that is in them */
+    uint32_t database;  /* that is selected; UINT32_MAX: none yet */
+    /* Messages, from input_at on still to be encoded. */
+    struct buffer input;
+    size_t input_at;
+    bool is_decoding; /* one of them */
+    struct journal_group_head head;
+    struct effect_decoder decoder;
+    /* Of the groups that belong together: what is not in out yet. */
+    struct buffer commands;
+    uint64_t command_count;
+    bool has_multi; /* MULTI is in out */
+    /* The blob that is being filled. */
+    enum { REDIS_ENCODE_NO_BLOB, REDIS_ENCODE_BOARD_BLOB, REDIS_ENCODE_STATE_BLOB } blob_kind;
+    struct bytes blob_key; /* in the input */
+    struct effect_encoder encoder;
+    struct buffer blob;
+};
+
+void feed_redis_encode_init(struct redis_encode *encode);
+void feed_redis_encode_deinit(struct redis_encode *encode);
+/* Is everything encoded that was added? */
+static inline bool feed_redis_encode_is_idle(const struct redis_encode *encode) {
+    return encode->input_at == encode->input.size;
+}
+/* Is the stream between two transactions? */
+static inline bool feed_redis_encode_is_between(const struct redis_encode *encode) {
+    return !encode->has_multi && encode->command_count == 0 && !encode->is_decoding;
+}
+/* From idle. false: no memory; nothing was added. */
+MUST_CHECK bool feed_redis_encode_add(struct redis_encode *encode, const char *at, size_t size);
+/* Encode for about budget_ns, until out has size_max bytes more, or up to the end of a transaction. false: no memory, or
+ * a group that was not written by this server; the stream is of no use then. */
+MUST_CHECK bool feed_redis_encode_step(struct redis_encode *encode, struct buffer *out,
+                                       size_t size_max, uint64_t budget_ns);
+/* Put a command of these words between two transactions. */
+void feed_redis_encode_put(struct redis_encode *encode, struct buffer *out,
+                           const char *const *words, uint32_t count);
+
+/* ---- one that follows ---- */
 
 enum {
     FEED_REDIS_MARK_SIZE = 40, /* of the end of a copy */
@@ -105,7 +169,7 @@ bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);
 /* The snapshot has begun: start the child. false: error (PERSISTENCE_ERROR_MAX) says why. */
 MUST_CHECK bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char *error);
 void feed_redis_copy_end(struct feed_redis_copy *copy);
-/* As persistence_read_stream: what the child writes, into feed->piece. */
+/* As persistence_stream_read: what the child writes, into feed->piece. */
 MUST_CHECK enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *copy,
                                                    size_t *size, char *error);
 void feed_redis_copy_put_piece(const struct feed_redis_copy *copy, struct replica *replica,

@@ -1,9 +1,7 @@
-/* See redis_apply.h. In the order of what follows: errors, keys, keys that are asked for, members, whole keys, hashes,
+/* See redis_stream.h. In the order of what follows: errors, keys, keys that are asked for, members, whole keys, hashes,
  * boards of the module, values, the table. */
-#include "server/migration/redis_apply.h"
+#include "server/migration/redis_stream.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +9,8 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/durability/effect_bytes.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
+#include "server/rdb/rdb_bytes.h"
 #include "server/sessions/notify.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
@@ -204,24 +203,6 @@ bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t dat
 
 /* ---- ZADD, ZINCRBY ---- */
 
-/* As Redis reads a score: strtod of the whole text, no blanks in front, not nan. */
-static bool redis_apply_zadd_parse_score(struct bytes text, double *score) {
-    enum { TEXT_MAX = 256 }; /* Redis reads no longer ones */
-    char copy[TEXT_MAX];
-    if (text.size == 0 || text.size >= sizeof copy || isspace((unsigned char)text.at[0])) {
-        return false;
-    }
-    memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
-    char *end;
-    double value = strtod(copy, &end);
-    if (end != copy + text.size || isnan(value)) {
-        return false;
-    }
-    *score = value;
-    return true;
-}
-
 struct zadd {
     bool is_new_only, is_existing_only, is_greater_only, is_less_only, is_increment;
     struct bytes name;
@@ -260,7 +241,7 @@ static bool redis_apply_zadd_read_options(const struct request *request, struct 
     *first = at;
     bool is_fine = at < request->count && (request->count - at) % 2 == 0;
     for (double score; at < request->count && is_fine; at += 2) {
-        is_fine = redis_apply_zadd_parse_score(request->args[at], &score);
+        is_fine = rdb_bytes_parse_score(request->args[at], &score);
     }
     return is_fine;
 }
@@ -329,7 +310,7 @@ static bool redis_apply_zadd_look_at(struct redis_apply *apply, const struct zad
                                      struct pair *pair) {
     double score = 0;
     char why[RDB_VALUE_ERROR_MAX];
-    CHECK(redis_apply_zadd_parse_score(request->args[at], &score)); /* as when it was read */
+    CHECK(rdb_bytes_parse_score(request->args[at], &score)); /* as when it was read */
     *pair = (struct pair){.member_name = request->args[at + 1]};
     if (pair->member_name.size == 0 || pair->member_name.size > BOARD_MEMBER_MAX) {
         snprintf(why, sizeof why, "it is %zu bytes long: 1..%d are allowed", pair->member_name.size,
@@ -373,7 +354,7 @@ static enum decimal_status redis_apply_zadd_judge(const void *scores, const stru
     const struct scores_of_zadd *of = scores;
     for (uint32_t at = of->first; at < of->request->count; at += 2) {
         double score = 0;
-        CHECK(redis_apply_zadd_parse_score(of->request->args[at], &score));
+        CHECK(rdb_bytes_parse_score(of->request->args[at], &score));
         enum decimal_status status = rdb_value_judge_score(&layout->fields[0], score);
         if (status != DECIMAL_OK) {
             return status;
@@ -399,7 +380,6 @@ static bool redis_apply_zadd_choose(struct redis_apply *apply, const struct zadd
 
 static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
                                  const struct request *request, uint32_t first) {
-    bool is_new;
     bool is_changed = false;
     if (!redis_apply_check_key(apply, zadd->name) ||
         !redis_apply_find_board(apply, zadd->name, &zadd->key)) {
@@ -408,7 +388,7 @@ static bool redis_apply_zadd_add(struct redis_apply *apply, struct zadd *zadd,
     if (zadd->key == NULL && zadd->is_existing_only) {
         return true;
     }
-    is_new = zadd->key == NULL;
+    bool is_new = zadd->key == NULL;
     if (is_new) {
         zadd->key = registry_find_or_create(apply->registry, redis_apply_database(apply),
                                             zadd->name, apply->now_us / 1000, &is_new);
@@ -445,8 +425,6 @@ static bool redis_apply_zadd(struct redis_apply *apply, const struct request *re
                : redis_apply_ask(apply, zadd.name);
 }
 
-/* ---- removing ---- */
-
 static bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) {
     struct registry_key *key;
     if (!redis_apply_find_board(apply, request->args[1], &key)) {
@@ -475,24 +453,19 @@ static bool redis_apply_zrem(struct redis_apply *apply, const struct request *re
     return true;
 }
 
-/* ---- databases ---- */
+/* ---- whole keys ---- */
 
 static bool redis_apply_select_database(struct redis_apply *apply, const struct request *request) {
     return bytes_parse_u64(request->args[1], &apply->database) ||
            redis_apply_fail_form(apply, request);
 }
 
-static bool redis_apply_flushdb(struct redis_apply *apply, const struct request *request) {
-    (void)request;
-    (void)registry_flush(apply->registry, redis_apply_database(apply));
-    redis_position_ask_again(&apply->asked, apply->database);
-    return true;
-}
-
-static bool redis_apply_flushall(struct redis_apply *apply, const struct request *request) {
-    (void)request;
-    (void)registry_flush(apply->registry, REGISTRY_DATABASES);
-    redis_position_ask_again(&apply->asked, REGISTRY_DATABASES);
+/* FLUSHDB, FLUSHALL */
+static bool redis_apply_flush(struct redis_apply *apply, const struct request *request) {
+    bool is_all = bytes_is(request->args[0], "FLUSHALL");
+    uint32_t database = is_all ? REGISTRY_DATABASES : redis_apply_database(apply);
+    (void)registry_flush(apply->registry, database);
+    redis_position_ask_again(&apply->asked, database);
     return true;
 }
 
@@ -508,28 +481,9 @@ static bool redis_apply_key_move_all(struct redis_apply *apply, uint32_t from, u
     return true;
 }
 
-/* What is not known in the one is not known in the other one now. */
-static bool redis_apply_key_ask_swapped(struct redis_apply *apply, uint32_t a, uint32_t b) {
-    const struct redis_asked *last = apply->asked.last;
-    bool is_fine = true;
-    redis_position_ask_again(&apply->asked, a);
-    redis_position_ask_again(&apply->asked, b);
-    for (struct redis_asked *at = apply->asked.first; at != NULL && is_fine; at = at->next) {
-        if (at->database == a || at->database == b) {
-            is_fine = redis_apply_ask_in(apply, at->database == a ? b : a, redis_position_name(at),
-                                         false);
-        }
-        if (at == last) {
-            break;
-        }
-    }
-    return is_fine;
-}
-
 /* Through a database that is empty; if one of the two is, there is no need of it. */
 static bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request) {
-    uint64_t a;
-    uint64_t b;
+    uint64_t a, b;
     if (!bytes_parse_u64(request->args[1], &a) || !bytes_parse_u64(request->args[2], &b)) {
         return redis_apply_fail_form(apply, request);
     }
@@ -549,14 +503,18 @@ static bool redis_apply_swapdb(struct redis_apply *apply, const struct request *
                                 "is empty here to do so",
                                 (unsigned long long)a, (unsigned long long)b);
     }
-    return a == b || (redis_apply_key_ask_swapped(apply, (uint32_t)a, (uint32_t)b) &&
-                      redis_apply_key_move_all(apply, (uint32_t)a, spare) &&
-                      redis_apply_key_move_all(apply, (uint32_t)b, (uint32_t)a) &&
-                      redis_apply_key_move_all(apply, spare, (uint32_t)b));
+    if (a == b) {
+        return true;
+    }
+    bool is_asked =
+        redis_position_swap_asked(&apply->asked, (uint32_t)a, (uint32_t)b, apply->offset);
+    return (is_asked || redis_apply_fail_memory(apply)) &&
+           redis_apply_key_move_all(apply, (uint32_t)a, spare) &&
+           redis_apply_key_move_all(apply, (uint32_t)b, (uint32_t)a) &&
+           redis_apply_key_move_all(apply, spare, (uint32_t)b);
 }
 
-/* ---- gone, or overwritten by another type ---- */
-
+/* Gone, or overwritten by another type. */
 static bool redis_apply_del(struct redis_apply *apply, const struct request *request) {
     for (uint32_t i = 1; i < request->count; i++) {
         if (!redis_apply_is_asked(apply, request->args[i])) {
@@ -565,8 +523,6 @@ static bool redis_apply_del(struct redis_apply *apply, const struct request *req
     }
     return true;
 }
-
-/* ---- renaming ---- */
 
 /* What has no key here is of another type at the source: then the destination is, too. */
 static bool redis_apply_key_move_to(struct redis_apply *apply, struct bytes from,
@@ -631,8 +587,6 @@ static bool redis_apply_move(struct redis_apply *apply, const struct request *re
     return redis_apply_key_read_database(apply, request, 2, &database) &&
            redis_apply_key_move_to(apply, request->args[1], database, request->args[1], false);
 }
-
-/* ---- expiry ---- */
 
 /* Since Redis 7 all come as PEXPIREAT; before, as the client said, from now on. What is past stays until the
  * source says that it is gone. */
@@ -752,38 +706,31 @@ static bool redis_apply_board_need_decoder(struct redis_apply *apply) {
     return apply->decoder != NULL || redis_apply_fail_memory(apply);
 }
 
-static bool redis_apply_board_fail_blob(struct redis_apply *apply, struct bytes name,
-                                        const char *why) {
-    return redis_apply_fail_key(apply, name, "the source's LB.APPLY: %s", why);
-}
-
 static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes name,
                                          struct bytes blob) {
     struct bytes chunk;
     int64_t time_us;
+    const char *why = "it does not fit the keys that are here";
     if (!effect_bytes_open_blob(blob, &time_us, &chunk)) {
-        return redis_apply_board_fail_blob(
-            apply, name,
-            "it is damaged, or another version of the module sent it, in another format");
+        why = "it is damaged, or another version of the module sent it, in another format";
+    } else if (!effect_bytes_check_blob(apply->decoder, chunk, redis_apply_board_is_allowed,
+                                        apply)) {
+        why = apply->decoder->missing_zone != NULL
+                  ? "its PERIOD is in a time zone that this machine does not know"
+                  : "it is damaged";
+    } else {
+        redis_apply_raise_time(apply, time_us);
+        switch (effect_bytes_apply_blob(apply->registry, apply->decoder, chunk,
+                                        redis_apply_board_visit, apply)) {
+        case EFFECT_OK:
+            return redis_apply_board_end_roll(apply) || redis_apply_fail_memory(apply);
+        case EFFECT_OUT_OF_MEMORY:
+            return redis_apply_fail_memory(apply);
+        case EFFECT_IMPOSSIBLE:
+            break;
+        }
     }
-    if (!effect_bytes_check_blob(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
-        return redis_apply_board_fail_blob(
-            apply, name,
-            apply->decoder->missing_zone != NULL
-                ? "its PERIOD is in a time zone that this machine does not know"
-                : "it is damaged");
-    }
-    redis_apply_raise_time(apply, time_us);
-    switch (effect_bytes_apply_blob(apply->registry, apply->decoder, chunk, redis_apply_board_visit,
-                                    apply)) {
-    case EFFECT_OK:
-        return redis_apply_board_end_roll(apply) || redis_apply_fail_memory(apply);
-    case EFFECT_OUT_OF_MEMORY:
-        return redis_apply_fail_memory(apply);
-    case EFFECT_IMPOSSIBLE:
-        break;
-    }
-    return redis_apply_board_fail_blob(apply, name, "it does not fit the keys that are here");
+    return redis_apply_fail_key(apply, name, "the source's LB.APPLY: %s", why);
 }
 
 static bool redis_apply_effects(struct redis_apply *apply, const struct request *request) {
@@ -813,8 +760,7 @@ static bool redis_apply_effects(struct redis_apply *apply, const struct request 
     return true;
 }
 
-/* ---- beside the keys ---- */
-
+/* Beside the keys. */
 static bool redis_apply_state_effects(struct redis_apply *apply, const struct request *request) {
     char why[RDB_STATE_ERROR_MAX];
     struct bytes chunk;
@@ -825,12 +771,12 @@ static bool redis_apply_state_effects(struct redis_apply *apply, const struct re
     if (!redis_apply_board_need_decoder(apply)) {
         return false;
     }
-    if (!rdb_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES, REGISTRY_DATABASES,
-                         &time_us, &chunk, why)) {
+    if (!rdb_board_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES,
+                               REGISTRY_DATABASES, &time_us, &chunk, why)) {
         return redis_apply_fail(apply, "the source's bans: %s", why);
     }
     redis_apply_raise_time(apply, time_us);
-    switch (rdb_state_apply(apply->registry, apply->decoder, chunk)) {
+    switch (rdb_board_state_apply(apply->registry, apply->decoder, chunk)) {
     case EFFECT_OK:
         return true;
     case EFFECT_OUT_OF_MEMORY:
@@ -846,36 +792,6 @@ static bool redis_apply_state_effects(struct redis_apply *apply, const struct re
 /* A key of the load takes its place, or is of another type. */
 static void redis_apply_replace(void *context, const struct rdb_load *load) {
     redis_apply_remove_in(context, load->database, load->name);
-}
-
-/* What is not in the answer leaves the board, neighbours together. true: there is more. */
-static bool redis_apply_merge_removes(struct redis_apply *apply, const struct board *answer,
-                                      struct registry_key *key, uint32_t count) {
-    bool is_another = apply->merge.rank > board_count(&key->board); /* is_void */
-    uint32_t rank = is_another ? 0 : apply->merge.rank;
-    char room[NAME_TEXT_ROOM];
-    struct board_cursor cursor;
-    struct board_stored entry;
-    for (bool has_more = true; has_more;) {
-        uint32_t gone_count = 0;
-        board_cursor_seek(&key->board, rank, &cursor);
-        while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
-            uint64_t packed;
-            bool is_gone = !board_find(answer, name_text(entry.member, room), &packed);
-            if (!is_gone && gone_count > 0) {
-                break;
-            }
-            gone_count += is_gone;
-            rank += !is_gone;
-            count--;
-            board_cursor_next(&cursor);
-        }
-        if (gone_count > 0) {
-            registry_board_cut(apply->registry, key, rank, gone_count);
-        }
-    }
-    apply->merge.rank = rank;
-    return rank < board_count(&key->board);
 }
 
 /* What is new in the answer, or has another score, is put in its order. false: error. */
@@ -924,7 +840,7 @@ static enum rdb_merge redis_apply_merge(void *context, struct rdb_load *load) {
         return RDB_MERGE_REPLACES;
     }
     if (!apply->merge.has_removed) {
-        bool has_more = redis_apply_merge_removes(apply, &load->board, key, MEMBERS_AT_ONCE);
+        bool has_more = rdb_load_cut_missing(load, key, &apply->merge.rank, MEMBERS_AT_ONCE);
         apply->merge.has_removed = !has_more;
         apply->merge.rank = has_more ? apply->merge.rank : 0;
         return board_count(&key->board) > 0 ? RDB_MERGE_GOES_ON : RDB_MERGE_REPLACES;
@@ -1004,8 +920,8 @@ static bool redis_apply_refuse(struct redis_apply *apply, const struct request *
 /* Sorted by name. */
 static const struct redis_apply_row {
     const char *name;
-    redis_apply_handler
-        *run; /* NULL: its key is asked for; without one it is passed over and counted */
+    /* NULL: its key is asked for; without one it is passed over and counted */
+    redis_apply_handler *run;
     uint32_t words_min;
     /* The only one that it changes: nothing is done while that is asked for. 0: no, or several. NO_KEY: it is about none
      * of the database that is selected. */
@@ -1019,8 +935,8 @@ static const struct redis_apply_row {
     {"EXPIRE", redis_apply_expire, 3, 1},
     {"EXPIREAT", redis_apply_expire, 3, 1},
     {"FCALL", redis_apply_refuse, 1, 0},
-    {"FLUSHALL", redis_apply_flushall, 1, NO_KEY},
-    {"FLUSHDB", redis_apply_flushdb, 1, 0},
+    {"FLUSHALL", redis_apply_flush, 1, NO_KEY},
+    {"FLUSHDB", redis_apply_flush, 1, 0},
     {"FLUSHSLOT", redis_apply_refuse, 1, 0},
     {"FUNCTION", NULL, 1, 0},
     {"GEOSEARCHSTORE", NULL, 3, 1},

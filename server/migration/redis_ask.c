@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
 
@@ -426,7 +426,7 @@ static bool redis_ask_stop(struct redis_ask *ask, const char *error) {
 static bool redis_ask_end_body(struct redis_ask *ask) {
     const char *at = ask->input.at;
     unsigned version = (unsigned)((unsigned char)at[1] | (unsigned char)at[2] << 8);
-    uint64_t stored = little_get_u64(at + 3);
+    uint64_t stored = bytes_get_u64(at + 3);
     ask->crc = rdb_bytes_crc(ask->crc, at, 3);
     bool is_known = rdb_knows_version(version) &&
                     (version >= RDB_VERSION_VALKEY_MIN) == (ask->version >= RDB_VERSION_VALKEY_MIN);

@@ -1,5 +1,5 @@
 /* Asks the source, on a connection of its own, for what its stream does not say: keys that it has changed in a way that
- * is not followed command by command, and which keys an unknown command changes (redis_apply.h).
+ * is not followed command by command, and which keys an unknown command changes (redis_stream.h).
  *
  *     CLOSED --> CONNECTING [--> SHAKING] --> GREETS --> READY <--> KEYS, COMMAND
  *        ^____________________________________any_______________________________|

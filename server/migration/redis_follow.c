@@ -54,7 +54,7 @@ static void redis_follow_free_ended(struct redis_follow *follow) {
         struct redis_spool *spool = *at;
         if (spool->worker.is_closed) {
             *at = spool->next;
-            redis_spool_free(spool);
+            redis_receive_spool_free(spool);
         } else {
             at = &spool->next;
         }
@@ -65,7 +65,7 @@ static void redis_follow_free_ended(struct redis_follow *follow) {
 static void redis_follow_close_spool(struct redis_follow *follow) {
     follow->link->redis = NULL;
     if (follow->spool != NULL) {
-        redis_spool_close(follow->spool);
+        redis_receive_spool_close(follow->spool);
         follow->spool->next = follow->ended;
         follow->ended = follow->spool;
         follow->spool = NULL;
@@ -160,10 +160,10 @@ void redis_follow_begin(struct redis_follow *follow) {
         follow->position.id[0] == '\0' ||
         redis_stream_resume(&follow->stream, follow->position.offset, follow->position.database);
     snprintf(error, sizeof error, "out of memory");
-    follow->spool =
-        has_memory ? redis_spool_open(follow->loop, settings->dir, settings->replica_spool_size,
-                                      redis_follow_wake, follow, error)
-                   : NULL;
+    follow->spool = has_memory ? redis_receive_spool_open(follow->loop, settings->dir,
+                                                          settings->replica_spool_size,
+                                                          redis_follow_wake, follow, error)
+                               : NULL;
     redis_receive_init(&follow->receive, follow->spool, follow->position.id,
                        follow->position.offset);
     if (follow->spool == NULL) {
@@ -255,13 +255,13 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
         redis_follow_free_later(follow);
         replication_note_copy(follow->server);
     }
-    struct bytes piece = redis_spool_peek(spool);
+    struct bytes piece = redis_receive_spool_peek(spool);
     if (piece.size == 0 && !redis_stream_has_work(stream)) {
         return false;
     }
     size_t taken = redis_stream_take(stream, piece, budget_ns, follow->server->clock.now_us);
     if (taken > 0) {
-        redis_spool_take(spool, taken);
+        redis_receive_spool_take(spool, taken);
     }
     if (stream->state == REDIS_STREAM_STOPPED) {
         redis_follow_stop(follow, stream->error);
@@ -294,8 +294,8 @@ static void redis_follow_show(struct redis_follow *follow) {
     }
     replication->is_whole = is_copied;
     replication->is_priority_zero = !is_copied;
-    bool is_fine = redis_spool_check(follow->spool, error);
-    if (is_fine && redis_spool_is_over_limit(follow->spool)) {
+    bool is_fine = redis_receive_spool_check(follow->spool, error);
+    if (is_fine && redis_receive_spool_is_over_limit(follow->spool)) {
         snprintf(error, sizeof error,
                  "the spool is full (replica-spool-size): nothing is received until what is there "
                  "was applied");
@@ -395,7 +395,7 @@ static bool redis_follow_finish_some(struct redis_follow *follow, uint64_t budge
         if (follow->spool == NULL) {
             return true;
         }
-        if (!has_more && !is_held && redis_spool_waiting(follow->spool) == 0) {
+        if (!has_more && !is_held && redis_receive_spool_waiting(follow->spool) == 0) {
             return redis_follow_finish_asking(follow, budget_ns);
         }
         if (!has_more && follow->stream.is_held && !is_held) {
@@ -480,8 +480,8 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     const struct redis_stream *stream = &follow->stream;
     const struct rdb_load *load = &stream->load;
     const struct redis_receive *receive = &follow->receive;
-    uint64_t waiting = follow->spool != NULL ? redis_spool_waiting(follow->spool) : 0;
-    bool is_full = follow->spool != NULL && redis_spool_is_over_limit(follow->spool);
+    uint64_t waiting = follow->spool != NULL ? redis_receive_spool_waiting(follow->spool) : 0;
+    bool is_full = follow->spool != NULL && redis_receive_spool_is_over_limit(follow->spool);
     redis_follow_put(out, "source_type:redis");
     redis_follow_put(out, "source_state:%s", redis_stream_state_name(stream->state));
     redis_follow_put(out, "source_replid:%s", receive->id);

@@ -167,6 +167,24 @@ void redis_position_ask_again(struct redis_asked_keys *keys, uint64_t database) 
     }
 }
 
+bool redis_position_swap_asked(struct redis_asked_keys *keys, uint32_t a, uint32_t b,
+                               uint64_t since) {
+    const struct redis_asked *last = keys->last;
+    bool is_fine = true;
+    redis_position_ask_again(keys, a);
+    redis_position_ask_again(keys, b);
+    for (struct redis_asked *at = keys->first; at != NULL && is_fine; at = at->next) {
+        if (at->database == a || at->database == b) {
+            is_fine = redis_position_ask(keys, at->database == a ? b : a, redis_position_name(at),
+                                         false, since);
+        }
+        if (at == last) {
+            break;
+        }
+    }
+    return is_fine;
+}
+
 uint64_t redis_position_end_asked(struct redis_asked_keys *keys, uint64_t offset) {
     struct redis_asked **at = &keys->first;
     uint64_t next = UINT64_MAX;

@@ -1,4 +1,4 @@
-/* How far a Redis has been followed, and which keys it is asked for, as they are not at that offset (redis_apply.h). It
+/* How far a Redis has been followed, and which keys it is asked for, as they are not at that offset (redis_stream.h). It
  * is in the keys themselves: a hash in a database of the server's own.
  *
  *     position        id, offset, database, host and port
@@ -65,6 +65,9 @@ MUST_CHECK bool redis_position_ask(struct redis_asked_keys *keys, uint32_t datab
                                    struct bytes name, bool wants_value, uint64_t since);
 /* All keys of a database change: what an answer of later has put there already changes, too. REGISTRY_DATABASES: all. */
 void redis_position_ask_again(struct redis_asked_keys *keys, uint64_t database);
+/* Two databases are swapped: what is not known in the one is not known in the other one, either. false: no memory. */
+MUST_CHECK bool redis_position_swap_asked(struct redis_asked_keys *keys, uint32_t a, uint32_t b,
+                                          uint64_t since);
 /* Those whose answer the stream has reached are as any other key from now on. Returns the offset where the next ones are;
  * UINT64_MAX: there are none. */
 uint64_t redis_position_end_asked(struct redis_asked_keys *keys, uint64_t offset);

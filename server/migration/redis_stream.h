@@ -7,7 +7,7 @@
  *
  * LOADS fills another registry (server/rdb/rdb_load.h) beside the keys, which stay as they are: its form, its checksum, whether the boards take
  * every member and every score, whether a key or a member is there twice, and what is kept beside the keys
- * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
+ * (server/rdb/rdb_board.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
  *
  * After a restart of the server (redis_stream_resume) it FOLLOWS at once.
@@ -17,7 +17,159 @@
 #define SERVER_REDIS_STREAM_H
 
 #include "protocol/resp.h"
-#include "server/migration/redis_apply.h"
+#include "server/migration/redis_position.h"
+#include "server/rdb/rdb_load.h"
+#include "server/sessions/server.h"
+
+/* ---- applying a command (redis_apply.c) ----
+ *
+ * Applies the commands of a Redis's replication stream to the registry, so that the keys have the same members and the
+ * same scores, whatever the boards' own options would make of the command. Where the Redis has the module,
+ * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit. Those of its bans
+ * and of durable jobs that it has not finished come as LB.APPLYSTATE.
+ *
+ *     apply.now_us = ...                           before the commands of a tick
+ *     redis_apply_prepare(&apply, &request)        are the keys of this command known?
+ *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
+ *
+ * - A write that names what it puts or removes (ZADD, ZINCRBY, ZREM, HSET, DEL, RENAME, PEXPIREAT ...) is applied as it
+ *   comes: so equal scores stay in order of arrival. Scores are added and compared as doubles.
+ * - Of every other write only the keys are of interest: which ones, the source says (COMMAND INFO, and COMMAND
+ *   GETKEYSANDFLAGS where that is not enough). Those that may hold a sorted set or a hash are asked for (redis_ask.h).
+ *   From then on, until the answer is reached in the stream, commands do nothing to them: the answer has it all.
+ * - Where a `board` line says that doubles are packed (server/rdb/rdb_value.h), a key has the same members and what the
+ *   doubles say. What is added to a score with a fraction that is not kept here is asked for.
+ * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
+ *   LIMIT and what a layout cannot hold are errors.
+ * - Keys of other types do not exist here: commands for them are counted and passed over.
+ *
+ * Invariant: a key that is not asked for is as it is at the source behind the last command that was applied.
+ *
+ * An error is for good: what came after it would not be what the source has. Of the command itself nothing is
+ * done then, except where memory is missing in its middle. */
+
+enum {
+    REDIS_APPLY_ERROR_MAX = 480, /* less than REPLICATION_ERROR_MAX */
+    REDIS_APPLY_SKIPPED_MAX = 48,
+    REDIS_APPLY_NAME_MAX = 24,
+    REDIS_APPLY_WORD_MAX = 63,     /* a longer name is taken for the one with the same beginning */
+    REDIS_APPLY_LEARNED_MAX = 256, /* then they are learned anew */
+#ifdef SERVER_TINY
+    REDIS_APPLY_ASKED_MAX = 8,
+#else
+    REDIS_APPLY_ASKED_MAX =
+        65536, /* keys; with so many, nothing more is applied until they are answered */
+#endif
+};
+
+/* The time of all look-ups: before everything, so that nothing expires or rolls over. */
+#define REDIS_APPLY_LONG_AGO (INT64_MIN / 2)
+
+/* A command that was passed over. */
+struct redis_skipped {
+    char name[REDIS_APPLY_NAME_MAX + 1]; /* lower case; "other" when the table is full */
+    uint64_t count;
+};
+
+/* What the source has said of a command. */
+struct redis_learned {
+    char name[REDIS_APPLY_WORD_MAX + 1]; /* upper case */
+    /* Keys that it can make: those of sorted sets and hashes; of other types; it did not say. */
+    enum redis_makes { REDIS_MAKES_OURS, REDIS_MAKES_OTHERS, REDIS_MAKES_ANY } makes;
+    bool needs_keys;           /* of each command anew: GETKEYSANDFLAGS */
+    int64_t first, last, step; /* else its keys, last as COMMAND says it; first 0: it has none */
+};
+
+struct redis_apply {
+    struct server *server;     /* borrowed */
+    struct registry *registry; /* the server's */
+    int64_t now_us;            /* the time of what is written */
+    int64_t run_at_us;         /* of the last command */
+    uint64_t offset;           /* of the source, before the command that is applied */
+    uint64_t database;         /* of the source; may be one that is not here */
+    uint64_t applied_count, skipped_count;
+    struct rdb_rounded rounded; /* of commands; that of values is in load */
+    struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
+    uint32_t skipped_used;
+    char error[REDIS_APPLY_ERROR_MAX];
+    struct redis_asked_keys asked;
+    /* What the source has to say before the next command can be applied; whoever asks it answers with
+     * redis_apply_learn or redis_apply_learn_keys. */
+    enum { REDIS_QUESTION_NONE, REDIS_QUESTION_COMMAND, REDIS_QUESTION_KEYS } question;
+    struct buffer question_words; /* on the wire */
+    char question_name[REDIS_APPLY_WORD_MAX + 1];
+    bool has_key_flags;   /* set by whoever asks: the source knows GETKEYSANDFLAGS */
+    struct rdb_load load; /* of values that come as a whole */
+    /* Private. */
+    struct session session; /* for handlers; in no list */
+    struct buffer replies;
+    struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
+    struct redis_learned learned[REDIS_APPLY_LEARNED_MAX];
+    uint32_t learned_count;
+    bool has_keys; /* of the next command: a size of four bytes and a name, one behind the other */
+    struct buffer keys;
+    /* Of a command that is applied before others that came before it: keys of which it makes another type, in the same
+     * form, if one of those has made a board or a hash there. */
+    bool is_ahead;
+    struct buffer made_others;
+    /* Of a value and the board that is here: first what leaves it, then what comes. */
+    struct {
+        bool has_removed;
+        uint32_t rank;
+    } merge;
+    /* A board that a change has given another name: what is there now expires as that would have. */
+    struct buffer rolled_name; /* empty: there is none */
+    int64_t rolled_expire_at_ms;
+};
+
+/* *apply is large, and holds no memory yet. seed: random, secret. */
+void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed);
+void redis_apply_deinit(struct redis_apply *apply);
+/* A new stream: database 0, no counts, no keys that are asked for. */
+void redis_apply_reset(struct redis_apply *apply);
+/* The same, but it goes on: keys that were asked for before a restart are asked for again. false: no memory. */
+MUST_CHECK bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t database);
+
+/* Can it be applied? false: there is a question first, after whose answer the command is given again. */
+MUST_CHECK bool redis_apply_prepare(struct redis_apply *apply, const struct request *request);
+/* Does it only ask for keys? Then it may be applied as soon as it comes, also in a transaction. */
+bool redis_apply_only_asks(const struct request *request);
+/* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
+MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
+/* The same of one that only asks, in a transaction of which others are not applied yet. The keys that
+ * redis_apply_next_other gives are for redis_apply_take_other, behind those. */
+MUST_CHECK bool redis_apply_run_ahead(struct redis_apply *apply, const struct request *request);
+/* *at: 0 for the first one. false: there is none left. */
+bool redis_apply_next_other(const struct redis_apply *apply, size_t *at, struct bytes *name);
+/* The source has a key of another type there. false: error. */
+MUST_CHECK bool redis_apply_take_other(struct redis_apply *apply, struct bytes name);
+
+/* ---- answers ---- */
+
+/* *learned is copied, with the name of the command that was asked about. */
+void redis_apply_learn(struct redis_apply *apply, const struct redis_learned *learned);
+/* Begin, then each key, then true: these are the keys that the command writes. */
+void redis_apply_learn_key(struct redis_apply *apply, struct bytes name);
+void redis_apply_learn_keys(struct redis_apply *apply);
+/* The asked key is not there, or holds another type: nothing has its name here any more. */
+void redis_apply_take_nothing(struct redis_apply *apply, const struct redis_asked *asked);
+/* Its value is fed to apply->load: what is on a board already stays as it is. */
+void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked *asked,
+                             unsigned version);
+/* The value is in place. REGISTRY_NO_EXPIRY: it has none. false: error. */
+MUST_CHECK bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *asked,
+                                      int64_t expire_at_ms, bool is_about);
+/* Up to here everything is as it is at the source. */
+static inline uint64_t redis_apply_exact_offset(const struct redis_apply *apply, uint64_t offset) {
+    return apply->asked.first != NULL ? apply->asked.first->since : offset;
+}
+
+__attribute__((format(printf, 2, 3))) bool redis_apply_fail(struct redis_apply *apply,
+                                                            const char *format, ...);
+/* What came was written at this time: server time is at least that. */
+void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
+
+/* ---- the stream (redis_stream.c) ---- */
 
 enum redis_stream_state {
     REDIS_STREAM_WAITS, /* for a copy to begin */
@@ -38,8 +190,7 @@ struct redis_stream {
     uint64_t limit; /* no command behind this offset is begun; UINT64_MAX: there is none */
     uint64_t
         answered; /* here the first key that was answered is as at the source; UINT64_MAX: none was */
-    bool
-        is_held; /* by limit, or by a question (redis_apply.h): the last call has done nothing more */
+    bool is_held; /* by limit, or by a question: the last call has done nothing more */
     /* Private. */
     bool has_load;
     uint64_t seed;

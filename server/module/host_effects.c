@@ -1,7 +1,7 @@
 /* Effects out to LB.APPLY, and back. See host_effects.h. */
 #include "server/module/host_effects.h"
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/effect_bytes.h"
 #include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
@@ -258,7 +258,7 @@ static bool host_effects_open_blob(struct bytes blob, int64_t *time_us, struct b
 
 /* Of a blob that was checked. */
 static int64_t host_effects_time_of(struct bytes blob) {
-    return (int64_t)little_get_u64(blob.at + 1);
+    return (int64_t)bytes_get_u64(blob.at + 1);
 }
 
 /* The keys after the first may have none. */
@@ -331,7 +331,7 @@ static struct host_string *host_effects_bound_time(struct host_context *ctx, str
     int64_t now_us = module.server.clock.now_us;
     char head[EFFECT_BLOB_HEAD_SIZE];
     memcpy(head, blob.at, sizeof head);
-    little_put_u64(
+    bytes_put_u64(
         head + 1,
         (uint64_t)(host_effects_time_of(blob) < now_us ? host_effects_time_of(blob) : now_us));
     buffer_init(&bound, 0);

@@ -4,7 +4,7 @@
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
 #include "server/durability/effect_bytes.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 
 enum {
     EXPIRE_COUNT = 16, /* bans removed before a command */
@@ -49,7 +49,7 @@ void host_state_expire(void) {
 
 void host_state_clear(void) {
     state.is_applying = true;
-    CHECK(rdb_state_clear(module.server.registry, UINT32_MAX));
+    CHECK(rdb_board_state_clear(module.server.registry, UINT32_MAX));
     state.is_applying = false;
 }
 
@@ -58,8 +58,8 @@ void host_state_clear(void) {
 static bool host_state_check_blob(struct effect_decoder *decoder, struct bytes blob,
                                   struct bytes *chunk, int64_t *time_us) {
     char why[RDB_STATE_ERROR_MAX]; /* the host's errors say less */
-    return rdb_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us, chunk,
-                           why) &&
+    return rdb_board_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us,
+                                 chunk, why) &&
            *time_us <= MODULE_TIME_MAX_US;
 }
 
@@ -73,7 +73,7 @@ static bool host_state_apply_blob(struct host_context *ctx, struct bytes blob) {
     }
     module_raise_clock(ctx, time_us);
     state.is_applying = true;
-    enum effect_status status = rdb_state_apply(module.server.registry, &decoder, chunk);
+    enum effect_status status = rdb_board_state_apply(module.server.registry, &decoder, chunk);
     state.is_applying = false;
     return status == EFFECT_OK;
 }
@@ -95,7 +95,7 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
 /* ---- all of it ---- */
 
 static void host_state_save_all(void (*take)(void *context, struct bytes blob), void *context) {
-    CHECK(rdb_state_write(module.server.registry, module.server.clock.now_us, take, context));
+    CHECK(rdb_board_state_write(module.server.registry, module.server.clock.now_us, take, context));
 }
 
 /* ---- RDB ---- */
@@ -111,7 +111,7 @@ void host_state_save(struct host_io *io, int when) {
 }
 
 void host_state_save_some(struct host_io *io, int when) {
-    if (!rdb_state_is_empty(module.server.registry)) {
+    if (!rdb_board_state_is_empty(module.server.registry)) {
         host_state_save(io, when);
     }
 }
@@ -212,7 +212,7 @@ static void host_state_replicate_all(struct host_context *ctx, void *context) {
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
  * behind it. */
 void host_state_on_fork(struct host_context *ctx) {
-    if (rdb_state_is_empty(module.server.registry)) {
+    if (rdb_board_state_is_empty(module.server.registry)) {
         return;
     }
     /* Where the host does not say so, it is taken for one without: to write this twice does no harm. */

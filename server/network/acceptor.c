@@ -17,7 +17,6 @@
 #include "codec/memory.h"
 #include "protocol/proxy_header.h"
 #include "server/network/intake.h"
-#include "server/system/listen.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
 
@@ -456,7 +455,7 @@ static bool acceptor_open_tcp(struct listeners *listeners, const char *bind,
     bool is_optional = bind[0] == '-';
     const char *name = is_optional ? bind + 1 : bind;
     struct listen_failure failure;
-    int fd = listen_tcp(name, port, (int)settings->tcp_backlog, &failure);
+    int fd = service_listen(name, port, (int)settings->tcp_backlog, &failure);
     if (fd < 0) {
         acceptor_explain_tcp(name, port, &failure, error);
         return is_optional && (failure.code == 0 || acceptor_is_absent_address(failure.code));

@@ -1,9 +1,12 @@
 /* See rdb_bytes.h. Integers are little endian unless a line says otherwise. */
 #include "server/rdb/rdb_bytes.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 
 /* ---- the checksum ----
  *
@@ -40,7 +43,7 @@ uint64_t rdb_bytes_crc(uint64_t crc, const char *at, size_t size) {
         rdb_bytes_make_table();
     }
     for (; size >= SLICES; at += SLICES, size -= SLICES) {
-        crc ^= little_get_u64(at);
+        crc ^= bytes_get_u64(at);
         crc = table[7][crc & 0xff] ^ table[6][(crc >> 8) & 0xff] ^ table[5][(crc >> 16) & 0xff] ^
               table[4][(crc >> 24) & 0xff] ^ table[3][(crc >> 32) & 0xff] ^
               table[2][(crc >> 40) & 0xff] ^ table[1][(crc >> 48) & 0xff] ^ table[0][crc >> 56];
@@ -57,7 +60,7 @@ bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
     }
     size_t size = bytes.size - RDB_FOOTER_SIZE;
     const unsigned char *footer = (const unsigned char *)bytes.at + size;
-    uint64_t stored = little_get_u64(bytes.at + size + 2);
+    uint64_t stored = bytes_get_u64(bytes.at + size + 2);
     *payload = (struct rdb_payload){.value = {.at = bytes.at, .size = size},
                                     .version = (unsigned)(footer[0] | footer[1] << 8),
                                     .is_checked = stored == rdb_bytes_crc(0, bytes.at, size + 2),
@@ -65,6 +68,22 @@ bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload) {
     return true;
 }
 
+bool rdb_bytes_parse_score(struct bytes text, double *score) {
+    enum { TEXT_MAX = 255 };
+    char copy[TEXT_MAX + 1];
+    if (text.size == 0 || text.size > TEXT_MAX || isspace((unsigned char)text.at[0])) {
+        return false;
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    char *end;
+    double value = strtod(copy, &end);
+    if (end != copy + text.size || isnan(value)) {
+        return false;
+    }
+    *score = value;
+    return true;
+}
 /* ---- compressed strings ---- */
 
 enum { LITERALS_END = 32, LENGTH_LONG = 7, LENGTH_LEAST = 2 };
@@ -168,7 +187,7 @@ static size_t rdb_bytes_left(const struct rdb_packed *packed) {
 }
 
 static uint32_t rdb_bytes_get_u32(const unsigned char *at) {
-    return little_get_u32((const char *)at);
+    return bytes_get_u32((const char *)at);
 }
 
 bool rdb_bytes_begin_packed(struct rdb_packed *packed, enum rdb_packed_form form,

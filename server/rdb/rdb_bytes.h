@@ -19,6 +19,10 @@ struct rdb_payload {
 /* false: it is too short. */
 MUST_CHECK bool rdb_bytes_open_payload(struct bytes bytes, struct rdb_payload *payload);
 
+/* A score as Redis writes and reads it: strtod of the whole text, of at most 255 bytes, no blanks in front, not nan. false:
+ * it is none. */
+MUST_CHECK bool rdb_bytes_parse_score(struct bytes text, double *score);
+
 /* LZF, as Redis compresses long strings.
  *
  *     000lllll           l + 1 bytes follow as they are

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "skiplist/keyspace/registry.h"
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
@@ -264,13 +264,13 @@ static bool rdb_load_take_state(struct rdb_load *load) {
             return rdb_load_fail_memory(load);
         }
     }
-    if (!rdb_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE, REGISTRY_DATABASES,
-                         &time_us, &chunk, why)) {
+    if (!rdb_board_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE,
+                               REGISTRY_DATABASES, &time_us, &chunk, why)) {
         return rdb_load_fail(load, "the bans before offset %llu: %s",
                              (unsigned long long)load->reader.offset, why);
     }
     load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
-    switch (rdb_state_apply(load->registry, load->decoder, chunk)) {
+    switch (rdb_board_state_apply(load->registry, load->decoder, chunk)) {
     case EFFECT_OK:
         return true;
     case EFFECT_OUT_OF_MEMORY:
@@ -382,4 +382,32 @@ void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t data
 void rdb_load_end_value(struct rdb_load *load) {
     rdb_reader_deinit(&load->reader);
     rdb_reader_init(&load->reader);
+}
+
+bool rdb_load_cut_missing(const struct rdb_load *load, struct registry_key *key, uint32_t *rank,
+                          uint32_t count) {
+    uint32_t at = *rank > board_count(&key->board) ? 0 : *rank; /* it is another board now */
+    char room[NAME_TEXT_ROOM];
+    struct board_cursor cursor;
+    struct board_stored entry;
+    for (bool has_more = true; has_more;) {
+        uint32_t gone_count = 0;
+        board_cursor_seek(&key->board, at, &cursor);
+        while ((has_more = count > 0 && board_cursor_read(&cursor, &entry))) {
+            uint64_t packed;
+            bool is_gone = !board_find(&load->board, name_text(entry.member, room), &packed);
+            if (!is_gone && gone_count > 0) {
+                break;
+            }
+            gone_count += is_gone;
+            at += !is_gone;
+            count--;
+            board_cursor_next(&cursor);
+        }
+        if (gone_count > 0) {
+            registry_board_cut(load->registry, key, at, gone_count);
+        }
+    }
+    *rank = at;
+    return at < board_count(&key->board);
 }

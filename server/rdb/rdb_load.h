@@ -1,5 +1,5 @@
-/* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_bytes.h, rdb_board.h
- * and rdb_state.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
+/* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_bytes.h and
+ * rdb_board.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
  * into a registry: for --import, and for a server that follows Redis. The RESTORE of a client makes one key in its own way
  * (server/commands/keys/restore.c). rdb_write.h is the way back.
  *
@@ -89,6 +89,10 @@ MUST_CHECK enum rdb_load_status rdb_load_step(struct rdb_load *load);
  * borrowed until its end. */
 void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t database,
                           struct bytes name);
+/* For merge: what load->board does not have leaves the key's board, neighbours together: of so many members from *rank on,
+ * which is 0 at first. true: there is more. */
+bool rdb_load_cut_missing(const struct rdb_load *load, struct registry_key *key, uint32_t *rank,
+                          uint32_t count);
 /* Free what was fed. */
 void rdb_load_end_value(struct rdb_load *load);
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/memory.h"
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
     return reader->input.size - reader->at;
@@ -245,7 +245,6 @@ enum {
     HEAD_SIZE = 9,
     CHECKSUM_SIZE = 8,
     CHECKSUM_SINCE = 5, /* version */
-    SCORE_TEXT_MAX = 255,
 };
 
 enum opcode {
@@ -371,23 +370,13 @@ static void rdb_reader_set_score(struct rdb_reader *reader, double score) {
 }
 
 static void rdb_reader_parse_score(struct rdb_reader *reader, struct bytes text) {
-    char copy[SCORE_TEXT_MAX + 1];
     int64_t integer;
     if (bytes_parse_i64(text, &integer)) {
         rdb_reader_set_score(reader, (double)integer);
         return;
     }
-    if (text.size == 0 || text.size > SCORE_TEXT_MAX) {
-        rdb_reader_set_score(reader, NAN);
-        return;
-    }
-    memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
-    char *end;
-    double score = strtod(copy, &end);
-    bool is_number = end == copy + text.size &&
-                     ((copy[0] >= '0' && copy[0] <= '9') || strchr("+-.iI", copy[0]) != NULL);
-    rdb_reader_set_score(reader, is_number ? score : NAN);
+    double score;
+    rdb_reader_set_score(reader, rdb_bytes_parse_score(text, &score) ? score : NAN);
 }
 
 /* ---- entries ---- */
@@ -410,7 +399,7 @@ static void rdb_reader_take_pair(struct rdb_reader *reader, enum entries entries
         return;
     }
     if (behind != NULL) {
-        expiry = little_get_u64((const char *)behind) + 1; /* -1: none */
+        expiry = bytes_get_u64((const char *)behind) + 1; /* -1: none */
         reader->expiry_base = 0;
     }
     rdb_reader_note_field_expiry(reader, expiry);
@@ -450,7 +439,7 @@ static void rdb_reader_begin_template(struct rdb_reader *reader, uint64_t id, ui
 static void rdb_reader_add_name(struct rdb_reader *reader, struct bytes name) {
     struct buffer *names = &reader->templates.names;
     char size[sizeof(uint32_t)];
-    little_put_u32(size, (uint32_t)name.size); /* at most RDB_TEXT_MAX */
+    bytes_put_u32(size, (uint32_t)name.size); /* at most RDB_TEXT_MAX */
     buffer_append(names, size, sizeof size);
     buffer_append(names, name.at, name.size);
     if (names->is_broken) {
@@ -461,7 +450,7 @@ static void rdb_reader_add_name(struct rdb_reader *reader, struct bytes name) {
 static struct bytes rdb_reader_take_name(struct rdb_reader *reader) {
     struct rdb_templates *templates = &reader->templates;
     const char *at = templates->names.at + templates->name_at;
-    struct bytes name = {.at = at + sizeof(uint32_t), .size = little_get_u32(at)};
+    struct bytes name = {.at = at + sizeof(uint32_t), .size = bytes_get_u32(at)};
     templates->name_at += sizeof(uint32_t) + name.size;
     return name;
 }
@@ -586,7 +575,7 @@ static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
         struct text member = rdb_reader_get_text(reader);
         const unsigned char *at = rdb_reader_get(reader, sizeof(double));
         if (at != NULL) {
-            uint64_t word = little_get_u64((const char *)at);
+            uint64_t word = bytes_get_u64((const char *)at);
             double score;
             memcpy(&score, &word, sizeof score);
             rdb_reader_take_member(reader, &member);
@@ -708,7 +697,7 @@ static enum rdb_event rdb_reader_at_value(struct rdb_reader *reader) {
     if (!rdb_reader_is_fine(reader)) {
         return RDB_MORE;
     }
-    reader->expiry_base = base != NULL ? little_get_u64((const char *)base) : 1;
+    reader->expiry_base = base != NULL ? bytes_get_u64((const char *)base) : 1;
     reader->entries_left = count;
     reader->state = is_packed ? RDB_AT_PACKED : RDB_AT_ENTRY;
     if (is_packed && !rdb_bytes_begin_packed(&reader->packed, type->form, packed)) {
@@ -941,12 +930,12 @@ static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
         break;
     case OPCODE_EXPIRY_MS:
         at = (const char *)rdb_reader_get(reader, 8);
-        reader->expire_at_ms = at != NULL ? (int64_t)little_get_u64(at) : reader->expire_at_ms;
+        reader->expire_at_ms = at != NULL ? (int64_t)bytes_get_u64(at) : reader->expire_at_ms;
         break;
     case OPCODE_EXPIRY_S:
         at = (const char *)rdb_reader_get(reader, 4);
         reader->expire_at_ms =
-            at != NULL ? (int64_t)(int32_t)little_get_u32(at) * 1000 : reader->expire_at_ms;
+            at != NULL ? (int64_t)(int32_t)bytes_get_u32(at) * 1000 : reader->expire_at_ms;
         break;
     case OPCODE_DATABASE:
         database = rdb_reader_get_length(reader);
@@ -1024,7 +1013,7 @@ static enum rdb_event rdb_reader_at_checksum(struct rdb_reader *reader) {
     rdb_reader_add_to_crc(reader);
     if (reader->version >= CHECKSUM_SINCE) {
         const char *at = (const char *)rdb_reader_get(reader, CHECKSUM_SIZE);
-        uint64_t stored = at != NULL ? little_get_u64(at) : 0;
+        uint64_t stored = at != NULL ? bytes_get_u64(at) : 0;
         if (stored != 0 && stored != reader->crc) { /* 0: rdbchecksum no */
             rdb_reader_refuse(reader, "the checksum is wrong: the file is damaged");
         }

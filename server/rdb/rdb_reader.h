@@ -7,7 +7,7 @@
  *         RDB_ENTRIES  some entries of a board, best first
  *         RDB_NOTE     text and value: a note of a board's member
  *         RDB_KEY_END
- *         RDB_STATE    text: a blob of what the module keeps beside the keys (server/rdb/rdb_state.h)
+ *         RDB_STATE    text: a blob of what the module keeps beside the keys (server/rdb/rdb_board.h)
  *
  * Files of Redis 2.4 to 8.12 (RDB 1 to 16) and Valkey 7.2 to 9. The head is checked first. Sorted sets
  * and hashes of every encoding are read, and the boards of the module (server/rdb/rdb_board.h); all else

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "codec/buffer.h"
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_bytes.h"
-#include "server/rdb/rdb_state.h"
 
 enum {
     PACK_SIZE = 256 * 1024, /* bytes put at a time */
@@ -82,7 +81,7 @@ void rdb_write_footer(struct buffer *out, unsigned version) {
     char footer[RDB_FOOTER_SIZE] = {(char)(version & UINT8_MAX), (char)(version >> 8)};
     buffer_append(out, footer, 2);
     if (!out->is_broken) {
-        little_put_u64(footer + 2, rdb_bytes_crc(0, out->at, out->size));
+        bytes_put_u64(footer + 2, rdb_bytes_crc(0, out->at, out->size));
         buffer_append(out, footer + 2, RDB_FOOTER_SIZE - 2);
     }
 }
@@ -118,7 +117,7 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         rdb_write_byte(&writing->pack, OP_EXPIRE_MS);
-        little_put_u64(time, (uint64_t)expire_at_ms);
+        bytes_put_u64(time, (uint64_t)expire_at_ms);
         buffer_append(&writing->pack, time, sizeof time);
     }
     rdb_write_byte(&writing->pack, is_hash ? TYPE_HASH : TYPE_MODULE);
@@ -154,11 +153,12 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
     buffer_append(&writing.pack, MAGIC, sizeof MAGIC - 1);
     rdb_write_put_aux(&writing, "redis-ver", "7.0.0");
     rdb_write_put_aux(&writing, "redis-bits", "64");
-    if (!rdb_state_is_empty(registry)) {
+    if (!rdb_board_state_is_empty(registry)) {
         rdb_write_byte(&writing.pack, OP_MODULE_AUX);
         rdb_write_length(&writing.pack, rdb_board_type_id());
         rdb_write_put_part_number(&writing, AUX_BEFORE_KEYS);
-        writing.is_failed |= !rdb_state_write(registry, time_us, rdb_write_put_part_text, &writing);
+        writing.is_failed |=
+            !rdb_board_state_write(registry, time_us, rdb_write_put_part_text, &writing);
         rdb_write_put_part_text(&writing, BYTES(""));
         rdb_write_length(&writing.pack, PART_END);
     }
@@ -172,7 +172,7 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
     }
     rdb_write_byte(&writing.pack, OP_END);
     rdb_write_flush(&writing, 0);
-    little_put_u64(crc, writing.crc);
+    bytes_put_u64(crc, writing.crc);
     buffer_append(&writing.pack, crc, sizeof crc);
     rdb_write_flush(&writing, 0);
     buffer_deinit(&writing.pack);

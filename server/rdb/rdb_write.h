@@ -1,7 +1,7 @@
 /* A registry's keys as an RDB file, version 10 (Redis 7.0 and later, Valkey): what a Redis with the module loads, and
  * what rdb_load.h reads.
  *
- *     "REDIS0010"  aux fields  bans and durable jobs (rdb_state.h)
+ *     "REDIS0010"  aux fields  bans and durable jobs (rdb_board.h)
  *     database 0   [expiry] board: a value of the module's type (rdb_board.h)
  *                  [expiry] hash: a hash of Redis
  *     database 1 ...

@@ -2,8 +2,8 @@
  * changes but at its end. */
 #include "server/replication/backlog.h"
 
+#include "codec/bytes.h"
 #include "codec/list.h"
-#include "codec/little.h"
 
 enum {
 #ifdef SERVER_TINY
@@ -89,7 +89,7 @@ void backlog_leave(struct backlog_cursor *cursor) {
 }
 
 static size_t backlog_message_size(const char *at) {
-    return WIRE_HEAD + (size_t)little_get_u32(at);
+    return WIRE_HEAD + (size_t)bytes_get_u32(at);
 }
 
 bool backlog_seek(struct backlog *backlog, struct backlog_cursor *cursor, uint64_t group) {

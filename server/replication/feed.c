@@ -358,7 +358,7 @@ static const char *feed_copy_name(const struct feed_copy *copy) {
 
 static void feed_end_copy(struct feed *feed, struct feed_copy *copy) {
     if (copy->state == FEED_COPY_TAKES) {
-        persistence_end_stream(feed->server->persistence);
+        persistence_stream_end(feed->server->persistence);
     }
     if (copy->is_redis) {
         feed_redis_copy_end(&copy->redis);
@@ -415,11 +415,11 @@ static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char
 static void feed_copy_begin(struct feed *feed, struct feed_copy *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
-    if (!persistence_may_stream(persistence) ||
+    if (!persistence_stream_may_begin(persistence) ||
         (copy->is_redis && !feed_redis_copy_may_begin(&copy->redis))) {
         return;
     }
-    enum persistence_status status = persistence_begin_stream(persistence, error);
+    enum persistence_status status = persistence_stream_begin(persistence, error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }
@@ -479,7 +479,7 @@ static void feed_copy_complete_one(struct feed *feed, const struct feed_copy *co
     struct feed_place *place = feed_place_of(replica);
     if (!copy->is_redis) {
         wire_put_end(feed_output(replica), copy->group,
-                     (int64_t)persistence_streamed(feed->server->persistence)->time_us);
+                     (int64_t)persistence_stream_footer(feed->server->persistence)->time_us);
         place->is_streaming = true;
     } else if (!feed_redis_copy_put_end(feed, copy, replica)) {
         return;
@@ -507,7 +507,7 @@ static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
         }
         enum stream_status status =
             copy->is_redis ? feed_redis_copy_read(feed, copy, &size, error)
-                           : persistence_read_stream(feed->server->persistence, feed->piece,
+                           : persistence_stream_read(feed->server->persistence, feed->piece,
                                                      sizeof feed->piece, &size, error);
         switch (status) {
         case STREAM_PIECE:
@@ -557,10 +557,10 @@ static bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
     }
     const char *why = feed_copy_pin(feed, copy);
     if (why == NULL && copy->is_redis && copy->state == FEED_COPY_TAKES) {
-        switch (persistence_look_stream(feed->server->persistence, error)) {
+        switch (persistence_stream_look(feed->server->persistence, error)) {
         case STREAM_END: /* all of the snapshot is in the pipe of the process */
             why = feed_copy_pin(feed, copy);
-            persistence_end_stream(feed->server->persistence);
+            persistence_stream_end(feed->server->persistence);
             copy->state = FEED_COPY_SENDS;
             break;
         case STREAM_FAILED:
@@ -667,7 +667,7 @@ static void feed_stream_deliver(struct feed *feed, struct replica *replica, stru
                                 uint64_t last_group) {
     struct feed_place *place = feed_place_of(replica);
     if (place->redis != NULL) {
-        if (!redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
+        if (!feed_redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
             feed_give_up(feed, replica, "no memory for what it is sent");
             return;
         }

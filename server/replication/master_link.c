@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/durability/file_format.h"
 #include "server/migration/redis_receive.h"
 #include "server/network/batch.h"
@@ -379,7 +379,7 @@ static bool master_link_redis_parse(struct master_link *link) {
 }
 
 static bool master_link_redis_is_full(const struct master_link *link) {
-    return master_link_is_redis(link) && redis_spool_is_full(link->redis->spool);
+    return master_link_is_redis(link) && redis_receive_spool_is_full(link->redis->spool);
 }
 
 /* While a copy comes nothing may be sent. */
@@ -904,7 +904,7 @@ static bool master_link_read_some(struct master_link *link, bool *is_over) {
 
 bool master_link_may_read(const struct master_link *link) {
     return link->fd >= 0 && !apply_is_going(&link->apply) && link->state != LINK_LOADING &&
-           !received_is_full(master_link_received(link)) && !master_link_redis_is_full(link) &&
+           !staging_is_full(master_link_staging(link)) && !master_link_redis_is_full(link) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
@@ -1034,7 +1034,7 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
  * what is before it. */
 bool master_link_advances(struct master_link *link) {
     const uint64_t copying = UINT64_C(1) << 62, loading = UINT64_C(1) << 63;
-    const struct received *received = master_link_received(link);
+    const struct staging *staging = master_link_staging(link);
     const struct replication *replication = &link->server->replication;
     uint64_t at = link->input.size;
     bool is_further = replication->group > link->pull_group;
@@ -1045,11 +1045,11 @@ bool master_link_advances(struct master_link *link) {
     if (link->state == LINK_COPYING) {
         at = copying + replication->copy_read_size;
     } else if (link->state == LINK_LOADING) {
-        if (received->state == RECEIVED_LOADED || received->state == RECEIVED_ADOPTING ||
-            (received->state == RECEIVED_SYNCING && link->pull_best < loading)) {
+        if (staging->state == STAGING_LOADED || staging->state == STAGING_ADOPTING ||
+            (staging->state == STAGING_SYNCING && link->pull_best < loading)) {
             return true; /* this server's disk is at work */
         }
-        at = loading + received_loaded_size(received);
+        at = loading + staging_loaded_size(staging);
     } else if (apply_is_going(&link->apply) && !link->is_retrying) {
         return true;
     }

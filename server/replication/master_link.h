@@ -29,7 +29,7 @@
 #include <uv.h>
 
 #include "codec/buffer.h"
-#include "server/durability/received.h"
+#include "server/durability/staging.h"
 #include "server/network/tls.h"
 #include "server/replication/apply.h"
 #include "server/replication/quorum.h"
@@ -179,8 +179,8 @@ void master_link_read_on(struct master_link *link);
  * the attempt is there any more, and the caller returns. */
 
 /* The full copy that comes. */
-static inline struct received *master_link_received(const struct master_link *link) {
-    return persistence_received(link->server->persistence);
+static inline struct staging *master_link_staging(const struct master_link *link) {
+    return persistence_staging(link->server->persistence);
 }
 
 /* Whom it is to. */

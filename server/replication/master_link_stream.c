@@ -144,7 +144,7 @@ static bool master_link_stream_take_message(struct master_link *link,
             return master_link_stream_refuse(link, "a piece of a copy that was not asked for");
         }
         struct replication *replication = &link->server->replication;
-        received_add(master_link_received(link), message->at, message->size);
+        staging_add(master_link_staging(link), message->at, message->size);
         replication->copy_read_size += message->size;
         replication->counters.received_copy_size += message->size;
         replication->copy_at_ms = link->server->clock.monotonic_ms;
@@ -153,7 +153,7 @@ static bool master_link_stream_take_message(struct master_link *link,
         if (!is_copying) {
             return master_link_stream_refuse(link, "the end of a copy that was not asked for");
         }
-        received_end(master_link_received(link));
+        staging_end(master_link_staging(link));
         link->copy_group = message->group;
         master_link_move(link, LINK_COPY_ENDED);
         return true;
@@ -340,15 +340,15 @@ bool master_link_stream_finish_group(struct master_link *link) {
 
 bool master_link_stream_step(struct master_link *link, uint64_t budget_ns) {
     if (link->state == LINK_COPYING || link->state == LINK_LOADING) {
-        const struct received *received = master_link_received(link);
+        const struct staging *staging = master_link_staging(link);
         bool has_more = persistence_step_receive(link->server->persistence, budget_ns);
-        if (received->state == RECEIVED_FAILED) {
+        if (staging->state == STAGING_FAILED) {
             master_link_fail(
                 link, "the full copy from %s:%u cannot be taken, and is asked for again: %s",
-                master_link_host(link), (unsigned)master_link_port(link), received->error);
+                master_link_host(link), (unsigned)master_link_port(link), staging->error);
             return false;
         }
-        if (received->state == RECEIVED_ADOPTED) {
+        if (staging->state == STAGING_ADOPTED) {
             master_link_stream_note_adopted(link);
             has_more = true;
         }

@@ -1,10 +1,10 @@
 /* Messages to and from bytes. See wire.h. */
 #include "server/replication/wire.h"
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 
 static void wire_put_head(char *at, enum wire_kind kind, size_t size) {
-    little_put_u32(at, (uint32_t)size);
+    bytes_put_u32(at, (uint32_t)size);
     at[4] = (char)kind;
     memset(at + 5, 0, WIRE_HEAD - 5);
 }
@@ -31,8 +31,8 @@ static char *wire_begin(struct buffer *out, enum wire_kind kind, size_t size) {
 static void wire_put_two(struct buffer *out, enum wire_kind kind, uint64_t first, uint64_t second) {
     char *at = wire_begin(out, kind, 2 * sizeof(uint64_t));
     if (at != NULL) {
-        little_put_u64(at, first);
-        little_put_u64(at + sizeof(uint64_t), second);
+        bytes_put_u64(at, first);
+        bytes_put_u64(at + sizeof(uint64_t), second);
     }
 }
 
@@ -47,9 +47,9 @@ void wire_put_end(struct buffer *out, uint64_t group, int64_t time_us) {
 void wire_put_probe(struct buffer *out, const struct wire_probe *probe) {
     char *at = wire_begin(out, WIRE_PROBE, WIRE_PROBE_SIZE);
     if (at != NULL) {
-        little_put_u64(at, probe->last_group);
-        little_put_u64(at + sizeof(uint64_t), probe->number);
-        little_put_u64(at + 2 * sizeof(uint64_t), probe->lease_ms);
+        bytes_put_u64(at, probe->last_group);
+        bytes_put_u64(at + sizeof(uint64_t), probe->number);
+        bytes_put_u64(at + 2 * sizeof(uint64_t), probe->lease_ms);
     }
 }
 
@@ -100,7 +100,7 @@ static void wire_read_head(const char *at, struct wire_message *message) {
     *message = (struct wire_message){
         .kind = (enum wire_kind)(unsigned char)at[4],
         .at = at + WIRE_HEAD,
-        .size = little_get_u32(at),
+        .size = bytes_get_u32(at),
     };
     message->whole_size = WIRE_HEAD + message->size;
 }
@@ -134,16 +134,16 @@ enum wire_status wire_read(const char *at, size_t size, struct wire_message *mes
         return wire_refuse(reason, "a time that no clock shows");
     }
     if (message->kind == WIRE_PING) {
-        message->time_us = (int64_t)little_get_u64(message->at);
-        message->group = little_get_u64(message->at + sizeof(uint64_t));
+        message->time_us = (int64_t)bytes_get_u64(message->at);
+        message->group = bytes_get_u64(message->at + sizeof(uint64_t));
     } else if (message->kind == WIRE_END) {
-        message->group = little_get_u64(message->at);
-        message->time_us = (int64_t)little_get_u64(message->at + sizeof(uint64_t));
+        message->group = bytes_get_u64(message->at);
+        message->time_us = (int64_t)bytes_get_u64(message->at + sizeof(uint64_t));
     }
     if (message->kind == WIRE_PROBE) {
-        message->probe.last_group = little_get_u64(message->at);
-        message->probe.number = little_get_u64(message->at + sizeof(uint64_t));
-        message->probe.lease_ms = little_get_u64(message->at + 2 * sizeof(uint64_t));
+        message->probe.last_group = bytes_get_u64(message->at);
+        message->probe.number = bytes_get_u64(message->at + sizeof(uint64_t));
+        message->probe.lease_ms = bytes_get_u64(message->at + 2 * sizeof(uint64_t));
     }
     if (message->time_us < 0 || (uint64_t)message->time_us > WIRE_TIME_MAX) {
         return wire_refuse(reason, "a time that no clock shows");

@@ -10,7 +10,7 @@
 #ifndef SERVER_NOTIFY_H
 #define SERVER_NOTIFY_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"
 

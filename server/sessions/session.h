@@ -5,7 +5,7 @@
 
 #include "codec/buffer.h"
 #include "protocol/reply.h"
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/replication/state.h"
 #include "server/sessions/subscription.h"
 #include "server/sessions/watch.h"

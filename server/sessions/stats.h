@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "codec/check.h"
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "codec/words.h"
+#include "codec/bytes.h"
 
 bool setting_words_fail(char *error, const char *format, ...) {
     va_list arguments;
@@ -30,7 +30,7 @@ struct bytes_shown setting_words_show_path(const char *path) {
 
 bool setting_words_is_silent(struct bytes line) {
     size_t i = 0;
-    while (i < line.size && words_is_blank(line.at[i])) {
+    while (i < line.size && bytes_is_blank(line.at[i])) {
         i++;
     }
     return i == line.size || line.at[i] == '#';
@@ -39,19 +39,19 @@ bool setting_words_is_silent(struct bytes line) {
 bool setting_words_split(struct bytes line, struct setting_words *words, char *reason) {
     struct bytes word;
     char *out = words->room;
-    enum words_status status;
+    enum bytes_word_status status;
     words->count = 0;
     if (line.size > sizeof words->room) {
         return setting_words_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
     }
-    while ((status = words_take(&line, &out, &word)) == WORDS_TAKEN) {
+    while ((status = bytes_take_quoted(&line, &out, &word)) == BYTES_WORD_TAKEN) {
         if (words->count == SETTING_WORDS_MAX) {
             return setting_words_fail(reason, "a line may have at most %d words",
                                       SETTING_WORDS_MAX);
         }
         words->words[words->count++] = word;
     }
-    return status == WORDS_END ||
+    return status == BYTES_WORDS_END ||
            setting_words_fail(reason,
                               "unbalanced quotes: a closing quote is missing, or is not followed "
                               "by a blank or the end of the line");

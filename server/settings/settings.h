@@ -5,7 +5,7 @@
  * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
  * file and line. Settings of Redis that mean nothing here are ignored (setting_redis_table).
  *
- * A line is a name and words (codec/words.h). A line whose first character is # is a comment. Sizes
+ * A line is a name and words (codec/bytes.h). A line whose first character is # is a comment. Sizes
  * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
  * setting repeats.
  *

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -140,4 +141,39 @@ void service_init(void) {
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         unsetenv(variables[i]);
     }
+}
+
+int service_listen(const char *address, int64_t port, int backlog, struct listen_failure *failure) {
+    const char *host = strcmp(address, "*") == 0     ? "0.0.0.0"
+                       : strcmp(address, "::*") == 0 ? "::"
+                                                     : address;
+    char text[16];
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int fd = -1, on = 1;
+    snprintf(text, sizeof text, "%lld", (long long)port);
+    int status = getaddrinfo(host, text, &hints, &found);
+    if (status != 0) {
+        *failure = (struct listen_failure){.reason = gai_strerror(status)};
+        return -1;
+    }
+    for (const struct addrinfo *info = found; info != NULL && fd < 0; info = info->ai_next) {
+        fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0) {
+            continue;
+        }
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (info->ai_family == AF_INET6) {
+            setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        }
+        if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, backlog) != 0) {
+            int code = errno;
+            close(fd);
+            errno = code;
+            fd = -1;
+        }
+    }
+    *failure = (struct listen_failure){.code = errno, .reason = strerror(errno)};
+    freeaddrinfo(found);
+    return fd;
 }

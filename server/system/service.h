@@ -2,7 +2,9 @@
  * (sd_notify(3)), and the listening sockets that the manager has opened for it (sd_listen_fds(3)).
  *
  * Both are environment variables and a datagram each, documented as stable, so no library is needed.
- * Without a manager nothing is set, and every function here does nothing. */
+ * Without a manager nothing is set, and they do nothing.
+ *
+ * service_listen opens the sockets that no manager has opened. */
 #ifndef SERVER_SERVICE_H
 #define SERVER_SERVICE_H
 
@@ -34,5 +36,16 @@ bool service_is_watched(void);
 
 /* The sockets that the manager has opened; the caller owns them. Returns their number. */
 unsigned service_take_sockets(struct service_socket sockets[SERVICE_SOCKETS_MAX]);
+
+/* ---- sockets that nobody has opened ---- */
+
+struct listen_failure {
+    int code; /* errno; 0: the address is none */
+    const char *reason;
+};
+
+/* Listen, without blocking, at "127.0.0.1", "::1", "*" (every IPv4 address) or "::*" (every IPv6 address). -1: *failure
+ * says why. */
+int service_listen(const char *address, int64_t port, int backlog, struct listen_failure *failure);
 
 #endif

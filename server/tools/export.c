@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/key_kind.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/words.h"
+#include "codec/bytes.h"
 #include "server/rdb/rdb_load.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
@@ -147,23 +147,23 @@ static const char *import_take_tags(struct importing *importing, char *text,
     struct bytes left = importing->record.at[RECORD_VALUE];
     struct bytes name;
     struct bytes value;
-    enum words_status status;
-    while ((status = words_take(&left, &text, &name)) == WORDS_TAKEN) {
+    enum bytes_word_status status;
+    while ((status = bytes_take_quoted(&left, &text, &name)) == BYTES_WORD_TAKEN) {
         int index = tag_set_find(tags, name);
         if (index < 0 || (values->mask >> index & 1) != 0) {
             return "the board has no such tag, or it is named twice";
         }
-        status = words_take(&left, &text, &value);
-        if (status == WORDS_UNBALANCED) {
+        status = bytes_take_quoted(&left, &text, &value);
+        if (status == BYTES_WORD_UNBALANCED) {
             break;
         }
-        if (status == WORDS_END || value.size == 0 || value.size > TAG_VALUE_MAX) {
+        if (status == BYTES_WORDS_END || value.size == 0 || value.size > TAG_VALUE_MAX) {
             return "a tag has no value, or one of more than 64 bytes";
         }
         values->mask |= 1U << index;
         values->at[index] = value;
     }
-    return status == WORDS_END ? NULL : "the quotes of a tag's value are wrong";
+    return status == BYTES_WORDS_END ? NULL : "the quotes of a tag's value are wrong";
 }
 
 static const char *import_put_tags(struct importing *importing) {

@@ -152,7 +152,7 @@ enum record_field {
     RECORD_SCORE,  /* exact decimals, one for each field of the layout, a blank between them */
     RECORD_TIME,   /* unix microseconds; empty: the layout has no time */
     RECORD_VALUE, /* of a field of a hash; a member's note; of a member: its tags, "country DE class mage", values
-                     * with other than plain characters in double quotes (codec/words.h) */
+                     * with other than plain characters in double quotes (codec/bytes.h) */
     RECORD_RULES,   /* layout and options, see below */
     RECORD_EXPIRES, /* unix milliseconds; empty: never */
     RECORD_FIELDS

@@ -4,7 +4,6 @@
 
 #include "codec/decimal.h"
 #include "codec/glob.h"
-#include "codec/wide.h"
 #include "server/web/web_query.h"
 #include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"

@@ -1,7 +1,7 @@
 /* See holds.h. */
 #include "skiplist/keyspace/holds.h"
 
-#include "codec/wide.h"
+#include "codec/decimal.h"
 
 _Static_assert(sizeof(struct hold_rule) == 24, "no hidden bytes: rules are compared as bytes");
 
@@ -31,7 +31,7 @@ const char *holds_refuse(const struct hold_rule *rule, bool has_limits,
 bool holds_is_over(const struct hold_rule *rule, const struct layout_field *lead,
                    uint64_t ordinal) {
     wide over = rule->over;
-    wide value = wide_from_decimal(layout_field_decimal(lead, ordinal));
+    wide value = decimal_to_wide(layout_field_decimal(lead, ordinal));
     for (unsigned scale = rule->scale; scale < lead->scale; scale++) {
         over *= 10;
     }

@@ -11,7 +11,7 @@
  */
 #include "skiplist/keyspace/limits.h"
 
-#include "codec/wide.h"
+#include "codec/decimal.h"
 
 enum { TIME_BYTES = 6, WHICH_BITS = 3, BEGIN_BYTES = 4 /* up to 37 hours */ };
 
@@ -211,7 +211,7 @@ bool limits_is_over(const struct limits_rule *rule, const struct limits_record *
 /* ---- results ---- */
 
 static wide limits_value_of(const struct layout_field *lead, uint64_t ordinal) {
-    return wide_from_decimal(layout_field_decimal(lead, ordinal));
+    return decimal_to_wide(layout_field_decimal(lead, ordinal));
 }
 
 uint64_t limits_gain(const struct limits_result *result) {

@@ -57,7 +57,7 @@ static inline bool registry_holds_hashes(uint32_t database) {
 static inline bool registry_is_of_one_server(uint32_t database) {
     return database == REGISTRY_HISTORY || database == REGISTRY_STAGING;
 }
-/* Does a Redis with the module have it, too, beside its keys (server/rdb/rdb_state.h)? */
+/* Does a Redis with the module have it, too, beside its keys (server/rdb/rdb_board.h)? */
 static inline bool registry_is_of_hosts(uint32_t database) {
     return database == REGISTRY_JOBS || database == REGISTRY_BANS;
 }

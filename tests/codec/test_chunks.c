@@ -3,40 +3,40 @@
 
 #include <unistd.h>
 
-#include "codec/chunks.h"
+#include "codec/pool.h"
 #include "tests/support/chunks_held.h"
 #include "tests/support/random.h"
 
 enum { RANGE_CHUNKS = 40, ROUNDS = 3000 };
 
 TEST(every_chunk_of_the_range_can_be_taken_once) {
-    ENDED_BY(chunks_deinit) struct chunks chunks;
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
-    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    assert_true(pool_chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < RANGE_CHUNKS; i++) {
-        taken[i] = chunks_take(&chunks);
+        taken[i] = pool_chunks_take(&chunks);
         assert_non_null(taken[i]);
         assert_int_equal((uintptr_t)taken[i] % CHUNK_SIZE, 0);
         for (size_t j = 0; j < i; j++) {
             assert_ptr_not_equal(taken[i], taken[j]);
         }
     }
-    assert_null(chunks_take(&chunks));
-    chunks_give(&chunks, taken[7] + 12345);
-    assert_ptr_equal(chunks_take(&chunks), taken[7]);
+    assert_null(pool_chunks_take(&chunks));
+    pool_chunks_give(&chunks, taken[7] + 12345);
+    assert_ptr_equal(pool_chunks_take(&chunks), taken[7]);
 }
 
 TEST(what_is_given_back_beyond_the_spare_ones_is_the_systems) {
-    ENDED_BY(chunks_deinit) struct chunks chunks;
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
-    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    assert_true(pool_chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < RANGE_CHUNKS; i++) {
-        taken[i] = chunks_take(&chunks);
+        taken[i] = pool_chunks_take(&chunks);
         memset(taken[i], 'x', 100);
     }
     assert_int_equal(chunks_held_size(&chunks), (size_t)RANGE_CHUNKS * CHUNK_SIZE);
     for (size_t i = 0; i < RANGE_CHUNKS; i++) {
-        chunks_give(&chunks, taken[i]);
+        pool_chunks_give(&chunks, taken[i]);
     }
     assert_int_equal(chunks_held_size(&chunks), (size_t)CHUNKS_SPARE_MAX * CHUNK_SIZE);
     /* Returned memory is zeroed when taken again. */
@@ -46,13 +46,13 @@ TEST(what_is_given_back_beyond_the_spare_ones_is_the_systems) {
 /* Every chunk taken is filled with its own number; the keeper must never touch it. */
 TEST(the_keeper_never_touches_what_is_in_use) {
     struct random random = random_begin(__func__);
-    ENDED_BY(chunks_deinit) struct chunks chunks;
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS] = {NULL};
-    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
+    assert_true(pool_chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
     for (int round = 0; round < ROUNDS; round++) {
         size_t i = random_below(&random, RANGE_CHUNKS);
         if (taken[i] == NULL) {
-            taken[i] = chunks_take(&chunks);
+            taken[i] = pool_chunks_take(&chunks);
             /* The keeper may be processing one chunk, and some may be ready. */
             if (taken[i] != NULL) {
                 memset(taken[i], (int)i + 1, 100);
@@ -63,7 +63,7 @@ TEST(the_keeper_never_touches_what_is_in_use) {
                 assert_int_equal(taken[i][j], i + 1);
                 assert_int_equal(taken[i][CHUNK_SIZE - 1 - j], i + 1);
             }
-            chunks_give(&chunks, taken[i]);
+            pool_chunks_give(&chunks, taken[i]);
             taken[i] = NULL;
         }
         if (round % 100 == 0) {
@@ -87,7 +87,7 @@ static size_t wait_while_growing(struct chunks *chunks, size_t used) {
          i++) {
         usleep(10000);
         if (i % 300 == 0) {
-            assert_non_null(chunks_take(chunks));
+            assert_non_null(pool_chunks_take(chunks));
             used++;
         }
     }
@@ -96,53 +96,53 @@ static size_t wait_while_growing(struct chunks *chunks, size_t used) {
 }
 
 TEST(chunks_are_made_ready_ahead_of_their_use) {
-    ENDED_BY(chunks_deinit) struct chunks chunks;
-    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
+    assert_true(pool_chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
     assert_int_equal(chunks_held_size(&chunks), 0);
-    assert_non_null(chunks_take(&chunks));
+    assert_non_null(pool_chunks_take(&chunks));
     wait_for(&chunks, 1 + 1);
     for (size_t used = 2; used <= CHUNKS_MANY; used++) {
-        assert_non_null(chunks_take(&chunks));
+        assert_non_null(pool_chunks_take(&chunks));
     }
     size_t used = wait_while_growing(&chunks, CHUNKS_MANY);
     /* When no more are taken, all are returned, until another is expected. */
     wait_for(&chunks, used);
-    chunks_expect(&chunks);
+    pool_chunks_expect(&chunks);
     wait_for(&chunks, used + 1);
 }
 
 /* A keeper that never comes. */
 TEST(work_that_can_wait_waits_for_the_keeper_and_leaves_a_chunk_to_others_while_usage_grows) {
-    ENDED_BY(chunks_deinit) struct chunks chunks;
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
     char *taken[RANGE_CHUNKS];
-    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
-    taken[0] = chunks_take(&chunks);
-    assert_true(chunks_are_ready(&chunks)); /* there is no keeper */
+    assert_true(pool_chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    taken[0] = pool_chunks_take(&chunks);
+    assert_true(pool_chunks_are_ready(&chunks)); /* there is no keeper */
     chunks.has_keeper = true;
-    assert_false(chunks_are_ready(&chunks));
-    chunks_give(&chunks, taken[0]);
-    assert_true(chunks_are_ready(&chunks));
+    assert_false(pool_chunks_are_ready(&chunks));
+    pool_chunks_give(&chunks, taken[0]);
+    assert_true(pool_chunks_are_ready(&chunks));
     for (size_t i = 0; i <= CHUNKS_MANY; i++) {
-        taken[i] = chunks_take(&chunks);
+        taken[i] = pool_chunks_take(&chunks);
     }
-    assert_false(chunks_are_ready(&chunks));
-    chunks_give(&chunks, taken[0]);
-    assert_false(chunks_are_ready(&chunks));
-    chunks_give(&chunks, taken[1]);
-    assert_true(chunks_are_ready(&chunks));
-    taken[1] = chunks_take(&chunks);
-    assert_false(chunks_are_ready(&chunks));
+    assert_false(pool_chunks_are_ready(&chunks));
+    pool_chunks_give(&chunks, taken[0]);
+    assert_false(pool_chunks_are_ready(&chunks));
+    pool_chunks_give(&chunks, taken[1]);
+    assert_true(pool_chunks_are_ready(&chunks));
+    taken[1] = pool_chunks_take(&chunks);
+    assert_false(pool_chunks_are_ready(&chunks));
     chunks.is_growing = false;
-    assert_true(chunks_are_ready(&chunks));
-    while (chunks_take(&chunks) != NULL) {}
+    assert_true(pool_chunks_are_ready(&chunks));
+    while (pool_chunks_take(&chunks) != NULL) {}
     chunks.is_growing = true;
-    assert_true(chunks_are_ready(&chunks)); /* no more will come */
+    assert_true(pool_chunks_are_ready(&chunks)); /* no more will come */
     chunks.has_keeper = false;
 }
 
 TEST(a_range_of_nothing_gives_nothing) {
-    ENDED_BY(chunks_deinit) struct chunks chunks;
-    assert_false(chunks_init(&chunks, CHUNK_SIZE - 1, true));
-    assert_null(chunks_take(&chunks));
+    ENDED_BY(pool_chunks_deinit) struct chunks chunks;
+    assert_false(pool_chunks_init(&chunks, CHUNK_SIZE - 1, true));
+    assert_null(pool_chunks_take(&chunks));
     assert_int_equal(chunks_held_size(&chunks), 0);
 }

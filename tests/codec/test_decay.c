@@ -3,7 +3,7 @@
 #include "tests/support/test.h"
 
 #include "codec/decay.h"
-#include "codec/wide.h"
+#include "codec/decimal.h"
 #include "tests/codec/decay_cases.h"
 #include "tests/support/random.h"
 

@@ -7,9 +7,6 @@
 #include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
-/* Holds sums and products of 64-bit integers. */
-__extension__ typedef __int128 wide;
-
 static struct layout parse(const char *text) {
     struct layout layout;
     char error[LAYOUT_ERROR_MAX] = "";

@@ -203,9 +203,9 @@ TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
     assert_ptr_equal(pool_allocate(&pool, 700), freed);
     pool_free(&pool, freed);
     pool_free(&pool, kept);
-    assert_int_equal(chunks_is_used(&pool.chunks, 0), true);
+    assert_int_equal(pool_chunks_is_used(&pool.chunks, 0), true);
     pool_settle(&pool);
-    assert_int_equal(chunks_is_used(&pool.chunks, 0), false);
+    assert_int_equal(pool_chunks_is_used(&pool.chunks, 0), false);
     assert_valid(&pool);
 }
 

@@ -1,7 +1,7 @@
 /* Powers of e against decimals of 60 digits (rating_twin.py), and the bits of some, which every build must have. */
 #include "tests/support/test.h"
 
-#include "codec/real.h"
+#include "codec/rating.h"
 #include "tests/support/random.h"
 
 static uint64_t bits_of(double x) {
@@ -23,7 +23,7 @@ TEST(a_power_of_e_is_off_by_at_most_one_unit_of_its_last_place) {
         char *end;
         assert_non_null(fgets(line, sizeof line, pipe));
         double x = strtod(line, &end);
-        int64_t off = (int64_t)(bits_of(real_exp(x)) - bits_of(strtod(end, NULL)));
+        int64_t off = (int64_t)(bits_of(rating_exp(x)) - bits_of(strtod(end, NULL)));
         assert_in_range(off + 1, 0, 2);
         exact += off == 0;
     }
@@ -42,8 +42,8 @@ TEST(powers_of_e_have_the_same_bits_on_every_machine) {
         {1e-300, 0x3ff0000000000000},
     };
     for (size_t i = 0; i < COUNT_OF(known); i++) {
-        test_row("e^%g is %016" PRIx64, known[i].x, bits_of(real_exp(known[i].x)));
-        assert_true(bits_of(real_exp(known[i].x)) == known[i].bits);
+        test_row("e^%g is %016" PRIx64, known[i].x, bits_of(rating_exp(known[i].x)));
+        assert_true(bits_of(rating_exp(known[i].x)) == known[i].bits);
     }
 }
 
@@ -51,7 +51,7 @@ TEST(powers_of_e_rise) {
     struct random random = random_begin(__func__);
     for (uint32_t i = 0; i < test_rounds(1000000, 50000); i++) {
         double x = ((double)random_below(&random, 1400000) - 700000) / 1000;
-        assert_true(real_exp(x) < real_exp(x + 0x1p-20));
+        assert_true(rating_exp(x) < rating_exp(x + 0x1p-20));
     }
 }
 
@@ -73,7 +73,7 @@ TEST(rounding_is_to_the_nearest_and_halves_go_away_from_0) {
         {0x1.fffffffffffffp61, INT64_C(0x3ffffffffffffe00)},
     };
     for (size_t i = 0; i < COUNT_OF(known); i++) {
-        assert_int_equal(real_round(known[i].x), known[i].rounded);
+        assert_int_equal(rating_round(known[i].x), known[i].rounded);
     }
 }
 
@@ -81,7 +81,7 @@ TEST(roots_are_the_nearest_double) {
     struct random random = random_begin(__func__);
     for (uint32_t i = 0; i < 10000; i++) {
         uint64_t whole = random_next(&random) >> 38;
-        assert_true(real_sqrt((double)(whole * whole)) == (double)whole);
+        assert_true(rating_sqrt((double)(whole * whole)) == (double)whole);
     }
-    assert_true(bits_of(real_sqrt(2)) == 0x3ff6a09e667f3bcd);
+    assert_true(bits_of(rating_sqrt(2)) == 0x3ff6a09e667f3bcd);
 }

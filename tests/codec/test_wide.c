@@ -2,7 +2,7 @@
  * paper. */
 #include "tests/support/test.h"
 
-#include "codec/wide.h"
+#include "codec/decimal.h"
 #include "tests/support/random.h"
 
 /* ---- the twin: digits, lowest first ---- */
@@ -82,10 +82,10 @@ static size_t write_paper(const struct paper *number, unsigned scale, char *out)
 }
 
 static void assert_is(wide value, unsigned scale, const struct paper *number) {
-    char text[WIDE_TEXT_MAX + 1];
+    char text[DECIMAL_WIDE_TEXT_MAX + 1];
     char expected[2 * DIGITS];
-    size_t size = wide_print(text, value, scale);
-    assert_in_range(size, 1, WIDE_TEXT_MAX);
+    size_t size = decimal_wide_print(text, value, scale);
+    assert_in_range(size, 1, DECIMAL_WIDE_TEXT_MAX);
     size_t expected_size = write_paper(number, scale, expected);
     if (size != expected_size || memcmp(text, expected, size) != 0) {
         fail_msg("%.*s, not %.*s", (int)size, text, (int)expected_size, expected);
@@ -114,8 +114,8 @@ static struct decimal random_factor(struct random *random) {
 }
 
 static void assert_prints(wide value, unsigned scale, const char *expected) {
-    char text[WIDE_TEXT_MAX + 1];
-    text[wide_print(text, value, scale)] = '\0';
+    char text[DECIMAL_WIDE_TEXT_MAX + 1];
+    text[decimal_wide_print(text, value, scale)] = '\0';
     assert_string_equal(text, expected);
 }
 
@@ -141,9 +141,9 @@ TEST(what_fits_64_bits_prints_as_a_decimal_does) {
         struct decimal value = random_factor(&random);
         unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
         char expected[DECIMAL_TEXT_MAX];
-        char text[WIDE_TEXT_MAX];
+        char text[DECIMAL_WIDE_TEXT_MAX];
         size_t size = decimal_print(expected, value, scale);
-        assert_int_equal(wide_print(text, wide_from_decimal(value), scale), size);
+        assert_int_equal(decimal_wide_print(text, decimal_to_wide(value), scale), size);
         assert_memory_equal(text, expected, size);
     }
 }
@@ -156,15 +156,15 @@ TEST(products_and_sums_are_those_on_paper) {
         wide value = random_wide(&random);
         wide other = random_wide(&random);
         struct decimal factor = random_factor(&random);
-        unsigned scale = (unsigned)random_below(&random, WIDE_SCALE_MAX + 1);
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_WIDE_SCALE_MAX + 1);
         struct paper a = paper_of(value);
-        struct paper b = paper_of(wide_from_decimal(factor));
+        struct paper b = paper_of(decimal_to_wide(factor));
         struct paper product = times(&a, &b);
         struct paper magnitude = product;
         magnitude.is_negative = true;
         struct paper room = plus(&last, &magnitude); /* below 0: it does not fit */
         wide result = 77;
-        bool fits = wide_multiply(value, factor, &result);
+        bool fits = decimal_wide_multiply(value, factor, &result);
         assert_int_equal(fits, !room.is_negative || length(&room) == 1);
         if (fits) {
             product.is_negative = product.is_negative && result != 0;
@@ -175,7 +175,7 @@ TEST(products_and_sums_are_those_on_paper) {
         }
         b = paper_of(other);
         struct paper sum = plus(&a, &b);
-        if (wide_add(value, other, &result)) {
+        if (decimal_wide_add(value, other, &result)) {
             sum.is_negative = sum.is_negative && result != 0;
             assert_is(result, scale, &sum);
         }
@@ -185,10 +185,10 @@ TEST(products_and_sums_are_those_on_paper) {
 
 TEST(sums_that_do_not_fit_are_refused) {
     wide sum = 7;
-    assert_false(wide_add(widest(), 1, &sum));
-    assert_false(wide_add(-widest() - 1, -1, &sum));
+    assert_false(decimal_wide_add(widest(), 1, &sum));
+    assert_false(decimal_wide_add(-widest() - 1, -1, &sum));
     assert_true(sum == 7);
-    assert_true(wide_add(widest(), -widest(), &sum));
+    assert_true(decimal_wide_add(widest(), -widest(), &sum));
     assert_true(sum == 0);
 }
 
@@ -197,14 +197,14 @@ TEST(scaling_up_is_multiplying_by_ten) {
     const struct decimal ten = {.magnitude = 10};
     for (int i = 0; i < 5000; i++) {
         wide value = random_wide(&random);
-        unsigned digits = (unsigned)random_below(&random, WIDE_SCALE_MAX + 1);
+        unsigned digits = (unsigned)random_below(&random, DECIMAL_WIDE_SCALE_MAX + 1);
         wide expected = value;
         bool fits = true;
         for (unsigned left = digits; left > 0 && fits; left--) {
-            fits = wide_multiply(expected, ten, &expected);
+            fits = decimal_wide_multiply(expected, ten, &expected);
         }
         wide scaled = 77;
-        assert_int_equal(wide_scale_up(value, digits, &scaled), fits);
+        assert_int_equal(decimal_wide_scale_up(value, digits, &scaled), fits);
         assert_true(scaled == (fits ? expected : 77));
     }
 }
@@ -236,7 +236,7 @@ TEST(a_decimal_of_another_scale_is_the_same_number_or_refused) {
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct decimal decimal = {.magnitude = 77};
         assert_int_equal(
-            wide_to_decimal(samples[i].value, samples[i].scale, samples[i].to_scale, &decimal),
+            decimal_from_wide(samples[i].value, samples[i].scale, samples[i].to_scale, &decimal),
             samples[i].status);
         bool is_ok = samples[i].status == DECIMAL_OK;
         assert_int_equal(decimal.magnitude, is_ok ? samples[i].expected.magnitude : 77);
@@ -252,8 +252,8 @@ TEST(a_decimal_comes_back_from_a_larger_scale) {
         unsigned digits = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
         struct decimal back = {0};
         wide scaled = 0;
-        assert_true(wide_scale_up(wide_from_decimal(value), digits, &scaled));
-        assert_int_equal(wide_to_decimal(scaled, scale + digits, scale, &back), DECIMAL_OK);
+        assert_true(decimal_wide_scale_up(decimal_to_wide(value), digits, &scaled));
+        assert_int_equal(decimal_from_wide(scaled, scale + digits, scale, &back), DECIMAL_OK);
         assert_int_equal(decimal_compare(value, back), 0);
     }
 }

@@ -1,7 +1,7 @@
 /* Words of a line; the inline commands and the settings have tests of their own. */
 #include "tests/support/test.h"
 
-#include "codec/words.h"
+#include "codec/bytes.h"
 
 /* The words, each in brackets; "!" at the end: unbalanced quotes. */
 static const char *split(struct bytes line) {
@@ -11,15 +11,15 @@ static const char *split(struct bytes line) {
     char *at = result;
     size_t size = line.size;
     struct bytes word;
-    enum words_status status;
-    while ((status = words_take(&line, &out, &word)) == WORDS_TAKEN) {
+    enum bytes_word_status status;
+    while ((status = bytes_take_quoted(&line, &out, &word)) == BYTES_WORD_TAKEN) {
         *at++ = '[';
         memcpy(at, word.at, word.size);
         at += word.size;
         *at++ = ']';
         assert_true(out <= room + size);
     }
-    *at++ = status == WORDS_UNBALANCED ? '!' : '\0';
+    *at++ = status == BYTES_WORD_UNBALANCED ? '!' : '\0';
     *at = '\0';
     return result;
 }
@@ -54,6 +54,6 @@ TEST(a_zero_byte_is_part_of_a_word) {
     struct bytes line = BYTES("a\0b c");
     struct bytes word;
     char *out = NULL;
-    assert_int_equal(words_take(&line, &out, &word), WORDS_TAKEN);
+    assert_int_equal(bytes_take_quoted(&line, &out, &word), BYTES_WORD_TAKEN);
     assert_true(bytes_equal(word, BYTES("a\0b")));
 }

@@ -1,7 +1,7 @@
 /* Any bytes as what a Redis sends a replica, cut anywhere, and as what it answers when it is asked: an error or not, the
  * keys are valid, and what is refused as a copy has changed nothing. The first byte picks: an empty copy in front, so that
  * the rest is commands; and that the second half are answers. The second one is the size of pieces. */
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/migration/redis_ask.h"
 #include "server/rdb/rdb_bytes.h"
 #include "server/system/log.h"
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(bytes != NULL);
     if (has_copy) {
         memcpy(bytes, "REDIS0011\xff", HEAD_SIZE + 1);
-        little_put_u64(bytes + HEAD_SIZE + 1, rdb_bytes_crc(0, bytes, HEAD_SIZE + 1));
+        bytes_put_u64(bytes + HEAD_SIZE + 1, rdb_bytes_crc(0, bytes, HEAD_SIZE + 1));
     }
     memcpy(bytes + used, data + 2, size - 2);
     struct harness *h = harness_create("layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\n"

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 #include "server/durability/journal_file.h"
@@ -26,9 +26,9 @@ struct file {
 
 static void put_file_head(struct file *file) {
     file_format_put(file->bytes, FILE_FORMAT_JOURNAL);
-    little_put_u64(file->bytes + 8, FILE_ID);
-    little_put_u64(file->bytes + 16, FIRST);
-    little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
+    bytes_put_u64(file->bytes + 8, FILE_ID);
+    bytes_put_u64(file->bytes + 16, FIRST);
+    bytes_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
     file->size = JOURNAL_FILE_HEAD;
 }
 
@@ -77,11 +77,11 @@ struct verdict {
 };
 
 static uint64_t id_of(const struct file *file) {
-    return little_get_u64(file->bytes + 8);
+    return bytes_get_u64(file->bytes + 8);
 }
 
 static bool is_linked_at(const struct file *file, size_t offset) {
-    return little_get_u32(file->bytes + offset + 8) >> 31 != 0;
+    return bytes_get_u32(file->bytes + offset + 8) >> 31 != 0;
 }
 
 /* The size of the whole group at offset with its head; 0: there is none. */
@@ -90,9 +90,9 @@ static size_t group_at(const struct file *file, size_t offset) {
         return 0;
     }
     const char *head = file->bytes + offset;
-    uint32_t size = little_get_u32(head + 8) & INT32_MAX;
+    uint32_t size = bytes_get_u32(head + 8) & INT32_MAX;
     if (size == 0 || size > file->size - offset - JOURNAL_GROUP_HEAD ||
-        XXH3_64bits_withSeed(head + 8, size + 24, id_of(file)) != little_get_u64(head)) {
+        XXH3_64bits_withSeed(head + 8, size + 24, id_of(file)) != bytes_get_u64(head)) {
         return 0;
     }
     return size + (size_t)JOURNAL_GROUP_HEAD;
@@ -102,12 +102,12 @@ static void judge_tail(const struct file *file, uint64_t expected, struct verdic
     verdict->status = JOURNAL_TORN;
     for (size_t at = verdict->size + 1; at < file->size;) {
         size_t size = group_at(file, at);
-        uint64_t sequence = little_get_u64(file->bytes + at + 16) ^ id_of(file);
+        uint64_t sequence = bytes_get_u64(file->bytes + at + 16) ^ id_of(file);
         if (size == 0 || sequence <= expected || sequence - expected > at - verdict->size) {
             at++;
             continue;
         }
-        if (sequence - little_get_u32(file->bytes + at + 12) >= expected) {
+        if (sequence - bytes_get_u32(file->bytes + at + 12) >= expected) {
             verdict->status = JOURNAL_DAMAGED;
         }
         verdict->groups_behind++;
@@ -128,8 +128,8 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
         return verdict;
     }
     if (file_format_of(file->bytes, FILE_FORMAT_JOURNAL) != FILE_FORMAT ||
-        little_get_u64(file->bytes + 16) != first ||
-        little_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
+        bytes_get_u64(file->bytes + 16) != first ||
+        bytes_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
         return verdict;
     }
     verdict.size = JOURNAL_FILE_HEAD;
@@ -141,7 +141,7 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
         if (size == 0) {
             break;
         }
-        if ((little_get_u64(file->bytes + at + 16) ^ id_of(file)) != sequence) {
+        if ((bytes_get_u64(file->bytes + at + 16) ^ id_of(file)) != sequence) {
             return verdict;
         }
         sequence++;
@@ -220,7 +220,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     } else {
         file.size = size - 1;
         memcpy(file.bytes, input + 1, file.size);
-        first = file.size >= JOURNAL_FILE_HEAD ? little_get_u64(file.bytes + 16) : 0;
+        first = file.size >= JOURNAL_FILE_HEAD ? bytes_get_u64(file.bytes + 16) : 0;
     }
     uint64_t live_count = memory_live_count();
     struct verdict expected = judge(&file, first, is_last);

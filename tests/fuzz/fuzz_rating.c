@@ -4,7 +4,7 @@
  *     parameters                             8 bytes each; taken to what a rule may say
  *     records                                RATING_RECORD_BYTES each; as many as there are, then new players
  *     ranks, weights                         the bytes before the end */
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/rating.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,7 +23,7 @@ static void read_rule(const char *at, struct rating_rule *rule) {
     };
     enum rating_parameter wrong;
     for (enum rating_parameter i = 0; i < RATING_PARAMETERS; i++) {
-        int64_t number = (int64_t)little_get_u64(at + (size_t)i * 8);
+        int64_t number = (int64_t)bytes_get_u64(at + (size_t)i * 8);
         /* 0: the default. */
         if (rating_parameter_is_of(i, rule->system) && number != 0) {
             rule->of[i] = between(number, rating_parameter_least(i, rule->system),
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .ranks = is_ranked ? ranks : NULL,
         .weights = is_weighted ? weights : NULL,
         .teams = data[1] % (RATING_TEAMS_MAX + 2),
-        .at_ms = between((int64_t)little_get_u64(at + size - 8), 0, RATING_MS_MAX + 1),
+        .at_ms = between((int64_t)bytes_get_u64(at + size - 8), 0, RATING_MS_MAX + 1),
     };
     for (uint32_t i = 0; i < match.teams && i < RATING_TEAMS_MAX; i++) {
         sizes[i] = data[2] % (RATING_PLAYERS_MAX / RATING_TEAMS_MAX + 1);

@@ -1,6 +1,6 @@
 /* Any bytes as what RESTORE takes, with a right checksum: an error that changes nothing, or a key that
  * is valid, and whose own DUMP comes back as the same bytes. The first byte picks the version. */
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/file_format.h"
 #include "server/rdb/rdb_bytes.h"
 #include "tests/fuzz/fuzz.h"
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(bytes, data + 1, size - 1);
     bytes[size - 1] = (char)(version & 0xff);
     bytes[size] = (char)(version >> 8);
-    little_put_u64(bytes + size + 1, rdb_bytes_crc(0, bytes, size + 1));
+    bytes_put_u64(bytes + size + 1, rdb_bytes_crc(0, bytes, size + 1));
     struct harness *h = harness_create(NULL);
     struct session *s = harness_connect(h);
     harness_run(h, s, "HSET k untouched 1");

@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
@@ -58,14 +58,14 @@ static void repair(char *bytes, size_t size) {
         return;
     }
     file_format_put(bytes, FILE_FORMAT_BASE);
-    little_put_u64(bytes + 24, XXH3_64bits(bytes, 24));
-    uint64_t seed = little_get_u64(bytes + 8);
+    bytes_put_u64(bytes + 24, XXH3_64bits(bytes, 24));
+    uint64_t seed = bytes_get_u64(bytes + 8);
     for (size_t at = SNAPSHOT_FILE_HEAD; size - at >= SNAPSHOT_BLOCK_HEAD; seed++) {
-        uint32_t stored_size = little_get_u32(bytes + at + 12);
+        uint32_t stored_size = bytes_get_u32(bytes + at + 12);
         if (stored_size > size - at - SNAPSHOT_BLOCK_HEAD) {
             return;
         }
-        little_put_u64(bytes + at, XXH3_64bits_withSeed(bytes + at + 8, stored_size + 8, seed));
+        bytes_put_u64(bytes + at, XXH3_64bits_withSeed(bytes + at + 8, stored_size + 8, seed));
         at += SNAPSHOT_BLOCK_HEAD + stored_size;
     }
 }

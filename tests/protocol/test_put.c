@@ -1,7 +1,6 @@
 /* The unchecked put_ functions write the same as the reply functions. */
 #include "tests/support/test.h"
 
-#include "protocol/put.h"
 #include "protocol/reply.h"
 #include "tests/support/random.h"
 
@@ -12,19 +11,19 @@ static void assert_same(const struct buffer *apart, const char *at, const char *
     assert_memory_equal(apart->at, at, apart->size);
 }
 
-/* The largest number of random digits that is below PUT_SMALL_LIMIT. */
+/* The largest number of random digits that is below REPLY_PUT_SMALL_LIMIT. */
 static uint32_t random_small(struct random *random) {
-    return (uint32_t)(random_below(random, PUT_SMALL_LIMIT) >> random_below(random, 30));
+    return (uint32_t)(random_below(random, REPLY_PUT_SMALL_LIMIT) >> random_below(random, 30));
 }
 
 TEST(values_one_after_the_other_are_those_written_apart) {
     struct random random = random_begin(__func__);
-    char together[PUT_HEADER_ROOM + PUT_SCORED_ROOM + PUT_OVERRUN];
+    char together[REPLY_PUT_HEADER_ROOM + REPLY_PUT_SCORED_ROOM + REPLY_PUT_OVERRUN];
     BUFFER(apart, 0);
     for (int i = 0; i < 100000; i++) {
         struct reply reply;
         bool is_pair = random_below(&random, 2) == 1;
-        struct bytes member = {text, (size_t)random_below(&random, PUT_SHORT_MAX + 1)};
+        struct bytes member = {text, (size_t)random_below(&random, REPLY_PUT_SHORT_MAX + 1)};
         uint32_t score = random_small(&random);
         buffer_clear(&apart);
         reply_init(&reply, &apart, is_pair ? 3 : 2);
@@ -35,15 +34,16 @@ TEST(values_one_after_the_other_are_those_written_apart) {
         reply_bulk(&reply, member);
         reply_decimal(&reply, (struct decimal){.magnitude = score}, 0);
         memset(together, '?', sizeof together);
-        const struct put_digits *digits = put_digits_of(score);
-        char *out = put_header(together, '*', 2) - PUT_LINE_END_SIZE;
-        out = is_pair ? put_next_pair(out) : out;
-        out = bytes_copy_short(put_next_bulk_header(out, member.size), member.at, member.size);
-        out = put_next_score_header(out, digits, is_pair);
-        put_score_digits(out, score * digits->factor, digits->count > PUT_SIX_DIGITS);
-        out = put_line_end(out + digits->count);
+        const struct reply_put_digits *digits = reply_put_digits_of(score);
+        char *out = reply_put_header(together, '*', 2) - REPLY_PUT_LINE_END_SIZE;
+        out = is_pair ? reply_put_next_pair(out) : out;
+        out =
+            bytes_copy_short(reply_put_next_bulk_header(out, member.size), member.at, member.size);
+        out = reply_put_next_score_header(out, digits, is_pair);
+        reply_put_score_digits(out, score * digits->factor, digits->count > REPLY_PUT_SIX_DIGITS);
+        out = reply_put_line_end(out + digits->count);
         assert_same(&apart, together, out);
-        assert_true(out + PUT_OVERRUN <= together + sizeof together);
+        assert_true(out + REPLY_PUT_OVERRUN <= together + sizeof together);
     }
 }
 
@@ -53,26 +53,26 @@ TEST(every_small_number_has_the_row_of_its_digits) {
         uint32_t last = (count == 1 ? 0 : first) + 9 * (count == 1 ? 1 : first);
         last -= count == 1 ? 0 : 1;
         for (int end = 0; end < 2; end++) {
-            const struct put_digits *digits = put_digits_of(end == 0 ? first : last);
+            const struct reply_put_digits *digits = reply_put_digits_of(end == 0 ? first : last);
             assert_int_equal(digits->count, count);
-            assert_true(put_digits_have(digits, first));
-            assert_true(put_digits_have(digits, last));
-            assert_false(put_digits_have(digits, (uint64_t)last + 1));
-            assert_false(put_digits_have(digits, (uint64_t)first - 1));
+            assert_true(reply_put_digits_have(digits, first));
+            assert_true(reply_put_digits_have(digits, last));
+            assert_false(reply_put_digits_have(digits, (uint64_t)last + 1));
+            assert_false(reply_put_digits_have(digits, (uint64_t)first - 1));
         }
         first = last + 1;
     }
-    assert_int_equal(first, PUT_SMALL_LIMIT);
+    assert_int_equal(first, REPLY_PUT_SMALL_LIMIT);
 }
 
 TEST(small_numbers_have_all_their_digits) {
     struct random random = random_begin(__func__);
-    for (uint32_t value = 0; value < PUT_SMALL_LIMIT;
+    for (uint32_t value = 0; value < REPLY_PUT_SMALL_LIMIT;
          value += value < 100000 ? 1 : 1 + (uint32_t)random_below(&random, 20000)) {
         char expected[16];
-        char written[16 + PUT_OVERRUN];
+        char written[16 + REPLY_PUT_OVERRUN];
         int size = snprintf(expected, sizeof expected, "%u", value);
-        char *end = put_small(written, value);
+        char *end = reply_put_small(written, value);
         assert_int_equal(end - written, size);
         assert_memory_equal(written, expected, (size_t)size);
     }
@@ -90,9 +90,9 @@ TEST(bytes_of_every_short_size_are_copied_and_no_more) {
 
 static void assert_digits(uint64_t value) {
     char expected[24];
-    char written[PUT_HEADER_ROOM];
+    char written[REPLY_PUT_HEADER_ROOM];
     int size = snprintf(expected, sizeof expected, "%" PRIu64, value);
-    char *end = put_digits(written, value);
+    char *end = reply_put_digits(written, value);
     assert_int_equal(end - written, size);
     assert_memory_equal(written, expected, (size_t)size);
 }
@@ -133,20 +133,20 @@ TEST(whole_numbers_are_integers_where_they_fit) {
          "(9223372036854775808\r\n"},
         {{.magnitude = UINT64_MAX}, "$20\r\n18446744073709551615\r\n", "(18446744073709551615\r\n"},
     };
-    char out[PUT_NUMBER_ROOM];
+    char out[REPLY_PUT_NUMBER_ROOM];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        assert_put(out, put_integer(out, numbers[i].value, false), numbers[i].resp2);
-        assert_put(out, put_integer(out, numbers[i].value, true), numbers[i].resp3);
+        assert_put(out, reply_put_integer(out, numbers[i].value, false), numbers[i].resp2);
+        assert_put(out, reply_put_integer(out, numbers[i].value, true), numbers[i].resp3);
     }
 }
 
 TEST(decimals_are_bulks_or_doubles) {
-    char out[PUT_NUMBER_ROOM];
+    char out[REPLY_PUT_NUMBER_ROOM];
     struct decimal value = {.magnitude = 1230, .is_negative = true};
-    assert_put(out, put_decimal(out, value, 2, false), "$5\r\n-12.3\r\n");
-    assert_put(out, put_decimal(out, value, 2, true), ",-12.3\r\n");
+    assert_put(out, reply_put_decimal(out, value, 2, false), "$5\r\n-12.3\r\n");
+    assert_put(out, reply_put_decimal(out, value, 2, true), ",-12.3\r\n");
     value = (struct decimal){.magnitude = UINT64_MAX, .is_negative = true};
-    assert_put(out, put_decimal(out, value, 18, false), "$22\r\n-18.446744073709551615\r\n");
+    assert_put(out, reply_put_decimal(out, value, 18, false), "$22\r\n-18.446744073709551615\r\n");
 }
 
 TEST(decimals_are_those_that_are_printed) {
@@ -160,20 +160,20 @@ TEST(decimals_are_those_that_are_printed) {
         }
         unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
         char printed[DECIMAL_TEXT_MAX + 1];
-        char expected[PUT_NUMBER_ROOM];
-        char out[PUT_NUMBER_ROOM];
+        char expected[REPLY_PUT_NUMBER_ROOM];
+        char out[REPLY_PUT_NUMBER_ROOM];
         size_t size = decimal_print(printed, value, scale);
         printed[size] = '\0';
         snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", size, printed);
-        assert_put(out, put_decimal(out, value, scale, false), expected);
+        assert_put(out, reply_put_decimal(out, value, scale, false), expected);
         snprintf(expected, sizeof expected, ",%s\r\n", printed);
-        assert_put(out, put_decimal(out, value, scale, true), expected);
+        assert_put(out, reply_put_decimal(out, value, scale, true), expected);
     }
 }
 
 TEST(bulks_of_any_size_are_those_of_replies) {
     static char bytes[300];
-    static char written[PUT_HEADER_ROOM + sizeof bytes + 2];
+    static char written[REPLY_PUT_HEADER_ROOM + sizeof bytes + 2];
     memset(bytes, 'x', sizeof bytes);
     BUFFER(out, 0);
     for (size_t size = 0; size <= sizeof bytes; size++) {
@@ -181,6 +181,6 @@ TEST(bulks_of_any_size_are_those_of_replies) {
         buffer_clear(&out);
         reply_init(&reply, &out, 2);
         reply_bulk(&reply, (struct bytes){bytes, size});
-        assert_same(&out, written, put_bulk(written, (struct bytes){bytes, size}));
+        assert_same(&out, written, reply_put_bulk(written, (struct bytes){bytes, size}));
     }
 }

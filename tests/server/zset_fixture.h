@@ -11,6 +11,7 @@
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
+#include "server/sessions/board_job.h"
 #include "server/sessions/session.h"
 #include "skiplist/tags.h"
 #include "tests/support/harness.h"
@@ -65,6 +66,22 @@ static inline int zset_start(void **state) {
 }
 
 #define ZSET_TEST(name) HARNESS_TEST(name, zset_settings)
+
+/* With a job of its boards, which the test gives its turns: job_list_step. */
+static inline struct harness *zset_start_job(void **state, const char *settings,
+                                             const struct board_work *work) {
+    struct harness *harness = harness_create(settings);
+    harness_connect(harness);
+    board_job_begin(&harness->server, work);
+    *state = harness;
+    return harness;
+}
+
+static inline int zset_end_jobs(void **state) {
+    struct harness *harness = *state;
+    job_list_end(&harness->server);
+    return harness_tear_down(state);
+}
 
 /* ---- replies as lines ---- */
 
@@ -284,10 +301,6 @@ static inline void zset_set_field(struct harness *harness, const char *key, cons
     uint64_t packed =
         layout_with_ordinal(board_layout(board), zset_packed(harness, key, member), index, ordinal);
     assert_int_equal(board_put(board, bytes_from_text(member), packed), BOARD_OK);
-}
-
-static inline void zset_pass_seconds(struct harness *harness, int64_t seconds) {
-    harness->wall_us += seconds * 1000000;
 }
 
 /* As the server's loop does at the end of a tick: archives that are copies are made. */

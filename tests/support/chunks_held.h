@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_CHUNKS_HELD_H
 #define TESTS_SUPPORT_CHUNKS_HELD_H
 
-#include "codec/chunks.h"
+#include "codec/pool.h"
 
 /* Bytes of the chunks that have memory. */
 static inline size_t chunks_held_size(struct chunks *chunks) {

@@ -125,6 +125,10 @@ int64_t harness_run_integer(struct harness *harness, struct session *session, co
                           __attribute__((unused)) struct session *s)
 int harness_tear_down(void **state);
 
+static inline void harness_pass_seconds(struct harness *harness, int64_t seconds) {
+    harness->wall_us += seconds * 1000000;
+}
+
 /* With these settings, or none. */
 #define HARNESS_TEST(name, settings)                                                               \
     static int name##_set_up(void **state) {                                                       \

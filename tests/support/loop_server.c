@@ -227,6 +227,12 @@ void loop_ask(struct loop_server *looped, int client, const char *request, const
     loop_expect(looped, client, expected);
 }
 
+void loop_ask_anew(struct loop_server *looped, const char *request, const char *expected) {
+    int client = loop_connect(looped);
+    loop_ask(looped, client, request, expected);
+    loop_close(looped, client);
+}
+
 void loop_expect_prefix(struct loop_server *looped, int client, const char *prefix) {
     static char got[LOOP_REPLY_MAX];
     ssize_t size = -1;

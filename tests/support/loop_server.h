@@ -72,6 +72,8 @@ void loop_second(struct loop_server *looped);
 void loop_expect(struct loop_server *looped, int client, const char *expected);
 /* The same, behind a request. */
 void loop_ask(struct loop_server *looped, int client, const char *request, const char *expected);
+/* The same over a connection of its own. */
+void loop_ask_anew(struct loop_server *looped, const char *request, const char *expected);
 /* A reply begins with prefix; the rest that has arrived is discarded. */
 void loop_expect_prefix(struct loop_server *looped, int client, const char *prefix);
 /* Nothing arrives, and it stays open. */

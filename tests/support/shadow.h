@@ -11,7 +11,7 @@
 #ifndef TESTS_SUPPORT_SHADOW_H
 #define TESTS_SUPPORT_SHADOW_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/sessions/server.h"
 
 struct shadow;

@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_SHAPE_CHECK_H
 #define TESTS_SUPPORT_SHAPE_CHECK_H
 
-#include "protocol/request.h"
+#include "protocol/resp.h"
 #include "server/dispatch/shape.h"
 
 /* Is it one value of this shape, and nothing else? */

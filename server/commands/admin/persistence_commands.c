@@ -227,7 +227,7 @@ static bool persistence_commands_is_first(const struct server *server,
 static bool persistence_commands_is_ready(const struct server *server, const struct job *job) {
     const struct sending *sending = persistence_commands_sending_of(job);
     if (!sending->has_begun) {
-        return persistence_may_stream(server->persistence) &&
+        return persistence_stream_may_begin(server->persistence) &&
                persistence_commands_is_first(server, sending);
     }
     bool is_impatient = server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
@@ -243,7 +243,7 @@ static bool persistence_commands_step(struct server *server, struct job *job) {
     size_t size = 0;
     if (!sending->has_begun) {
         enum persistence_status status =
-            persistence_begin_stream(server->persistence, sending->error);
+            persistence_stream_begin(server->persistence, sending->error);
         sending->taken_at_ms = server->clock.monotonic_ms;
         sending->has_begun = status == PERSISTENCE_OK;
         sending->is_failed = status == PERSISTENCE_FAILED;
@@ -256,7 +256,7 @@ static bool persistence_commands_step(struct server *server, struct job *job) {
         return true;
     }
     sending->taken_at_ms = server->clock.monotonic_ms;
-    switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
+    switch (persistence_stream_read(server->persistence, sending->piece, sizeof sending->piece,
                                     &size, sending->error)) {
     case STREAM_PIECE:
         output = server_output(server, job->session);
@@ -283,7 +283,7 @@ static void persistence_commands_answer(struct server *server, struct job *job,
         reply_error_format(reply, "ERR %s", sending->error);
         return;
     }
-    const struct snapshot_footer *streamed = persistence_streamed(server->persistence);
+    const struct snapshot_footer *streamed = persistence_stream_footer(server->persistence);
     char time[TIMESTAMP_TEXT_MAX];
     char text[160];
     size_t time_size = timestamp_print(time, (int64_t)streamed->time_us);
@@ -295,7 +295,7 @@ static void persistence_commands_answer(struct server *server, struct job *job,
 
 static void persistence_commands_destroy(struct server *server, struct job *job) {
     if (persistence_commands_sending_of(job)->has_begun) {
-        persistence_end_stream(server->persistence);
+        persistence_stream_end(server->persistence);
     }
     memory_free(job);
 }

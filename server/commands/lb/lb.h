@@ -1,4 +1,4 @@
-/* Shared by the native commands (LB.): layouts and values of fields. */
+/* Shared by the native commands (LB.): layouts and values of fields, tags, and what is held. */
 #ifndef SERVER_COMMAND_LB_H
 #define SERVER_COMMAND_LB_H
 
@@ -58,9 +58,6 @@ MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int6
 MUST_CHECK bool lb_check_count(const struct call *call, uint32_t count, uint32_t max,
                                const char *called);
 
-/* May the user ask for what a board holds (LB.HELD)? A player sees of it no more than what it has sent. */
-bool lb_held_may_list(const struct call *call, struct bytes board);
-
 /* Parse a field's value: one that the field can hold, or (for increments and limits) any decimal of
  * its SCALE. false: the error was replied; it names the field. */
 MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_field *field,
@@ -80,5 +77,48 @@ MUST_CHECK bool lb_parse_packed_key(const struct call *call, const struct layout
  * NULL, only the texts are checked, and the span is empty. false: the error was replied. */
 MUST_CHECK bool lb_span_of_scores(const struct call *call, const struct board *board,
                                   uint32_t index, struct zset_span *span);
+
+/* ---- tags: lb_tag.c ---- */
+
+/* Names and values as clients write them (codec/tag.h), and the element that TAGS appends to a record.
+ *
+ *     {country DE class mage}     a map (RESP2: name, value, name, value ...) of those tags of which the
+ *                                 member has a value, in the order of the layout */
+
+/* The index of the tag with this name. false: the error was replied; it says which tags there are. */
+MUST_CHECK bool lb_tag_values_find(const struct call *call, const struct tag_set *tags,
+                                   struct bytes name, unsigned *tag);
+/* Put a tag's value, which is to be written, into *values, in place of an earlier one of the same
+ * tag. false: the error was replied. */
+MUST_CHECK bool lb_tag_values_read(const struct call *call, const struct tag_set *tags,
+                                   struct bytes name, struct bytes value,
+                                   struct tag_values *values);
+/* Will there be room for these values on the board, whatever member gets them? Frees what removed
+ * members have left, if that decides. false: the error was replied. */
+MUST_CHECK bool lb_tag_values_check_room(const struct call *call, struct board *board,
+                                         const struct tag_values *values);
+
+/* A tag's value; empty: none. */
+static inline struct bytes lb_tag_values_value(const struct tag_values *values, unsigned tag) {
+    return (values->mask >> tag & 1) != 0 ? values->at[tag] : (struct bytes){.size = 0};
+}
+
+/* The element of a record where there is room for so many bytes; returns its end. version: as in struct reply. */
+size_t lb_tag_values_room(const struct tag_set *tags);
+char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_values *values,
+                        uint8_t version);
+
+/* ---- what is held: lb_held.c ---- */
+
+/* May the user ask for what a board holds (LB.HELD)? A player sees of it no more than what it has sent. */
+bool lb_held_may_list(const struct call *call, struct bytes board);
+
+/* The list of what LB.GET with WITHHELD replies besides records: what is held of the player who asks, the newest first, if
+ * it is among these members; else it is empty. */
+void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,
+                     uint32_t count);
+
+/* Approves after the time of AUTO (server/sessions/board_job.h). */
+extern const struct board_work hold_job;
 
 #endif

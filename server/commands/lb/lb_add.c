@@ -790,28 +790,28 @@ static void lb_add_answer_member(const struct lb_writer *writer, const struct lb
                                  const struct board_member *member, const struct lb_add_step *step,
                                  bool with_written) {
     struct reply *reply = writer->reply;
-    size_t size = 4 * (size_t)PUT_HEADER_ROOM + writer->room + member->name.size;
+    size_t size = 4 * (size_t)REPLY_PUT_HEADER_ROOM + writer->room + member->name.size;
     char *begin = reply->is_silent ? NULL : buffer_reserve(reply->out, size);
     if (begin == NULL) {
         return;
     }
     bool has_previous = step != NULL ? step->had_rank : member->is_there;
     uint32_t previous_rank = has_previous && step != NULL ? step->previous_rank : 0;
-    char *out = put_header(begin, '*', 2U + with_written + add->with_repeat);
+    char *out = reply_put_header(begin, '*', 2U + with_written + add->with_repeat);
     if (member->is_there) {
         uint32_t rank = board_rank_of(writer->board, member);
         previous_rank = step != NULL ? previous_rank : rank;
         out = lb_record_put_at(writer, out, member->name, member->key, rank);
     } else {
-        out = put_nothing(out, '*', reply->version);
+        out = reply_put_nothing(out, '*', reply->version);
     }
-    out =
-        has_previous ? put_header(out, ':', previous_rank) : put_nothing(out, '$', reply->version);
+    out = has_previous ? reply_put_header(out, ':', previous_rank)
+                       : reply_put_nothing(out, '$', reply->version);
     if (with_written) {
-        out = put_header(out, ':', step != NULL && step->is_written);
+        out = reply_put_header(out, ':', step != NULL && step->is_written);
     }
     if (add->with_repeat) {
-        out = put_header(out, ':', step == NULL);
+        out = reply_put_header(out, ':', step == NULL);
     }
     buffer_commit(reply->out, (size_t)(out - begin));
 }

@@ -13,7 +13,6 @@
 #include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_data.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/once.h"
 #include "server/commands/ticketing.h"
 

@@ -4,7 +4,7 @@
  * again here. */
 #include "server/commands/lb/lb_filter.h"
 
-#include "server/commands/lb/lb_tag.h"
+#include "server/commands/lb/lb.h"
 
 enum {
     NS_A_CODE = 3,      /* one that is compared with many values; with few it takes one */

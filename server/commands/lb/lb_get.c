@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "server/commands/lb/lb.h"
-#include "server/commands/lb/lb_held.h"
 #include "server/commands/lb/lb_record.h"
 #include "skiplist/lookup.h"
 

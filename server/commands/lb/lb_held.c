@@ -2,12 +2,13 @@
  *
  *     LB.APPROVE board ann 17
  *       the words that were held -> LB.ADD board BEST 99999 ann, as at the time when it came -> the note goes, in one step */
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 
 #include "server/acl/acl_check.h"
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/shadow.h"
+#include "server/sessions/board_job.h"
 
 enum {
     COUNT_USUAL = 10,
@@ -167,7 +168,9 @@ const struct command command_lb_held = {
 
 /* ---- LB.APPROVE ---- */
 
-const char *lb_held_find_refusal(const struct registry_key *key) {
+/* Why the board takes no approvals now, as an error text; NULL: it does. An archive does until it is settled, and a board
+ * that is closed. */
+static const char *lb_held_find_refusal(const struct registry_key *key) {
     const struct board_options *options = registry_options(key);
     return options->is_archive && registry_state(key)->is_settled
                ? "ERR the archive was settled: LB.REJECT takes off what it holds"
@@ -187,8 +190,10 @@ static void lb_held_drop(void *context, struct registry_key *key) {
     holding_remove(approved->registry, key, approved->member, approved->id);
 }
 
-bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
-                     const struct call *asked, struct reply *reply) {
+/* Write what is held under an id, and hold it no more: both or neither. asked: the command of who needs the right to the
+ * hash that HSET names; NULL: nobody. false: the error was replied. */
+static bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
+                            const struct call *asked, struct reply *reply) {
     struct bytes args[3 + HOLDING_WORD_COUNT_MAX];
     struct request request = {.args = args};
     struct session session = {
@@ -352,3 +357,82 @@ const struct command command_lb_reject = {
     .audit = AUDIT_PLAYERS,
     .run = lb_reject_run,
 };
+
+/* ---- AUTO ---- */
+
+/* What nobody has looked at is approved some time after it came, in steps (server/sessions/board_job.h) from the
+ * oldest id on, up to one that is not due.
+ *
+ * What cannot be written stays, and is tried again in the next pass. Of a board whose ids lie far apart a pass looks at
+ * a part, another one each time, so that the boards behind it get their turn. */
+enum {
+    STEP_IDS = 256,     /* ids looked at in a step, */
+    STEP_RESULTS = 8,   /* and results approved */
+    PASS_IDS = 1 << 18, /* ids of a board looked at in a pass */
+    PAUSE_MS = 60000,   /* between two passes */
+};
+
+struct hold_job {
+    struct board_job of; /* first */
+    uint64_t at, end;    /* the next id, and where this pass ends */
+};
+
+static bool lb_held_concerns(struct board_job *job, const struct registry_key *board) {
+    const struct board_options *options = registry_options(board);
+    if (!options->has_hold || options->hold.auto_ms == 0) {
+        return false;
+    }
+    board_job_await(job, job->server->clock.now_ms + PAUSE_MS);
+    return holding_count(board) > 0 && lb_held_find_refusal(board) == NULL;
+}
+
+static void lb_held_enter(struct board_job *of, const struct registry_key *board) {
+    struct hold_job *job = (struct hold_job *)of;
+    uint64_t first;
+    uint64_t next;
+    holding_range(board, &first, &next);
+    uint64_t parts = first < next ? (next - first - 1) / PASS_IDS + 1 : 1;
+    job->at = first + of->turn % parts * PASS_IDS;
+    job->end = job->at + PASS_IDS;
+}
+
+static bool lb_held_step(struct board_job *of, struct registry_key *board) {
+    struct hold_job *job = (struct hold_job *)of;
+    int64_t now_ms = of->server->clock.now_ms;
+    bool has_more = true;
+    struct buffer nowhere;
+    struct reply silent;
+    buffer_init(&nowhere, 0);
+    reply_init(&silent, &nowhere, 2);
+    silent.is_silent = true;
+    for (uint32_t looked_at = 0, done = 0; has_more && looked_at < STEP_IDS && done < STEP_RESULTS;
+         looked_at++) {
+        uint64_t first;
+        uint64_t next;
+        struct held held;
+        holding_range(board, &first, &next);
+        job->at = job->at > first ? job->at : first;
+        has_more = job->at < next && job->at < job->end;
+        /* Of a time to come, as the clock was set back: it is not due, and says nothing of the others. */
+        if (has_more && holding_find(board, job->at, &held) && held.at_us / 1000 <= now_ms) {
+            if (held.at_us / 1000 > now_ms - registry_options(board)->hold.auto_ms) {
+                has_more = false; /* nor are those that came later */
+                break;
+            }
+            (void)!lb_held_approve(of->server, board, job->at, NULL, &silent);
+            done++;
+            /* What is written may replace the key. */
+            board = board_job_find(of);
+            has_more =
+                board != NULL && board->kind == REGISTRY_BOARD && lb_held_concerns(of, board);
+        }
+        job->at++;
+    }
+    buffer_deinit(&nowhere);
+    return has_more;
+}
+
+const struct board_work hold_job = {.size = sizeof(struct hold_job),
+                                    .concerns = lb_held_concerns,
+                                    .enter = lb_held_enter,
+                                    .step = lb_held_step};

@@ -11,7 +11,7 @@
  * player's match before: from the last, which the player's own note has, REFUND goes back from one to the next. */
 #include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/once.h"
@@ -57,7 +57,7 @@ static const struct bytes head_name = {.at = "", .size = 1};
 static struct bytes lb_kept_name(char kind, uint64_t number, char room[NAME_BYTES]) {
     room[0] = '\0';
     room[1] = kind;
-    little_put_u48(room + 2, number);
+    bytes_put_u48(room + 2, number);
     return (struct bytes){.at = room, .size = NAME_BYTES};
 }
 
@@ -83,10 +83,10 @@ static struct head lb_kept_head(const struct registry_key *key) {
     if (!registry_note_find(key, head_name, &note) || note.size != HEAD_BYTES) {
         return (struct head){.first = 1, .next = 1, .token = 1};
     }
-    return (struct head){.first = little_get_u48(note.at),
-                         .next = little_get_u48(note.at + SIX),
-                         .token = little_get_u48(note.at + 2 * SIX),
-                         .bytes = little_get_u64(note.at + 3 * SIX)};
+    return (struct head){.first = bytes_get_u48(note.at),
+                         .next = bytes_get_u48(note.at + SIX),
+                         .token = bytes_get_u48(note.at + 2 * SIX),
+                         .bytes = bytes_get_u64(note.at + 3 * SIX)};
 }
 
 /* A kept match; borrowed until the notes change. */
@@ -123,7 +123,7 @@ static bool lb_kept_find(const struct registry_key *key, uint64_t number, struct
     *kept = (struct kept){.body = body,
                           .id = {.at = body.at + ID_AT, .size = id_size},
                           .parts = body.at + ID_AT + id_size,
-                          .at_ms = (int64_t)little_get_u48(body.at),
+                          .at_ms = (int64_t)bytes_get_u48(body.at),
                           .part_size = part_size,
                           .count = (uint32_t)((body.size - ID_AT - id_size) / part_size),
                           .flags = (uint8_t)body.at[FLAGS_AT]};
@@ -137,9 +137,9 @@ static const char *lb_kept_record(const char *at, bool has_sums, struct rating_r
     }
     at += RATING_RECORD_BYTES;
     if (has_sums) {
-        record->period_ms = (int64_t)little_get_u48(at);
-        record->learned = (int64_t)little_get_u64(at + SIX);
-        record->gained = (int64_t)little_get_u64(at + SIX + 8);
+        record->period_ms = (int64_t)bytes_get_u48(at);
+        record->learned = (int64_t)bytes_get_u64(at + SIX);
+        record->gained = (int64_t)bytes_get_u64(at + SIX + 8);
         at += PERIOD_BYTES;
     }
     return rating_is_sum(record->learned) && rating_is_sum(record->gained) ? at : NULL;
@@ -149,9 +149,9 @@ static char *lb_kept_put_record(char *at, bool has_sums, const struct rating_rec
     rating_pack(record, at);
     at += RATING_RECORD_BYTES;
     if (has_sums) {
-        little_put_u48(at, (uint64_t)record->period_ms);
-        little_put_u64(at + SIX, (uint64_t)record->learned);
-        little_put_u64(at + SIX + 8, (uint64_t)record->gained);
+        bytes_put_u48(at, (uint64_t)record->period_ms);
+        bytes_put_u64(at + SIX, (uint64_t)record->learned);
+        bytes_put_u64(at + SIX + 8, (uint64_t)record->gained);
         at += PERIOD_BYTES;
     }
     return at;
@@ -161,8 +161,8 @@ static char *lb_kept_put_record(char *at, bool has_sums, const struct rating_rec
 static bool lb_kept_part(const struct kept *kept, uint32_t i, struct part *part) {
     const char *at = kept->parts + i * kept->part_size;
     bool has_sums = (kept->flags & FLAG_PERIODS) != 0;
-    part->token = little_get_u48(at);
-    part->previous = little_get_u48(at + SIX);
+    part->token = bytes_get_u48(at);
+    part->previous = bytes_get_u48(at + SIX);
     part->place = (uint8_t)at[2 * SIX];
     part->flags = (uint8_t)at[FLAGS_OF_PART_AT];
     at = lb_kept_record(at + RECORDS_AT, has_sums, &part->before);
@@ -264,8 +264,8 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
                 rated->token = head->token++;
                 rated->best = rated->record.value;
             }
-            little_put_u48(at, rated->token);
-            little_put_u48(at + SIX, rated->last);
+            bytes_put_u48(at, rated->token);
+            bytes_put_u48(at + SIX, rated->last);
             at[2 * SIX] = place;
             at[FLAGS_OF_PART_AT] =
                 (char)(lb_match_is_ranked(rating, &rated->record) ? 0 : PART_PROVISIONAL);
@@ -324,7 +324,7 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     char *body = room + pairs_size;
     uint64_t token = head.token;
     /* By which it becomes old; AT may be far ahead. */
-    little_put_u48(body, (uint64_t)(match->at_ms < now_ms ? match->at_ms : now_ms));
+    bytes_put_u48(body, (uint64_t)(match->at_ms < now_ms ? match->at_ms : now_ms));
     body[FLAGS_AT] = (char)flags;
     body[FLAGS_AT + 1] = (char)id.size;
     memcpy(body + ID_AT, id.size > 0 ? id.at : "", id.size);
@@ -342,17 +342,17 @@ bool lb_kept_plan(struct lb_players *players, const struct rating_match *match, 
     if (id.size > 0) {
         *pair = lb_kept_id_name(id, at);
         at += pair++->size;
-        little_put_u48(at, head.next);
+        bytes_put_u48(at, head.next);
         *pair++ = (struct bytes){.at = at, .size = SIX};
         at += SIX;
     }
     head.next++;
     head.bytes += body_size;
     lb_kept_plan_going(players->key, &head, body_size, now_ms, keeping);
-    little_put_u48(at, head.first);
-    little_put_u48(at + SIX, head.next);
-    little_put_u48(at + 2 * SIX, head.token);
-    little_put_u64(at + 3 * SIX, head.bytes);
+    bytes_put_u48(at, head.first);
+    bytes_put_u48(at + SIX, head.next);
+    bytes_put_u48(at + 2 * SIX, head.token);
+    bytes_put_u64(at + 3 * SIX, head.bytes);
     *pair++ = head_name;
     *pair++ = (struct bytes){.at = at, .size = HEAD_BYTES};
     players->note_count = (uint32_t)(pair - players->notes) / 2;
@@ -369,7 +369,7 @@ void lb_kept_written(struct registry *registry, struct registry_key *key,
         if (lb_kept_find(key, number, &kept) && kept.id.size > 0 && kept.id.size <= ONCE_ID_MAX) {
             struct bytes id = lb_kept_id_name(kept.id, id_room);
             if (registry_note_find(key, id, &other) && other.size == SIX &&
-                little_get_u48(other.at) == number) {
+                bytes_get_u48(other.at) == number) {
                 registry_note_remove(registry, key, id);
             }
         }
@@ -450,14 +450,14 @@ static bool lb_kept_find_id(const struct call *call, const struct registry_key *
         return call_refuse(call, "ERR a match has an id of 1 to 64 bytes");
     }
     if (!registry_note_find(key, lb_kept_id_name(id, room), &note) || note.size != SIX ||
-        !lb_kept_find(key, little_get_u48(note.at), kept) ||
+        !lb_kept_find(key, bytes_get_u48(note.at), kept) ||
         lb_kept_is_old(&registry_options(key)->rating, kept->at_ms, call->now_ms)) {
         return call_refuse_format(call,
                                   "ERR no match '%s' is kept: KEEP-MATCHES and KEEP-HOURS "
                                   "say how many are, and for how long",
                                   bytes_show(id).text);
     }
-    *number = little_get_u48(note.at);
+    *number = bytes_get_u48(note.at);
     if ((kept->flags & FLAG_REFUNDED) != 0) {
         return call_refuse(call, "ERR LB.REFUND has given back what was lost in this match");
     }

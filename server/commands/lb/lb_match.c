@@ -6,12 +6,13 @@
  * A match is all or nothing: memory is reserved for all players before the first one changes. */
 #include <stdlib.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/once.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
+#include "server/sessions/board_job.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -41,21 +42,21 @@ size_t lb_match_rating_pack(const struct lb_rated *rated, char note[LB_RATING_NO
     rating_pack(&rated->record, note);
     if (rated->token != 0) {
         *at = NOTE_KEPT;
-        little_put_u48(at + 1, rated->token);
-        little_put_u48(at + 1 + SIX, rated->last);
-        little_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
+        bytes_put_u48(at + 1, rated->token);
+        bytes_put_u48(at + 1 + SIX, rated->last);
+        bytes_put_u64(at + 1 + SIX + SIX, (uint64_t)rated->best);
         at += KEPT_BYTES;
     }
     if (rated->season_ms > 0) {
         *at = NOTE_SEASON;
-        little_put_u48(at + 1, (uint64_t)rated->season_ms);
+        bytes_put_u48(at + 1, (uint64_t)rated->season_ms);
         at += SEASON_BYTES;
     }
     if (rated->record.period_ms > 0) {
         *at = NOTE_PERIOD;
-        little_put_u48(at + 1, (uint64_t)rated->record.period_ms);
-        little_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
-        little_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
+        bytes_put_u48(at + 1, (uint64_t)rated->record.period_ms);
+        bytes_put_u64(at + 1 + SIX, (uint64_t)rated->record.learned);
+        bytes_put_u64(at + 1 + SIX + 8, (uint64_t)rated->record.gained);
         at += PERIOD_BYTES;
     }
     return (size_t)(at - note);
@@ -65,9 +66,9 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
     const char *at = note.at + RATING_RECORD_BYTES;
     size_t left = note.size - RATING_RECORD_BYTES;
     if (left >= KEPT_BYTES && *at == NOTE_KEPT) {
-        rated->token = little_get_u48(at + 1);
-        rated->last = little_get_u48(at + 1 + SIX);
-        rated->best = (int64_t)little_get_u64(at + 1 + SIX + SIX);
+        rated->token = bytes_get_u48(at + 1);
+        rated->last = bytes_get_u48(at + 1 + SIX);
+        rated->best = (int64_t)bytes_get_u64(at + 1 + SIX + SIX);
         if (rated->best < -RATING_LIMIT || rated->best > RATING_LIMIT) {
             rated->best = rated->record.value;
         }
@@ -75,14 +76,14 @@ static void lb_match_unpack_parts(struct bytes note, struct lb_rated *rated) {
         left -= KEPT_BYTES;
     }
     if (left >= SEASON_BYTES && *at == NOTE_SEASON) {
-        rated->season_ms = (int64_t)little_get_u48(at + 1);
+        rated->season_ms = (int64_t)bytes_get_u48(at + 1);
         at += SEASON_BYTES;
         left -= SEASON_BYTES;
     }
     if (left >= PERIOD_BYTES && *at == NOTE_PERIOD) {
-        rated->record.period_ms = (int64_t)little_get_u48(at + 1);
-        rated->record.learned = (int64_t)little_get_u64(at + 1 + SIX);
-        rated->record.gained = (int64_t)little_get_u64(at + 1 + SIX + 8);
+        rated->record.period_ms = (int64_t)bytes_get_u48(at + 1);
+        rated->record.learned = (int64_t)bytes_get_u64(at + 1 + SIX);
+        rated->record.gained = (int64_t)bytes_get_u64(at + 1 + SIX + 8);
         if (!rating_is_sum(rated->record.learned) || !rating_is_sum(rated->record.gained)) {
             rated->record.learned = rated->record.gained = 0;
         }
@@ -973,3 +974,53 @@ const struct command command_lb_rating = {
                  "several commands of a hundred each"),
     .run = lb_rating_run,
 };
+
+/* ---- what periods do ---- */
+
+/* What periods do to records (RESET, EVERY-HOURS) is written in steps (server/sessions/board_job.h): a board's period has ended
+ * (RESET), or an hour has (EVERY-HOURS).
+ *
+ * Whoever reads or changes a record before the job has come to it computes the same (lb_rating.h): what is late is the
+ * place on the board alone. Records say of which periods they are, so a job that begins again changes nothing twice. */
+enum {
+#ifdef SKIPLIST_TINY
+    STEP_RECORDS = 2,
+#else
+    STEP_RECORDS = 32, /* looked at in a step; about a microsecond each where they change */
+#endif
+    MS_OF_HOUR = 3600000,
+};
+
+static bool lb_match_concerns_due(struct board_job *job, const struct registry_key *board) {
+    const struct board_options *options = registry_options(board);
+    if (!lb_rating_has_periods(options)) {
+        return false;
+    }
+    if (options->rating.of[RATING_EVERY_HOURS] > 0) {
+        board_job_await(job, (job->server->clock.now_ms / MS_OF_HOUR + 1) * MS_OF_HOUR);
+    }
+    return registry_note_count(board) > 0;
+}
+
+/* Records that are new, or come to other places by a removal, are of the running periods or still ahead. */
+static enum board_job_change lb_match_visit_due(struct board_job *job, struct registry_key *board,
+                                                struct bytes name) {
+    struct lb_rated rated;
+    bool is_changed = false;
+    int64_t now_ms = job->server->clock.now_ms;
+    if (registry_note_is_own(name) || !lb_match_rating_find(board, name, now_ms, &rated) ||
+        !rated.is_due) {
+        return BOARD_JOB_SAME;
+    }
+    if (!lb_match_settle(job->server->registry, board, name, now_ms, &is_changed)) {
+        return BOARD_JOB_NO_MEMORY;
+    }
+    return is_changed ? BOARD_JOB_CHANGED : BOARD_JOB_SAME;
+}
+
+static bool lb_match_step_due(struct board_job *job, struct registry_key *board) {
+    return board_job_step_notes(job, board, STEP_RECORDS, STEP_RECORDS, lb_match_visit_due);
+}
+
+const struct board_work rating_job = {
+    .size = sizeof(struct board_job), .concerns = lb_match_concerns_due, .step = lb_match_step_due};

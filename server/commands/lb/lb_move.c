@@ -8,8 +8,8 @@
  * its tags, and gets values of those of which it has none. */
 #include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/league.h"
 

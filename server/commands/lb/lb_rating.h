@@ -5,7 +5,7 @@
  *                                       likewise                      -> a period's beginning    RESET
  *                                       likewise                      -> beginning and two sums  EVERY-HOURS
  *
- * Where a period has ended, whoever reads a record computes what follows; the job of server/commands/rating_job.c writes it.
+ * Where a period has ended, whoever reads a record computes what follows; a job of lb_match.c writes it.
  *
  * A player with a record is on the board while there are enough games (MINGAMES) and the deviation is small enough
  * (MAXDEV). Nothing else puts a member on such a board, so whoever is on it without a record came from a file: a match
@@ -125,9 +125,7 @@ MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_mat
 void lb_kept_written(struct registry *registry, struct registry_key *key,
                      const struct lb_keeping *keeping);
 
-/* ---- what periods do: server/commands/rating_job.c ---- */
-
-/* See server/sessions/board_job.h. */
+/* Writes what periods do (server/sessions/board_job.h). */
 extern const struct board_work rating_job;
 
 #endif

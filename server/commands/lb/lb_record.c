@@ -4,15 +4,14 @@
  * further checks. Ranges are read directly from the board's blocks, run by run. */
 #include "server/commands/lb/lb_record.h"
 
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/lb/lb_tag.h"
 #include "server/commands/writing.h"
 #include "skiplist/run.h"
 
-_Static_assert((int)PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
+_Static_assert((int)REPLY_PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
@@ -198,25 +197,26 @@ void lb_record_begin(const struct call *call, const struct board *board, struct 
     writer->has_last = false;
     writer->filter = NULL;
     writer->filter_count = shape.is_dense ? board_dense_count(board) : 0;
-    writer->room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM;
+    writer->room = (element_count + 1) * (size_t)REPLY_PUT_NUMBER_ROOM;
     writer->is_time_plain = false;
     const struct layout_field *lead = &layout->fields[0];
     /* Values below this are written without a call; none as strings. */
     bool is_never_plain = layout_field_decays(lead) || writer->numbers == REPLY_STRINGS;
-    writer->limit = is_never_plain ? 0 : PUT_SMALL_LIMIT;
+    writer->limit = is_never_plain ? 0 : REPLY_PUT_SMALL_LIMIT;
     writer->lead_shift = lead->shift;
     writer->lead_mask = lead->mask;
     writer->lead_flip = lead->is_ascending ? lead->mask : 0;
     writer->lead_zero = layout_field_zero(lead);
     writer->lead_limit = lead->scale == 0 ? writer->limit : 0;
-    writer->head_size = (uint8_t)(put_header(writer->head, '*', element_count) - writer->head);
+    writer->head_size =
+        (uint8_t)(reply_put_header(writer->head, '*', element_count) - writer->head);
     /* Most times are of the last days: all but the last nine digits are those of now. */
     int64_t now_ms = writer->call->now_us / 1000;
-    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / PUT_SMALL_LIMIT : 0;
-    char *end = put_header(writer->now_text, ':', above);
-    writer->now_text_size = (uint8_t)(end - writer->now_text - PUT_LINE_END_SIZE);
+    uint64_t above = now_ms > 0 ? (uint64_t)now_ms / REPLY_PUT_SMALL_LIMIT : 0;
+    char *end = reply_put_header(writer->now_text, ':', above);
+    writer->now_text_size = (uint8_t)(end - writer->now_text - REPLY_PUT_LINE_END_SIZE);
     /* In 1970 there is nothing above: then no time is among them. */
-    writer->now_begin_ms = above > 0 ? above * PUT_SMALL_LIMIT : UINT64_MAX / 2;
+    writer->now_begin_ms = above > 0 ? above * REPLY_PUT_SMALL_LIMIT : UINT64_MAX / 2;
     /* Most layouts convert their times with a single multiplication. */
     const struct layout_time *time = &writer->layout->time;
     uint64_t span_ms;
@@ -243,8 +243,8 @@ void lb_record_continue(struct lb_writer *writer, const struct board *board) {
 static char *lb_record_put_decimal(char *out, const struct layout_field *field,
                                    struct decimal value, uint8_t numbers) {
     return field->scale == 0 && numbers != REPLY_STRINGS
-               ? put_integer(out, value, numbers == 3)
-               : put_decimal(out, value, field->scale, numbers == 3);
+               ? reply_put_integer(out, value, numbers == 3)
+               : reply_put_decimal(out, value, field->scale, numbers == 3);
 }
 
 static inline char *lb_record_put_value(char *out, const struct layout_field *field,
@@ -254,7 +254,7 @@ static inline char *lb_record_put_value(char *out, const struct layout_field *fi
     uint64_t value = ordinal - layout_field_zero(field);
     if (field->scale == 0 && value < limit) {
         *out = ':';
-        return put_line_end(put_small(out + 1, (uint32_t)value));
+        return reply_put_line_end(reply_put_small(out + 1, (uint32_t)value));
     }
     return lb_record_put_decimal(out, field, layout_field_decimal_at(field, ordinal, now_us),
                                  numbers);
@@ -264,13 +264,13 @@ static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, u
     int64_t time_ms;
     bool is_resp3 = writer->reply->version == 3;
     if (!layout_time_ms(writer->layout, key, &time_ms)) {
-        return put_nothing(out, '$', writer->reply->version);
+        return reply_put_nothing(out, '$', writer->reply->version);
     }
     bool is_negative = time_ms < 0;
     struct decimal time = {is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms, is_negative};
     return writer->numbers == REPLY_STRINGS && time.magnitude > EXACT_MAX
-               ? put_decimal(out, time, 0, false)
-               : put_integer(out, time, is_resp3);
+               ? reply_put_decimal(out, time, 0, false)
+               : reply_put_integer(out, time, is_resp3);
 }
 
 static inline __attribute__((always_inline)) char *
@@ -282,18 +282,21 @@ lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     uint64_t stored = key & time->mask;
     uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
     uint64_t time_ms = writer->start_ms + unit_index * writer->unit_ms;
-    if (time_ms - writer->now_begin_ms < PUT_SMALL_LIMIT) {
+    if (time_ms - writer->now_begin_ms < REPLY_PUT_SMALL_LIMIT) {
         memcpy(out, writer->now_text, 8);
         out += writer->now_text_size;
-        return put_line_end(put_nine_digits(out, (uint32_t)(time_ms - writer->now_begin_ms)));
+        return reply_put_line_end(
+            reply_put_nine_digits(out, (uint32_t)(time_ms - writer->now_begin_ms)));
     }
-    uint64_t above = time_ms / PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
+    uint64_t above =
+        time_ms / REPLY_PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
     *out++ = ':';
-    if (above == 0 || above >= PUT_SMALL_LIMIT) {
-        return put_line_end(put_digits(out, time_ms));
+    if (above == 0 || above >= REPLY_PUT_SMALL_LIMIT) {
+        return reply_put_line_end(reply_put_digits(out, time_ms));
     }
-    out = put_small(out, (uint32_t)above);
-    return put_line_end(put_nine_digits(out, (uint32_t)(time_ms % PUT_SMALL_LIMIT)));
+    out = reply_put_small(out, (uint32_t)above);
+    return reply_put_line_end(
+        reply_put_nine_digits(out, (uint32_t)(time_ms % REPLY_PUT_SMALL_LIMIT)));
 }
 
 /* floor(100 * (count - rank) / count * 10^8), in two steps that fit 64 bits. */
@@ -303,7 +306,7 @@ static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, boo
     uint64_t high = part / count;
     uint64_t low = part % count * half / count;
     struct decimal percent = {.magnitude = high * half + low};
-    return put_decimal(out, percent, PERCENT_SCALE, is_double);
+    return reply_put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
 static inline __attribute__((always_inline)) char *lb_record_put(const struct lb_writer *writer,
@@ -312,8 +315,8 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
                                                                  uint32_t shown_rank) {
     uint8_t numbers = writer->numbers;
     memcpy(out, writer->head, 8);
-    out = put_bulk(out + writer->head_size, member);
-    out = put_header(out, ':', shown_rank);
+    out = reply_put_bulk(out + writer->head_size, member);
+    out = reply_put_header(out, ':', shown_rank);
     out = lb_record_put_time(out, writer, key);
     /* A negative value wraps around and becomes large. */
     uint64_t lead =
@@ -321,7 +324,7 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
     bool is_plain = lead < writer->lead_limit;
     if (is_plain) {
         *out = ':';
-        out = put_line_end(put_small(out + 1, (uint32_t)lead));
+        out = reply_put_line_end(reply_put_small(out + 1, (uint32_t)lead));
     }
     for (unsigned i = is_plain; i < writer->layout->field_count; i++) {
         out = lb_record_put_value(out, &writer->layout->fields[i],
@@ -334,9 +337,9 @@ static inline __attribute__((always_inline)) char *lb_record_put(const struct lb
         out = lb_record_put_percent(out, count, shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
-        char text[PUT_SHORT_MAX];
+        char text[REPLY_PUT_SHORT_MAX];
         size_t size = layout_key_print(writer->layout, key, text);
-        out = put_short_bulk(out, (struct bytes){.at = text, .size = size});
+        out = reply_put_short_bulk(out, (struct bytes){.at = text, .size = size});
     }
     return out;
 }
@@ -374,7 +377,7 @@ void lb_record_write_found(const struct lb_writer *writer, const struct bytes *m
     for (unsigned i = 0; i < count && out != NULL; i++) {
         out = found[i].rank != LOOKUP_NOWHERE
                   ? lb_record_put(writer, out, members[i], found[i].key, found[i].rank)
-                  : put_nothing(out, '*', writer->reply->version);
+                  : reply_put_nothing(out, '*', writer->reply->version);
     }
     if (out != NULL) {
         lb_record_commit(writer, out);
@@ -480,8 +483,8 @@ void lb_record_group_write(const struct lb_writer *writer, struct lb_group *grou
         }
         bool was_there = has_since && shown.since_ranks[i] != SINCE_NOWHERE;
         if (has_since && !has_data) {
-            out = was_there ? put_header(out, ':', shown.since_ranks[i])
-                            : put_nothing(out, '$', writer->reply->version);
+            out = was_there ? reply_put_header(out, ':', shown.since_ranks[i])
+                            : reply_put_nothing(out, '$', writer->reply->version);
         }
         lb_record_commit(writer, out);
         if (has_data) {
@@ -655,7 +658,8 @@ void lb_record_reply_filter_span(const struct call *call, const struct lb_filter
 
 void lb_record_reply_decimal(const struct call *call, const struct layout_field *field,
                              struct decimal value) {
-    char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
+    char *out =
+        call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, REPLY_PUT_NUMBER_ROOM);
     if (out != NULL) {
         char *end = lb_record_put_decimal(out, field, value, call->reply->numbers);
         buffer_commit(call->reply->out, (size_t)(end - out));

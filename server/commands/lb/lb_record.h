@@ -14,7 +14,7 @@
  *     pct      100 * (count - rank) / count, truncated to eight decimals, so that no two ranks
  *              of a board have the same: a decimal string (RESP3: a double)
  *     key      the packed key as a decimal string: layout_key_print
- *     tags     lb_tag.h
+ *     tags     lb.h
  *     data     of the member's hash: lb_data.h
  *     since    the rank on another board: SINCE
  *     rating   of the player, on a board with RATING: lb_rating.h
@@ -27,7 +27,7 @@
 #ifndef SERVER_COMMAND_LB_RECORD_H
 #define SERVER_COMMAND_LB_RECORD_H
 
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_filter.h"
 #include "server/commands/zset/zset.h"
@@ -119,16 +119,16 @@ struct lb_writer {
     uint64_t lead_mask, lead_flip, lead_zero, lead_limit;
     uint8_t lead_shift;
     uint32_t element_count;
-    bool is_grouped;            /* TAGS, DATA, SINCE or RATING: records are written in groups */
-    size_t room;                /* reserved for everything but the member's bytes */
-    char head[PUT_HEADER_ROOM]; /* of a record */
+    bool is_grouped; /* TAGS, DATA, SINCE or RATING: records are written in groups */
+    size_t room;     /* reserved for everything but the member's bytes */
+    char head[REPLY_PUT_HEADER_ROOM]; /* of a record */
     uint8_t head_size;
     /* If the whole TIME window is whole milliseconds from 1970 on: time = start_ms + u *
      * unit_ms. */
     bool is_time_plain;
     uint8_t now_text_size;
-    char now_text[PUT_HEADER_ROOM]; /* the time now, but for its last nine digits */
-    uint64_t now_begin_ms;          /* what these are counted from */
+    char now_text[REPLY_PUT_HEADER_ROOM]; /* the time now, but for its last nine digits */
+    uint64_t now_begin_ms;                /* what these are counted from */
     uint64_t start_ms;
     uint64_t unit_ms;
     /* COMP and DENSE: the last record's fields, its rank, and the rank that all with these fields

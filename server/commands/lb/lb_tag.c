@@ -3,11 +3,11 @@
  *     LB.TAG race@2026-11-16 ann claimed 1 IF claimed ""
  *
  * Tags change no result, so they are also written on boards that are frozen or closed. */
-#include "server/commands/lb/lb_tag.h"
+#include "server/commands/lb/lb.h"
 
 #include <stdio.h>
 
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/window.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/syntax.h"
@@ -79,11 +79,12 @@ bool lb_tag_values_check_room(const struct call *call, struct board *board,
     return has_room || lb_tag_refuse_full(call, board, values, full);
 }
 
-_Static_assert((int)TAG_NAME_MAX <= (int)PUT_SHORT_MAX && (int)TAG_VALUE_MAX <= (int)PUT_SHORT_MAX,
+_Static_assert((int)TAG_NAME_MAX <= (int)REPLY_PUT_SHORT_MAX &&
+                   (int)TAG_VALUE_MAX <= (int)REPLY_PUT_SHORT_MAX,
                "names and values are short");
 
 size_t lb_tag_values_room(const struct tag_set *tags) {
-    return PUT_HEADER_ROOM + 2 * (size_t)PUT_SHORT_ROOM * tags->count;
+    return REPLY_PUT_HEADER_ROOM + 2 * (size_t)REPLY_PUT_SHORT_ROOM * tags->count;
 }
 
 char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_values *values,
@@ -92,12 +93,12 @@ char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_
     for (unsigned i = 0; i < tags->count; i++) {
         count += lb_tag_values_value(values, i).size > 0;
     }
-    out = put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
+    out = reply_put_header(out, version == 3 ? '%' : '*', version == 3 ? count : 2 * count);
     for (unsigned i = 0; i < tags->count; i++) {
         struct bytes value = lb_tag_values_value(values, i);
         if (value.size > 0) {
-            out = put_short_bulk(out, bytes_from_text(tags->tags[i].name));
-            out = put_short_bulk(out, value);
+            out = reply_put_short_bulk(out, bytes_from_text(tags->tags[i].name));
+            out = reply_put_short_bulk(out, value);
         }
     }
     return out;

@@ -3,9 +3,326 @@
  * waiting for memory otherwise. */
 #include "server/commands/zset/combine.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/memory.h"
 #include "skiplist/lookup.h"
+#include "skiplist/prefetch.h"
 #include "skiplist/run.h"
+
+/* ---- the tally ---- */
+
+/* Slots: an entry's home slot is its hash32 * slot_count >> 32; collisions probe the following
+ * slots. At least half the slots are free. A slot stores the hash's upper half, so growing reads no
+ * entries, and members are compared only if the halves are equal. Entries are never removed. */
+
+enum {
+    CAPACITY_MIN = 16,
+    AHEAD = 8, /* prefetch distance of members; entries are prefetched at twice this distance */
+};
+#define NO_CANDIDATE UINT32_MAX
+
+void combine_tally_init(struct tally *tally, uint64_t hash_seed) {
+    *tally = (struct tally){.hash_seed = hash_seed};
+}
+
+void combine_tally_deinit(struct tally *tally) {
+    memory_free(tally->entries);
+    memory_free(tally->slots);
+    memory_free(tally->order);
+    memory_free(tally->spare);
+    memory_free(tally->runs);
+    combine_tally_init(tally, tally->hash_seed);
+}
+
+/* The last ones go. What cannot be made smaller goes at once, later. */
+static bool combine_tally_shrink(void **at, uint64_t *count, size_t size) {
+    enum { PIECE_SIZE = 4 << 20 };
+    uint64_t piece = PIECE_SIZE / size;
+    if (*at == NULL || *count <= piece) {
+        return false;
+    }
+    void *smaller = memory_resize(*at, (*count - piece) * size);
+    *count -= smaller != NULL ? piece : *count;
+    *at = smaller != NULL ? smaller : *at;
+    return smaller != NULL;
+}
+
+bool combine_tally_free_step(struct tally *tally) {
+    void *entries = tally->entries, *slots = tally->slots;
+    bool has_more = combine_tally_shrink(&entries, &tally->capacity, sizeof *tally->entries) ||
+                    combine_tally_shrink(&slots, &tally->slot_count, sizeof *tally->slots);
+    tally->entries = entries;
+    tally->slots = slots;
+    return has_more;
+}
+
+static uint64_t combine_tally_home_of(uint64_t hash, uint64_t slot_count) {
+    return ((hash >> 32) * slot_count) >> 32;
+}
+
+/* Room for look-up of so many entries in all, so that it need not grow while they come. */
+static bool combine_tally_reserve_slots(struct tally *tally, uint64_t count) {
+    uint64_t slot_count = count * 2;
+    if (slot_count <= tally->slot_count) {
+        return true;
+    }
+    uint64_t *slots = memory_allocate_zeroed(slot_count * sizeof(*slots));
+    if (slots == NULL) {
+        return false;
+    }
+    for (uint64_t i = 0; i < tally->slot_count; i++) {
+        if (tally->slots[i] != 0) {
+            uint64_t at = combine_tally_home_of(tally->slots[i], slot_count);
+            while (slots[at] != 0) {
+                at = at + 1 == slot_count ? 0 : at + 1;
+            }
+            slots[at] = tally->slots[i];
+        }
+    }
+    memory_free(tally->slots);
+    tally->slots = slots;
+    tally->slot_count = slot_count;
+    return true;
+}
+
+/* Room for count more entries; with_slots: also for look-up by member. false: out of memory. */
+static bool combine_tally_reserve(struct tally *tally, uint32_t count, bool with_slots) {
+    uint64_t needed = (uint64_t)tally->count + count;
+    if (needed >= UINT32_MAX) {
+        return false; /* an index + 1 would not fit a slot, nor the result a board */
+    }
+    if (needed > tally->capacity) {
+        uint64_t doubled = tally->capacity * 2 > CAPACITY_MIN ? tally->capacity * 2 : CAPACITY_MIN;
+        uint64_t capacity = needed > doubled ? needed : doubled;
+        struct tally_entry *entries =
+            memory_resize(tally->entries, capacity * sizeof(*tally->entries));
+        if (entries == NULL) {
+            return false;
+        }
+        tally->entries = entries;
+        tally->capacity = capacity;
+    }
+    return !with_slots || tally->slot_count >= needed * 2 ||
+           combine_tally_reserve_slots(tally, tally->capacity);
+}
+
+/* An entry for a member that has none, whose result is to be filled in; arrival is the number of entries before it. Room
+ * is reserved. */
+static struct tally_entry *combine_tally_add(struct tally *tally, struct name member) {
+    CHECK(tally->count < tally->capacity);
+    struct tally_entry *entry = &tally->entries[tally->count];
+    entry->member = member.at;
+    entry->member_size = member.size & 0xffffff;
+    entry->member_code = member.code;
+    entry->arrival = tally->count++;
+    return entry;
+}
+
+/* A look-up, in steps, to be run for several members each, so that their cache misses overlap. */
+struct tally_find {
+    struct name member;
+    uint64_t hash;
+    uint32_t candidate; /* most likely its entry, or none */
+};
+
+static void combine_tally_find_slot(const struct tally *tally, struct name member,
+                                    struct tally_find *find) {
+    find->member = member;
+    find->hash = XXH3_64bits_withSeed(member.at, member.size, tally->hash_seed);
+    prefetch_line(&tally->slots[combine_tally_home_of(find->hash, tally->slot_count)]);
+}
+
+/* Index of the next slot with this hash, or of a free one. */
+static uint64_t combine_tally_find_next_slot(const struct tally *tally, uint64_t hash,
+                                             uint64_t at) {
+    while (tally->slots[at] != 0 && tally->slots[at] >> 32 != hash >> 32) {
+        at = at + 1 == tally->slot_count ? 0 : at + 1;
+    }
+    return at;
+}
+
+static void combine_tally_find_entry(const struct tally *tally, struct tally_find *find) {
+    uint64_t at = combine_tally_find_next_slot(
+        tally, find->hash, combine_tally_home_of(find->hash, tally->slot_count));
+    find->candidate = (uint32_t)tally->slots[at] - 1;
+    if (find->candidate != NO_CANDIDATE) {
+        prefetch_line(&tally->entries[find->candidate]);
+    }
+}
+
+static void combine_tally_find_member(const struct tally *tally, const struct tally_find *find) {
+    if (find->candidate != NO_CANDIDATE) {
+        prefetch_line(tally->entries[find->candidate].member);
+    }
+}
+
+/* Find or add (*is_new) the member's entry. Room is reserved. */
+static struct tally_entry *combine_tally_get(struct tally *tally, const struct tally_find *find,
+                                             bool *is_new) {
+    uint64_t at = combine_tally_home_of(find->hash, tally->slot_count);
+    for (;;) {
+        at = combine_tally_find_next_slot(tally, find->hash, at);
+        if (tally->slots[at] == 0) {
+            break;
+        }
+        struct tally_entry *entry = &tally->entries[(uint32_t)tally->slots[at] - 1];
+        if (name_equal(combine_tally_member(entry), find->member)) {
+            *is_new = false;
+            return entry;
+        }
+        at = at + 1 == tally->slot_count ? 0 : at + 1;
+    }
+    tally->slots[at] = (find->hash >> 32) << 32 | (tally->count + 1);
+    *is_new = true;
+    return combine_tally_add(tally, find->member);
+}
+
+/* ---- the order of a tally ---- */
+
+/* Sort keys, least significant first. */
+enum sort_key { BY_ARRIVAL, BY_TIME, BY_VALUE_LOW, BY_VALUE_HIGH, SORT_KEYS };
+
+#define SIGN_BIT (UINT64_C(1) << 63)
+
+static uint64_t combine_tally_word_of(const struct tally_entry *entry, enum sort_key key) {
+    switch (key) {
+    case BY_ARRIVAL:
+        return entry->arrival;
+    case BY_TIME:
+        return (uint64_t)entry->result.reached_us ^ SIGN_BIT;
+    case BY_VALUE_LOW:
+        return (uint64_t)entry->result.value;
+    case BY_VALUE_HIGH:
+    case SORT_KEYS:
+        break;
+    }
+    return (uint64_t)(entry->result.value >> 64) ^ SIGN_BIT;
+}
+
+bool combine_tally_sort_begin(struct tally *tally, bool is_ascending, bool is_latest,
+                              uint32_t run_size) {
+    memory_free(tally->order);
+    memory_free(tally->spare);
+    memory_free(tally->runs);
+    tally->run_size = run_size < tally->count ? run_size : tally->count;
+    tally->run_count =
+        tally->count > 0 ? (tally->count + tally->run_size - 1) / tally->run_size : 0;
+    tally->sorted_count = 0;
+    tally->is_ascending = is_ascending;
+    tally->is_latest = is_latest;
+    tally->order = memory_allocate((tally->count + (size_t)1) * sizeof *tally->order);
+    tally->spare = memory_allocate((tally->run_size + (size_t)1) * sizeof *tally->spare);
+    tally->runs = memory_allocate((tally->run_count + (size_t)1) * sizeof *tally->runs);
+    return tally->order != NULL && tally->spare != NULL && tally->runs != NULL;
+}
+
+bool combine_tally_sort_step(struct tally *tally) {
+    uint32_t begin = tally->sorted_count, left = tally->count - begin;
+    uint32_t count = left < tally->run_size ? left : tally->run_size;
+    for (uint32_t i = begin; i < begin + count; i++) {
+        tally->order[i].index = i;
+    }
+    for (unsigned key = 0; key < SORT_KEYS && count > 0; key++) {
+        bool is_reversed = key < BY_VALUE_LOW ? tally->is_latest : !tally->is_ascending;
+        for (uint32_t i = begin; i < begin + count; i++) {
+            struct sort_record *record = &tally->order[i];
+            record->word =
+                combine_tally_word_of(&tally->entries[record->index], (enum sort_key)key) ^
+                (is_reversed ? UINT64_MAX : 0);
+        }
+        sort_records(&tally->order[begin], tally->spare, count);
+    }
+    tally->sorted_count += count;
+    return tally->sorted_count == tally->count;
+}
+
+bool combine_tally_sort(struct tally *tally, bool is_ascending, bool is_latest) {
+    return combine_tally_sort_begin(tally, is_ascending, is_latest, UINT32_MAX) &&
+           combine_tally_sort_step(tally);
+}
+
+/* ---- a walk over a tally ---- */
+
+/* The entry that is so many behind the next one of a run. */
+static const struct tally_entry *combine_tally_entry_of(const struct tally_walk *walk,
+                                                        const struct tally_run *run,
+                                                        uint32_t behind) {
+    uint32_t at = walk->is_best_first ? run->next + behind : run->next - behind;
+    return &walk->tally->entries[walk->tally->order[at].index];
+}
+
+static bool combine_tally_ranks_above(const struct tally *tally, const struct tally_entry *a,
+                                      const struct tally_entry *b) {
+    if (a->result.value != b->result.value) {
+        return (a->result.value < b->result.value) == tally->is_ascending;
+    }
+    if (a->result.reached_us != b->result.reached_us) {
+        return (a->result.reached_us < b->result.reached_us) != tally->is_latest;
+    }
+    return (a->arrival < b->arrival) != tally->is_latest;
+}
+
+/* Let a run sink to its place in the heap. */
+static void combine_tally_sift(const struct tally_walk *walk, uint32_t at) {
+    struct tally_run *runs = walk->tally->runs;
+    for (uint32_t first; (first = 2 * at + 1) < walk->tally->run_count; at = first) {
+        if (first + 1 < walk->tally->run_count &&
+            combine_tally_ranks_above(
+                walk->tally, combine_tally_entry_of(walk, &runs[first + 1], 0),
+                combine_tally_entry_of(walk, &runs[first], 0)) == walk->is_best_first) {
+            first++;
+        }
+        if (combine_tally_ranks_above(walk->tally, combine_tally_entry_of(walk, &runs[first], 0),
+                                      combine_tally_entry_of(walk, &runs[at], 0)) !=
+            walk->is_best_first) {
+            return;
+        }
+        struct tally_run run = runs[at];
+        runs[at] = runs[first];
+        runs[first] = run;
+    }
+}
+
+struct tally_walk combine_tally_walk(struct tally *tally, bool is_best_first) {
+    struct tally_walk walk = {.tally = tally, .is_best_first = is_best_first};
+    uint32_t run_size = tally->run_size > 0 ? tally->run_size : 1;
+    tally->run_count = (tally->count + run_size - 1) / run_size;
+    for (uint32_t i = 0; i < tally->run_count; i++) {
+        uint32_t begin = i * run_size, left = tally->count - begin;
+        uint32_t count = left < run_size ? left : run_size;
+        tally->runs[i] = (struct tally_run){is_best_first ? begin : begin + count - 1, count};
+    }
+    for (uint32_t i = tally->run_count / 2; i-- > 0;) {
+        combine_tally_sift(&walk, i);
+    }
+    return walk;
+}
+
+const struct tally_entry *combine_tally_walk_next(struct tally_walk *walk) {
+    struct tally *tally = walk->tally;
+    struct tally_run *run = &tally->runs[0];
+    if (tally->run_count == 0) {
+        return NULL;
+    }
+    if (run->left > AHEAD * 2) {
+        prefetch_line(combine_tally_entry_of(walk, run, AHEAD * 2));
+    }
+    if (run->left > AHEAD) {
+        prefetch_line(combine_tally_entry_of(walk, run, AHEAD)->member);
+    }
+    const struct tally_entry *entry = combine_tally_entry_of(walk, run, 0);
+    run->next += walk->is_best_first ? 1 : UINT32_MAX;
+    run->left--;
+    if (run->left == 0) {
+        *run = tally->runs[--tally->run_count];
+    }
+    combine_tally_sift(walk, 0);
+    return entry;
+}
+
+/* ---- runs of members ---- */
 
 /* A run of members of a board, and their results. */
 struct combine_batch {
@@ -114,8 +431,8 @@ static bool combine_weigh(const struct combine *combine, const struct combine_so
     if (!layout_time_us(layout, key, &result->reached_us)) {
         result->reached_us = combine->now_us;
     }
-    return wide_multiply(wide_from_decimal(score), source->weight, &result->value) &&
-           wide_scale_up(result->value, source->more_digits, &result->value);
+    return decimal_wide_multiply(decimal_to_wide(score), source->weight, &result->value) &&
+           decimal_wide_scale_up(result->value, source->more_digits, &result->value);
 }
 
 /* Aggregate another part into a member's result. false: the value does not fit. */
@@ -128,7 +445,7 @@ static bool combine_join(const struct combine *combine, struct tally_result *to,
         } else if (to->is_weightless == part->is_weightless && part->reached_us > to->reached_us) {
             to->reached_us = part->reached_us;
         }
-        return wide_add(to->value, part->value, &to->value);
+        return decimal_wide_add(to->value, part->value, &to->value);
     }
     /* Of equal ones the earliest. */
     bool is_chosen = part->value == to->value
@@ -158,14 +475,14 @@ static enum combine_status combine_blame(struct combine *combine, struct name me
 static enum combine_status combine_add_batch(struct combine *combine,
                                              const struct combine_batch *batch) {
     struct tally *tally = &combine->tally;
-    if (!tally_reserve(tally, batch->count, false)) {
+    if (!combine_tally_reserve(tally, batch->count, false)) {
         return COMBINE_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
         if (batch->are_too_wide[i]) {
             return combine_blame(combine, batch->members[i]);
         }
-        struct tally_entry *entry = tally_add(tally, batch->members[i]);
+        struct tally_entry *entry = combine_tally_add(tally, batch->members[i]);
         entry->result = batch->results[i];
         entry->arrival = batch->arrivals[i];
     }
@@ -179,21 +496,21 @@ static enum combine_status combine_join_batch(struct combine *combine,
                                               const struct combine_batch *batch) {
     struct tally *tally = &combine->tally;
     struct tally_find finds[BOARD_RUN_MAX];
-    if (!tally_reserve(tally, batch->count, true)) {
+    if (!combine_tally_reserve(tally, batch->count, true)) {
         return COMBINE_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        tally_find_slot(tally, batch->members[i], &finds[i]);
+        combine_tally_find_slot(tally, batch->members[i], &finds[i]);
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        tally_find_entry(tally, &finds[i]);
+        combine_tally_find_entry(tally, &finds[i]);
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        tally_find_member(tally, &finds[i]);
+        combine_tally_find_member(tally, &finds[i]);
     }
     for (uint32_t i = 0; i < batch->count; i++) {
         bool is_new;
-        struct tally_entry *entry = tally_get(tally, &finds[i], &is_new);
+        struct tally_entry *entry = combine_tally_get(tally, &finds[i], &is_new);
         if (is_new) {
             entry->result = batch->results[i];
         }
@@ -303,9 +620,10 @@ static enum combine_status combine_begin_union(struct combine *combine) {
     combine->work.is_only = is_only;
     combine->work.at = UINT32_MAX;
     /* Growing would take some milliseconds at once. */
-    return tally_reserve(&combine->tally, entries < UINT32_MAX ? (uint32_t)entries : largest_count,
-                         false) &&
-                   (is_only || tally_reserve_slots(&combine->tally, sum < most ? sum : most))
+    return combine_tally_reserve(&combine->tally,
+                                 entries < UINT32_MAX ? (uint32_t)entries : largest_count, false) &&
+                   (is_only ||
+                    combine_tally_reserve_slots(&combine->tally, sum < most ? sum : most))
                ? COMBINE_OK
                : COMBINE_OUT_OF_MEMORY;
 }
@@ -330,7 +648,7 @@ static enum combine_status combine_begin_difference(struct combine *combine) {
         work->is_over = true;
         return COMBINE_OK;
     }
-    if (!tally_reserve(&combine->tally, count, false)) {
+    if (!combine_tally_reserve(&combine->tally, count, false)) {
         return COMBINE_OUT_OF_MEMORY;
     }
     if (!is_marked) {
@@ -363,7 +681,7 @@ enum combine_status combine_begin(struct combine *combine, bool is_counted, uint
         work->source = work->order[0].index;
         work->at = work->source - 1;
         work->is_over = smallest == 0;
-        if (is_counted || tally_reserve(&combine->tally, smallest, false)) {
+        if (is_counted || combine_tally_reserve(&combine->tally, smallest, false)) {
             status = COMBINE_OK;
         }
         break;

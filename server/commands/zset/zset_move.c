@@ -81,7 +81,7 @@ static bool zset_move_take_span(struct moving *moving, const struct board *board
 /* The member's score at the source, at the scale of that board's lead field. */
 static wide zset_move_score(const struct moving *moving, const struct moved *moved) {
     const struct layout *from = board_layout(&moving->source->board);
-    return wide_from_decimal(layout_field_decimal_at(
+    return decimal_to_wide(layout_field_decimal_at(
         &from->fields[0], layout_ordinal(from, moved->key, 0), moving->call->now_us));
 }
 
@@ -110,8 +110,8 @@ static bool zset_move_convert(const struct moving *moving, const struct moved *m
     enum decimal_status status =
         zset_store_score(&to->fields[0], score, scale, call->now_us, &ordinal);
     if (status != DECIMAL_OK) {
-        char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, score, scale);
+        char text[DECIMAL_WIDE_TEXT_MAX];
+        size_t size = decimal_wide_print(text, score, scale);
         return zset_refuse_value(call, &to->fields[0], (struct bytes){.at = text, .size = size},
                                  status);
     }

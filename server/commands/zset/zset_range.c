@@ -5,7 +5,7 @@
  *
  * All of them select a span (by place or by score) and a direction to walk it. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset_combine.h"
+#include "server/commands/zset/zset_store.h"
 #include "server/dispatch/syntax.h"
 
 enum range_by {
@@ -109,8 +109,9 @@ static uint64_t zset_range_count_span(const struct cost_view *view) {
     const struct board *board = cost_board(view, key_arg);
     bool is_found =
         zset_range_find_span(view->call, &range, board, cost_growth(view, key_arg), true, &span);
-    bool is_in_steps = is_found && range.is_stored && !view->call->session->transaction.is_open &&
-                       zset_steps_are_due_for_span(view->call, cost_key(view, 1), board, span);
+    bool is_in_steps =
+        is_found && range.is_stored && !view->call->session->transaction.is_open &&
+        zset_combine_steps_are_due_for_span(view->call, cost_key(view, 1), board, span);
     return is_found && !is_in_steps ? span.count : 0;
 }
 
@@ -124,11 +125,11 @@ static void zset_range_run(struct call *call) {
         if (!zset_range_find(call, &source, &stored) || !call_check_key(call, destination)) {
             return;
         }
-        if (!zset_steps_are_due_for_span(call, call_find_key(call, destination), call_board(source),
-                                         stored)) {
+        if (!zset_combine_steps_are_due_for_span(call, call_find_key(call, destination),
+                                                 call_board(source), stored)) {
             zset_store_span(call, destination, call_board(source), stored);
         } else if (writing_may_replace(call, destination, &kept)) {
-            zset_steps_begin_span(call);
+            zset_combine_steps_begin_span(call);
         }
         return;
     }

@@ -4,7 +4,7 @@
  * reserved once per run. Nearly always entries that follow each other are alike: their names have one
  * form and size, their scores one count of digits. Then their texts have one size, and what differs
  * is always at the same place. The others are written one by one by the general functions. */
-#include "protocol/put.h"
+#include "protocol/reply.h"
 #include "server/commands/zset/zset.h"
 #include "skiplist/run.h"
 
@@ -74,8 +74,8 @@ struct writer {
     uint64_t step;
     uint64_t origin;
     unsigned shift;
-    const struct put_digits *digits; /* of the score written last; NULL: none yet */
-    struct alike alike;              /* to what was written last */
+    const struct reply_put_digits *digits; /* of the score written last; NULL: none yet */
+    struct alike alike;                    /* to what was written last */
 };
 
 static void zset_reply_begin_writing(struct writer *writer, const struct call *call,
@@ -112,18 +112,18 @@ static uint64_t zset_reply_key_ahead(const struct board_run *run, uint32_t index
 
 static bool zset_reply_is_plain(const struct writer *writer, const struct board_run *run,
                                 uint32_t index) {
-    return put_digits_have(writer->digits,
-                           zset_reply_plain_score(writer, zset_reply_key_ahead(run, index)));
+    return reply_put_digits_have(writer->digits,
+                                 zset_reply_plain_score(writer, zset_reply_key_ahead(run, index)));
 }
 
 /* From here on scores have this many digits. */
-static void zset_reply_set_digits(struct writer *writer, const struct put_digits *digits) {
+static void zset_reply_set_digits(struct writer *writer, const struct reply_put_digits *digits) {
     bool is_double = writer->shape == ZSET_PAIRS;
     struct alike *alike = &writer->alike;
     writer->digits = digits;
-    char *end = put_next_score_header(alike->score_head, digits, is_double);
+    char *end = reply_put_next_score_header(alike->score_head, digits, is_double);
     alike->score_size = (uint32_t)(end - alike->score_head) + digits->count;
-    alike->is_wide = digits->count > PUT_SIX_DIGITS;
+    alike->is_wide = digits->count > REPLY_PUT_SIX_DIGITS;
     alike->key_shift = writer->shift;
     alike->step = (uint32_t)writer->step * digits->factor;
     alike->origin = (uint32_t)writer->origin * digits->factor;
@@ -138,11 +138,11 @@ static uint32_t zset_reply_count_plain(struct writer *writer, const struct board
     if (writer->shape == ZSET_MEMBERS) {
         return count;
     }
-    if (first >= PUT_SMALL_LIMIT) {
+    if (first >= REPLY_PUT_SMALL_LIMIT) {
         return 0;
     }
-    if (writer->digits == NULL || !put_digits_have(writer->digits, first)) {
-        zset_reply_set_digits(writer, put_digits_of(first));
+    if (writer->digits == NULL || !reply_put_digits_have(writer->digits, first)) {
+        zset_reply_set_digits(writer, reply_put_digits_of(first));
     }
     uint32_t least = zset_reply_is_plain(writer, run, count - 1) ? count : 1U;
     while (least < count) {
@@ -233,9 +233,9 @@ static void zset_reply_set_alike(struct writer *writer, struct name name) {
     bool is_packed = name_is_packed(name.code);
     uint32_t size = is_packed ? (uint32_t)name_digits_size(&digits) : name.size;
     uint32_t prefix_size = is_packed ? digits.prefix->size : 0;
-    char *end = put_next_bulk_header(alike->head, size);
+    char *end = reply_put_next_bulk_header(alike->head, size);
     memcpy(end, digits.prefix->text, NAME_PREFIX_MAX);
-    alike->name_at = (writer->shape == ZSET_PAIRS ? PUT_PAIR_SIZE : 0) +
+    alike->name_at = (writer->shape == ZSET_PAIRS ? REPLY_PUT_PAIR_SIZE : 0) +
                      (uint32_t)(end - alike->head) + prefix_size;
     alike->score_at = alike->name_at + size - prefix_size;
     alike->size = alike->score_at + alike->score_size;
@@ -277,8 +277,9 @@ zset_reply_put_score(char *out, const struct alike *alike, uint32_t scaled, enum
                      bool is_wide) {
     if (shape != ZSET_MEMBERS) {
         memcpy(out, alike->score_head, sizeof alike->score_head);
-        put_score_digits(out + (shape == ZSET_PAIRS ? PUT_DOUBLE_SCORE : PUT_BULK_SCORE), scaled,
-                         is_wide);
+        reply_put_score_digits(
+            out + (shape == ZSET_PAIRS ? REPLY_PUT_DOUBLE_SCORE : REPLY_PUT_BULK_SCORE), scaled,
+            is_wide);
     }
 }
 
@@ -286,7 +287,7 @@ zset_reply_put_score(char *out, const struct alike *alike, uint32_t scaled, enum
 __attribute__((always_inline)) static inline void
 zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_16 digits,
                      uint32_t scaled, enum names names, enum zset_shape shape, bool is_wide) {
-    memcpy(shape == ZSET_PAIRS ? put_next_pair(out) : out, alike->head, sizeof alike->head);
+    memcpy(shape == ZSET_PAIRS ? reply_put_next_pair(out) : out, alike->head, sizeof alike->head);
     if (names == NAMES_MIDDLE) {
         memcpy(out + alike->name_at, at, 16);
         memcpy(out + alike->score_at - 16, at + alike->stored - 16, 16);
@@ -299,7 +300,7 @@ zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_
 }
 
 /* Write the next count entries of the run, or those before the first with another prefix, and move it past
- * them. out is as put_next_ has it, and so is what is returned. Digits of two names are unpacked together.
+ * them. out is as reply_put_next_ has it, and so is what is returned. Digits of two names are unpacked together.
  * Always inlined, with the last three constant: the loop has what it needs in registers. */
 __attribute__((always_inline)) static inline char *
 zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
@@ -320,8 +321,8 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
             break;
         }
         uint32_t scaled[2];
-        name_unpack_two(little_get_u64(at + alike.stored - 8),
-                        little_get_u64(at + at_step + alike.stored - 8), alike.name_shift, &first,
+        name_unpack_two(bytes_get_u64(at + alike.stored - 8),
+                        bytes_get_u64(at + at_step + alike.stored - 8), alike.name_shift, &first,
                         &second);
         zset_reply_scale_two(&alike, key[0], key[forward], scaled);
         zset_reply_put_entry(out, &alike, at, first, scaled[0], names, shape, is_wide);
@@ -334,7 +335,7 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
     }
     for (; left > 0 && (!has_prefix || *at == alike.prefix_byte); left--) {
         if (is_packed) {
-            name_unpack_two(little_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
+            name_unpack_two(bytes_get_u64(at + alike.stored - 8), 0, alike.name_shift, &first,
                             &second);
         }
         zset_reply_put_entry(out, &alike, at, first, zset_reply_scale(&alike, *key), names, shape,
@@ -364,7 +365,8 @@ zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_
     for (; left > 0 && *mark >> 8 <= BYTES_SHORT_MAX; left--) {
         uint32_t size = *mark >> 8;
         at -= is_best_first ? 0 : size;
-        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+        out =
+            reply_put_next_bulk_header(shape == ZSET_PAIRS ? reply_put_next_pair(out) : out, size);
         out = bytes_copy_short(out, at, size);
         zset_reply_put_score(out, &alike, zset_reply_scale(&alike, *key), shape, is_wide);
         out += alike.score_size;
@@ -402,7 +404,8 @@ zset_reply_put_letters(const struct writer *writer, struct board_run *run, uint3
         }
         const struct name_ending *ending = name_ending_in(first);
         size_t letters = name_count_letters(first, stored), size = letters + ending->size;
-        out = put_next_bulk_header(shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+        out =
+            reply_put_next_bulk_header(shape == ZSET_PAIRS ? reply_put_next_pair(out) : out, size);
         name_write_few_letters(first, stored, letters, ending, out);
         out += size;
         zset_reply_put_score(out, &alike, zset_reply_scale(&alike, *key), shape, is_wide);
@@ -476,7 +479,8 @@ static char *zset_reply_put_one(const struct writer *writer, struct board_run *r
     const struct name_digits digits = name_digits_of(name);
     const size_t size = name_digits_size(&digits);
     uint64_t key = zset_reply_key_ahead(run, 0);
-    out = put_next_bulk_header(writer->shape == ZSET_PAIRS ? put_next_pair(out) : out, size);
+    out = reply_put_next_bulk_header(writer->shape == ZSET_PAIRS ? reply_put_next_pair(out) : out,
+                                     size);
     name_digits_write(&digits, out);
     zset_reply_put_score(out + size, alike, zset_reply_scale(alike, key), writer->shape,
                          alike->is_wide);
@@ -521,11 +525,11 @@ static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
     struct buffer *buffer = writer->call->reply->out;
     uint32_t count = zset_reply_count_plain(writer, run);
     uint32_t before = run->count;
-    char *begin =
-        buffer_reserve(buffer, count * (size_t)PUT_SCORED_ROOM + PUT_LINE_END_SIZE + PUT_OVERRUN);
+    char *begin = buffer_reserve(buffer, count * (size_t)REPLY_PUT_SCORED_ROOM +
+                                             REPLY_PUT_LINE_END_SIZE + REPLY_PUT_OVERRUN);
     if (begin != NULL) {
-        char *out = zset_reply_put_entries(writer, run, count, begin - PUT_LINE_END_SIZE);
-        buffer_commit(buffer, (size_t)(put_line_end(out) - begin));
+        char *out = zset_reply_put_entries(writer, run, count, begin - REPLY_PUT_LINE_END_SIZE);
+        buffer_commit(buffer, (size_t)(reply_put_line_end(out) - begin));
     }
     return count > 0 && run->count == before - count;
 }

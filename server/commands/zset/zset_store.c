@@ -172,10 +172,10 @@ static bool zset_store_is_left_out(const struct call *call, const struct zset_fi
 enum decimal_status zset_store_score(const struct layout_field *lead, wide value, unsigned scale,
                                      int64_t now_us, uint64_t *ordinal) {
     struct decimal decimal;
-    enum decimal_status status = wide_to_decimal(value, scale, lead->scale, &decimal);
+    enum decimal_status status = decimal_from_wide(value, scale, lead->scale, &decimal);
     if (status == DECIMAL_TOO_PRECISE && lead->is_double) {
-        char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, value, scale);
+        char text[DECIMAL_WIDE_TEXT_MAX];
+        size_t size = decimal_wide_print(text, value, scale);
         status = layout_field_parse(lead, (struct bytes){.at = text, .size = size}, &decimal);
     }
     /* Where the score decays, it is one that comes now. */
@@ -200,18 +200,18 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
         if (filling->has_choice) {
             return false;
         }
-        char text[WIDE_TEXT_MAX];
-        size_t size = wide_print(text, entry->result.value, scale);
+        char text[DECIMAL_WIDE_TEXT_MAX];
+        size_t size = decimal_wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
         char room[NAME_TEXT_ROOM];
-        zset_store_refuse(call, name_text(tally_member(entry), room), error);
+        zset_store_refuse(call, name_text(combine_tally_member(entry), room), error);
         return false;
     }
     uint64_t fields = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
     if (layout_stamp(layout, fields, entry->result.reached_us, key) != LAYOUT_OK) {
         layout_explain_time(layout, entry->result.reached_us, error);
         char room[NAME_TEXT_ROOM];
-        zset_store_refuse(call, name_text(tally_member(entry), room), error);
+        zset_store_refuse(call, name_text(combine_tally_member(entry), room), error);
         return false;
     }
     return true;
@@ -220,12 +220,12 @@ static bool zset_store_pack(const struct call *call, struct zset_filling *fillin
 /* false: the error was replied, or there is a choice of other layouts. */
 static bool zset_store_put_results(const struct call *call, struct bytes destination,
                                    struct zset_filling *filling, struct combine *combine) {
-    struct tally_walk walk = tally_walk(&combine->tally, true);
+    struct tally_walk walk = combine_tally_walk(&combine->tally, true);
     uint32_t room = zset_store_kept(filling, combine->tally.count);
     const struct tally_entry *entry;
-    while (room > 0 && (entry = tally_walk_next(&walk)) != NULL) {
+    while (room > 0 && (entry = combine_tally_walk_next(&walk)) != NULL) {
         uint64_t key;
-        struct bytes member = zset_store_text(filling, tally_member(entry));
+        struct bytes member = zset_store_text(filling, combine_tally_member(entry));
         if (zset_store_is_left_out(call, filling, destination, member)) {
             continue;
         }
@@ -266,14 +266,14 @@ void zset_store_add_member(struct zset_filling *filling, struct name member, uin
 bool zset_store_add(const struct call *call, struct bytes destination, struct zset_filling *filling,
                     unsigned scale, const struct tally_entry *entry) {
     uint64_t key;
-    struct bytes member = zset_store_text(filling, tally_member(entry));
+    struct bytes member = zset_store_text(filling, combine_tally_member(entry));
     if (zset_store_is_left_out(call, filling, destination, member)) {
         return true;
     }
     if (!zset_store_pack(call, filling, scale, entry, &key)) {
         return false;
     }
-    zset_store_add_member(filling, tally_member(entry), key);
+    zset_store_add_member(filling, combine_tally_member(entry), key);
     return true;
 }
 
@@ -376,11 +376,11 @@ struct results_of_call {
 
 static enum decimal_status zset_store_judge(const void *scores, const struct layout *layout) {
     const struct results_of_call *of = scores;
-    struct tally_walk walk = tally_walk(&of->combine->tally, true);
+    struct tally_walk walk = combine_tally_walk(&of->combine->tally, true);
     const struct tally_entry *entry;
     enum decimal_status status = DECIMAL_OK;
     uint64_t ordinal;
-    while (status == DECIMAL_OK && (entry = tally_walk_next(&walk)) != NULL) {
+    while (status == DECIMAL_OK && (entry = combine_tally_walk_next(&walk)) != NULL) {
         status = zset_store_score(&layout->fields[0], entry->result.value, of->combine->scale,
                                   of->call->now_us, &ordinal);
     }
@@ -392,7 +392,8 @@ static void zset_store_store_results(const struct call *call, struct bytes desti
     const struct results_of_call scores = {.call = call, .combine = combine};
     for (;;) {
         const struct layout *layout = board_layout(&filling->board);
-        if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
+        if (!combine_tally_sort(&combine->tally, layout->fields[0].is_ascending,
+                                layout->time.is_latest)) {
             call_out_of_memory(call);
             return;
         }
@@ -485,14 +486,14 @@ void zset_store_span(const struct call *call, struct bytes destination, const st
         /* Scores and times are converted to another layout. */
         struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
         struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
-        tally_init(&combine.tally, call->server->hash_seed);
+        combine_tally_init(&combine.tally, call->server->hash_seed);
         enum combine_status status = combine_take(&combine, span.rank, span.count);
         if (status == COMBINE_OK) {
             zset_store_store_results(call, destination, &filling, &combine);
         } else {
             zset_store_reply_failure(call, &combine, status);
         }
-        tally_deinit(&combine.tally);
+        combine_tally_deinit(&combine.tally);
     }
     zset_store_discard(call->registry, &filling);
 }

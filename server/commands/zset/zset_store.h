@@ -77,4 +77,19 @@ bool zset_store_is_unchanged(const struct call *call, struct bytes destination,
 void zset_store_reply_failure(const struct call *call, const struct combine *combine,
                               enum combine_status status);
 
+/* ---- zset_combine.c, of ZRANGESTORE ---- */
+
+/* Is the span long, and can it be stored in steps? */
+bool zset_combine_steps_are_due_for_span(const struct call *call,
+                                         const struct registry_key *destination,
+                                         const struct board *board, struct zset_span span);
+/* Do it in steps between other commands: the client waits, and is answered at the end. */
+void zset_combine_steps_begin_span(const struct call *call);
+
+/* ---- zset_range.c ---- */
+
+/* The board, or NULL, and the span of it that ZRANGESTORE asks for. false: the error was replied. */
+MUST_CHECK bool zset_range_find(const struct call *call, const struct registry_key **source,
+                                struct zset_span *span);
+
 #endif

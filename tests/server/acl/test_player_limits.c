@@ -6,7 +6,6 @@
 #define PLAYERS                                                                                    \
     "player-key back hs256 " JWT_MAKER_SECRET "\n"                                                 \
     "user player:back on ~* -@all +lb.add +lb.submit +lb.league +zadd +zincrby +zrem +lb.get\n"
-enum { SECOND_US = 1000000 };
 
 static struct session *player(struct harness *h, const char *name) {
     char token[JWT_SIZE_MAX + 100];
@@ -14,10 +13,6 @@ static struct session *player(struct harness *h, const char *name) {
     token[jwt_maker_player(JWT_HS256, name, NOW + 100000, token)] = '\0';
     assert_string_equal(harness_run_format(h, session, "AUTH %s", token), "+OK\r\n");
     return session;
-}
-
-static void later(struct harness *h, int64_t seconds) {
-    h->wall_us += seconds * SECOND_US;
 }
 
 struct value {
@@ -79,20 +74,20 @@ HARNESS_TEST(times_between_results_are_those_of_each_player_on_each_board, PLAYE
     refused(h, again, "b", "LB.ADD b 6 ann", "TOOSOON EVERY 10 S: wait 10 s");
     harness_expect(h, bob, "ZADD b 5 bob", ":1\r\n");
     harness_expect(h, ann, "ZADD c 5 ann", ":1\r\n");
-    later(h, 4);
+    harness_pass_seconds(h, 4);
     refused(h, again, "b", "ZADD b 6 ann", "TOOSOON EVERY 10 S: wait 6 s");
     refused(h, ann, "b", "LB.SUBMIT 2 b d 6 ann",
             "NOPERM players make no boards: 'd' is not there "
             "(LB.CREATE makes it) (board 'd')");
     refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 10 S: wait 6 s (board 'b')");
-    later(h, 6);
+    harness_pass_seconds(h, 6);
     refused(h, ann, "b", "LB.SUBMIT 2 b c 6 ann", "TOOSOON EVERY 1 H: wait 3590 s (board 'c')");
     harness_expect(h, ann, "ZADD b 6 ann", ":0\r\n");
-    later(h, 10);
+    harness_pass_seconds(h, 10);
     harness_expect(h, ann, "LB.ADD b 4 ann", ":1\r\n");
-    later(h, 10);
+    harness_pass_seconds(h, 10);
     refused(h, again, "b", "ZINCRBY b 1 ann", "TOOSOON RESULTS 3 PER MINUTE: wait 30 s");
-    later(h, 30);
+    harness_pass_seconds(h, 30);
     harness_expect(h, again, "ZINCRBY b 1 ann", "$1\r\n5\r\n");
 }
 
@@ -107,7 +102,7 @@ HARNESS_TEST(a_gain_counts_from_where_the_player_was_and_from_0_at_first, PLAYER
     harness_expect(h, ann, "LB.ADD b INCR 0.5 ann", ":1\r\n");
     harness_expect(h, ann, "LB.ADD b 1 ann", ":1\r\n");
     refused(h, ann, "b", "LB.ADD b INCR 0.1 ann", "TOOSOON GAIN 50.5 PER HOUR: wait 3600 s");
-    later(h, 3600);
+    harness_pass_seconds(h, 3600);
     harness_expect(h, ann, "LB.ADD b INCR 0.1 ann", ":1\r\n");
     harness_expect(h, ann, "LB.ADD laps 90000 ann", ":1\r\n");
     harness_expect(h, ann, "LB.ADD laps 89950 ann", ":1\r\n");
@@ -136,9 +131,9 @@ HARNESS_TEST(a_window_counts_results_of_all_its_periods, PLAYERS) {
                    "+OK\r\n");
     harness_expect(h, s, "ZINCRBY b 10 ann", "$2\r\n10\r\n");
     harness_expect(h, s, "ZINCRBY b 1 ann", "-LIMIT MAX 10: 11 is above\r\n");
-    later(h, 86400 - 60);
+    harness_pass_seconds(h, 86400 - 60);
     harness_expect(h, s, "LB.ADD b INCR -1 ann", ":1\r\n");
-    later(h, 60);
+    harness_pass_seconds(h, 60);
     harness_expect(h, s, "ZINCRBY b 10 ann", "$2\r\n19\r\n");
     harness_expect(h, s, "ZINCRBY b -1 ann", "$2\r\n18\r\n");
     harness_expect(h, s, "ZINCRBY b -1 ann", "-TOOSOON RESULTS 2 PER DAY: wait 86400 s\r\n");

@@ -25,10 +25,6 @@ static struct session *player(struct harness *h, const char *name) {
     return session;
 }
 
-static void later(struct harness *h, int64_t seconds) {
-    h->wall_us += seconds * SECOND_US;
-}
-
 /* A ticket of the server's. */
 static void get(struct harness *h, struct session *s, const char *line, char ticket[TICKET_SIZE]) {
     const char *reply = harness_run(h, s, line);
@@ -103,9 +99,9 @@ HARNESS_TEST(a_result_ends_all_tickets_of_before, PLAYERS) {
     struct session *ann = player(h, "ann");
     begin(h, s);
     get(h, ann, "LB.TICKET b ann", first);
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     get(h, ann, "LB.TICKET b ann", second);
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 5 ann", first), ":1\r\n");
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 6 ann", second), USED);
     /* One of the same millisecond as a result is of the run after it. */
@@ -124,10 +120,10 @@ HARNESS_TEST(what_is_refused_uses_nothing_up, PLAYERS) {
     get(h, ann, "LB.TICKET b ann", ticket);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 50 ann", ticket),
                    "-TOOSOON MINTIME 30 S: wait 30 s\r\n");
-    later(h, 29);
+    harness_pass_seconds(h, 29);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 50 ann", ticket),
                    "-TOOSOON MINTIME 30 S: wait 1 s\r\n");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 101 ann", ticket),
                    "-LIMIT MAX 100: 101 is above\r\n");
     harness_expect_prefix(h, ann, formatted("LB.ADD b TICKET %s 1 2 ann", ticket), "-ERR");
@@ -171,7 +167,7 @@ HARNESS_TEST(forged_foreign_and_late_tickets_are_refused, PLAYERS) {
         harness_expect_prefix(h, ann, formatted("LB.ADD b TICKET %s 5 ann", ticket), "-TICKET");
         ticket[i] = kept;
     }
-    later(h, 60);
+    harness_pass_seconds(h, 60);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 5 ann", ticket),
                    "-TICKET the ticket was refused: it has expired\r\n");
     harness_expect(h, ann, "ZCARD b",
@@ -205,7 +201,7 @@ HARNESS_TEST(a_studio_signs_tickets_with_its_key, PLAYERS) {
     harness_expect(h, ann,
                    formatted("LB.ADD b TICKET %s 6 ann", sign_usual(JWT_HS256, "ann", "b", NOW)),
                    USED);
-    later(h, 5);
+    harness_pass_seconds(h, 5);
     harness_expect(
         h, ann, formatted("LB.ADD b TICKET %s 6 ann", sign_usual(JWT_HS256, "ann", "b", NOW + 5)),
         ":1\r\n");
@@ -288,7 +284,7 @@ HARNESS_TEST(a_result_ends_signed_tickets_of_other_runs, PLAYERS) {
     struct session *ann = player(h, "ann");
     begin(h, s);
     harness_expect(h, s, "LB.ALTER b LIMITS PLAYERS MINTIME 10 M", "+OK\r\n");
-    later(h, 610);
+    harness_pass_seconds(h, 610);
     harness_expect(
         h, ann, formatted("LB.ADD b TICKET %s 1 ann", sign_usual(JWT_HS256, "ann", "b", NOW + 5)),
         ":1\r\n");
@@ -304,7 +300,7 @@ HARNESS_TEST(a_result_ends_signed_tickets_of_other_runs, PLAYERS) {
             "-TOOSOON MINTIME 10 M: wait 541 s\r\n");
     }
     get(h, ann, "LB.TICKET b ann", own);
-    later(h, 600);
+    harness_pass_seconds(h, 600);
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 3 ann", own), ":1\r\n");
     harness_expect(
         h, ann, formatted("LB.ADD b TICKET %s 4 ann", sign_usual(JWT_HS256, "ann", "b", NOW + 660)),
@@ -339,13 +335,13 @@ HARNESS_TEST(a_ticket_holds_longer_than_mintime, PLAYERS) {
                                   "-ERR FOR must be more than the board's MINTIME");
         }
         get(h, ann, "LB.TICKET b ann", ticket);
-        later(h, rows[i].usual_s);
+        harness_pass_seconds(h, rows[i].usual_s);
         harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket), ":1\r\n");
         get(h, ann, formatted("LB.TICKET b ann FOR %lld", (long long)rows[i].least_s + 1), ticket);
-        later(h, rows[i].least_s + 1);
+        harness_pass_seconds(h, rows[i].least_s + 1);
         harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket), ":1\r\n");
         get(h, ann, "LB.TICKET b ann", ticket);
-        later(h, rows[i].usual_s + 1);
+        harness_pass_seconds(h, rows[i].usual_s + 1);
         harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 1 ann", ticket),
                        "-TICKET the ticket was refused: it has expired\r\n");
     }
@@ -390,7 +386,7 @@ HARNESS_TEST(a_result_on_many_boards_has_a_ticket_for_each, PLAYERS) {
         h, ann, formatted("LB.SUBMIT 3 b free c TICKET %s TICKET %s 5 ann", of_c, of_b), "*3\r\n");
     harness_expect(h, ann, formatted("LB.ADD b TICKET %s 5 ann", of_b), USED);
     harness_expect(h, ann, formatted("LB.ADD c TICKET %s 5 ann", of_c), USED);
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     const char *both =
         sign(JWT_HS256, "{\"sub\":\"ann\",\"boards\":[\"b\",\"c\"],\"iat\":1767225601,"
                         "\"exp\":1767225700}");
@@ -447,7 +443,7 @@ HARNESS_TEST(rooms_of_leagues_take_tickets_of_the_league, PLAYERS) {
     get(h, ann, "LB.TICKET b ann", ticket);
     harness_expect(h, ann, formatted("LB.LEAGUE ADD b TICKET %s 5 ann", ticket),
                    "-TOOSOON MINTIME 10 S: wait 10 s\r\n");
-    later(h, 10);
+    harness_pass_seconds(h, 10);
     harness_expect_prefix(h, ann, formatted("LB.LEAGUE ADD b TICKET %s 5 ann", ticket), "*4\r\n");
     harness_expect(h, ann, formatted("LB.LEAGUE ADD b TICKET %s 6 ann", ticket), USED);
     /* Not by the rooms' names, which would be a second run beside it. */
@@ -515,7 +511,7 @@ HARNESS_TEST(a_clock_that_is_set_back_makes_no_ticket_new, PLAYERS) {
     for (int64_t back = 0; back <= 86400; back += 86400 / 4) {
         harness_set_clock(h, HARNESS_START_US + 3 * 86400 * (int64_t)SECOND_US);
         get(h, ann, "LB.TICKET b ann FOR 86400", ticket);
-        later(h, back);
+        harness_pass_seconds(h, back);
         harness_expect(h, ann, formatted("LB.ADD b TICKET %s INCR 5 ann", ticket),
                        back == 86400 ? "-TICKET the ticket was refused: it has expired\r\n"
                                      : ":1\r\n");
@@ -539,10 +535,10 @@ HARNESS_TEST(what_is_kept_of_used_tickets_goes_when_none_can_count, PLAYERS) {
             get(h, s, formatted("LB.TICKET b m%d FOR 86400", i), ticket);
             harness_expect_prefix(h, s, formatted("LB.ADD b TICKET %s %d m%d", ticket, day, i),
                                   ":");
-            later(h, 1);
+            harness_pass_seconds(h, 1);
             harness_expect(h, s, formatted("LB.ADD b TICKET %s %d m%d", ticket, day, i), USED);
         }
-        later(h, 86400 - 100);
+        harness_pass_seconds(h, 86400 - 100);
         assert_int_not_equal(harness_run(h, s, formatted("LB.ADD b TICKET %s 9 m49", ticket))[0],
                              ':');
         (void)registry_expiry_remove_due(h->server.registry, harness_now_us(h) / 1000, 100);
@@ -577,7 +573,7 @@ HARNESS_TEST(there_are_so_many_marks_of_used_tickets, PLAYERS) {
     harness_expect(h, s, formatted("CONFIG SET once-max %d", MARKS), "+OK\r\n");
     for (int i = 0; i < MARKS; i++) {
         if (i == MARKS / 2) {
-            later(h, 90000); /* the next stretch */
+            harness_pass_seconds(h, 90000); /* the next stretch */
         }
         get(h, s, formatted("LB.TICKET b m%d", i), ticket);
         harness_expect(h, s, formatted("LB.ADD b TICKET %s 1 m%d", ticket, i), ":1\r\n");
@@ -594,7 +590,7 @@ HARNESS_TEST(there_are_so_many_marks_of_used_tickets, PLAYERS) {
     harness_expect(h, s, formatted("LB.ADD b TICKET %s 3 m%d", ticket, MARKS - 1), USED);
     harness_expect(h, s, "LB.ADD b 3 new2", ":1\r\n");
     /* Those of two stretches ago go, and the ticket counts. */
-    later(h, 80000);
+    harness_pass_seconds(h, 80000);
     (void)registry_expiry_remove_due(h->server.registry, harness_now_us(h) / 1000, 100);
     harness_expect(h, s, formatted("LB.ADD b TICKET %s 1 new", other), ":1\r\n");
 }
@@ -603,7 +599,7 @@ HARNESS_TEST(a_revoked_player_has_no_tickets_either, PLAYERS) {
     char ticket[TICKET_SIZE];
     begin(h, s);
     get(h, s, "LB.TICKET b ann", ticket);
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     harness_expect(h, s, "LB.REVOKE ann", "+OK\r\n");
     harness_expect(h, s, formatted("LB.ADD b TICKET %s 5 ann", ticket),
                    "-TICKET the ticket was refused: it was revoked\r\n");

@@ -7,22 +7,13 @@
 enum { DAY_S = 86400 };
 
 static int rating_start(void **state) {
-    struct harness *h = harness_create(zset_settings);
-    harness_connect(h);
+    struct harness *h = zset_start_job(state, zset_settings, &rating_job);
     shadow_end(h->shadow); /* the module has no job, and takes neither option */
-    board_job_begin(&h->server, &rating_job);
     board_job_begin(&h->server, &board_job_stale);
-    *state = h;
     return 0;
 }
 
-static int rating_tear_down(void **state) {
-    struct harness *h = *state;
-    job_list_end(&h->server);
-    return harness_tear_down(state);
-}
-
-#define RATING_TEST(name) TEST_GIVEN(name, rating_start, rating_tear_down, struct harness *h)
+#define RATING_TEST(name) TEST_GIVEN(name, rating_start, zset_end_jobs, struct harness *h)
 
 static void roll(struct harness *h) {
     server_update_time(&h->server);
@@ -44,7 +35,7 @@ static void create(struct harness *h, const char *key, const char *rating) {
 RATING_TEST(at_the_end_of_a_period_ratings_go_towards_the_start) {
     create(h, "k", "ELO RESET 0.5 PERIOD DAY COPY");
     zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     roll(h);
     /* Read as it is now, and ranked by what was written. */
     zset_expect(h, "LB.RATING k ann bob cid",
@@ -62,7 +53,7 @@ RATING_TEST(at_the_end_of_a_period_ratings_go_towards_the_start) {
                 "[bob :1 1480 nil nil :1 :0 :0 :1 :1767225600000]]");
     /* Who comes later is reset at the next end for the first time. */
     zset_expect_part(h, "LB.MATCH k TEAM 1 cid TEAM 1 ann", "[[cid 1500 1520.");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     zset_expect_part(h, "LB.RATING k bob", "[[bob :1 1495 ");
 }
@@ -71,7 +62,7 @@ RATING_TEST(a_reset_makes_deviations_larger_and_may_take_players_off_the_board) 
     create(h, "k", "GLICKO2 PERIOD-MS 0 RESET 0.25 MAXDEV 200 MINGAMES 0 PERIOD DAY COPY");
     zset_expect(h, "LB.RATE k ann 1900 100", "[ann :0 1900 100 0.06 :0 :0 :0 :0 nil]");
     zset_expect(h, "LB.RATE k bob 1300 180", "[bob :1 1300 180 0.06 :0 :0 :0 :0 nil]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     /* sqrt(100^2 + (350^2 - 100^2) / 4), and likewise of 180 */
     zset_expect(h, "LB.RATING k ann bob",
@@ -103,11 +94,11 @@ RATING_TEST(who_is_off_the_board_is_reset_too_and_stays_off) {
     create(h, "k", "ELO RESET 0.5 STALE 1 HOUR SETTLE YES PERIOD DAY COPY ARCHIVE 3");
     zset_expect_part(h, "LB.MATCH k TEAM 1 ann TEAM 1 bob", "[[ann 1500 1520 ");
     zset_expect(h, "LB.BAN bob", ":1");
-    zset_pass_seconds(h, 7200);
+    harness_pass_seconds(h, 7200);
     server_update_time(&h->server);
     while (job_list_step(&h->server, 0, true)) {}
     zset_expect(h, "ZCARD k", ":0");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     zset_expect(h, "ZCARD k", ":0");
     zset_expect(h, "LB.RATING k ann bob", off);
@@ -127,7 +118,7 @@ RATING_TEST(who_is_off_the_board_is_reset_too_and_stays_off) {
 RATING_TEST(no_match_from_before_a_reset_is_taken_back) {
     create(h, "k", "ELO RESET 0.5 KEEP-MATCHES 9 PERIOD DAY COPY");
     zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 eve TEAM 1 ann", "[[eve 1500 1520 ");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     zset_expect_part(h, "LB.MATCH k ONCE b TEAM 1 eve TEAM 1 bob", "[[eve 1510 15");
     zset_expect_part(h, "LB.UNMATCH k a", "-ERR the board's period of this match is over");
@@ -148,14 +139,14 @@ RATING_TEST(a_rating_period_is_glickmans) {
     zset_expect_part(h, "LB.RATE k c 1700 300", "[c ");
     zset_expect(h, "LB.MATCH k ONCE 1 TEAM 1 ann TEAM 1 a",
                 "[[ann 1500 1500 200 :1 :2 :2] [a 1400 1400 30 :1 :3 :3]]");
-    zset_pass_seconds(h, 3600);
+    harness_pass_seconds(h, 3600);
     settle(h);
     zset_expect_part(h, "LB.MATCH k ONCE 2 TEAM 1 b TEAM 1 ann", "[[b 1550 1550 100 ");
     zset_expect_part(h, "LB.MATCH k ONCE 3 TEAM 1 c TEAM 1 ann", "[[c 1700 1700 300 ");
-    zset_pass_seconds(h, 22 * 3600);
+    harness_pass_seconds(h, 22 * 3600);
     settle(h);
     zset_expect_part(h, "LB.RATING k ann", "[[ann :2 1500 200 0.06 :3 :1 :0 :2 ");
-    zset_pass_seconds(h, 3600);
+    harness_pass_seconds(h, 3600);
     zset_expect_part(h, "LB.RATING k ann",
                      "[[ann :2 1464.050671 151.516524 0.059995984 :3 :1 :0 :2 ");
     zset_expect_part(h, "LB.GET k 1 ann", "[[ann :2 :1767229200000 1500]]");
@@ -166,10 +157,10 @@ RATING_TEST(a_rating_period_is_glickmans) {
                          "[[ann :2 1464.050671 151.516524 0.059995984 :3 :1 :0 :2 ");
     }
     /* Periods without a match: sqrt(151.516524^2 + n * (173.7178 * 0.059995984)^2) */
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     zset_expect_part(h, "LB.RATING k ann", "[[ann :2 1464.050671 151.874563 0.059995984 ");
-    zset_pass_seconds(h, 9 * DAY_S);
+    harness_pass_seconds(h, 9 * DAY_S);
     zset_expect_part(h, "LB.RATING k ann", "[[ann :2 1464.050671 155.059715 0.059995984 ");
 }
 
@@ -187,7 +178,7 @@ RATING_TEST(a_match_of_the_running_period_is_undone_and_an_earlier_one_is_not) {
     create(h, "twin", "GLICKO2 EVERY-HOURS 24");
     zset_run(h, "LB.MATCH twin TEAM 1 ann TEAM 1 bob");
     zset_run(h, "LB.MATCH twin TEAM 1 ann TEAM 1 bob");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     snprintf(before, sizeof before, "%s", zset_run(h, "LB.RATING twin bob"));
     settle(h);
     zset_expect(h, "LB.UNMATCH k a",
@@ -207,14 +198,14 @@ RATING_TEST(an_archive_ends_its_last_rating_period) {
     zset_expect(h, "LB.ROLL rolled then", ":2");
     settle(h);
     zset_expect_part(h, "LB.GET then 1 p1", " 1500]]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     settle(h);
     for (int i = 0; i < 2; i++) {
         zset_expect_part(h, "LB.RATING k@2026-01-01 p1", "[[p1 :0 1662.310894 ");
         zset_expect_part(h, "LB.GET k@2026-01-01 1 p1", " 1662.31]]");
         zset_expect_part(h, "LB.RATING then p2", "[[p2 :1 1337.689106 ");
         zset_expect_part(h, "LB.GET then 1 p2", " 1337.69]]");
-        zset_pass_seconds(h, DAY_S);
+        harness_pass_seconds(h, DAY_S);
         settle(h);
     }
 }
@@ -254,7 +245,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
             int b = (a + 1 + (int)random_below(&random, PLAYERS - 1)) % PLAYERS;
             switch (random_below(&random, 12)) {
             case 0:
-                zset_pass_seconds(h, 3600 * (int64_t)random_below(&random, 40));
+                harness_pass_seconds(h, 3600 * (int64_t)random_below(&random, 40));
                 roll(h);
                 break;
             case 1:
@@ -316,7 +307,7 @@ RATING_TEST(who_is_moved_before_the_job_has_the_place_of_now) {
     zset_expect_part(h, "LB.MATCH k TEAM 1 old TEAM 1 p2", "[[old 1500 ");
     zset_expect_part(h, "LB.RATE off old 1900 100", "[old :0 ");
     settle(h);
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     roll(h);
     zset_expect(h, "LB.MOVE old p1 MATCH k", "[:1 :0]");
     zset_expect_part(h, "LB.RATING k p1", "[[p1 :0 1662.");
@@ -334,7 +325,7 @@ RATING_TEST(a_renamed_board_is_settled_too) {
     zset_expect_part(h, "LB.MATCH k TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
     zset_expect_part(h, "LB.MATCH z TEAM 1 p1 TEAM 1 p2", "[[p1 1500 ");
     settle(h);
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     roll(h);
     (void)job_list_step(&h->server, 0, true); /* z is found first */
     zset_expect(h, "RENAME k other", "+OK");
@@ -348,13 +339,13 @@ RATING_TEST(without_memory_the_job_tries_again) {
     for (int i = 0; i < PLAYERS; i++) {
         zset_run(h, "LB.MATCH k TEAM 1 p%d TEAM 1 p%d", i, (i + 7) % PLAYERS);
     }
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     roll(h);
     for (uint64_t nth = 1; nth < 30; nth++) {
         memory_fail_at(nth);
         (void)job_list_step(&h->server, 0, true);
         memory_fail_at(0);
-        zset_pass_seconds(h, 1);
+        harness_pass_seconds(h, 1);
         server_update_time(&h->server);
     }
     settle(h);

@@ -1,7 +1,7 @@
 /* Shadow bans: the member goes on and sees its entry among the others, who see nothing of it; beside servers that know no
  * bans. */
 #include "server/commands/ban.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "server/sessions/board_job.h"
 #include "tests/server/player_fixture.h"
@@ -24,23 +24,14 @@ static struct session *log_in(struct harness *h, const char *player) {
 }
 
 static int shadow_start(void **state) {
-    struct harness *h = harness_create(SETTINGS);
-    harness_connect(h);
+    struct harness *h = zset_start_job(state, SETTINGS, &shadow_job);
     shadow_end(h->shadow); /* the module has no players */
-    board_job_begin(&h->server, &shadow_job);
-    *state = h;
     return 0;
-}
-
-static int shadow_tear_down(void **state) {
-    struct harness *h = *state;
-    job_list_end(&h->server);
-    return harness_tear_down(state);
 }
 
 #define SHADOW_TEST(name)                                                                          \
     static void name##_in(struct harness *h, struct session *s);                                   \
-    TEST_WITH(name, shadow_start, shadow_tear_down) {                                              \
+    TEST_WITH(name, shadow_start, zset_end_jobs) {                                                 \
         struct harness *h = *state;                                                                \
         name##_in(h, h->server.sessions.first);                                                    \
     }                                                                                              \
@@ -844,12 +835,6 @@ TEST(it_sees_what_it_would_without_a_ban_and_others_what_they_would_without_it) 
 
 /* ---- restarts ---- */
 
-static void ask(struct loop_server *f, const char *request, const char *reply) {
-    int client = loop_connect(f);
-    loop_ask(f, client, request, reply);
-    loop_close(f, client);
-}
-
 static void shadows_are_there_after_a_restart(const char *settings, const char *save) {
     ENDED_BY(loop_end) struct loop_server f;
     char token[JWT_SIZE_MAX + 100];
@@ -858,21 +843,21 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     snprintf(line, sizeof line, "AUTH %s\r\nZREVRANK k ann\r\n", token);
     loop_begin_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
-    ask(&f, "ZADD k 1 ann 2 bob\r\nZADD l 5 bob\r\n", ":2\r\n:1\r\n");
-    ask(&f, "LB.BAN ann SHADOW EX 100\r\nZADD l 6 ann\r\n", ":1\r\n:1\r\n");
+    loop_ask_anew(&f, "ZADD k 1 ann 2 bob\r\nZADD l 5 bob\r\n", ":2\r\n:1\r\n");
+    loop_ask_anew(&f, "LB.BAN ann SHADOW EX 100\r\nZADD l 6 ann\r\n", ":1\r\n:1\r\n");
     if (save != NULL) {
-        ask(&f, save, "+OK\r\n");
+        loop_ask_anew(&f, save, "+OK\r\n");
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
     board_job_begin(f.server, &shadow_job);
-    ask(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
-    ask(&f, line, "+OK\r\n:1\r\n");
+    loop_ask_anew(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
+    loop_ask_anew(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
-    ask(&f, "PING\r\n", "+PONG\r\n");
+    loop_ask_anew(&f, "PING\r\n", "+PONG\r\n");
     while (job_list_step(f.server, 0, true)) {}
-    ask(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
+    loop_ask_anew(&f, "ZREVRANK k ann\r\nZSCORE l ann\r\n", ":1\r\n$1\r\n6\r\n");
 }
 
 /* It is nowhere that STALE looks at; back among all it is as old as it is. */
@@ -881,18 +866,19 @@ TEST(a_hidden_entry_does_not_leave_as_stale) {
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
     board_job_begin(f.server, &shadow_job);
     board_job_begin(f.server, &board_job_stale);
-    ask(&f, "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
-        "+OK\r\n:2\r\n");
-    ask(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");
+    loop_ask_anew(&f,
+                  "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
+                  "+OK\r\n:2\r\n");
+    loop_ask_anew(&f, "LB.BAN ann SHADOW\r\n", ":1\r\n");
     f.harness->wall_us += 3600 * INT64_C(1000000);
     loop_turn_some(&f);
-    ask(&f, "ZADD k 3 cid\r\nZRANGE k 0 -1\r\n", ":1\r\n*1\r\n$3\r\ncid\r\n");
-    ask(&f, "LB.UNBAN ann\r\n", ":1\r\n");
+    loop_ask_anew(&f, "ZADD k 3 cid\r\nZRANGE k 0 -1\r\n", ":1\r\n*1\r\n$3\r\ncid\r\n");
+    loop_ask_anew(&f, "LB.UNBAN ann\r\n", ":1\r\n");
     while (job_list_step(f.server, 0, true)) {}
-    ask(&f, "ZSCORE k ann\r\n", "$1\r\n1\r\n");
+    loop_ask_anew(&f, "ZSCORE k ann\r\n", "$1\r\n1\r\n");
     f.harness->wall_us += 120 * INT64_C(1000000);
     loop_turn_some(&f);
-    ask(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
+    loop_ask_anew(&f, "ZRANGE k 0 -1\r\n", "*1\r\n$3\r\ncid\r\n");
 }
 
 TEST(shadows_are_in_the_journal) {

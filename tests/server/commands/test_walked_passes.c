@@ -1,6 +1,6 @@
 /* Passes over all boards while a snapshot is walked, which puts keys where it has not been, and boards are copied,
  * renamed and stored beside them: no board is passed by. LB.FORGET: lb/test_lb_forget.c. */
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "server/sessions/board_job.h"

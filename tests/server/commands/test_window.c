@@ -13,21 +13,12 @@ static const char window_settings[] = "layout one FIELD score 33 SIGNED TIME 31 
                                       "board plain:* one PERIOD HOUR\n";
 
 static int window_start(void **state) {
-    struct harness *h = harness_create(window_settings);
-    harness_connect(h);
+    struct harness *h = zset_start_job(state, window_settings, &window_job);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    board_job_begin(&h->server, &window_job);
-    *state = h;
     return 0;
 }
 
-#define WINDOW_TEST(name) TEST_GIVEN(name, window_start, window_tear_down, struct harness *h)
-
-static int window_tear_down(void **state) {
-    struct harness *h = *state;
-    job_list_end(&h->server);
-    return harness_tear_down(state);
-}
+#define WINDOW_TEST(name) TEST_GIVEN(name, window_start, zset_end_jobs, struct harness *h)
 
 /* All that is to do. */
 static void settle(struct harness *h) {
@@ -895,7 +886,7 @@ TEST(without_memory_a_member_is_moved_from_all_periods_or_from_none) {
         (void)player_end(h, s);
         zset_expect(h, formatted("ZSCORE w %s", bob), "7");
         zset_expect(h, formatted("LB.TAGS w %s", bob), "[[c DE]]");
-        window_tear_down(&started);
+        zset_end_jobs(&started);
     }
 }
 

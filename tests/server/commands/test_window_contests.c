@@ -6,22 +6,15 @@
 #define HOUR_US INT64_C(3600000000)
 
 static int contests_start(void **state) {
-    struct harness *h = harness_create("layout one FIELD score 33 SIGNED TIME 31 S\n"
-                                       "board auto:* one PERIOD HOUR WINDOW 3 SUM\n");
-    harness_connect(h);
+    struct harness *h = zset_start_job(state,
+                                       "layout one FIELD score 33 SIGNED TIME 31 S\n"
+                                       "board auto:* one PERIOD HOUR WINDOW 3 SUM\n",
+                                       &window_job);
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
-    board_job_begin(&h->server, &window_job);
-    *state = h;
     return 0;
 }
 
-static int contests_tear_down(void **state) {
-    struct harness *h = *state;
-    job_list_end(&h->server);
-    return harness_tear_down(state);
-}
-
-#define CONTESTS_TEST(name) TEST_GIVEN(name, contests_start, contests_tear_down, struct harness *h)
+#define CONTESTS_TEST(name) TEST_GIVEN(name, contests_start, zset_end_jobs, struct harness *h)
 
 static void pass_hours(struct harness *h, int64_t hours) {
     h->wall_us += hours * HOUR_US;

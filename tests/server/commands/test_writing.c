@@ -28,7 +28,7 @@ ZSET_TEST(of_equals_the_first_stays) {
     zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
     zset_expect(h, "ZREVRANGE k 0 -1", "[a b]");
     zset_expect(h, "ZADD k 5 d", ":0");
-    zset_pass_seconds(h, 60);
+    harness_pass_seconds(h, 60);
     zset_expect(h, "ZADD k 5 d", ":0");
     zset_expect(h, "ZREVRANGE k 0 -1", "[a b]");
     zset_expect(h, "LB.CREATE less FIELD ms 32 ASC TIME 31 S CAP 2", "+OK");
@@ -90,7 +90,7 @@ ZSET_TEST(only_what_is_strictly_better_changes_a_member) {
     };
     zset_expect(h, "LB.CREATE k KEEP BEST", "+OK");
     zset_expect(h, "ZADD k 10 a 5 b", ":2");
-    zset_pass_seconds(h, 3600);
+    harness_pass_seconds(h, 3600);
     for (size_t i = 0; i < sizeof(losers) / sizeof(losers[0]); i++) {
         zset_expect_unchanged(h, "k", losers[i], ":0");
     }
@@ -123,7 +123,7 @@ ZSET_TEST(a_loser_is_no_error_after_the_last_moment) {
     zset_expect(h, "LB.CREATE k FIELD score 20 TIME 10 S START 2026-01-01T00:00:00Z KEEP BEST",
                 "+OK");
     zset_expect(h, "ZADD k 10 a", ":1");
-    zset_pass_seconds(h, 1024);
+    harness_pass_seconds(h, 1024);
     zset_expect_unchanged(h, "k", "ZADD k 9 a", ":0");
     assert_memory_equal(zset_run(h, "ZADD k 11 a"), "-ERR time ", 10);
 }

@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/store.h"
@@ -412,7 +412,7 @@ static void rewrite_head(const char *path, const char *magic) {
     size_t size;
     OWNED char *bytes = file_read(path, &size);
     memcpy(bytes, magic, FILE_FORMAT_MAGIC);
-    little_put_u64(bytes + CHECKSUM, XXH3_64bits(bytes, CHECKSUM));
+    bytes_put_u64(bytes + CHECKSUM, XXH3_64bits(bytes, CHECKSUM));
     file_write(path, bytes, size);
 }
 

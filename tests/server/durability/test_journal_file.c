@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/journal_file.h"
 #include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/durability/loading.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/restart_history.h"
@@ -419,7 +419,7 @@ static uint64_t count_groups(const struct copy *journal, size_t size, bool *is_t
     uint64_t whole = 0;
     uint64_t count = 0;
     while (at + JOURNAL_GROUP_HEAD < size) {
-        uint32_t word = little_get_u32(journal->bytes + at + 8);
+        uint32_t word = bytes_get_u32(journal->bytes + at + 8);
         bool is_linked = word >> 31 != 0;
         at += JOURNAL_GROUP_HEAD + (size_t)(word & INT32_MAX);
         if (at > size) {

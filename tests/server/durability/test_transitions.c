@@ -9,7 +9,7 @@
 
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
-#include "server/durability/received.h"
+#include "server/durability/staging.h"
 #include "server/system/log.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/restart_history.h"
@@ -241,11 +241,11 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     size_t size;
     buffer_init(copy, 0);
-    CHECK(persistence_begin_stream(durable->persistence, error) == PERSISTENCE_OK);
+    CHECK(persistence_stream_begin(durable->persistence, error) == PERSISTENCE_OK);
     for (;;) {
         (void)persistence_step(durable->persistence);
         enum stream_status status =
-            persistence_read_stream(durable->persistence, piece, sizeof piece, &size, error);
+            persistence_stream_read(durable->persistence, piece, sizeof piece, &size, error);
         CHECK(status != STREAM_FAILED);
         if (status == STREAM_END) {
             break;
@@ -256,30 +256,30 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
             durable_turn(durable);
         }
     }
-    persistence_end_stream(durable->persistence);
+    persistence_stream_end(durable->persistence);
     durable_turn(durable);
     CHECK(!copy->is_broken);
 }
 
-static enum received_state receive(struct durable_server *durable, const struct buffer *copy) {
+static enum staging_state receive(struct durable_server *durable, const struct buffer *copy) {
     char error[PERSISTENCE_ERROR_MAX];
-    struct received *received = persistence_received(durable->persistence);
-    enum received_state state = RECEIVED_NONE;
+    struct staging *staging = persistence_staging(durable->persistence);
+    enum staging_state state = STAGING_NONE;
     while (persistence_begin_receive(durable->persistence, error) == PERSISTENCE_BUSY) {
         (void)!persistence_step_receive(durable->persistence, 1000);
         durable_turn(durable);
     }
     for (size_t at = 0; at < copy->size; at += 100) {
         size_t left = copy->size - at;
-        received_add(received, copy->at + at, left < 100 ? left : 100);
+        staging_add(staging, copy->at + at, left < 100 ? left : 100);
     }
-    received_end(received);
+    staging_end(staging);
     for (int i = 0; i < SECONDS_MAX; i++) {
         (void)!persistence_step_receive(durable->persistence, 1000);
         durable_turn(durable);
         usleep(100);
-        state = received->state;
-        if (state == RECEIVED_ADOPTED || state == RECEIVED_FAILED) {
+        state = staging->state;
+        if (state == STAGING_ADOPTED || state == STAGING_FAILED) {
             break;
         }
     }
@@ -289,7 +289,7 @@ static enum received_state receive(struct durable_server *durable, const struct 
 
 /* The copy, of boards with this digest, takes the place of what the server has had since. */
 static void adopt(struct durable_server *durable, struct buffer *copy, uint64_t digest) {
-    CHECK(receive(durable, copy) == RECEIVED_ADOPTED);
+    CHECK(receive(durable, copy) == STAGING_ADOPTED);
     buffer_deinit(copy);
     CHECK(workload_digest(durable->server->registry) == digest);
     CHECK(durable_describe(durable).is_journal_on);
@@ -306,7 +306,7 @@ static void take_a_copy(struct durable_server *durable) {
     CHECK(durable_settle(durable));
     CHECK(workload_digest(durable->server->registry) != digest);
     fails_rename = true;
-    CHECK(receive(durable, &copy) == RECEIVED_FAILED);
+    CHECK(receive(durable, &copy) == STAGING_FAILED);
     CHECK(workload_digest(durable->server->registry) != digest);
     fails_rename = false;
     adopt(durable, &copy, digest);

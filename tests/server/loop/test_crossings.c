@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
@@ -261,17 +261,17 @@ static void read_stream(size_t room_max) {
     char error[PERSISTENCE_ERROR_MAX], at[4096];
     enum stream_status status;
     size_t room = room_max < sizeof at ? room_max : sizeof at, size = 0;
-    status = persistence_read_stream(persistence, at, room, &size, error);
+    status = persistence_stream_read(persistence, at, room, &size, error);
     if (status == STREAM_FAILED) {
         assert_true(x.mishap == MISHAP_MEMORY || x.mishap == MISHAP_DISK);
-        persistence_end_stream(persistence);
+        persistence_stream_end(persistence);
         x.is_streaming = false;
         return;
     }
     assert_int_equal(fwrite(at, 1, size, x.stream), size);
     note_stream();
     if (status == STREAM_END) {
-        persistence_end_stream(persistence);
+        persistence_stream_end(persistence);
         x.is_streaming = false;
         x.is_stream_whole = true;
     }
@@ -519,9 +519,9 @@ static void step_task(int step) {
         }
         break;
     case TASK_STREAM:
-        if (step == 60 && persistence_may_stream(x.f.persistence)) {
+        if (step == 60 && persistence_stream_may_begin(x.f.persistence)) {
             char error[PERSISTENCE_ERROR_MAX];
-            x.is_streaming = persistence_begin_stream(x.f.persistence, error) == PERSISTENCE_OK;
+            x.is_streaming = persistence_stream_begin(x.f.persistence, error) == PERSISTENCE_OK;
         }
         break;
     case TASK_PERIODS:

@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 
 #include "codec/buffer.h"
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "server/rdb/rdb_bytes.h"
 
 static inline void make_raw(struct buffer *out, const char *at, size_t size) {
@@ -20,13 +20,13 @@ static inline void make_byte(struct buffer *out, unsigned byte) {
 
 static inline void make_u32(struct buffer *out, uint32_t value) {
     char raw[4];
-    little_put_u32(raw, value);
+    bytes_put_u32(raw, value);
     buffer_append(out, raw, sizeof raw);
 }
 
 static inline void make_u64(struct buffer *out, uint64_t value) {
     char raw[8];
-    little_put_u64(raw, value);
+    bytes_put_u64(raw, value);
     buffer_append(out, raw, sizeof raw);
 }
 
@@ -111,7 +111,7 @@ static inline void listpack_text(struct buffer *pack, const char *text) {
 
 static inline void listpack_end(struct buffer *pack, unsigned count, struct buffer *out) {
     make_byte(pack, 0xff);
-    little_put_u32(pack->at, (uint32_t)pack->size);
+    bytes_put_u32(pack->at, (uint32_t)pack->size);
     pack->at[4] = (char)(count & 0xff);
     pack->at[5] = (char)(count >> 8);
     make_bytes(out, pack->at, pack->size);
@@ -131,7 +131,7 @@ static inline void ziplist_raw(struct buffer *pack, const char *at, size_t size)
 
 static inline void ziplist_end(struct buffer *pack, unsigned count, struct buffer *out) {
     make_byte(pack, 0xff);
-    little_put_u32(pack->at, (uint32_t)pack->size);
+    bytes_put_u32(pack->at, (uint32_t)pack->size);
     pack->at[8] = (char)(count & 0xff);
     pack->at[9] = (char)(count >> 8);
     make_bytes(out, pack->at, pack->size);

@@ -1,10 +1,10 @@
-/* What is kept beside the keys (server/rdb/rdb_state.h): compared, and made part by part. */
+/* What is kept beside the keys (server/rdb/rdb_board.h): compared, and made part by part. */
 #ifndef TESTS_SERVER_RDB_STATE_MAKER_H
 #define TESTS_SERVER_RDB_STATE_MAKER_H
 
 #include "tests/server/rdb/board_maker.h"
 
-#include "server/rdb/rdb_state.h"
+#include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_write.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry.h"

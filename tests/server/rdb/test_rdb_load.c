@@ -65,7 +65,7 @@ RDB_TEST(fields_that_have_expired_are_left_out, NULL) {
             const char name[2] = {(char)('a' + i), '\0'};
             uint64_t at_ms = i < 3 ? base + i : 0; /* the last one: none */
             char raw[9] = "\xf4";
-            little_put_u64(raw + 1, at_ms);
+            bytes_put_u64(raw + 1, at_ms);
             if (is_packed) {
                 listpack_text(&pack, name);
                 listpack_text(&pack, "x");

@@ -200,5 +200,5 @@ RDB_TEST(what_another_module_keeps_is_passed_over, "") {
     make_byte(file, 0);
     make_end(file);
     assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
-    assert_true(rdb_state_is_empty(h->server.registry));
+    assert_true(rdb_board_state_is_empty(h->server.registry));
 }

@@ -111,16 +111,16 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     *info = persistence->info;
 }
 
-bool persistence_may_stream(const struct persistence *persistence) {
+bool persistence_stream_may_begin(const struct persistence *persistence) {
     return !persistence->is_busy && !persistence->is_streaming;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+enum persistence_status persistence_stream_begin(struct persistence *persistence, char *error) {
     persistence->is_streaming = persistence->status == PERSISTENCE_OK;
     return answer(error);
 }
 
-enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
+enum stream_status persistence_stream_read(struct persistence *persistence, char *at, size_t room,
                                            size_t *size, char *error) {
     assert_true(persistence->is_streaming && room >= 5);
     if (persistence->pieces == 0) {
@@ -137,13 +137,14 @@ bool persistence_stream_waits(const struct persistence *persistence) {
     return persistence->is_waiting;
 }
 
-const struct snapshot_footer *persistence_streamed(UNUSED const struct persistence *persistence) {
+const struct snapshot_footer *
+persistence_stream_footer(UNUSED const struct persistence *persistence) {
     static const struct snapshot_footer footer = {
         .sequence = 7, .time_us = INT64_C(1767225600000000), .board_count = 2, .member_count = 3};
     return &footer;
 }
 
-void persistence_end_stream(struct persistence *persistence) {
+void persistence_stream_end(struct persistence *persistence) {
     persistence->is_streaming = false;
 }
 

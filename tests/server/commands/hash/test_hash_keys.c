@@ -83,7 +83,7 @@ ZSET_TEST(key_commands_know_hashes) {
     zset_expect(h, "RENAMENX c b", ":0");
     zset_expect(h, "RENAME c e", "+OK");
     zset_expect(h, "PERSIST e", ":1");
-    zset_pass_seconds(h, 100);
+    harness_pass_seconds(h, 100);
     zset_expect(h, "HGETALL h", "[]");
     zset_expect(h, "HGETALL e", "[f 3 g 2]");
     zset_expect(h, "DEL b", ":1");

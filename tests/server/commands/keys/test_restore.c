@@ -353,7 +353,7 @@ static void damage(struct harness *h, struct session *s, struct bytes payload) {
     for (size_t bit = 0; bit < (payload.size - 10) * 8; bit++) {
         memcpy(copy, payload.at, payload.size);
         copy[bit / 8] = (char)(copy[bit / 8] ^ (1 << bit % 8));
-        little_put_u64(copy + payload.size - 8, rdb_bytes_crc(0, copy, payload.size - 8));
+        bytes_put_u64(copy + payload.size - 8, rdb_bytes_crc(0, copy, payload.size - 8));
         (void)restore(h, s, "k", "0", (struct bytes){.at = copy, .size = payload.size}, "REPLACE");
         if (!registry_validate(h->server.registry, &reason)) {
             assert_string_equal(reason, "");

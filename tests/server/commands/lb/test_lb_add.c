@@ -213,7 +213,7 @@ ZSET_TEST(times_are_those_of_the_last_change_or_given_or_kept) {
         {0, "ZREVRANGE latest:k 0 -1", "[a b]"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        zset_pass_seconds(h, rows[i].seconds);
+        harness_pass_seconds(h, rows[i].seconds);
         zset_expect(h, rows[i].line, rows[i].reply);
     }
 }
@@ -393,7 +393,7 @@ ZSET_TEST(with_nocreate_a_board_that_is_not_there_is_no_board) {
     zset_expect(h, "ZRANGE bare:k 0 -1 WITHSCORES", "[bob 2 ann 11]");
     zset_expect(h, "PEXPIRE bare:k 1", ":1");
     shadow_end(h->shadow); /* in the module the ids go with their key: docs/reference/once.md */
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD bare:k NOCREATE 5 ann", "-ERR no such key");
     zset_expect(h, "LB.ADD bare:k ONCE a NOCREATE 5 ann", ":0"); /* it counted */
     zset_expect(h, "HSET h f v", ":1");

@@ -296,28 +296,22 @@ ZSET_TEST(who_comes_when_a_user_goes_has_none_of_its_passes) {
 
 /* ---- restarts ---- */
 
-static void ask(struct loop_server *f, const char *request, const char *reply) {
-    int client = loop_connect(f);
-    loop_ask(f, client, request, reply);
-    loop_close(f, client);
-}
-
 static void bans_are_there_after_a_restart(const char *settings, const char *save) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, settings);
-    ask(&f, "ZADD k 1 ann 2 bob\r\n", ":2\r\n");
-    ask(&f, "LB.BAN ann MATCH k*\r\nLB.BAN eve\r\nLB.UNBAN eve\r\nLB.BAN kim EX 100\r\n",
-        ":1\r\n:0\r\n:1\r\n:0\r\n");
+    loop_ask_anew(&f, "ZADD k 1 ann 2 bob\r\n", ":2\r\n");
+    loop_ask_anew(&f, "LB.BAN ann MATCH k*\r\nLB.BAN eve\r\nLB.UNBAN eve\r\nLB.BAN kim EX 100\r\n",
+                  ":1\r\n:0\r\n:1\r\n:0\r\n");
     if (save != NULL) {
-        ask(&f, save, "+OK\r\n");
+        loop_ask_anew(&f, save, "+OK\r\n");
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
-    ask(&f, "ZADD k 1 ann\r\n", ERROR_BANNED "\r\n");
-    ask(&f, "ZADD l 1 ann 2 eve\r\nZRANGE k 0 -1\r\n", ":2\r\n*1\r\n$3\r\nbob\r\n");
-    ask(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
+    loop_ask_anew(&f, "ZADD k 1 ann\r\n", ERROR_BANNED "\r\n");
+    loop_ask_anew(&f, "ZADD l 1 ann 2 eve\r\nZRANGE k 0 -1\r\n", ":2\r\n*1\r\n$3\r\nbob\r\n");
+    loop_ask_anew(&f, "ZADD k 1 kim\r\n", ERROR_BANNED "\r\n");
     f.harness->wall_us += 100000000;
-    ask(&f, "ZADD k 1 kim\r\n", ":1\r\n");
+    loop_ask_anew(&f, "ZADD k 1 kim\r\n", ":1\r\n");
 }
 
 TEST(bans_are_in_the_journal) {

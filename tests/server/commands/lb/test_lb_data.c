@@ -56,7 +56,7 @@ ZSET_TEST(a_key_without_a_hash_is_nil) {
     set_up(h);
     zset_run(h, "ZADD profile:ann 1 m");
     zset_run(h, "PEXPIRE profile:kim 1000");
-    zset_pass_seconds(h, 2);
+    harness_pass_seconds(h, 2);
     shadow_expire(h->shadow, 0, BYTES("profile:kim")); /* here it is only passed over */
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:* FIELDS 1 name",
                 "[[zoe :0 nil :30 [Zoe]] [ann :1 nil :20 nil*] [kim :2 nil :10 nil*]]");

@@ -13,7 +13,7 @@ static void fill(struct harness *h, const char *key) {
 ZSET_TEST(members_of_equal_score_share_a_rank_and_the_next_is_one_more) {
     zset_expect(h, "LB.CREATE k DENSE", "+OK");
     zset_expect(h, "LB.ADD k 30 zoe 20 ann", ":2");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD k 20 bob 10 kim", ":2");
     zset_expect(h, "LB.RANGE k 0 -1 DENSE",
                 "[[zoe :0 :1767225600000 :30] [ann :1 :1767225600000 :20] "
@@ -148,9 +148,9 @@ ZSET_TEST(who_leaves_the_board_leaves_the_count) {
     zset_expect(h, "LB.RANGE k 0 -1 DENSE",
                 "[[zoe :0 :1767225600000 :30] [ann :1 :1767225600000 :20]]");
     zset_expect(h, "LB.ALTER k CAP NONE STALE 1 HOUR", "+OK");
-    zset_pass_seconds(h, 1800);
+    harness_pass_seconds(h, 1800);
     zset_expect(h, "LB.ADD k 10 kim", ":1");
-    zset_pass_seconds(h, 1900);
+    harness_pass_seconds(h, 1900);
     shadow_end(h->shadow); /* there members leave by a timer */
     harness_drop_stale(h);
     zset_expect(h, "LB.GET k 1 kim DENSE", "[[kim :0 :1767227400000 :10]]");

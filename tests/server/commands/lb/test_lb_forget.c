@@ -254,12 +254,6 @@ TEST(boards_that_move_meanwhile_are_found) {
 
 enum { BOARDS = 4000 };
 
-static void ask(struct loop_server *f, const char *request, const char *reply) {
-    int client = loop_connect(f);
-    loop_ask(f, client, request, reply);
-    loop_close(f, client);
-}
-
 static void add_boards(struct loop_server *f) {
     struct text requests = {.at = NULL}, replies = {.at = NULL};
     int client = loop_connect(f);
@@ -288,7 +282,7 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         f.server->client_pause.kind =
             SERVER_PAUSE_WRITE; /* the order waits, and is in the snapshot */
         f.server->client_pause.until_ms = INT64_MAX;
-        ask(&f, "SAVE\r\n", "+OK\r\n");
+        loop_ask_anew(&f, "SAVE\r\n", "+OK\r\n");
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
@@ -335,5 +329,5 @@ TEST(a_ban_that_a_restart_interrupted_ends_when_it_was_to_end) {
     }
     /* What it has not come to yet is taken, as without the restart. */
     assert_int_equal(registry_count(f.server->registry, 0), 0);
-    ask(&f, "ZADD b:0 5 ann\r\n", ":1\r\n");
+    loop_ask_anew(&f, "ZADD b:0 5 ann\r\n", ":1\r\n");
 }

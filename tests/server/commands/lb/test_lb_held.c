@@ -1,6 +1,6 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
 #include "server/commands/holding.h"
-#include "server/commands/lb/lb_held.h"
+#include "server/commands/lb/lb.h"
 #include "server/sessions/board_job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
@@ -8,21 +8,17 @@
 
 enum { SECOND_US = 1000000, HOUR_S = 3600 };
 
-static void later(struct harness *h, int64_t seconds) {
-    zset_pass_seconds(h, seconds);
-}
-
 ZSET_TEST(a_result_over_v_is_kept_and_not_ranked) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S KEEP BEST HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b WITHHELD 100 ann 101 bob", "[:1 :1]");
     zset_expect(h, "LB.GET b 2 ann bob", "[[ann :0 :1767225600000 :100] nil*]");
-    later(h, 60);
+    harness_pass_seconds(h, 60);
     zset_expect(h, "LB.ADD b 500 ann", ":0");
     zset_expect(h, "LB.ADD b 70 ann", ":0");
     zset_expect(h, "LB.GET b 1 ann", "[[ann :0 :1767225600000 :100]]");
     zset_expect_part(h, "LB.HELD b", "[0 [[:1 bob [:101] OVER :1767225600000 default ");
     zset_expect_part(h, "LB.HELD b MEMBER ann", "[0 [[:2 ann [:500] OVER :1767225660000 default ");
-    later(h, 60);
+    harness_pass_seconds(h, 60);
     zset_expect(h, "LB.APPROVE b ann 1", ":0");
     zset_expect(h, "LB.APPROVE b ann 2", ":1");
     zset_expect(h, "LB.APPROVE b ann 2", ":0");
@@ -64,9 +60,9 @@ ZSET_TEST(smaller_is_better_on_a_field_with_asc) {
 ZSET_TEST(increments_are_added_when_they_are_approved) {
     zset_expect(h, "LB.CREATE b FIELD score 24 FIELD level 8 TIME 31 S HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 60 1 ann", ":1");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD b INCR 50 2 ann", ":0");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "ZINCRBY b 20 ann", "80");
     zset_expect(h, "LB.APPROVE b ann", ":1");
     /* The sum was reached with the later one. */
@@ -76,7 +72,7 @@ ZSET_TEST(increments_are_added_when_they_are_approved) {
 ZSET_TEST(of_two_results_of_which_the_last_counts_it_is_the_one_that_came_last) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 500 ann", ":0");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD b 7 ann", ":1");
     zset_expect(h, "LB.APPROVE b ann", ":1");
     zset_expect(h, "LB.GET b 1 ann", "[[ann :0 :1767225601000 :7]]");
@@ -86,7 +82,7 @@ ZSET_TEST(a_field_that_no_later_result_has_changed_is_approved) {
     zset_expect(h, "LB.CREATE b FIELD score 24 FIELD level 8 TIME 31 S HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 9 1 ann", ":1");
     zset_expect(h, "LB.ADD b 20000 * ann 20000 3 bob", ":0");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD b * 5 ann 7 * bob", ":2");
     zset_expect(h, "LB.APPROVE b ann", ":1");
     zset_expect(h, "LB.APPROVE b bob", ":1");
@@ -111,7 +107,7 @@ ZSET_TEST(TOP_judges_by_the_time_of_the_result) {
     zset_expect(h, "LB.ADD b 100 lead", ":0");
     zset_expect(h, "LB.APPROVE b lead", ":1");
     zset_expect(h, "ZADD b 50 kim", ":1");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD b 100 bob", ":1"); /* as good, and later */
     zset_expect(h, "ZADD b 100 kim 100 zoe", ":1");
     zset_expect(h, "LB.HELD b", "[0 []]");
@@ -139,13 +135,13 @@ ZSET_TEST(what_breaks_a_limit_is_held_where_HOLD_says_so) {
     zset_expect(h, "ZADD b 60 ann", ":0");
     zset_expect_part(h, "LB.HELD b", "[0 [[:1 ann [:101] MAX ");
     zset_expect_part(h, "LB.HELD b CURSOR 2", "[0 [[:2 ann [:60] EVERY ");
-    later(h, 9);
+    harness_pass_seconds(h, 9);
     zset_expect(h, "LB.ADD b WITHHELD 70 ann", "[:0 :1]");
-    later(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD b WITHHELD 70 ann", "[:1 :0]");
     zset_expect(h, "LB.APPROVE b ann", ":3");
     zset_expect(h, "LB.ALTER b HOLD ALL OVER 90", "+OK");
-    later(h, 10);
+    harness_pass_seconds(h, 10);
     zset_expect(h, "LB.ADD b 101 bob", "-LIMIT MAX 100: 101 is above");
     zset_expect(h, "LB.ADD b WITHHELD 95 bob", "[:0 :1]");
     zset_expect(h, "LB.ADD b 80 bob", "-TOOSOON EVERY 10 S: wait 10 s"); /* it counts */
@@ -206,7 +202,7 @@ ZSET_TEST(ids_do_not_come_again_in_the_next_period) {
     zset_expect(h, "LB.CREATE b FIELD score 24 PERIOD DAY HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 200 ann", ":0");
     zset_expect_part(h, "LB.HELD b", "[0 [[:1767225600000 ann ");
-    later(h, 86400);
+    harness_pass_seconds(h, 86400);
     zset_expect(h, "LB.ADD b 300 ann 400 bob", ":0");
     zset_expect(h, "LB.APPROVE b ann 1767225600000", ":0");
     zset_expect_part(h, "LB.HELD b MEMBER bob", "[0 [[:1767312000001 bob ");
@@ -275,7 +271,7 @@ ZSET_TEST(what_is_held_goes_to_nobody_who_is_banned) {
 ZSET_TEST(an_archive_takes_approvals_until_it_is_settled) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S PERIOD DAY HOLD ALL OVER 100", "+OK");
     zset_expect(h, "LB.ADD b 200 ann 300 bob", ":0");
-    later(h, 86400);
+    harness_pass_seconds(h, 86400);
     zset_expect(h, "LB.ADD b 5 kim", ":1");
     zset_expect(h, "LB.HELD b", "[0 []]");
     zset_expect(h, "LB.APPROVE b@2026-01-01 ann", ":1");
@@ -330,37 +326,28 @@ static void settle(struct harness *h) {
 }
 
 static int job_start(void **state) {
-    struct harness *h = harness_create(zset_settings);
-    harness_connect(h);
+    struct harness *h = zset_start_job(state, zset_settings, &hold_job);
     shadow_end(h->shadow); /* the module has no job, and does not take AUTO */
-    board_job_begin(&h->server, &hold_job);
-    *state = h;
     return 0;
 }
 
-static int job_tear_down(void **state) {
-    struct harness *h = *state;
-    job_list_end(&h->server);
-    return harness_tear_down(state);
-}
-
-#define JOB_TEST(name) TEST_GIVEN(name, job_start, job_tear_down, struct harness *h)
+#define JOB_TEST(name) TEST_GIVEN(name, job_start, zset_end_jobs, struct harness *h)
 
 JOB_TEST(after_the_time_of_AUTO_what_is_held_is_approved_by_itself) {
     zset_expect(h, "LB.CREATE b FIELD score 24 TIME 31 S HOLD ALL OVER 100 AUTO 2 H", "+OK");
     for (int i = 0; i < 30; i++) {
         zset_expect(h, formatted("LB.ADD b %d m%d", 200 + i, i), ":0");
     }
-    later(h, HOUR_S);
+    harness_pass_seconds(h, HOUR_S);
     zset_expect(h, "LB.ADD b 900 late", ":0");
     settle(h);
     zset_expect(h, "ZCARD b", ":0");
-    later(h, HOUR_S);
+    harness_pass_seconds(h, HOUR_S);
     settle(h);
     zset_expect(h, "ZCARD b", ":30");
     zset_expect(h, "LB.GET b 1 m0", "[[m0 :29 :1767225600000 :200]]");
     zset_expect_part(h, "LB.HELD b", "[0 [[:31 late ");
-    later(h, HOUR_S);
+    harness_pass_seconds(h, HOUR_S);
     settle(h);
     zset_expect(h, "LB.HELD b", "[0 []]");
     zset_expect(h, "ZCARD b", ":31");
@@ -384,12 +371,12 @@ JOB_TEST(rooms_of_leagues_hold_nothing) {
 JOB_TEST(what_cannot_be_approved_lets_the_others_pass) {
     zset_expect(h, "LB.CREATE b FIELD score 24 LIMIT 1 HOLD ALL OVER 100 AUTO 1 H", "+OK");
     zset_expect(h, "LB.ADD b 200 ann 300 bob 400 kim", ":0");
-    later(h, HOUR_S);
+    harness_pass_seconds(h, HOUR_S);
     settle(h);
     zset_expect(h, "ZRANGE b 0 -1", "[ann]");
     zset_expect(h, "LB.REJECT b kim", ":1");
     zset_expect(h, "DEL b", ":1");
-    later(h, HOUR_S);
+    harness_pass_seconds(h, HOUR_S);
     settle(h);
 }
 
@@ -398,10 +385,10 @@ JOB_TEST(a_result_of_a_time_to_come_does_not_keep_the_others) {
     zset_expect(h, "LB.ADD b 200 early", ":0");
     harness_set_clock(h, harness_now_us(h) - (int64_t)10 * HOUR_S * SECOND_US);
     zset_expect(h, "LB.ADD b 300 ann", ":0");
-    later(h, 2 * HOUR_S);
+    harness_pass_seconds(h, 2 * HOUR_S);
     settle(h);
     zset_expect(h, "ZRANGE b 0 -1", "[ann]");
-    later(h, 10 * HOUR_S);
+    harness_pass_seconds(h, 10 * HOUR_S);
     settle(h);
     zset_expect(h, "ZRANGE b 0 -1", "[early ann]");
 }
@@ -439,7 +426,7 @@ JOB_TEST(ids_that_lie_far_apart_let_other_boards_pass) {
     zset_expect(h, "LB.CREATE a FIELD score 24 HOLD ALL OVER 100 AUTO 1 H", "+OK");
     zset_expect(h, "LB.ADD a 200 ann", ":0");
     zset_expect(h, "LB.ADD c 200 ann", ":0");
-    later(h, 2 * HOUR_S);
+    harness_pass_seconds(h, 2 * HOUR_S);
     settle(h);
     for (int i = 0; i < 4000; i++) {
         (void)job_list_step(&h->server, 0, true);
@@ -595,7 +582,7 @@ ZSET_TEST(a_board_holds_what_a_twin_holds) {
         int64_t id = twin.held_count > 0
                          ? twin.held[random_below(&random, (uint64_t)twin.held_count)].id
                          : 1;
-        later(h, 1);
+        harness_pass_seconds(h, 1);
         switch (random_below(&random, 10)) {
         case 0:
         case 1:

@@ -1,5 +1,5 @@
 /* Matches that a board keeps: LB.UNMATCH LB.REFUND. */
-#include "codec/little.h"
+#include "codec/bytes.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -23,7 +23,7 @@ ZSET_TEST(the_last_match_of_its_players_is_undone_to_the_last_digit) {
         char before[1024];
         create(h, "k", formatted("%s KEEP-MATCHES 10", systems[i]));
         zset_expect_part(h, "LB.MATCH k ONCE a TEAM 2 ann bob TEAM 1 cid", "[[ann ");
-        zset_pass_seconds(h, 3600);
+        harness_pass_seconds(h, 3600);
         snprintf(before, sizeof before, "%s", rated(h, "k", "ann bob cid"));
         zset_expect_part(h, "LB.MATCH k ONCE b TEAM 1 cid TEAM 2 ann bob", "[[cid ");
         assert_string_not_equal(rated(h, "k", "ann bob cid"), before);
@@ -75,7 +75,7 @@ ZSET_TEST(what_is_not_kept_cannot_be_undone) {
     }
     zset_expect_part(h, "LB.UNMATCH k m0", "-ERR no match 'm0' is kept");
     zset_expect_part(h, "LB.UNMATCH k m1", "[[ann ");
-    zset_pass_seconds(h, 5 * 3600 + 1);
+    harness_pass_seconds(h, 5 * 3600 + 1);
     zset_expect_part(h, "LB.UNMATCH k m3", "-ERR no match 'm3' is kept");
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     zset_expect_part(h, "LB.UNMATCH k m3", "-FROZEN ");
@@ -92,7 +92,7 @@ ZSET_TEST(a_match_that_is_ahead_drives_no_other_out) {
     zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 ann TEAM 1 bob", "[[ann ");
     zset_expect_part(h, "LB.MATCH k ONCE b AT 1777777777777 TEAM 1 ann TEAM 1 bob", "[[ann ");
     zset_expect_part(h, "LB.UNMATCH k a", "[[ann ");
-    zset_pass_seconds(h, 5 * 3600 + 1);
+    harness_pass_seconds(h, 5 * 3600 + 1);
     zset_expect_part(h, "LB.UNMATCH k b", "-ERR no match 'b' is kept");
 }
 
@@ -165,7 +165,7 @@ ZSET_TEST(a_forged_name_is_nobody) {
 ZSET_TEST(who_lost_to_a_cheater_gets_it_back_once) {
     create(h, "k", "ELO KEEP-MATCHES 20 K 40");
     zset_expect_part(h, "LB.MATCH k ONCE a TEAM 1 eve TEAM 1 ann", "[[eve 1500 1520 ");
-    zset_pass_seconds(h, 1000);
+    harness_pass_seconds(h, 1000);
     zset_expect_part(h, "LB.MATCH k TEAM 1 eve TEAM 1 bob", "[[eve 1520 ");
     zset_expect_part(h, "LB.MATCH k ONCE c TEAM 1 eve TEAM 1 bob", "[[eve ");
     zset_expect_part(h, "LB.MATCH k TEAM 1 cid TEAM 1 eve", "[[cid 1500 15");
@@ -342,7 +342,7 @@ static uint64_t kept_bytes(struct harness *h) {
     const struct registry_key *key =
         registry_find(h->server.registry, 0, bytes_from_text("k"), h->wall_us / 1000);
     assert_true(registry_note_find(key, (struct bytes){"", 1}, &head));
-    return little_get_u64(head.at + head.size - 8);
+    return bytes_get_u64(head.at + head.size - 8);
 }
 
 /* As many bytes go as come, whether in small matches or in large ones. */

@@ -8,7 +8,7 @@
     "LB.LEAGUE CREATE weekly FIELD points 22 PERIOD DAY ROOM 3 TIERS 4 UP 1 DOWN 1 ARCHIVE "
 
 static void pass_days(struct harness *h, int days) {
-    zset_pass_seconds(h, days * INT64_C(86400));
+    harness_pass_seconds(h, days * INT64_C(86400));
 }
 
 /* As the server's loop does. */
@@ -568,7 +568,7 @@ ZSET_TEST(touch_keeps_a_member_in_a_room_with_keep_best_and_stale) {
     zset_run(h, "LB.LEAGUE ADD weekly 9 ann");
     zset_expect(h, "LB.ALTER {weekly}:1:1 STALE 1 HOUR", "+OK"); /* only by hand */
     int64_t begin_ms = zset_time_ms(h, "{weekly}:1:1", "ann");
-    zset_pass_seconds(h, 60);
+    harness_pass_seconds(h, 60);
     zset_run(h, "LB.LEAGUE ADD weekly TOUCH 5 ann");
     zset_expect(h, "ZSCORE {weekly}:1:1 ann", "9");
     assert_int_equal(zset_time_ms(h, "{weekly}:1:1", "ann") - begin_ms, 60000);

@@ -5,10 +5,6 @@
 
 enum { SECOND_US = 1000000 };
 
-static void later(struct harness *h, int64_t seconds) {
-    h->wall_us += seconds * SECOND_US;
-}
-
 ZSET_TEST(every_result_counts_once_also_one_that_is_not_the_best) {
     zset_expect(h, "LB.CREATE b FIELD score 32 KEEP BEST LIMITS ALL RESULTS 2 PER DAY", "+OK");
     zset_expect(h, "LB.ADD b NX 5 ann", ":1");
@@ -174,9 +170,9 @@ ZSET_TEST(a_period_begins_with_new_records_and_an_archive_keeps_its_own) {
                 "LB.CREATE b FIELD score 32 TIME 20 S PERIOD DAY ARCHIVED WRITABLE "
                 "LIMITS ALL RESULTS 1 PER DAY",
                 "+OK");
-    later(h, 3600);
+    harness_pass_seconds(h, 3600);
     zset_expect(h, "ZADD b 5 ann", ":1");
-    later(h, 23 * 3600);
+    harness_pass_seconds(h, 23 * 3600);
     zset_expect(h, "ZADD b 6 ann", ":1");
     zset_expect(h, "ZADD b 7 ann", "-TOOSOON RESULTS 1 PER DAY: wait 86400 s");
     zset_expect(h, "ZADD b@2026-01-01 8 ann", "-TOOSOON RESULTS 1 PER DAY: wait 3600 s");

@@ -58,7 +58,7 @@ ZSET_TEST(an_archive_is_matched_from_the_end_of_its_period_on) {
     zset_expect(h, "LB.CREATE left FIELD a 9 PERIOD DAY", "+OK");
     zset_expect(h, "ZADD moved 7 old", ":1");
     zset_expect(h, "ZADD left 7 old 5 bob", ":2");
-    zset_pass_seconds(h, 86400);
+    harness_pass_seconds(h, 86400);
     zset_expect(h, "LB.MOVE old new MATCH moved@*", "[:1 :0]");
     zset_expect(h, "ZRANGE moved@2026-01-01 0 -1 WITHSCORES", "[new 7]");
     zset_expect(h, "LB.WHERE bob MATCH left@*", "[[left@2026-01-01 [bob :1 nil :5]]]");

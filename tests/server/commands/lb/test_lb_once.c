@@ -194,20 +194,20 @@ ZSET_TEST(a_transaction_sees_its_own_ids) {
 ZSET_TEST(an_id_is_forgotten_after_the_window) {
     shadow_end(h->shadow);
     zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":1");
-    zset_pass_seconds(h, 599);
+    harness_pass_seconds(h, 599);
     zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":0");
     zset_expect(h, "LB.ADD bare:k ONCE b INCR 5 ann", ":1");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":1"); /* and is known again from now on */
     zset_expect(h, "LB.ADD bare:k ONCE a INCR 5 ann", ":0");
     assert_int_equal(id_count(h), 2);
     zset_expect(h, "ZSCORE bare:k ann", "15");
-    zset_pass_seconds(h, 599);
+    harness_pass_seconds(h, 599);
     zset_run(h, "PING");
     once_ids_forget_due(&h->server);
     assert_int_equal(id_count(h), 1);
     once_ids_forget_due(&h->server); /* not before a second is over */
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "PING");
     once_ids_forget_due(&h->server);
     assert_int_equal(registry_count(h->server.registry, REGISTRY_ONCE), 0);
@@ -234,24 +234,24 @@ ZSET_TEST(a_clock_that_is_set_makes_no_id_older) {
     zset_expect(h, "LB.ADD bare:k ONCE a 5 ann", ":1");
     h->step_us = INT64_C(86400000000);
     for (int i = 0; i < 3; i++) {
-        zset_pass_seconds(h, 61);
+        harness_pass_seconds(h, 61);
         zset_run(h, "PING");
     }
     assert_true(h->server.clock.now_ms > 1767225600000 + 86000000);
     zset_expect(h, "LB.ADD bare:k ONCE a 6 ann", ":0");
     zset_expect(h, "LB.ADD bare:k ONCE b 6 ann", ":1");
     h->step_us = -INT64_C(864000000000);
-    zset_pass_seconds(h, 400);
+    harness_pass_seconds(h, 400);
     zset_expect(h, "LB.ADD bare:k ONCE b 7 ann", ":0");
     zset_expect(h, "LB.ADD bare:k ONCE a 7 ann", ":0");
-    zset_pass_seconds(h, 17);
+    harness_pass_seconds(h, 17);
     zset_expect(h, "LB.ADD bare:k ONCE a 7 ann", ":1");
     zset_expect(h, "LB.ADD bare:k ONCE b 7 ann", ":0");
     /* Another master goes on from the newest id. */
     replication_begin_epoch(&h->server);
     harness_set_clock(h, HARNESS_START_US + INT64_C(8640000000000));
     zset_expect(h, "LB.ADD bare:k ONCE b 7 ann", ":0");
-    zset_pass_seconds(h, 600);
+    harness_pass_seconds(h, 600);
     zset_expect(h, "LB.ADD bare:k ONCE b 8 ann", ":1");
 }
 
@@ -260,7 +260,7 @@ HARNESS_TEST(a_full_room_refuses_and_never_forgets, "once-max 3\nonce-window 10\
                                   "send this again in 5 seconds";
     shadow_end(h->shadow);
     zset_expect(h, "LB.ADD k ONCE a INCR 1 ann", ":1");
-    zset_pass_seconds(h, 5);
+    harness_pass_seconds(h, 5);
     zset_expect(h, "LB.ADD k ONCE b INCR 1 ann", ":1");
     zset_run(h, "SELECT 5");
     zset_expect(h, "LB.ADD k ONCE c INCR 1 ann", ":1");
@@ -273,13 +273,13 @@ HARNESS_TEST(a_full_room_refuses_and_never_forgets, "once-max 3\nonce-window 10\
     zset_expect_part(h, "INFO stats", "once_refused:2\r\n");
     zset_expect_part(h, "INFO stats", "once_repeated:1\r\n");
     zset_expect_part(h, "INFO errorstats", "errorstat_TRYAGAIN:count=2");
-    zset_pass_seconds(h, 5);
+    harness_pass_seconds(h, 5);
     zset_expect(h, "LB.ADD k ONCE d INCR 1 ann", ":1"); /* the oldest one, of database 0, went */
     zset_expect(h, "LB.ADD k ONCE e INCR 1 ann", refused);
-    zset_pass_seconds(h, 5);
+    harness_pass_seconds(h, 5);
     zset_expect(h, "LB.ADD k ONCE e INCR 1 ann", ":1");
     zset_expect(h, "CONFIG SET once-max 10 once-window 1", "+OK");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD k ONCE e INCR 1 ann", ":1");
 }
 
@@ -299,14 +299,14 @@ HARNESS_TEST(no_user_takes_the_room_of_all_others, "once-max 100\nonce-window 10
     zset_expect(h, "ACL SETUSER evil on nopass ~* +lb.add", "+OK");
     zset_expect(h, "ACL SETUSER other on nopass ~* +lb.add +select +info", "+OK");
     zset_expect(h, "LB.ADD k ONCE early INCR 1 ann", ":1");
-    zset_pass_seconds(h, 3);
+    harness_pass_seconds(h, 3);
     zset_expect(h, "AUTH evil x", "+OK");
     assert_int_equal(add_until_refused(h, "e", &answered), 80); /* 4 times what the others left */
     assert_string_equal(answered, "-TRYAGAIN user 'evil' has 80 of the 100 ids (once-max) younger "
                                   "than once-window, and the others need room: send this again in "
                                   "10 seconds");
     zset_expect(h, "LB.ADD k ONCE e0 INCR 1 ann", ":0");
-    zset_pass_seconds(h, 4);
+    harness_pass_seconds(h, 4);
     zset_expect(h, "LB.ADD k ONCE e INCR 1 ann",
                 "-TRYAGAIN user 'evil' has 80 of the 100 ids (once-max) younger than once-window, "
                 "and the others need room: send this again in 6 seconds");
@@ -316,7 +316,7 @@ HARNESS_TEST(no_user_takes_the_room_of_all_others, "once-max 100\nonce-window 10
     zset_run(h, "SELECT 7"); /* a share is of all databases */
     assert_int_equal(add_until_refused(h, "p", &answered), 0);
     zset_expect_part(h, "INFO stats", "once_ids:97\r\n");
-    zset_pass_seconds(h, 6); /* as it was told: the oldest of evil's have gone */
+    harness_pass_seconds(h, 6); /* as it was told: the oldest of evil's have gone */
     zset_expect(h, "AUTH evil x", "+OK");
     zset_expect(h, "LB.ADD k ONCE late INCR 1 ann", ":1");
     zset_expect(h, "AUTH other x", "+OK");
@@ -358,18 +358,18 @@ HARNESS_TEST(old_ids_of_many_users_go, "once-max 100000\nonce-window 10\n") {
         put_id(h, ids, once_ids_owner(session), user);
         session->user = before;
         if (user == USERS / 2) {
-            zset_pass_seconds(h, 5);
+            harness_pass_seconds(h, 5);
             zset_run(h, "PING");
         }
     }
     assert_int_equal(id_count(h), USERS);
-    zset_pass_seconds(h, 6);
+    harness_pass_seconds(h, 6);
     zset_run(h, "PING");
     for (unsigned tick = 0; tick < USERS / 256 + 2; tick++) {
         once_ids_forget_due(&h->server);
     }
     assert_in_range(id_count(h), USERS / 3, USERS / 2 + 1);
-    zset_pass_seconds(h, 6);
+    harness_pass_seconds(h, 6);
     zset_run(h, "PING");
     for (unsigned tick = 0; tick < USERS / 256 + 2; tick++) {
         once_ids_forget_due(&h->server);
@@ -411,7 +411,7 @@ ZSET_TEST(an_id_of_a_route_is_one_for_its_user_and_what_it_writes) {
     check_once(h, "r", "g", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
     zset_expect(h, "LB.ADD bare:k ONCE a INCR 1 ann", ":0");
     zset_expect(h, "ZSCORE bare:k ann", "5");
-    zset_pass_seconds(h, 600);
+    harness_pass_seconds(h, 600);
     check_once(h, "r", "g", "LB.ADD bare:k ONCE a INCR 1 ann", ":1", false);
 }
 
@@ -465,7 +465,7 @@ TEST(every_id_counts_once_as_in_a_naive_model) {
             count = count < IDS_MAX ? count : IDS_MAX;
         }
         if (random_below(&random, 4) == 0) {
-            zset_pass_seconds(h, 1);
+            harness_pass_seconds(h, 1);
             now_s++;
             if (random_below(&random, 3) == 0) {
                 zset_run(h, "PING");

@@ -158,7 +158,7 @@ ZSET_TEST(replies_are_byte_for_byte) {
 ZSET_TEST(comp_gives_equal_fields_the_best_place) {
     zset_expect(h, "LB.ADD k 30 a", ":1");
     zset_expect(h, "LB.ADD k 20 b", ":1");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "LB.ADD k 20 c 20 d 10 e", ":3");
     zset_expect(h, "LB.GET k 5 a b c d e COMP",
                 "[[a :0 :1767225600000 :30] [b :1 :1767225600000 :20] [c :1 :1767225601000 :20] "

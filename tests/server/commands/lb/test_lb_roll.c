@@ -4,7 +4,7 @@
 ZSET_TEST(the_members_are_archived_and_an_empty_board_begins) {
     zset_expect(h, "LB.CREATE season FIELD points 22 TIME 41 MS CAP 3 KEEP BEST", "+OK");
     zset_expect(h, "ZADD season 5 ann 5 bob 7 cid", ":3");
-    zset_pass_seconds(h, 60);
+    harness_pass_seconds(h, 60);
     zset_expect(h, "LB.ROLL season season:1", ":3");
     zset_expect(h, "ZCARD season", ":0");
     zset_expect(h, "EXISTS season", ":1");
@@ -51,7 +51,7 @@ ZSET_TEST(the_new_boards_window_can_be_moved) {
     assert_non_null(strstr(info_of(h, "old"), begin));
     assert_non_null(strstr(info_of(h, "k"), "TIME 30 MS START 2026-01-07T16:00:00Z bits"));
     assert_memory_equal(zset_run(h, "ZADD k 5 ann"), "-ERR time ", 10);
-    zset_pass_seconds(h, 7 * 86400);
+    harness_pass_seconds(h, 7 * 86400);
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "LB.ROLL k older END 1768500000000", ":1");
     assert_non_null(strstr(info_of(h, "k"), "TIME 30 MS END 2026-01-15T18:00:00Z bits"));
@@ -79,7 +79,7 @@ ZSET_TEST(an_archive_may_have_an_end) {
     zset_expect(h, "LB.ROLL k old EX 100 START 2025-01-01T00:00:00Z", ":1");
     zset_expect(h, "TTL old", ":100");
     zset_expect(h, "TTL k", ":5000");
-    zset_pass_seconds(h, 100);
+    harness_pass_seconds(h, 100);
     zset_expect(h, "EXISTS old k", ":1");
 }
 
@@ -88,7 +88,7 @@ ZSET_TEST(a_board_with_a_period_goes_on_in_it) {
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "LB.ROLL k noon", ":1");
     zset_expect(h, "ZADD k 6 bob", ":1");
-    zset_pass_seconds(h, 86400);
+    harness_pass_seconds(h, 86400);
     zset_expect(h, "ZRANGE k@2026-01-01 0 -1", "[bob]");
     zset_expect(h, "ZRANGE noon 0 -1", "[ann]");
     assert_non_null(strstr(info_of(h, "noon"), "period nil"));

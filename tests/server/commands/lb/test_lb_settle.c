@@ -62,7 +62,7 @@ SETTLE_TEST(what_lb_roll_makes_is_to_be_settled_too) {
     zset_expect(h, "LB.ROLL roll:a old EX 100", ":1");
     zset_expect_part(h, "LB.INFO old", "settled :0 ended :1794830400000");
     zset_expect(h, "TTL old", ":-1");
-    zset_pass_seconds(h, 60);
+    harness_pass_seconds(h, 60);
     zset_expect(h, "LB.SETTLE old", ":1");
     zset_expect(h, "TTL old", ":40");
     zset_expect(h, "ZADD k 5 ann", ":1");
@@ -132,7 +132,7 @@ SETTLE_TEST(the_unsettled_are_listed_oldest_first) {
         zset_expect(h, "ZADD day:a 5 ann", ":1");
         zset_expect(h, "ZADD day:b 5 ann", ":1");
         zset_expect(h, "ZADD plain 5 ann", day == 0 ? ":1" : ":0");
-        zset_pass_seconds(h, 3600);
+        harness_pass_seconds(h, 3600);
         zset_expect(h, "ZADD roll:x 5 ann", ":1");
         zset_expect(h, formatted("LB.ROLL roll:x rolled:%d", day), ":1");
         zset_expect(h, formatted("LB.SETTLE rolled:%d", day), ":1");

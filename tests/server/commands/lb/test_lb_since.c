@@ -104,16 +104,16 @@ ZSET_TEST(last_is_the_newest_archive) {
     zset_expect(h, "LB.RANGE d 0 -1 SINCE LAST", "[]");
     zset_run(h, "ZADD d 9 zoe 8 kim");
     zset_expect(h, "LB.RANGE d 0 0 SINCE LAST", "[[zoe :0 nil :9 nil]]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_run(h, "ZADD d 9 kim 8 eve");
     zset_expect(h, "LB.RANGE d 0 -1 SINCE last", "[[kim :0 nil :9 :1] [eve :1 nil :8 nil]]");
     zset_expect(h, "LB.GET d 1 kim SINCE d@2026-01-01", "[[kim :0 nil :9 :1]]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_run(h, "ZADD d 7 eve");
     zset_expect(h, "LB.RANGE d 0 -1 SINCE LAST", "[[eve :0 nil :7 :1]]");
     zset_expect(h, "LB.RANGE d 0 -1 SINCE d@2026-01-01", "[[eve :0 nil :7 nil]]");
     /* A period without results has no archive. */
-    zset_pass_seconds(h, 2 * DAY_S);
+    harness_pass_seconds(h, 2 * DAY_S);
     zset_run(h, "ZADD d 7 eve 5 zoe");
     zset_expect(h, "LB.AROUND d MEMBER eve 1 SINCE LAST", "[[eve :0 nil :7 :0]]");
 }
@@ -124,7 +124,7 @@ ZSET_TEST(a_board_with_the_name_of_an_archive_is_none) {
     zset_run(h, "ZADD d 9 zoe 8 kim");
     zset_run(h, "ZADD d@2026-01-01 1 kim");
     zset_expect(h, "LB.GET d 1 kim SINCE LAST", "[[kim :1 nil :8 nil]]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_run(h, "ZADD d 9 kim");
     zset_expect(h, "EXISTS d@2026-01-01.2", ":1");
     zset_expect(h, "LB.GET d 1 kim SINCE LAST", "[[kim :0 nil :9 :1]]");
@@ -134,7 +134,7 @@ ZSET_TEST(a_board_with_the_name_of_an_archive_is_none) {
     zset_run(h, "DEL d d@2026-01-01");
     zset_run(h, "LB.CREATE d FIELD score 32 PERIOD DAY ARCHIVED WRITABLE");
     zset_run(h, "ZADD d 9 zoe");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_run(h, "ZADD d 9 zoe");
     zset_expect(h, "LB.GET d 1 zoe SINCE LAST", "[[zoe :0 nil :9 :0]]");
 }
@@ -145,7 +145,7 @@ ZSET_TEST(last_without_a_period_or_archives_is_nil) {
     zset_expect(h, "LB.RANGE bare:k 0 0 SINCE LAST", "[[zoe :0 nil :9 nil]]");
     zset_run(h, "LB.CREATE d FIELD score 32 PERIOD DAY ARCHIVE 0");
     zset_run(h, "ZADD d 9 zoe");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_run(h, "ZADD d 9 zoe");
     zset_expect(h, "LB.RANGE d 0 0 SINCE LAST", "[[zoe :0 nil :9 nil]]");
     zset_expect(h, "LB.GET none 1 zoe SINCE LAST", "[nil*]");
@@ -156,10 +156,10 @@ ZSET_TEST(an_archive_that_is_due_is_made_first) {
     zset_run(h, "LB.CREATE d FIELD score 32 PERIOD DAY");
     zset_run(h, "ZADD d 9 zoe");
     zset_run(h, "ZADD bare:k 9 zoe");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_expect(h, "LB.RANGE bare:k 0 0 SINCE d@2026-01-01", "[[zoe :0 nil :9 :0]]");
     zset_run(h, "ZADD d 9 zoe");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_expect(h, "LB.GET d 1 zoe SINCE LAST", "[nil*]");
     zset_expect(h, "LB.RANGE d@2026-01-02 0 0 SINCE d", "[[zoe :0 nil :9 nil]]");
 }
@@ -170,7 +170,7 @@ ZSET_TEST(with_copy_the_board_goes_on_and_since_last_compares_it) {
     zset_run(h, "LB.CREATE d FIELD score 32 TIME 31 S TAG country 8 PERIOD DAY COPY");
     zset_run(h, "LB.ADD d TAG country DE 9 zoe 8 kim");
     zset_run(h, "LB.ADD d TAG country FR 8 ann");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_copy_archives(h);
     zset_expect(h, "LB.RANGE d 0 -1 SINCE LAST TAGS",
                 "[[zoe :0 :1767225600000 :9 [country DE] :0] "
@@ -186,7 +186,7 @@ ZSET_TEST(with_copy_the_board_goes_on_and_since_last_compares_it) {
                 "[ann :2 :1767225600000 :8 [country FR]]]");
     zset_expect_begin(h, "ZADD d@2026-01-01 1 x", "-FROZEN");
     zset_expect_part(h, "LB.INFO d", "archives [d@2026-01-01]");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_copy_archives(h);
     zset_expect(h, "LB.GET d 2 ann kim SINCE LAST",
                 "[[ann :0 :1767312000000 :13 :0] [kim :2 :1767225600000 :8 :2]]");
@@ -202,12 +202,12 @@ ZSET_TEST(copy_is_an_option_of_a_period_and_alter_gives_and_takes_it) {
     zset_expect(h, "LB.ALTER d PERIOD DAY", "+OK");
     zset_expect(h, "LB.ALTER d ARCHIVE 5 COPY", "+OK");
     zset_expect(h, "LB.ALTER d ARCHIVE ALL", "+OK");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_copy_archives(h);
     zset_expect(h, "ZCARD d", ":1");
     zset_expect(h, "ZCARD d@2026-01-01", ":1");
     zset_expect(h, "LB.ALTER d PERIOD DAY", "+OK");
-    zset_pass_seconds(h, DAY_S);
+    harness_pass_seconds(h, DAY_S);
     zset_copy_archives(h);
     zset_expect(h, "ZCARD d", ":0");
     zset_expect(h, "ZCARD d@2026-01-02", ":1");

@@ -166,7 +166,7 @@ ZSET_TEST(tags_are_written_where_no_results_are) {
     zset_expect(h, "LB.TAG k ann claimed 1", ":1");
     zset_expect(h, "LB.ADD k TAG claimed 2 40 ann", ERROR_FROZEN);
     zset_expect(h, "LB.ALTER k THAW CLOSES 2026-01-01T00:00:01Z", "+OK");
-    zset_pass_seconds(h, 2);
+    harness_pass_seconds(h, 2);
     zset_expect(h, "LB.TAG k ann country FR", ":1");
     zset_expect(h, "LB.TAGS k ann", "[[country FR claimed 1]]");
 }
@@ -320,7 +320,7 @@ ZSET_TEST(a_removed_member_has_lost_its_tags) {
     zset_expect(h, "LB.FORGET bob", ":1");
     zset_expect(h, "ZADD k 20 bob", ":1");
     zset_expect(h, "LB.BAN cid EX 1", ":1");
-    zset_pass_seconds(h, 2);
+    harness_pass_seconds(h, 2);
     zset_expect(h, "ZADD k 10 cid", ":1");
     zset_expect(h, "LB.TAGS k ann bob cid", "[[] [] []]");
     zset_expect(h, "LB.COUNT k BY country", "[[nil :3]]");

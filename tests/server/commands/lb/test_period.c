@@ -405,7 +405,7 @@ PERIOD_TEST(while_an_archive_is_copied_the_board_is_there) {
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD k %d m%d", i, i);
     }
-    zset_pass_seconds(h, 24 * 60 * 60);
+    harness_pass_seconds(h, 24 * 60 * 60);
     zset_expect(h, "EXISTS k", ":1");
     zset_expect(h, "ZCARD k", ":1000");
     zset_expect(h, "KEYS *", "[k]");

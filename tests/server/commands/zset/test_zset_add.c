@@ -192,10 +192,10 @@ ZSET_TEST(a_write_by_score_leaves_the_other_fields) {
 ZSET_TEST(the_reach_time_is_that_of_the_last_change) {
     zset_expect(h, "ZADD k 5 a", ":1");
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS);
-    zset_pass_seconds(h, 10);
+    harness_pass_seconds(h, 10);
     zset_expect(h, "ZADD k 6 a", ":0");
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 10000);
-    zset_pass_seconds(h, 10);
+    harness_pass_seconds(h, 10);
     zset_expect(h, "ZINCRBY k 1 a", "7");
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 20000);
 }
@@ -204,7 +204,7 @@ ZSET_TEST(an_unchanged_score_keeps_its_time) {
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         const char *key = formatted("%sk", zset_layout_prefixes[i]);
         zset_run(h, "ZADD %s 5 a 5 b 4 c", key);
-        zset_pass_seconds(h, 86400);
+        harness_pass_seconds(h, 86400);
         zset_expect_unchanged(h, key, formatted("ZADD %s 5 a", key), ":0");
         zset_expect_unchanged(h, key, formatted("ZINCRBY %s 0 a", key), "5");
         zset_expect_unchanged(h, key, formatted("ZADD %s GT CH 4 a 5 b", key), ":0");
@@ -230,22 +230,22 @@ ZSET_TEST(equal_scores_rank_by_arrival_inside_one_tick) {
 
 ZSET_TEST(the_first_to_reach_a_score_ranks_first) {
     zset_expect(h, "ZADD k 5 late 7 early", ":2");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "ZADD k 9 early", ":0");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "ZINCRBY k 4 late", "9");
     zset_expect(h, "ZREVRANGE k 0 -1", "[early late]");
     zset_expect(h, "ZADD latest:k 9 early", ":1");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_expect(h, "ZADD latest:k 9 late", ":1");
     zset_expect(h, "ZREVRANGE latest:k 0 -1", "[late early]");
 }
 
 ZSET_TEST(a_clock_set_back_keeps_the_order_of_arrival) {
     zset_expect(h, "ZADD k 5 first", ":1");
-    zset_pass_seconds(h, -3600);
+    harness_pass_seconds(h, -3600);
     zset_expect(h, "ZADD k 5 second", ":1");
-    zset_pass_seconds(h, -3600);
+    harness_pass_seconds(h, -3600);
     zset_expect(h, "ZADD k 4 third", ":1");
     zset_expect(h, "ZADD k 5 third", ":0");
     zset_expect(h, "ZREVRANGE k 0 -1", "[first second third]");
@@ -275,7 +275,7 @@ ZSET_TEST(a_time_outside_the_layout_is_an_error) {
 ZSET_TEST(a_board_that_outlives_its_time_takes_no_change) {
     harness_set_clock(h, INT64_C(1577836800000000)); /* 2020-01-01 */
     zset_expect(h, "ZADD over:k 1 a 2 b", ":2");
-    zset_pass_seconds(h, 1024);
+    harness_pass_seconds(h, 1024);
     zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 3 b 4 c",
                           "-ERR time 2020-01-01T00:17:04Z is out of range: this layout's TIME "
                           "takes 2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");

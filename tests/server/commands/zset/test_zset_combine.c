@@ -95,9 +95,9 @@ ZSET_TEST(a_value_past_38_digits_is_an_error_that_names_the_member) {
 
 ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
     zset_run(h, "ZADD k 5 first");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "ZADD k 5 second 5 third");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "ZADD k 5 last");
     zset_expect(h, "ZRANGE k 0 -1", "[last third second first]");
     zset_expect(h, "ZUNION 1 k", "[last third second first]");
@@ -107,7 +107,7 @@ ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
 
 ZSET_TEST(where_less_is_better_the_earlier_comes_first) {
     zset_run(h, "ZADD laps:k 5 first");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "ZADD laps:k 5 second 4 best");
     zset_run(h, "ZADD k 0 second 0 first 0 best");
     zset_expect(h, "ZRANGE laps:k 0 -1", "[best first second]");
@@ -120,7 +120,7 @@ ZSET_TEST(where_less_is_better_the_earlier_comes_first) {
 
 ZSET_TEST(latest_boards_show_the_last_to_come_as_the_best) {
     zset_run(h, "ZADD latest:k 5 first 5 second");
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "ZADD latest:k 5 third");
     zset_expect(h, "ZRANGE latest:k 0 -1", "[first second third]");
     zset_expect(h, "ZUNION 1 latest:k", "[first second third]");

@@ -108,7 +108,7 @@ ZSET_TEST(in_the_same_layout_a_member_keeps_its_whole_key_and_equals_their_order
         for (int n = 0; n < 200 && strcmp(prefix, "three:") == 0; n += 3) {
             zset_set_field(h, key, formatted("m%d", n), 1, (uint64_t)n % 2);
         }
-        zset_pass_seconds(h, 100);
+        harness_pass_seconds(h, 100);
         char *before = zset_dump(h, key);
         zset_run(h, "ZMOVE %s %sd %s", key, prefix, words[i % COUNT_OF(words)]);
         char *after = zset_dump(h, formatted("%sd", prefix));
@@ -131,7 +131,7 @@ ZSET_TEST(in_another_layout_score_and_time_are_kept_or_nothing_is_moved) {
     int64_t time_ms = zset_time_ms(h, "money:k", "seven");
     zset_expect_each_unchanged(h, "money:k", rows);
     zset_expect(h, "EXISTS d laps:d", ":0");
-    zset_pass_seconds(h, 100);
+    harness_pass_seconds(h, 100);
     zset_expect(h, "ZMOVE money:k d MAX", "[seven]");
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[seven 7]");
     assert_int_equal(zset_time_ms(h, "d", "seven"), time_ms);

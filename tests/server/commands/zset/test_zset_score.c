@@ -139,7 +139,7 @@ ZSET_TEST(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest) {
         {"ZREVRANK k x WITHSCORE", "_"},
     };
     zset_run(h, "ZADD k 5 first 5 second");
-    zset_pass_seconds(h, 5);
+    harness_pass_seconds(h, 5);
     zset_run(h, "ZADD k 5 third");
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect_each(h, rows);

@@ -412,12 +412,6 @@ ZSET_TEST(a_store_that_finds_no_memory_leaves_the_destination_as_it_was) {
 
 /* ---- restarts ---- */
 
-static void ask(struct loop_server *f, const char *request, const char *reply) {
-    int client = loop_connect(f);
-    loop_ask(f, client, request, reply);
-    loop_close(f, client);
-}
-
 static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
     ENDED_BY(loop_end) struct loop_server f;
     struct loop_wait wait = {0};
@@ -432,7 +426,7 @@ static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
     loop_expect(&f, client, replies.at);
     text_free(&requests);
     text_free(&replies);
-    ask(&f, "ZADD x 1 before\r\n", ":1\r\n");
+    loop_ask_anew(&f, "ZADD x 1 before\r\n", ":1\r\n");
     loop_send(client, "ZUNIONSTORE x 2 a a\r\n");
     while (registry_member_count(f.server->registry, REGISTRY_STAGING) == 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
@@ -440,7 +434,7 @@ static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
     if (is_saved) {
         f.server->client_pause.kind = SERVER_PAUSE_WRITE; /* what is staged is in the snapshot */
         f.server->client_pause.until_ms = INT64_MAX;
-        ask(&f, "SAVE\r\n", "+OK\r\n");
+        loop_ask_anew(&f, "SAVE\r\n", "+OK\r\n");
     }
     job_leave(f.server, f.server->jobs.first->session);
     job_list_end(f.server); /* as the server's end does */
@@ -453,7 +447,7 @@ static void a_restart_finds_the_old_one(const char *settings, bool is_saved) {
     const struct registry_totals *totals = registry_totals(f.server->registry);
     assert_int_equal(totals->unfreed + totals->freed, 1); /* it was there, and has been removed */
     assert_int_equal(registry_count(f.server->registry, REGISTRY_STAGING), 0);
-    ask(&f, "ZRANGE x 0 -1\r\n", "*1\r\n$6\r\nbefore\r\n");
+    loop_ask_anew(&f, "ZRANGE x 0 -1\r\n", "*1\r\n$6\r\nbefore\r\n");
 }
 
 TEST(a_restart_in_the_middle_finds_the_destination_as_it_was) {

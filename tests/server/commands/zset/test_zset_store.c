@@ -128,13 +128,13 @@ ZSET_TEST(an_error_shows_a_member_without_line_ends_and_cut) {
 
 /* a is on k at 1 s with 5 and on l at 3 s with 2, b the other way round. */
 static void set_two_boards(struct harness *h) {
-    zset_pass_seconds(h, 1);
+    harness_pass_seconds(h, 1);
     zset_run(h, "ZADD k 5 a");
     zset_run(h, "ZADD l 2 b");
-    zset_pass_seconds(h, 2);
+    harness_pass_seconds(h, 2);
     zset_run(h, "ZADD l 2 a");
     zset_run(h, "ZADD k 5 b");
-    zset_pass_seconds(h, 10);
+    harness_pass_seconds(h, 10);
 }
 
 static void expect_times(struct harness *h, const char *line, int64_t a_seconds,
@@ -190,7 +190,7 @@ ZSET_TEST(a_part_of_weight_0_has_no_say_in_a_sums_time) {
 ZSET_TEST(a_score_without_a_time_counts_as_reached_now) {
     set_two_boards(h);
     zset_run(h, "ZADD bare:k 1 a");
-    zset_pass_seconds(h, 7);
+    harness_pass_seconds(h, 7);
     expect_times(h, "ZUNIONSTORE d 2 k bare:k", 20, 3);
     expect_times(h, "ZUNIONSTORE d 2 k bare:k AGGREGATE MAX", 1, 3);
     zset_expect(h, "ZRANGESTORE d bare:k 0 -1", ":1");
@@ -199,9 +199,9 @@ ZSET_TEST(a_score_without_a_time_counts_as_reached_now) {
 
 ZSET_TEST(equal_results_rank_by_who_reached_them_first) {
     zset_run(h, "ZADD mon 3 late 4 early");
-    zset_pass_seconds(h, 10);
+    harness_pass_seconds(h, 10);
     zset_run(h, "ZADD tue 6 early");
-    zset_pass_seconds(h, 10);
+    harness_pass_seconds(h, 10);
     zset_run(h, "ZADD tue 7 late 10 last");
     zset_expect(h, "ZUNIONSTORE week 2 mon tue", ":3");
     zset_expect(h, "ZREVRANGE week 0 -1 WITHSCORES", "[early 10 late 10 last 10]");
@@ -298,7 +298,7 @@ ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
                 zset_set_field(h, key, member, 2, (uint64_t)n % 5);
             }
         }
-        zset_pass_seconds(h, 1000);
+        harness_pass_seconds(h, 1000);
         OWNED char *before = zset_dump(h, key);
         assert_string_equal(zset_run(h, "ZRANGESTORE %sd %s 0 -1", zset_layout_prefixes[i], key),
                             ":200");
@@ -309,9 +309,9 @@ ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
 
 ZSET_TEST(zrangestore_keeps_scores_times_and_order_in_another_layout) {
     zset_run(h, "ZADD k 5 first");
-    zset_pass_seconds(h, 100);
+    harness_pass_seconds(h, 100);
     zset_run(h, "ZADD k 5 second 5 third 9 best");
-    zset_pass_seconds(h, 100);
+    harness_pass_seconds(h, 100);
     zset_expect(h, "ZRANGESTORE laps:d k 0 -1", ":4");
     zset_expect(h, "ZRANGE laps:d 0 -1 WITHSCORES", "[first 5 second 5 third 5 best 9]");
     assert_int_equal(zset_time_ms(h, "laps:d", "first"), START_MS);
@@ -449,7 +449,7 @@ TEST(this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first) 
                 replay.is_there[player] = true;
             }
             ties += expect_week(h, &replay, day + 1);
-            zset_pass_seconds(h, 86400);
+            harness_pass_seconds(h, 86400);
         }
         harness_destroy(h);
     }

@@ -4,33 +4,33 @@
  *     socket --> filling --> writing --> leaderboard.<n>.base --> another registry --> the manifest
  *                (loop)      (thread)                    (loading.h)              (thread)
  *
- *     RECEIVING --received_end--> SYNCING --> LOADING --> LOADED --> ADOPTING --> ADOPTED
+ *     RECEIVING --staging_end--> SYNCING --> LOADING --> LOADED --> ADOPTING --> ADOPTED
  *          any of them but ADOPTING and ADOPTED  --> FAILED
  *
  * FAILED leaves everything as it was. Persistence begins it, adopts what is LOADED and clears it
  * away (persistence_begin_receive); whoever reads the socket does the rest.
  *
- * It never waits for the disk: whoever reads the socket stops while received_is_full. */
-#ifndef SERVER_RECEIVED_H
-#define SERVER_RECEIVED_H
+ * It never waits for the disk: whoever reads the socket stops while staging_is_full. */
+#ifndef SERVER_STAGING_H
+#define SERVER_STAGING_H
 
 #include "codec/buffer.h"
 #include "server/durability/loading.h"
 #include "server/durability/persistence.h"
 
-enum received_state {
-    RECEIVED_NONE,
-    RECEIVED_RECEIVING,
-    RECEIVED_SYNCING,
-    RECEIVED_LOADING,
-    RECEIVED_LOADED, /* it waits until no save is going on */
-    RECEIVED_ADOPTING,
-    RECEIVED_ADOPTED,
-    RECEIVED_FAILED,
+enum staging_state {
+    STAGING_NONE,
+    STAGING_RECEIVING,
+    STAGING_SYNCING,
+    STAGING_LOADING,
+    STAGING_LOADED, /* it waits until no save is going on */
+    STAGING_ADOPTING,
+    STAGING_ADOPTED,
+    STAGING_FAILED,
 };
 
-struct received {
-    enum received_state state;
+struct staging {
+    enum staging_state state;
     struct worker worker;
     bool has_worker; /* it is started when it is first needed */
     void (*changed)(void *context);
@@ -61,28 +61,28 @@ struct received {
 };
 
 /* A zeroed struct. changed is called on the loop when the thread is done. */
-void received_init(struct received *received, void (*changed)(void *context), void *context);
-/* Stop the thread; the loop turns once more before received_free. */
-void received_deinit(struct received *received);
-void received_free(struct received *received);
+void staging_init(struct staging *staging, void (*changed)(void *context), void *context);
+/* Stop the thread; the loop turns once more before staging_free. */
+void staging_deinit(struct staging *staging);
+void staging_free(struct staging *staging);
 
-/* From RECEIVED_NONE. like: the registry it is to replace. false: no memory or thread, and nothing changed. */
-MUST_CHECK bool received_begin(struct received *received, struct store *store,
-                               const struct registry *like, uv_loop_t *loop);
+/* From STAGING_NONE. like: the registry it is to replace. false: no memory or thread, and nothing changed. */
+MUST_CHECK bool staging_begin(struct staging *staging, struct store *store,
+                              const struct registry *like, uv_loop_t *loop);
 /* The next bytes: copied. Errors show in the state. */
-void received_add(struct received *received, const char *at, size_t size);
+void staging_add(struct staging *staging, const char *at, size_t size);
 /* Should nothing more be received until the disk has taken some? The loop wakes then. */
-bool received_is_full(const struct received *received);
+bool staging_is_full(const struct staging *staging);
 /* All of it has come. */
-void received_end(struct received *received);
+void staging_end(struct staging *staging);
 /* Load, or clear away, for about budget_ns. true: there is more to do at once. */
-bool received_step(struct received *received, uint64_t budget_ns);
+bool staging_step(struct staging *staging, uint64_t budget_ns);
 /* How many bytes of it are loaded. */
-uint64_t received_loaded_size(const struct received *received);
-/* Make it the base, with a new journal behind it or none; from RECEIVED_LOADED, or again while it
+uint64_t staging_loaded_size(const struct staging *staging);
+/* Make it the base, with a new journal behind it or none; from STAGING_LOADED, or again while it
  * is_kept. The job's result is in is_adopted, is_kept and error. */
-void received_adopt(struct received *received, bool has_journal);
-/* Back to RECEIVED_NONE, in steps where much is to be freed (is_clearing). Not while the thread adopts. */
-void received_clear(struct received *received);
+void staging_adopt(struct staging *staging, bool has_journal);
+/* Back to STAGING_NONE, in steps where much is to be freed (is_clearing). Not while the thread adopts. */
+void staging_clear(struct staging *staging);
 
 #endif

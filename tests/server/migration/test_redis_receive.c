@@ -20,17 +20,18 @@ static void begin(struct place *place, uint64_t size_max) {
     char error[DISK_ERROR_MAX];
     assert_int_equal(uv_loop_init(&place->loop), 0);
     directory_make(place->directory);
-    place->spool = redis_spool_open(&place->loop, place->directory, size_max, ignore, NULL, error);
+    place->spool =
+        redis_receive_spool_open(&place->loop, place->directory, size_max, ignore, NULL, error);
     assert_non_null(place->spool);
     place->in = place->out = 0;
 }
 
 static void end(struct place *place) {
-    redis_spool_close(place->spool);
+    redis_receive_spool_close(place->spool);
     while (!place->spool->worker.is_closed) {
         (void)uv_run(&place->loop, UV_RUN_NOWAIT);
     }
-    redis_spool_free(place->spool);
+    redis_receive_spool_free(place->spool);
     assert_int_equal(uv_loop_close(&place->loop), 0);
     assert_int_equal(directory_count(place->directory), 0);
     directory_remove(place->directory);
@@ -46,18 +47,18 @@ static void put(struct place *place, size_t size) {
     for (size_t i = 0; i < size; i++) {
         bytes[i] = byte_at(place->in + i);
     }
-    assert_true(redis_spool_put(place->spool, (struct bytes){.at = bytes, .size = size}));
+    assert_true(redis_receive_spool_put(place->spool, (struct bytes){.at = bytes, .size = size}));
     place->in += size;
 }
 
 static size_t take(struct place *place, size_t size) {
     worker_wait(&place->spool->worker);
-    struct bytes piece = redis_spool_peek(place->spool);
+    struct bytes piece = redis_receive_spool_peek(place->spool);
     size = size < piece.size ? size : piece.size;
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(piece.at[i], byte_at(place->out + i));
     }
-    redis_spool_take(place->spool, size);
+    redis_receive_spool_take(place->spool, size);
     place->out += size;
     return size;
 }
@@ -73,7 +74,7 @@ TEST(what_is_put_comes_out_in_order_through_memory_and_disk) {
     begin(&place, 0);
     for (int copy = 0; copy < 4; copy++) {
         uint64_t random = (uint64_t)copy + 99;
-        redis_spool_begin(place.spool); /* the second time, with much that nobody reads */
+        redis_receive_spool_begin(place.spool); /* the second time, with much that nobody reads */
         place.in = place.out = 0;
         for (int step = 0; step < 300; step++) {
             random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
@@ -82,7 +83,7 @@ TEST(what_is_put_comes_out_in_order_through_memory_and_disk) {
                 put(&place, size);
             }
             (void)take(&place, step < 100 ? size / 2 : size * 2);
-            assert_int_equal(redis_spool_waiting(place.spool), place.in - place.out);
+            assert_int_equal(redis_receive_spool_waiting(place.spool), place.in - place.out);
         }
         if (copy != 1) {
             take_all(&place);
@@ -94,30 +95,30 @@ TEST(a_full_spool_wants_no_more_until_something_is_taken) {
     enum { LIMIT = 3 << 20 };
     ENDED_BY(end) struct place place;
     begin(&place, LIMIT);
-    redis_spool_begin(place.spool);
-    while (!redis_spool_is_full(place.spool)) {
+    redis_receive_spool_begin(place.spool);
+    while (!redis_receive_spool_is_full(place.spool)) {
         put(&place, 100000);
         worker_wait(&place.spool->worker);
     }
     assert_in_range(place.in, LIMIT, LIMIT + 100000);
-    assert_true(redis_spool_is_over_limit(place.spool));
+    assert_true(redis_receive_spool_is_over_limit(place.spool));
     while (place.out < 200000) {
         (void)take(&place, 200000);
     }
-    assert_false(redis_spool_is_full(place.spool));
+    assert_false(redis_receive_spool_is_full(place.spool));
     take_all(&place);
 }
 
 TEST(what_the_disk_has_not_taken_is_bounded) {
     ENDED_BY(end) struct place place;
     begin(&place, 0);
-    redis_spool_begin(place.spool);
-    while (!redis_spool_is_full(place.spool)) { /* nobody has waited for the thread */
+    redis_receive_spool_begin(place.spool);
+    while (!redis_receive_spool_is_full(place.spool)) { /* nobody has waited for the thread */
         put(&place, 100000);
     }
-    assert_false(redis_spool_is_over_limit(place.spool));
+    assert_false(redis_receive_spool_is_over_limit(place.spool));
     worker_wait(&place.spool->worker);
-    assert_false(redis_spool_is_full(place.spool));
+    assert_false(redis_receive_spool_is_full(place.spool));
     take_all(&place);
 }
 
@@ -133,15 +134,15 @@ TEST(what_cannot_be_read_is_read_again) {
     struct disk failing = disk_system;
     failing.read_at = fail_read;
     begin(&place, 0);
-    redis_spool_begin(place.spool);
+    redis_receive_spool_begin(place.spool);
     disk = &failing;
     put(&place, 1000000);
     put(&place, 1000000);
     worker_wait(&place.spool->worker);
-    assert_false(redis_spool_check(place.spool, error));
+    assert_false(redis_receive_spool_check(place.spool, error));
     assert_string_equal(error, "cannot read the spool: Input/output error");
     disk = &disk_system;
-    while (!redis_spool_check(place.spool, error)) {
+    while (!redis_receive_spool_check(place.spool, error)) {
         uv_sleep(100);
     }
     take_all(&place);
@@ -165,22 +166,22 @@ TEST(a_job_that_has_failed_is_not_done_again_before_the_loop_knows) {
     failing.read_at = fail_read;
     begin(&place, 0);
     uv_ref((uv_handle_t *)&place.spool->worker.async); /* a loop without handles does not turn */
-    redis_spool_begin(place.spool);
+    redis_receive_spool_begin(place.spool);
     disk = &failing;
     put(&place, SIZE);
     put(&place, SIZE);
     let_job_end(&place.spool->worker);
     put(&place, SIZE);
-    redis_spool_take(place.spool, SIZE);
+    redis_receive_spool_take(place.spool, SIZE);
     place.out = SIZE;
     (void)uv_run(&place.loop, UV_RUN_NOWAIT);
     assert_true(place.spool->worker.is_busy);
     let_job_end(&place.spool->worker); /* it has written the third, and could not read the second */
-    assert_true(redis_spool_check(place.spool, error));
+    assert_true(redis_receive_spool_check(place.spool, error));
     (void)uv_run(&place.loop, UV_RUN_NOWAIT);
-    assert_false(redis_spool_check(place.spool, error));
+    assert_false(redis_receive_spool_check(place.spool, error));
     disk = &disk_system;
-    while (!redis_spool_check(place.spool, error)) {
+    while (!redis_receive_spool_check(place.spool, error)) {
         uv_sleep(100);
     }
     take_all(&place);
@@ -189,7 +190,8 @@ TEST(a_job_that_has_failed_is_not_done_again_before_the_loop_knows) {
 
 TEST(a_directory_that_is_not_there_is_an_error) {
     char error[DISK_ERROR_MAX];
-    assert_null(redis_spool_open(uv_default_loop(), "/nowhere/at/all", 0, ignore, NULL, error));
+    assert_null(
+        redis_receive_spool_open(uv_default_loop(), "/nowhere/at/all", 0, ignore, NULL, error));
     assert_non_null(strstr(error, "/nowhere/at/all"));
 }
 
@@ -219,7 +221,7 @@ static void receive(struct redis_receive *receive, const char *text, size_t piec
 
 static void expect_spooled(struct place *place, const char *wanted) {
     worker_wait(&place->spool->worker);
-    struct bytes piece = redis_spool_peek(place->spool);
+    struct bytes piece = redis_receive_spool_peek(place->spool);
     assert_int_equal(piece.size, strlen(wanted));
     assert_memory_equal(piece.at, wanted, piece.size);
 }

@@ -1,6 +1,6 @@
 /* Random changes of every kind as an RDB file and the commands behind it, as a Redis with the module gets them; followed
  * by what follows a Redis with the module here: equal after each. The module itself is in tests/module/test_leaving.py. */
-#include "server/migration/redis_encode.h"
+#include "server/migration/feed_redis.h"
 #include "server/migration/redis_stream.h"
 #include "server/rdb/rdb_write.h"
 #include "server/replication/wire.h"
@@ -118,11 +118,12 @@ static void feed_copy(void) {
 /* In steps of any size. */
 static void feed_groups(void) {
     buffer_clear(&out);
-    assert_true(redis_encode_add(&encode, messages.at, messages.size));
-    while (!redis_encode_is_idle(&encode)) {
-        assert_true(redis_encode_step(&encode, &out, 1 + below(300), below(2) == 0 ? 0 : 100000));
+    assert_true(feed_redis_encode_add(&encode, messages.at, messages.size));
+    while (!feed_redis_encode_is_idle(&encode)) {
+        assert_true(
+            feed_redis_encode_step(&encode, &out, 1 + below(300), below(2) == 0 ? 0 : 100000));
     }
-    assert_true(redis_encode_is_between(&encode));
+    assert_true(feed_redis_encode_is_between(&encode));
     assert_int_equal(encode.group, sequence);
     feed((struct bytes){.at = out.at, .size = out.size});
     buffer_clear(&messages);
@@ -133,7 +134,7 @@ static void begin(const char *name) {
     log_set_level(LOG_NOTHING);
     sequence = 0;
     is_in_chain = false;
-    redis_encode_init(&encode);
+    feed_redis_encode_init(&encode);
     ours = harness_create("");
     registry_set_passive(ours->server.registry, true);
     redis_stream_init(&stream, &ours->server, 7);
@@ -148,7 +149,7 @@ static void expect_equal(void) {
 static void end(void) {
     redis_stream_deinit(&stream);
     workload_assert_equal(workload.registry, ours->server.registry);
-    redis_encode_deinit(&encode);
+    feed_redis_encode_deinit(&encode);
     buffer_deinit(&group);
     buffer_deinit(&messages);
     buffer_deinit(&out);
@@ -202,7 +203,7 @@ static void add_group(void) {
 /* It has no such board: it gets the whole, or must come anew. */
 TEST(what_is_staged_is_not_sent_and_its_new_name_cannot_be) {
     struct effect_listener recorder = {.receive = record};
-    begin("redis_encode_staged");
+    begin("feed_redis_encode_staged");
     remove_empty_boards();
     feed_copy();
     effect_listener_add(workload.registry, &recorder);
@@ -230,8 +231,8 @@ TEST(what_is_staged_is_not_sent_and_its_new_name_cannot_be) {
             expect_equal();
         }
     }
-    assert_true(redis_encode_add(&encode, messages.at, messages.size));
-    assert_false(redis_encode_step(&encode, &out, 1000, UINT64_MAX));
+    assert_true(feed_redis_encode_add(&encode, messages.at, messages.size));
+    assert_false(feed_redis_encode_step(&encode, &out, 1000, UINT64_MAX));
     effect_listener_remove(registry, &recorder);
     registry_remove(registry, key_find(registry, 0, "made", workload.now_ms));
     registry_remove(ours->server.registry,
