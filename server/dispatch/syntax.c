@@ -810,9 +810,8 @@ uint32_t syntax_behind_options(const struct command *command, const struct reque
     return index + (end - begin);
 }
 
-/* The index of the first value of an option in a request that may be wrong; 0: it is not there. */
-static uint32_t syntax_find(const struct command *command, const struct request *request,
-                            const char *word) {
+uint32_t syntax_find(const struct command *command, const struct request *request,
+                     const char *word) {
     const struct syntax_form *form = command->form;
     uint32_t index = form->first, words;
     for (const struct syntax_item *step = form->steps; step < form->options; step++) {

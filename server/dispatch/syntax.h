@@ -57,6 +57,9 @@ bool syntax_is_option(const struct call *call, uint32_t index);
  * NULL: there was none left. */
 const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index);
 
+/* The index of the first value of an option in a request that may be wrong; 0: it is not there. */
+uint32_t syntax_find(const struct command *command, const struct request *request,
+                     const char *word);
 /* Where the argument is, in a request that may be wrong, that is at this index where no options stand before it. */
 uint32_t syntax_behind_options(const struct command *command, const struct request *request,
                                uint32_t index);
