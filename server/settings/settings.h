@@ -324,10 +324,9 @@ enum setting_takes {
     SETTING_TAKES_STATE,
     SETTING_TAKES_LEAGUE
 };
-/* Parse options into *options, which may be those of a living board; the other fields stay. CAP,
- * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
- * false *options is unchanged, and reason
- * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
+/* Parse options into *options, which may be those of a living board; the other fields stay. A TAG that is there takes NONE.
+ * A period is not begun. On false *options is unchanged, and reason (SETTING_ERROR_MAX) says which option is wrong, what
+ * was given and what is allowed. */
 MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct bytes *words,
                                       size_t word_count, struct board_options *options,
                                       struct board_state *state, char *reason);
