@@ -122,8 +122,8 @@ bool shadow_may_be(const struct registry_key *key) {
     struct bytes prefix;
     struct bytes inner;
     struct league_entry entry;
-    if (options->has_rating || options->window.count > 0 || options->window.is_share ||
-        options->league.room > 0) {
+    if ((options->guards & (BOARD_RATED | BOARD_WINDOW | BOARD_LEAGUE)) != 0 ||
+        options->window.is_share) {
         return false;
     }
     (void)!archive_name_find_board(registry_name(key), &room);
