@@ -158,6 +158,9 @@ bool window_may_begin(const struct call *call, struct bytes base,
                       const struct board_options *options) {
     char name[REGISTRY_NAME_MAX];
     struct board_options running;
+    if (options->window.count == 0) {
+        return true;
+    }
     if (!window_check_host(call)) {
         return false;
     }
@@ -173,6 +176,36 @@ bool window_may_begin(const struct call *call, struct bytes base,
     }
     struct bytes full = archive_name_print(base, &running.period, running.period_start_ms, name);
     return call_find_key(call, full) == NULL || window_refuse_taken(call, base, &running);
+}
+
+bool window_may_alter(const struct call *call, struct bytes name, const struct registry_key *key,
+                      struct board_options *options) {
+    const struct board_options *before = registry_options(key);
+    if (options->window.count == 0) {
+        return true;
+    }
+    if (before->window.count > 0) {
+        return period_equal(&options->period, &before->period) ||
+               call_refuse(call, "ERR PERIOD of a board with a WINDOW cannot be changed: take the "
+                                 "WINDOW away first (WINDOW NONE)");
+    }
+    if (board_count(&key->board) > 0) {
+        return call_refuse(call, "ERR WINDOW is not possible: the board has members: LB.ROLL it "
+                                 "first");
+    }
+    board_options_enter_period(options, call->now_ms);
+    return window_may_begin(call, name, options);
+}
+
+struct board_state window_alter_state(const struct registry_key *key,
+                                      const struct board_options *options) {
+    const struct board_window *before = &registry_options(key)->window;
+    if (options->window.count > 0 && before->count == 0) {
+        return board_options_begin_state(options);
+    }
+    struct board_state state = board_options_keep_state(options, registry_state(key));
+    state.is_anew |= options->window.count > 0 && options->window.is_best != before->is_best;
+    return state;
 }
 
 /* ---- values ---- */

@@ -75,9 +75,16 @@ MUST_CHECK bool window_check_host(const struct call *call);
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new);
 /* May a board with these options begin under this name: is the name of the running period's share
- * free, and do its times last? false: the error was replied. */
+ * free, and do its times last? One without a WINDOW may. false: the error was replied. */
 MUST_CHECK bool window_may_begin(const struct call *call, struct bytes name,
                                  const struct board_options *options);
+/* May the board of this name get these options? Where a WINDOW begins with them, they move to the running period. false:
+ * the error was replied. */
+MUST_CHECK bool window_may_alter(const struct call *call, struct bytes name,
+                                 const struct registry_key *key, struct board_options *options);
+/* The board's state with these options: it goes on, or begins with a WINDOW. */
+struct board_state window_alter_state(const struct registry_key *key,
+                                      const struct board_options *options);
 
 enum { WINDOW_VALUES_MAX = 64 };
 struct window_value {

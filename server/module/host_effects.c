@@ -2,7 +2,10 @@
 #include "server/module/host_effects.h"
 
 #include "codec/bytes.h"
+#include "server/commands/ban.h"
+#include "server/commands/lb/board_task.h"
 #include "server/durability/effect_bytes.h"
+#include "server/rdb/rdb_board.h"
 #include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -12,28 +15,43 @@ enum {
     BLOB_FIRST = 64,    /* room that is there from the beginning */
     BLOB_MAX = 1 << 20, /* a FILL is cut into such pieces */
     MORE_KEYS_MAX = 64,
+    EXPIRE_COUNT = 16, /* bans removed before a command */
+    REWRITE_MS = 1,
+};
+
+/* A blob that is being written. */
+struct effects_out {
+    struct effect_encoder encoder;
+    struct buffer blob;
+    bool has_effects;
 };
 
 static struct {
     struct effect_listener listener;
-    struct effect_encoder encoder;
-    struct buffer blob;
+    struct effects_out out;
     struct working_set *set; /* of the command that runs; NULL: none */
     /* Archives that the blob names. */
     struct host_string *more[MORE_KEYS_MAX];
     uint32_t more_count;
-    bool has_effects;
 } effects;
+
+static struct {
+    struct effects_out out;
+    bool is_applying;
+    bool is_beside; /* a copy of the master is being loaded beside the keys */
+    /* Blobs of a file that is loaded beside the keys: size (4 bytes), bytes. */
+    struct buffer loaded;
+} state;
 
 /* ---- out ---- */
 
 static void host_effects_replicate(void) {
     const struct working_set *set = effects.set;
     /* Nothing is ever replicated in part. */
-    CHECK(!effects.blob.is_broken);
+    CHECK(!effects.out.blob.is_broken);
     if (set->count == 1 && effects.more_count == 0) {
-        host_Replicate(set->ctx, "LB.APPLY", "sb", set->keys[0].name, effects.blob.at,
-                       effects.blob.size);
+        host_Replicate(set->ctx, "LB.APPLY", "sb", set->keys[0].name, effects.out.blob.at,
+                       effects.out.blob.size);
         return;
     }
     uint32_t keys_max = set->count + effects.more_count;
@@ -49,7 +67,7 @@ static void host_effects_replicate(void) {
     for (uint32_t i = 0; i < effects.more_count; i++) {
         keys[count++] = effects.more[i];
     }
-    struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
+    struct host_string *blob = host_CreateString(ctx, effects.out.blob.at, effects.out.blob.size);
     struct host_string *none = host_CreateString(ctx, "", 0);
     struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
     CHECK(args != NULL); /* the host would end here, too */
@@ -65,18 +83,20 @@ static void host_effects_replicate(void) {
 }
 
 /* The first one begins the blob. */
-static void host_effects_encode(const struct effect *effect) {
-    if (!effects.has_effects) {
-        effect_bytes_begin_blob(&effects.encoder, &effects.blob, module.server.clock.now_us);
-        effects.has_effects = true;
+static void host_effects_encode(struct effects_out *out, const struct effect *effect) {
+    if (!out->has_effects) {
+        effect_bytes_begin_blob(&out->encoder, &out->blob, module.server.clock.now_us);
+        out->has_effects = true;
     }
-    effect_bytes_encode(&effects.encoder, effect);
+    effect_bytes_encode(&out->encoder, effect);
 }
 
 static void host_effects_receive(void *context, const struct effect *effect) {
     (void)context;
-    if (host_state_owns(effect)) {
-        host_state_note(effect);
+    if (effect->database >= REGISTRY_SYSTEM && effect->database != REGISTRY_ONCE) {
+        if (!state.is_applying) {
+            host_effects_encode(&state.out, effect);
+        }
         return;
     }
     if (effects.set == NULL) {
@@ -93,38 +113,40 @@ static void host_effects_receive(void *context, const struct effect *effect) {
         struct effect_fill fill = {.whole = *effect};
         struct effect each;
         while (effect_fill_next(&fill, &each)) {
-            if (effects.has_effects && effects.blob.size > BLOB_MAX) {
+            if (effects.out.has_effects && effects.out.blob.size > BLOB_MAX) {
                 host_effects_replicate();
-                effects.has_effects = false;
+                effects.out.has_effects = false;
             }
-            host_effects_encode(&each);
+            host_effects_encode(&effects.out, &each);
         }
     } else {
-        host_effects_encode(effect);
+        host_effects_encode(&effects.out, effect);
     }
 }
 
 bool host_effects_init(void) {
-    buffer_init(&effects.blob, 0);
+    buffer_init(&effects.out.blob, 0);
+    buffer_init(&state.out.blob, 0);
+    buffer_init(&state.loaded, 0);
     effects.listener.receive = host_effects_receive;
     effect_listener_add(module.server.registry, &effects.listener);
-    return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
+    return buffer_reserve(&effects.out.blob, BLOB_FIRST) != NULL;
 }
 
 void host_effects_begin(struct working_set *set) {
     effects.set = set;
-    effects.has_effects = false;
+    effects.out.has_effects = false;
 }
 
 void host_effects_end(void) {
-    if (effects.has_effects) {
+    if (effects.out.has_effects) {
         host_effects_replicate();
     }
     while (effects.more_count > 0) {
         host_FreeString(effects.set->ctx, effects.more[--effects.more_count]);
     }
-    if (effects.blob.capacity > 2 * BLOB_MAX) {
-        buffer_deinit(&effects.blob);
+    if (effects.out.blob.capacity > 2 * BLOB_MAX) {
+        buffer_deinit(&effects.out.blob);
     }
     effects.set = NULL;
 }
@@ -142,16 +164,16 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
                                          .expire_at_ms = REGISTRY_NO_EXPIRY,
                                          .key = key}};
     struct effect each;
-    effects.has_effects = false;
+    effects.out.has_effects = false;
     while (effect_fill_next(&fill, &each)) {
-        host_effects_encode(&each);
-        if (effects.blob.size > BLOB_MAX) {
-            host_EmitAOF(io, "LB.APPLY", "sb", name, effects.blob.at, effects.blob.size);
-            effects.has_effects = false;
+        host_effects_encode(&effects.out, &each);
+        if (effects.out.blob.size > BLOB_MAX) {
+            host_EmitAOF(io, "LB.APPLY", "sb", name, effects.out.blob.at, effects.out.blob.size);
+            effects.out.has_effects = false;
         }
     }
-    if (effects.has_effects) {
-        host_EmitAOF(io, "LB.APPLY", "sb", name, effects.blob.at, effects.blob.size);
+    if (effects.out.has_effects) {
+        host_EmitAOF(io, "LB.APPLY", "sb", name, effects.out.blob.at, effects.out.blob.size);
     }
 }
 
@@ -380,10 +402,205 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     const char *error = host_effects_apply_all(&set, argv, argc);
     effect_listener_add(module.server.registry, &effects.listener);
     working_set_end(&set);
-    host_value_free_step();
+    module_value_free_step();
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }
     host_effects_replicate_request(ctx, argv, argc);
     return host_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- what is kept beside the keys: bans and durable jobs ---- */
+
+void host_effects_state_replicate(struct host_context *ctx) {
+    if (state.out.has_effects) {
+        CHECK(!state.out.blob.is_broken); /* nothing is ever replicated in part */
+        host_Replicate(ctx, "LB.APPLYSTATE", "b", state.out.blob.at, state.out.blob.size);
+        state.out.has_effects = false;
+    }
+}
+
+void host_effects_expire_bans(void) {
+    (void)registry_expiry_remove_due(module.server.registry, module.server.clock.now_ms,
+                                     EXPIRE_COUNT);
+}
+
+void host_effects_state_clear(void) {
+    state.is_applying = true;
+    CHECK(rdb_board_state_clear(module.server.registry, UINT32_MAX));
+    state.is_applying = false;
+}
+
+/* ---- applying ---- */
+
+static bool host_effects_check_state(struct effect_decoder *decoder, struct bytes blob,
+                                     struct bytes *chunk, int64_t *time_us) {
+    char why[RDB_STATE_ERROR_MAX]; /* the host's errors say less */
+    return rdb_board_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us,
+                                 chunk, why) &&
+           *time_us <= MODULE_TIME_MAX_US;
+}
+
+/* All is checked before anything changes. */
+static bool host_effects_take_state(struct host_context *ctx, struct bytes blob) {
+    static struct effect_decoder decoder;
+    struct bytes chunk;
+    int64_t time_us;
+    if (!host_effects_check_state(&decoder, blob, &chunk, &time_us)) {
+        return false;
+    }
+    module_raise_clock(ctx, time_us);
+    state.is_applying = true;
+    enum effect_status status = rdb_board_state_apply(module.server.registry, &decoder, chunk);
+    state.is_applying = false;
+    return status == EFFECT_OK;
+}
+
+int host_effects_apply_state(struct host_context *ctx, struct host_string **argv, int argc) {
+    if (argc != 2) {
+        return host_ReplyWithError(ctx,
+                                   "ERR wrong number of arguments for 'lb.applystate' command");
+    }
+    module_update_time();
+    if (!host_effects_take_state(ctx, host_bytes(argv[1]))) {
+        return host_ReplyWithError(ctx, "ERR Bad data format, or changes that do not fit");
+    }
+    module_value_free_step();
+    host_ReplicateVerbatim(ctx);
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- all of it ---- */
+
+static void host_effects_state_save_all(void (*take)(void *context, struct bytes blob),
+                                        void *context) {
+    CHECK(rdb_board_state_write(module.server.registry, module.server.clock.now_us, take, context));
+}
+
+/* ---- RDB ---- */
+
+static void host_effects_state_save_blob(void *context, struct bytes blob) {
+    host_SaveStringBuffer(context, blob.at, blob.size);
+}
+
+void host_effects_state_save(struct host_io *io, int when) {
+    (void)when;
+    host_effects_state_save_all(host_effects_state_save_blob, io);
+    host_SaveStringBuffer(io, "", 0);
+}
+
+void host_effects_state_save_some(struct host_io *io, int when) {
+    if (!rdb_board_state_is_empty(module.server.registry)) {
+        host_effects_state_save(io, when);
+    }
+}
+
+static bool host_effects_state_refuse(struct host_io *io, const char *why) {
+    host_LogIOError(io, "warning", "bans of leaderboard: %s", why);
+    return false;
+}
+
+/* *is_last: it was the empty one. */
+static bool host_effects_load_blob(struct host_io *io, struct effect_decoder *decoder,
+                                   bool *is_last) {
+    struct bytes chunk;
+    int64_t time_us;
+    size_t size = 0;
+    char *at = host_LoadStringBuffer(io, &size);
+    if (at == NULL || host_IsIOError(io)) {
+        return false;
+    }
+    *is_last = size == 0;
+    struct bytes blob = {.at = at, .size = size};
+    bool is_good = *is_last || (size <= UINT32_MAX &&
+                                host_effects_check_state(decoder, blob, &chunk, &time_us));
+    if (is_good && !*is_last) {
+        uint32_t head = (uint32_t)size;
+        buffer_append(&state.loaded, (const char *)&head, sizeof head);
+        buffer_append(&state.loaded, at, size);
+    }
+    host_Free(at);
+    if (!is_good) {
+        return host_effects_state_refuse(io,
+                                         "damaged, or written by a later version of the module");
+    }
+    return !state.loaded.is_broken || host_effects_state_refuse(io, "out of memory");
+}
+
+/* In the place of what there is. */
+static bool host_effects_state_take_loaded(void) {
+    bool is_taken = true;
+    host_effects_state_clear();
+    for (size_t at = 0; at < state.loaded.size && is_taken;) {
+        uint32_t size;
+        memcpy(&size, state.loaded.at + at, sizeof size);
+        struct bytes blob = {.at = state.loaded.at + at + sizeof size, .size = size};
+        is_taken = host_effects_take_state(module.timer_context, blob);
+        at += sizeof size + size;
+    }
+    buffer_deinit(&state.loaded);
+    return is_taken;
+}
+
+int host_effects_state_load(struct host_io *io, int version, int when) {
+    bool is_last = false;
+    (void)when;
+    if (version != RDB_STATE_VERSION) {
+        host_effects_state_refuse(io, "a later version of the module has written them");
+        return HOST_ERROR;
+    }
+    struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
+    bool is_loaded = decoder != NULL;
+    buffer_deinit(&state.loaded);
+    while (is_loaded && !is_last) {
+        is_loaded = host_effects_load_blob(io, decoder, &is_last);
+    }
+    memory_free(decoder);
+    if (is_loaded && !state.is_beside) {
+        is_loaded = host_effects_state_take_loaded() ||
+                    host_effects_state_refuse(io, "they do not fit, or there is no memory");
+    }
+    return is_loaded ? HOST_OK : HOST_ERROR;
+}
+
+bool host_effects_state_is_beside(void) {
+    return state.is_beside;
+}
+
+void host_effects_state_load_beside(uint64_t kind) {
+    state.is_beside = kind == HOST_BESIDE_STARTED;
+    if (kind == HOST_BESIDE_COMPLETED) {
+        /* It was checked; without memory the host would end, too. */
+        CHECK(host_effects_state_take_loaded());
+    } else {
+        buffer_deinit(&state.loaded);
+    }
+}
+
+/* ---- the AOF ---- */
+
+static void host_effects_state_replicate_blob(void *context, struct bytes blob) {
+    host_Replicate(context, "LB.APPLYSTATE", "bR", blob.at, blob.size);
+}
+
+static void host_effects_state_replicate_all(struct host_context *ctx, void *context) {
+    (void)context;
+    module_update_time();
+    host_effects_state_save_all(host_effects_state_replicate_blob, ctx);
+}
+
+/* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
+ * behind it. */
+void host_effects_on_fork(struct host_context *ctx) {
+    if (rdb_board_state_is_empty(module.server.registry)) {
+        return;
+    }
+    /* Where the host does not say so, it is taken for one without: to write this twice does no harm. */
+    struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
+    struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
+    if (!bytes_is(host_reply_string(value), "yes")) {
+        (void)host_CreateTimer(module.timer_context, REWRITE_MS, host_effects_state_replicate_all,
+                               NULL);
+    }
+    host_free_reply(reply);
 }

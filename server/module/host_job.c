@@ -82,8 +82,8 @@ static bool host_job_run_steps(struct host_context *ctx) {
     int database = host_GetSelectedDb(ctx);
     module.context = ctx;
     bool has_more = job_list_step(&module.server, STEPS_NS, host_may_change(ctx));
-    host_state_replicate(ctx);
-    host_value_free_step();
+    host_effects_state_replicate(ctx);
+    module_value_free_step();
     (void)host_SelectDb(ctx, database);
     return has_more;
 }
@@ -293,7 +293,7 @@ static void host_job_look_at(struct host_context *ctx, struct host_string *name,
     struct board_task *task = context;
     struct host_key *opened = key == NULL ? host_OpenKey(ctx, name, HOST_READ) : NULL;
     if (key != NULL || opened != NULL) {
-        const struct host_value *value = host_value_of_board(key != NULL ? key : opened);
+        const struct host_value *value = module_value_of_board(key != NULL ? key : opened);
         if (value != NULL) {
             host_job_find_board(task, value->key, host_bytes(name), task->place->database);
         }

@@ -66,7 +66,7 @@ keyspace_peek_options(const struct call *call, const struct registry_key *key, s
         return registry_options(found); /* it has come to be just now */
     }
     struct host_named named = host_open_named(module.context, name);
-    const struct host_value *value = named.key != NULL ? host_value_of_board(named.key) : NULL;
+    const struct host_value *value = named.key != NULL ? module_value_of_board(named.key) : NULL;
     bool is_asked_for = call->command->first_key > 0; /* not one of a listing */
     if (named.key == NULL && is_asked_for) {
         (void)working_set_lacks(host_run_set(), name);

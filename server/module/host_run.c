@@ -529,14 +529,14 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
     bool writes = !host_run_is_reading(command);
     if (writes && ban_exists(module.server.registry)) {
         module_update_time();
-        host_state_expire();
+        host_effects_expire_bans();
     }
     working_set_begin(set, ctx, writes, false);
     current.running = set;
     host_effects_begin(set);
     host_run_with_keys(ctx, command, request, argv);
     host_effects_end();
-    host_state_replicate(ctx);
+    host_effects_state_replicate(ctx);
     working_set_end(set);
     current.running = NULL;
     host_run_send_events(ctx);
@@ -552,7 +552,7 @@ static int host_run_command(struct host_context *ctx, const struct command *comm
         host_run_reply(ctx, &current.output);
         return HOST_OK;
     }
-    host_value_free_step();
+    module_value_free_step();
     if (module.wait.is_asked) {
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
         return HOST_ERROR;

@@ -199,7 +199,7 @@ static void *host_type_load(struct host_io *io, int version) {
         .name = BYTES("?"),
         .is_believed = (flags & HOST_IS_LOADING) != 0 || (flags & HOST_IS_MASTER) == 0,
     };
-    struct host_value *value = host_value_create(NULL);
+    struct host_value *value = module_value_create(NULL);
     if (name != NULL && host_bytes(name).size > 0) {
         loading.name = host_bytes(name);
     }
@@ -209,9 +209,9 @@ static void *host_type_load(struct host_io *io, int version) {
                      host_type_load_value(&loading, version, value);
     memory_free(loading.read);
     if (is_loaded) {
-        host_value_note_due(value, loading.name, host_GetDbIdFromIO(io));
+        module_note_due(value, loading.name, host_GetDbIdFromIO(io));
     } else if (value != NULL) {
-        host_value_free(value);
+        module_value_free(value);
         value = NULL;
     }
     return value;
@@ -241,7 +241,7 @@ static size_t host_type_memory(const void *context) {
 }
 
 static void host_type_free(void *context) {
-    host_value_free(context);
+    module_value_free(context);
 }
 
 static size_t host_type_key_effort(const struct registry_key *key) {
@@ -264,7 +264,7 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
     }
     struct registry_key *key = registry_embedded_copy(module.server.registry, value->key, name);
     struct host_value *copy = key != NULL && registry_embedded_part(module.server.registry, key)
-                                  ? host_value_create(key)
+                                  ? module_value_create(key)
                                   : NULL;
     if (copy == NULL) {
         if (key != NULL) {
@@ -272,7 +272,7 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         }
         return NULL;
     }
-    host_value_note_due(copy, name, host_GetToDbIdFromOptCtx(ctx));
+    module_note_due(copy, name, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 
@@ -363,9 +363,9 @@ bool host_type_register(struct host_context *ctx) {
         .mem_usage = host_type_memory,
         .digest = host_type_digest,
         .free = host_type_free,
-        .aux_load = host_state_load,
-        .aux_save = host_state_save,
-        .aux_save2 = host_state_save_some,
+        .aux_load = host_effects_state_load,
+        .aux_save = host_effects_state_save,
+        .aux_save2 = host_effects_state_save_some,
         .aux_save_triggers = HOST_AUX_BEFORE_RDB,
         .free_effort = host_type_effort,
         .defrag = host_type_defrag,

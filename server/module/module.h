@@ -11,9 +11,9 @@
  * Layers, each of which includes only those above it (.ci/check-layers):
  *
  *     host        host.h: functions of the host
- *     module      module.h: what all share; host_value.c: a key's value, and when something is due
+ *     module      module.h: what all share, a key's value, and when something is due
  *     set         working_set.h: the keys of one command
- *     effects     host_effects.h: LB.APPLY, and what is kept beside the keys (host_state.c)
+ *     effects     host_effects.h: LB.APPLY, and what is kept beside the keys
  *     commands    host_run.h: commands, jobs, passes, the filter; host_type.c: the data type; module_load.c */
 #ifndef SERVER_MODULE_MODULE_H
 #define SERVER_MODULE_MODULE_H
@@ -98,19 +98,19 @@ struct host_value {
 _Static_assert(sizeof(struct host_value) <= 32, "every key of the host has one");
 
 /* Takes ownership of the board, which may be NULL. NULL: no memory. */
-struct host_value *host_value_create(struct registry_key *key);
+struct host_value *module_value_create(struct registry_key *key);
 /* Free it with what it holds; any thread. */
-void host_value_free(struct host_value *value);
-/* What it holds may have remains of a removal (board_has_remains): host_value_free_step frees them, and until then the
+void module_value_free(struct host_value *value);
+/* What it holds may have remains of a removal (board_has_remains): module_value_free_step frees them, and until then the
  * value stays where it is in memory. */
-void host_value_note_remains(struct host_value *value);
+void module_value_note_remains(struct host_value *value);
 /* Free some of what was removed, and go on later if there is more. After each command. */
-void host_value_free_step(void);
+void module_value_free_step(void);
 
 /* The value of an open key of the host; NULL: it has none of ours. */
-struct host_value *host_value_of(struct host_key *opened);
+struct host_value *module_value_of(struct host_key *opened);
 /* The same, if it has a board. */
-struct host_value *host_value_of_board(struct host_key *opened);
+struct host_value *module_value_of_board(struct host_key *opened);
 
 /* ---- what is due when ---- */
 
@@ -134,12 +134,12 @@ struct host_value_work {
                    void (*step)(void *due), void *due); /* host_run_on */
     void (*steps[HOST_WORKS])(void *due);
 };
-void host_value_init_timer(const struct host_value_work *work);
+void module_init_timer(const struct host_value_work *work);
 /* Note what is to be done with the value, which is found under this name from now on. Without memory for it nothing
  * is noted. */
-void host_value_note_due(struct host_value *value, struct bytes name, int database);
+void module_note_due(struct host_value *value, struct bytes name, int database);
 /* Note that it has ids, unless that was done. */
-void host_value_note_ids(struct host_value *value, struct bytes name, int database);
+void module_note_ids(struct host_value *value, struct bytes name, int database);
 
 /* Register the data type. false: the host refused. */
 bool host_type_register(struct host_context *ctx);

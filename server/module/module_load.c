@@ -271,9 +271,9 @@ static int module_load_run_type(struct host_context *ctx, struct host_string **a
     int type = key != NULL ? host_KeyType(key) : HOST_KEY_EMPTY;
     const char *name = type >= 0 && type < HOST_KEY_MODULE ? names[type] : "stream";
     if (type == HOST_KEY_MODULE) {
-        name = host_value_of_board(key) != NULL ? "zset"
-               : host_value_of(key) != NULL     ? "none"
-                                                : "module";
+        name = module_value_of_board(key) != NULL ? "zset"
+               : module_value_of(key) != NULL     ? "none"
+                                                  : "module";
     }
     host_close(key);
     return host_ReplyWithSimpleString(ctx, name);
@@ -301,7 +301,7 @@ static int module_load_run_test_clear(struct host_context *ctx, struct host_stri
                                       int argc) {
     (void)argv;
     (void)argc;
-    host_state_clear();
+    host_effects_state_clear();
     return host_ReplyWithSimpleString(ctx, "OK");
 }
 #endif
@@ -318,7 +318,8 @@ static const struct own_command {
     {"lb.apply", "Apply changes of boards as the module has written them", "write admin deny-oom",
      "write admin slow dangerous", host_effects_apply, -3, 1, -1, 2, false},
     {"lb.applystate", "Apply changes of bans as the module has written them",
-     "write admin deny-oom", "write admin slow dangerous", host_state_apply, 2, 0, 0, 0, false},
+     "write admin deny-oom", "write admin slow dangerous", host_effects_apply_state, 2, 0, 0, 0,
+     false},
     {HOST_RUN_REPLY_COMMAND, "For the module itself",
      "readonly fast no-monitor no-slowlog allow-loading allow-stale", NULL, host_run_reply_run, 1,
      0, 0, 0, false},
@@ -461,9 +462,8 @@ static bool module_load_init_server(void) {
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
     module_update_time();
-    host_value_init_timer(&(struct host_value_work){
+    module_init_timer(&(struct host_value_work){
         host_run_on, {host_run_look_up, host_run_drop_stale, host_keyspace_forget}});
-    host_state_init();
     host_job_init();
     return host_effects_init();
 }
@@ -481,10 +481,10 @@ static void module_load_on_event(struct host_context *ctx, struct host_event eve
         host_run_note_role(is_replica);
     } else if (event.id == HOST_EVENT_SWAPDB) {
         host_job_rewind();
-    } else if (event.id == HOST_EVENT_LOADING && !host_state_is_beside()) {
+    } else if (event.id == HOST_EVENT_LOADING && !host_effects_state_is_beside()) {
         if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF ||
             kind == HOST_LOADING_REPLICATION) {
-            host_state_clear();
+            host_effects_state_clear();
             return;
         }
         host_job_rewind();
@@ -492,12 +492,12 @@ static void module_load_on_event(struct host_context *ctx, struct host_event eve
             host_job_resume();
         }
     } else if (event.id == HOST_EVENT_BESIDE) {
-        host_state_load_beside(kind);
+        host_effects_state_load_beside(kind);
         if (kind == HOST_BESIDE_COMPLETED) {
             host_job_rewind();
         }
     } else if (event.id == HOST_EVENT_FORK && kind == HOST_FORK_BORN) {
-        host_state_on_fork(ctx);
+        host_effects_on_fork(ctx);
     }
 }
 
@@ -513,12 +513,12 @@ static int module_load_on_key_event(struct host_context *ctx, int class, const c
     }
     if (is_new_name) {
         struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
-        struct host_value *value = key != NULL ? host_value_of(key) : NULL;
+        struct host_value *value = key != NULL ? module_value_of(key) : NULL;
         if (value != NULL && value->key != NULL) {
             host_job_note_name(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
         }
         if (value != NULL) {
-            host_value_note_due(value, host_bytes(name), host_GetSelectedDb(ctx));
+            module_note_due(value, host_bytes(name), host_GetSelectedDb(ctx));
         }
         host_close(key);
     }

@@ -141,7 +141,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     if (entry->opened == NULL) {
         return true; /* reading: there is none */
     }
-    struct host_value *value = entry->value = host_value_of(entry->opened);
+    struct host_value *value = entry->value = module_value_of(entry->opened);
     if (value != NULL && value->key == NULL) { /* no name in the registry tells that it is there */
         if (value->is_in_set) {
             host_CloseKey(entry->opened);
@@ -218,7 +218,7 @@ bool working_set_open_ids(struct working_set *set, struct bytes name) {
 
 bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name) {
     struct host_named named = host_open_named(module.context, name);
-    const struct host_value *value = named.key != NULL ? host_value_of(named.key) : NULL;
+    const struct host_value *value = named.key != NULL ? module_value_of(named.key) : NULL;
     bool is_there = value != NULL ? value->key != NULL
                                   : named.key != NULL && host_KeyType(named.key) != HOST_KEY_EMPTY;
     (void)context;
@@ -279,8 +279,8 @@ void working_set_note(struct working_set *set, const struct effect *effect) {
 static struct host_value *working_set_give(const struct working_set *set, struct host_key *opened,
                                            struct bytes name, struct registry_key *key,
                                            struct registry_key *ids, int64_t expire_at_ms) {
-    struct host_value *before = host_value_of(opened);
-    struct host_value *value = host_value_create(key);
+    struct host_value *before = module_value_of(opened);
+    struct host_value *value = module_value_create(key);
     CHECK(value != NULL); /* the host ends the process when it has no memory, and so does this */
     value->ids = ids;
     if (before != NULL && ids == NULL) {
@@ -291,8 +291,8 @@ static struct host_value *working_set_give(const struct working_set *set, struct
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         host_SetAbsExpire(opened, expire_at_ms);
     }
-    host_value_note_due(value, name, host_GetSelectedDb(set->ctx));
-    host_value_note_remains(value);
+    module_note_due(value, name, host_GetSelectedDb(set->ctx));
+    module_value_note_remains(value);
     return value;
 }
 
@@ -345,7 +345,7 @@ static void working_set_leave_other(struct working_set *set, struct working_key 
         bool expires = expire_at_ms != REGISTRY_NO_EXPIRY;
         host_SetAbsExpire(working_set_reopen(set, entry), expires ? expire_at_ms : HOST_NO_EXPIRY);
     }
-    host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+    module_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
 }
 
 /* The key's ids from now on. NULL: it has none. */
@@ -386,7 +386,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
          * stays. */
         bool is_archive = registry_options(entry->key)->is_archive;
         if (entry->is_to_note) {
-            host_value_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+            module_note_due(entry->value, entry->text, host_GetSelectedDb(set->ctx));
         }
         if (expire_at_ms != REGISTRY_NO_EXPIRY &&
             !(is_archive && host_GetAbsExpire(entry->opened) >= 0)) {
@@ -394,10 +394,10 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
         }
     }
     if (entry->has_ids && entry->value != NULL) {
-        host_value_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
+        module_note_ids(entry->value, entry->text, host_GetSelectedDb(set->ctx));
     }
     if (set->has_remains && entry->value != NULL) {
-        host_value_note_remains(entry->value);
+        module_value_note_remains(entry->value);
     }
 }
 

@@ -35,15 +35,15 @@ struct receiving {
 
 static bool backup_open_connection(struct receiving *receiving, const char *address) {
     struct tools_link *link = &receiving->link;
-    if (!link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
+    if (!tools_link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
         return tools_complain("cannot connect to %s: %s", address, link->error);
     }
-    link_set_limit(link, READ_SECONDS);
+    tools_link_set_limit(link, READ_SECONDS);
     if (receiving->options->rate > 0) {
         int size = RECEIVE_SIZE;
         (void)setsockopt(link->context->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     }
-    redisReply *refusal = link_log_in(link, &receiving->options->link);
+    redisReply *refusal = tools_link_log_in(link, &receiving->options->link);
     bool is_in = refusal == NULL && link->error[0] == '\0';
     if (!is_in) {
         tools_complain("the server does not let in: %s",
@@ -79,12 +79,12 @@ static enum received backup_take_reply(struct receiving *receiving, const redisR
 
 static bool backup_receive(struct receiving *receiving, uint64_t *members) {
     struct tools_link *link = &receiving->link;
-    bool is_sent = link_send(link, "LB.SNAPSHOT");
+    bool is_sent = tools_link_send(link, "LB.SNAPSHOT");
     enum received received = RECEIVED_PIECE;
     double rate = (double)receiving->options->rate;
     uint64_t begin_us = clock_monotonic_us();
     while (received == RECEIVED_PIECE) {
-        redisReply *reply = is_sent ? link_reply(link) : NULL;
+        redisReply *reply = is_sent ? tools_link_reply(link) : NULL;
         if (reply == NULL) {
             return tools_complain("the connection broke after %" PRIu64 " bytes: %s",
                                   receiving->size, link->error);
@@ -167,6 +167,6 @@ bool backup_run(const char *address, const char *path, const struct backup_optio
     if (receiving.part[0] != '\0') {
         (void)disk->unlink_at(AT_FDCWD, receiving.part);
     }
-    link_close(&receiving.link);
+    tools_link_close(&receiving.link);
     return is_done;
 }

@@ -35,7 +35,7 @@ int64_t tools_now_us(void);
  * false: the reason is in the log. */
 MUST_CHECK bool tools_save(struct registry *registry, struct store *store, int64_t now_us);
 
-/* ---- a tool's connection to a server: TCP, a unix socket, or TLS: link.c ----
+/* ---- a tool's connection to a server: TCP, a unix socket, or TLS ----
  *
  * hiredis connects and reads replies: it is what Redis's own tools use, is in every distribution, and
  * takes what a server may send in any pieces. TLS is put between it and the socket here, because its
@@ -63,19 +63,20 @@ struct tools_link {
 /* address: PORT, of this machine; HOST:PORT, [IPv6]:PORT, or the path of a unix socket, with a '/'. With TLS the
  * server's certificate must be of a trusted authority, and for that host; for any host if there is only a PORT.
  * limit_s: for connecting. false: link->error says why. */
-MUST_CHECK bool link_open(struct tools_link *link, const char *address,
-                          const struct link_options *options, int limit_s);
-void link_close(struct tools_link *link);
+MUST_CHECK bool tools_link_open(struct tools_link *link, const char *address,
+                                const struct link_options *options, int limit_s);
+void tools_link_close(struct tools_link *link);
 /* How long a reply may take. */
-void link_set_limit(struct tools_link *link, int limit_s);
+void tools_link_set_limit(struct tools_link *link, int limit_s);
 
 /* Send a command, in redisCommand's form. false: link->error says why. */
-MUST_CHECK bool link_send(struct tools_link *link, const char *format, ...);
+MUST_CHECK bool tools_link_send(struct tools_link *link, const char *format, ...);
 /* Log in, if the options have a password. NULL: it is let in, or link->error says why there was no answer; else the
  * refusal, to be freed with freeReplyObject. */
-MUST_CHECK redisReply *link_log_in(struct tools_link *link, const struct link_options *options);
+MUST_CHECK redisReply *tools_link_log_in(struct tools_link *link,
+                                         const struct link_options *options);
 /* The next reply, to be freed with freeReplyObject. NULL: link->error says why there is none. */
-MUST_CHECK redisReply *link_reply(struct tools_link *link);
+MUST_CHECK redisReply *tools_link_reply(struct tools_link *link);
 
 /* ---- --import dump.rdb [configuration file] [--setting value ...]: import.c ----
  *
@@ -96,7 +97,7 @@ struct backup_options {
     uint64_t rate; /* bytes a second; 0: no limit */
 };
 
-/* address: as link_open takes it. What was done is printed. false: the
+/* address: as tools_link_open takes it. What was done is printed. false: the
  * error was printed, and there is no file. */
 MUST_CHECK bool backup_run(const char *address, const char *path,
                            const struct backup_options *options);

@@ -173,17 +173,14 @@ bool lb_span_of_scores(const struct call *call, const struct board *board, uint3
 
 enum { FIRST_WORD = 2 };
 
-/* In Redis and Valkey nothing runs between commands. */
-static bool lb_create_check_auto(const struct call *call, const struct board_options *options) {
+static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
+    char reason[SETTING_ERROR_MAX];
+    if (!setting_options_check(options, reason)) {
+        return call_refuse_format(call, "ERR %s", reason);
+    }
     return !call->server->is_embedded || !options->has_hold || options->hold.auto_ms == 0 ||
            call_refuse(call, "ERR HOLD ... AUTO is not possible here: in Redis and Valkey nothing "
                              "runs between commands; it needs leaderboard-server");
-}
-
-static bool lb_create_check_options(const struct call *call, const struct board_options *options) {
-    char reason[SETTING_ERROR_MAX];
-    return setting_options_check(options, reason) ? lb_create_check_auto(call, options)
-                                                  : call_refuse_format(call, "ERR %s", reason);
 }
 
 /* The options, from an argument on. false: the error was replied. */
@@ -270,8 +267,7 @@ static void lb_create_run(struct call *call) {
     }
     bool is_moved = options.period.unit != PERIOD_NONE && !period_equal(&options.period, &before);
     if (!lb_create_check_options(call, &options) || (is_moved && !lb_check_archives(call, name)) ||
-        (options.window.count > 0 && call_find_key(call, name) == NULL &&
-         !window_may_begin(call, name, &options))) {
+        (call_find_key(call, name) == NULL && !window_may_begin(call, name, &options))) {
         return;
     }
     if (call->server->is_embedded && lb_rating_has_periods(&options)) {
@@ -308,25 +304,6 @@ const struct command command_lb_create = {
  *
  * The layout stays, but for its tags. A board that gets a PERIOD is in the present one at once; the START of its times
  * moves now if it is empty, otherwise with the next period. */
-/* What begins with this WINDOW, or goes on with it? false: the error was replied. */
-static bool lb_create_alter_window(const struct call *call, const struct registry_key *key,
-                                   struct board_options *options) {
-    const struct board_options *before = registry_options(key);
-    if (before->window.count > 0 && !period_equal(&options->period, &before->period)) {
-        return call_refuse(call, "ERR PERIOD of a board with a WINDOW cannot be changed: take the "
-                                 "WINDOW away first (WINDOW NONE)");
-    }
-    if (before->window.count > 0) {
-        return true;
-    }
-    if (board_count(&key->board) > 0) {
-        return call_refuse(call, "ERR WINDOW is not possible: the board has members: LB.ROLL it "
-                                 "first");
-    }
-    board_options_enter_period(options, call->now_ms);
-    return window_may_begin(call, call_arg(call, 1), options);
-}
-
 /* What ranks would be another thing for all who are ranked. */
 static bool lb_create_check_rating(const struct call *call, const struct board_options *before,
                                    const struct board_options *options) {
@@ -375,7 +352,7 @@ static bool lb_create_alter_read_options(const struct call *call, const struct r
     if (!lb_create_read_options(call, FIRST_WORD, options) ||
         !lb_create_check_rating(call, before, options) ||
         !lb_create_check_hold(call, key, options) ||
-        (options->window.count > 0 && !lb_create_alter_window(call, key, options))) {
+        !window_may_alter(call, call_arg(call, 1), key, options)) {
         return false;
     }
     bool stays =
@@ -434,17 +411,11 @@ static void lb_alter_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
-    bool has_window = options.window.count > 0;
-    bool had_window = before->window.count > 0;
     /* The board of the running period goes with the WINDOW; the period may be another one then. */
     struct registry_key *running =
-        has_window ? NULL : window_find_running(call->registry, key, call->now_ms);
+        options.window.count > 0 ? NULL : window_find_running(call->registry, key, call->now_ms);
     bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
-    /* The state goes on, or begins with a WINDOW. */
-    struct board_state state = has_window && !had_window
-                                   ? board_options_begin_state(&options)
-                                   : board_options_keep_state(&options, registry_state(key));
-    state.is_anew |= has_window && had_window && options.window.is_best != before->window.is_best;
+    const struct board_state state = window_alter_state(key, &options);
     key = are_kept ? registry_board_alter(call->registry, key, &options, &state) : NULL;
     if (key == NULL) {
         call_out_of_memory(call);

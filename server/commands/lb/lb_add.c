@@ -1165,12 +1165,10 @@ static uint64_t lb_add_count(const struct cost_view *view) {
 
 const struct command command_lb_add = {
     .name = "LB.ADD",
-    .syntax = "key condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... "
-              "[TICKET ticket]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX
-              " [WITHRANK] [WITHHELD] [STRINGS] "
-              "members=<results=(field... member)... | PACKED "
-              "packed_member=(packed-key:integer member)...>",
+    .syntax =
+        "key condition=[NX | XX] [NOCREATE] " LB_ADD_SYNTAX " [WITHRANK] [WITHHELD] [STRINGS] "
+        "members=<results=(field... member)... | PACKED "
+        "packed_member=(packed-key:integer member)...>",
     .bindings = lb_add_bindings,
     .reply = "i|WITHRANK=[@Placed]|WITHHELD=[changed:i held:i]",
     .summary = "Write fields, times and tags of members, all of them or nothing; count those added "

@@ -76,6 +76,11 @@ struct lb_add_of_call {
 enum decimal_status lb_add_judge(const void *scores, const struct layout *layout);
 
 extern const struct binding lb_add_bindings[];
+/* What results have besides members and values: of all who have these bindings. */
+#define LB_ADD_SYNTAX                                                                              \
+    "operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] "  \
+    "[TAG tag value]... [TICKET ticket]... [ONCE id] [WITHREPEAT] "                                \
+    "[HSET pattern n:integer field_value=(field value)...]"
 /* Of LB.ADD and LB.SUBMIT: the key of the only member, if the arguments determine it. */
 command_new_key lb_add_new_key;
 /* Read the options at add->first, which moves past them. PACKED is none of them here. false: the

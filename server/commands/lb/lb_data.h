@@ -108,8 +108,6 @@ struct lb_hset_place {
     int64_t expire_at_ms; /* %@: of a new one, when the archive of its period goes; 0: never */
 };
 
-#define LB_HSET_SYNTAX "[HSET pattern n:integer field_value=(field value)...]"
-
 static inline bool lb_data_hset_is_asked(const struct lb_hset *hset) {
     return hset->pattern.at != NULL;
 }

@@ -328,8 +328,7 @@ static void lb_get_run(struct call *call) {
 const struct command command_lb_get = {
     .name = "LB.GET",
     .syntax = "key n:integer member... [COMP] [DENSE] [SORT] [PCT] [WITHKEY] [WITHHELD] "
-              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " [TAGS] [RATING] " LB_DATA_SYNTAX
-              " " LB_SINCE_SYNTAX,
+              "[STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN " " LB_RECORD_SYNTAX,
     .bindings = lb_get_bindings,
     .key_option = LB_SINCE_WORD,
     .reply = "[@Record?]|WITHHELD=@OwnRecords",

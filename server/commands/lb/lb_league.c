@@ -782,9 +782,7 @@ static void lb_league_add_run(struct call *call) {
 
 static const struct command lb_league_add = {
     .name = "ADD",
-    .syntax = "key operator=[SET | INCR | BEST] time=[AT unix-time-milliseconds:unix-time | TOUCH "
-              "| KEEPTIME] [TAG tag value]... [TICKET ticket]... [ONCE id] "
-              "[WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] field... member",
+    .syntax = "key " LB_ADD_SYNTAX " [STRINGS] field... member",
     .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
     .bindings = lb_add_bindings,
     .reply = "@LeaguePlaced",

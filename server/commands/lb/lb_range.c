@@ -139,8 +139,7 @@ static uint64_t lb_range_count_span(const struct cost_view *view) {
 const struct command command_lb_range = {
     .name = "LB.RANGE",
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
-              "[COMP] [DENSE] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX
-              " [TAGS] [RATING] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
+              "[COMP] [DENSE] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_RECORD_SYNTAX,
     .bindings = lb_range_bindings,
     .key_option = LB_SINCE_WORD,
     .reply = "[@Record]",
@@ -313,7 +312,7 @@ const struct command command_lb_around = {
     .name = "LB.AROUND",
     .syntax = "key where=<MEMBER member | SCORE score:double | PACKED packed-key> count:integer "
               "[COMP] [DENSE] [WITHKEY] [STRINGS] " LB_FILTER_SYNTAX " " LB_FILTER_WITHIN
-              " [TAGS] [RATING] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX,
+              " " LB_RECORD_SYNTAX,
     .bindings = lb_around_bindings,
     .key_option = LB_SINCE_WORD,
     .reply = "[@Record]",

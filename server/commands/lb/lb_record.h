@@ -93,6 +93,8 @@ static inline uint64_t lb_record_work(const struct cost_view *view, const struct
            ((uint64_t)shape->with_tags + shape->with_rating) * tags_units * count;
 }
 
+/* What records may have last. */
+#define LB_RECORD_SYNTAX "[TAGS] [RATING] " LB_DATA_SYNTAX " " LB_SINCE_SYNTAX
 /* Bindings for a struct with a shape and a filter (lb_filter.h); a command takes those that its syntax has. */
 #define LB_RECORD_BINDINGS(type)                                                                   \
     {BIND("COMP", type, shape.is_competition)}, {BIND("DENSE", type, shape.is_dense)},             \

@@ -237,10 +237,7 @@ static void lb_submit_run(struct call *call) {
 
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
-    .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] operator=[SET | INCR | BEST] "
-              "time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [TAG tag value]... "
-              "[TICKET ticket]... [ONCE id] [WITHREPEAT] " LB_HSET_SYNTAX " [STRINGS] "
+    .syntax = "numkeys:integer key... condition=[NX | XX] [NOCREATE] " LB_ADD_SYNTAX " [STRINGS] "
               "field... member",
     .hidden_syntax = "[WITHRANK]", /* which it replies in any case */
     .bindings = lb_add_bindings,

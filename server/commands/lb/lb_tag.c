@@ -104,15 +104,6 @@ char *lb_tag_values_put(char *out, const struct tag_set *tags, const struct tag_
     return out;
 }
 
-static void lb_tag_reply(struct reply *reply, const struct tag_set *tags,
-                         const struct tag_values *values) {
-    char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tag_values_room(tags));
-    if (out != NULL) {
-        char *end = lb_tag_values_put(out, tags, values, reply->version);
-        buffer_commit(reply->out, (size_t)(end - out));
-    }
-}
-
 /* ---- LB.TAG ---- */
 
 /* Names and values. */
@@ -257,7 +248,13 @@ static void lb_tags_run(struct call *call) {
             continue;
         }
         tags_of(board, &member, &values);
-        lb_tag_reply(call->reply, &board_layout(board)->tags, &values);
+        const struct tag_set *tags = &board_layout(board)->tags;
+        struct reply *reply = call->reply;
+        char *out = reply->is_silent ? NULL : buffer_reserve(reply->out, lb_tag_values_room(tags));
+        if (out != NULL) {
+            char *end = lb_tag_values_put(out, tags, &values, reply->version);
+            buffer_commit(reply->out, (size_t)(end - out));
+        }
     }
 }
 

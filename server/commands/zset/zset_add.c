@@ -285,7 +285,7 @@ static bool zset_add_apply_group(const struct call *call, struct writing *writin
     return true;
 }
 
-/* WINDOW: do all sums fit? */
+/* Do all fit what is shown of several periods? */
 static bool zset_add_check_sums(const struct call *call, const struct writing *writing,
                                 const struct zadd *zadd) {
     const struct layout *layout = board_layout(writing->board);
@@ -456,10 +456,10 @@ static void zset_add_run_on_board(const struct call *call, struct writing *writi
         }
     }
     if (zset_add_read_pairs(call, writing, zadd) && zset_add_apply_pairs(call, writing, zadd)) {
-        /* WINDOW: an increment replies with the sum of all periods. */
+        /* An increment replies with what is shown: the sum of all periods. */
         uint64_t key;
         const struct board *board = writing_shown(writing);
-        if (writing->whole != NULL && zadd->is_increment && !zadd->is_skipped &&
+        if (board != writing->board && zadd->is_increment && !zadd->is_skipped &&
             board_find(board, zset_add_pair_member(call, zadd, 0), &key)) {
             zadd->result = layout_ordinal(board_layout(board), key, 0);
         }
