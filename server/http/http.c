@@ -823,6 +823,65 @@ static void http_server_refuse_size(struct http_exchange *exchange) {
                        http_server_body_max(exchange));
 }
 
+/* ---- answers past the library, which would close the connection without a word, or send two ---- */
+
+/* What is filled in: one status line, one body, and no more; over TLS with the library's keys. */
+static void http_server_answer_and_end(struct http_exchange *exchange) {
+    struct http_reply *reply = &exchange->reply;
+    struct http_peer *peer = exchange->peer;
+    char text[2 * HTTP_ERROR_MAX];
+    int size =
+        snprintf(text, sizeof text,
+                 "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: %s\r\n"
+                 "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n%.*s",
+                 reply->status, MHD_get_reason_phrase_for(reply->status), reply->content_type,
+                 reply->body.size, (int)reply->body.size, reply->body.at);
+    CHECK(size < (int)sizeof text);
+    exchange->is_answered = true;
+    exchange->is_too_long = true; /* what comes of its body is dropped */
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (reply->body.is_broken || peer == NULL || peer->is_cut) {
+        return; /* it is closed without a word */
+    }
+    if (info != NULL) {
+        (void)!gnutls_record_send(info->tls_session, text, (size_t)size);
+        (void)gnutls_bye(info->tls_session, GNUTLS_SHUT_WR);
+    } else {
+        (void)!send(peer->fd, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    peer->is_cut = true;
+    (void)shutdown(peer->fd, SHUT_WR);
+}
+
+enum { HTTP_RECORD_SIZE = 64 };
+
+/* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
+ * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
+static bool http_server_is_too_long(const struct http_exchange *exchange) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    size_t size = info != NULL ? info->header_size : 0;
+    if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
+        return false;
+    }
+    enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND;
+    int records = MHD_get_connection_values(exchange->connection, kinds, NULL, NULL);
+    const char *cookie = http_exchange_header(exchange, MHD_HTTP_HEADER_COOKIE);
+    return size + (size_t)records * HTTP_RECORD_SIZE + (cookie != NULL ? strlen(cookie) : 0) >
+           HTTP_HEAD_SIZE_MAX;
+}
+
+static void http_server_answer_too_long(struct http_exchange *exchange) {
+    bool is_line = exchange->target != NULL && strlen(exchange->target) > HTTP_HEAD_SIZE_MAX / 2;
+    http_exchange_fill(exchange,
+                       is_line ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+                       "the head of a request has at most %d bytes, where 64 are counted for each "
+                       "header and parameter, and cookies twice\n",
+                       HTTP_HEAD_SIZE_MAX);
+    http_server_answer_and_end(exchange);
+}
+
 /* Fill in why the request is refused. false: it is not. */
 static bool http_server_refuse(struct http_exchange *exchange, const char *method,
                                const char *version) {
@@ -836,8 +895,12 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     /* Of others a handler that takes more than two knows which ones the path takes. */
     bool is_known = number != HTTP_OTHER || options->methods != 0;
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
+    exchange->stage = HTTP_READY;
     if (http_server_is_ambiguous(exchange, method, version)) {
-        exchange->stage = HTTP_READY;
+        return true;
+    }
+    if (http_server_is_too_long(exchange)) {
+        http_server_answer_too_long(exchange);
         return true;
     }
     const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -872,9 +935,9 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     } else if (exchange->target == NULL) {
         http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     } else {
+        exchange->stage = HTTP_NEW;
         return false;
     }
-    exchange->stage = HTTP_READY;
     return true;
 }
 
@@ -917,6 +980,14 @@ static void *http_server_begin_request(void *context, const char *target,
     exchange->reply.content_type = HTTP_PLAIN_TEXT;
     exchange->reply.body = reply_body;
     exchange->body = body;
+    size_t parameters = 0;
+    for (const char *at = size < sizeof exchange->target_room ? NULL : target; at != NULL;
+         at = strchr(at + 1, '&')) {
+        parameters++;
+    }
+    if (size + parameters * HTTP_RECORD_SIZE > HTTP_HEAD_SIZE_MAX) {
+        http_server_answer_too_long(exchange);
+    }
     return exchange;
 }
 
@@ -956,7 +1027,10 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
     exchange->path = path;
     if (!exchange->is_begun) {
         exchange->is_begun = true;
-        bool is_refused = http_server_refuse(exchange, method, version);
+        bool is_refused = exchange->is_answered || http_server_refuse(exchange, method, version);
+        if (exchange->is_answered) {
+            return MHD_YES; /* the rest of it is read, up to its end */
+        }
         /* From here on it waits for us, unless a body is to come. */
         http_server_begin_phase(
             server, exchange->peer,
@@ -967,6 +1041,9 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
         bool is_taken = http_server_take_body(exchange, upload, *upload_size);
         *upload_size = 0;
         return is_taken ? MHD_YES : MHD_NO;
+    }
+    if (exchange->is_answered) {
+        return MHD_NO;
     }
     if (exchange->stage == HTTP_NEW && server->is_ended) {
         /* In the last run: the library must not be stopped while a request is suspended. */
@@ -1069,56 +1146,36 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
     *own = NULL;
 }
 
-/* ---- lengths that are none ---- */
-
-/* One status line, one body, and no more, past the library: over TLS with its keys. */
-static void http_server_answer_and_end(struct http_exchange *exchange) {
-    struct http_reply *reply = &exchange->reply;
-    struct http_peer *peer = exchange->peer;
-    char text[2 * HTTP_ERROR_MAX];
-    const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    if (length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0') {
-        http_exchange_fill(exchange, 413, "no body is as long as this Content-Length\n");
-    } else {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "Content-Length is a number of bytes, in digits\n");
-    }
-    int size =
-        snprintf(text, sizeof text,
-                 "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: %s\r\n"
-                 "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n%.*s",
-                 reply->status, reply->status == 400 ? "Bad Request" : "Content Too Large",
-                 reply->content_type, reply->body.size, (int)reply->body.size, reply->body.at);
-    CHECK(size < (int)sizeof text);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    if (reply->body.is_broken) {
-        /* It is closed without a word. */
-    } else if (info != NULL) {
-        (void)!gnutls_record_send(info->tls_session, text, (size_t)size);
-        (void)gnutls_bye(info->tls_session, GNUTLS_SHUT_WR);
-    } else {
-        (void)!send(peer->fd, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
-    peer->is_cut = true;
-    (void)shutdown(peer->fd, SHUT_WR);
-}
-
-/* A Content-Length that is no number never comes to the handler. The library (0.9.75) answers it with the same head
- * twice, but says in its log before that it will: then the answer is ours, and the library finds a connection that
- * is shut. It is of a request whose headers are there and that the handler has not been shown. */
+/* A Content-Length that is no number never comes to the handler, and neither do cookies that are no longer kept twice. The
+ * library (0.9.75) answers these with the same head twice, but says in its log before that it will: then the answer is
+ * ours, and the library finds a connection that is shut. It is of a request whose headers are there and that the handler
+ * has not been shown. */
 static void http_server_log(void *context, const char *format, va_list arguments) {
     const struct http_server *server = context;
-    (void)arguments;
-    if (strstr(format, "Content-Length") == NULL) {
+    bool is_length = strstr(format, "Content-Length") != NULL;
+    bool is_error = !is_length && strstr(format, "HTTP response code is %u") != NULL;
+    if (!is_length &&
+        !(is_error && va_arg(arguments, unsigned) == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)) {
         return;
     }
     for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
-        if (peer->exchange != NULL && !peer->exchange->is_begun &&
-            MHD_get_connection_info(peer->exchange->connection,
-                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
-            http_server_answer_and_end(peer->exchange);
+        struct http_exchange *exchange = peer->exchange;
+        if (exchange == NULL || exchange->is_begun || exchange->is_answered ||
+            MHD_get_connection_info(exchange->connection,
+                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) == NULL) {
+            continue;
         }
+        if (is_error) {
+            http_server_answer_too_long(exchange);
+            continue;
+        }
+        const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        bool is_long =
+            length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0';
+        http_exchange_fill(exchange, is_long ? 413 : MHD_HTTP_BAD_REQUEST,
+                           is_long ? "no body is as long as this Content-Length\n"
+                                   : "Content-Length is a number of bytes, in digits\n");
+        http_server_answer_and_end(exchange);
     }
 }
 

@@ -28,6 +28,7 @@
 
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
+    HTTP_HEAD_SIZE_MAX = 13 * 1024,   /* of the request's alone */
     HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
     HTTP_BODY_MAX = 4096,          /* of a request, where the options say nothing else */
     HTTP_HEADERS_MAX = 16,         /* of a reply, beside those of every reply */
@@ -126,7 +127,8 @@ struct http_exchange {
     enum http_stage stage;
     const char *line; /* where the target was in the request's line */
     bool is_begun, has_lingered, is_suspended, is_stream_over;
-    bool is_too_long; /* its body, which came in chunks */
+    bool is_too_long; /* its body, which came in chunks, or of which nothing is wanted */
+    bool is_answered; /* past the library */
     int64_t due_ms;
     struct http_text *sending, *pending;
     size_t sent;

@@ -213,7 +213,7 @@ struct figure {
     const char *label; /* a further one, with its value: "mode=\"user\"" */
     const char *api;   /* "memory.used"; NULL: none */
     enum figure_form api_form;
-    uint8_t place, api_place;
+    uint8_t place;
     enum figure_of of;
     enum figure_type type;
     uint32_t offset;
@@ -247,9 +247,9 @@ struct figure_value figures_read(const struct figure *row, const void *object);
 double figures_mean_us(const struct durations *durations);
 /* The bucket's upper bound in microseconds that a share of them does not exceed; 0: there are none. */
 uint64_t figures_quantile_us(const struct durations *durations, double share);
-/* The members of an object of the API. prefix: "memory." are those of memory in the figures, "" those at the top; and
- * those of any one of several objects. */
-void figures_print_api(enum figure_of of, const void *object, const char *prefix,
-                       struct json *json);
+/* A member of an object of the API. prefix: "memory." for those of memory in the figures, "" for those at the top, and
+ * those of any one of several objects. false: no row has it, and nothing was written. */
+MUST_CHECK bool figures_print_api(enum figure_of of, const void *object, const char *prefix,
+                                  const char *name, struct json *json);
 
 #endif

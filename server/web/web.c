@@ -163,8 +163,7 @@ static void web_print_refusal(struct http_exchange *exchange, const char *text) 
     size_t size = strlen(text);
     const struct bytes detail = {.at = text, .size = size > 0 ? size - 1 : 0};
     const struct bytes none = {.at = NULL};
-    web_query_put_problem(&json, reply->status, detail, none);
-    json_close(&json, '}');
+    web_query_put_problem(&json, reply->status, detail, none, -1);
     reply->content_type = PROBLEM_TYPE;
     reply->header_count = 0;
     reply->is_kept = false;
@@ -580,6 +579,7 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
     }
     query->identity = who;
     query->route = request->operation != NULL ? request->operation->route : NULL;
+    query->answer = request->operation != NULL ? request->operation->answer : NULL;
     memcpy(query->address, address, sizeof address);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {

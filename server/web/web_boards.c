@@ -35,7 +35,7 @@ static void web_boards_put_cursor(struct web_query *query, bool is_over) {
     char text[64];
     snprintf(text, sizeof text, is_over ? "0" : "%u.%llu", query->scan.part,
              (unsigned long long)query->scan.cursor);
-    json_text(&query->json, "cursor", bytes_from_text(text));
+    web_reply_put_text(query, "cursor", bytes_from_text(text));
 }
 
 /* ---- a scan ---- */
@@ -129,28 +129,21 @@ static void web_boards_keep(struct web_query *query, struct value_reader reader)
 }
 
 static void web_boards_put_listed(struct web_query *query, struct value_reader listed) {
-    struct json *json = &query->json;
     struct bytes name = value_find_text(listed, "name");
     struct bytes base;
     struct bytes archive_of = {.at = NULL};
     struct value_reader board;
     struct value_reader at;
-    json_open(json, NULL, '{');
-    json_bytes(json, "name", name);
-    json_integer(json, "db", query->database);
-    web_reply_put_members(query, "ListedBoard", NULL, listed);
     /* Of "daily@2026-11-21" the board daily, if that names it. */
     if (archive_name_find_board(name, &base) && web_boards_find_kept(query, base, &board)) {
         for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
             archive_of = bytes_equal(value_next(&at).text, name) ? base : archive_of;
         }
     }
-    if (archive_of.at != NULL) {
-        json_bytes(json, "archive_of", archive_of);
-    } else {
-        json_null(json, "archive_of");
-    }
-    json_close(json, '}');
+    web_reply_open(query, NULL, listed);
+    web_reply_put_text(query, "name", name);
+    web_reply_put_text(query, "archive_of", archive_of);
+    web_reply_close(query);
 }
 
 static bool web_boards_print_list(struct web_query *query) {
@@ -181,13 +174,13 @@ static bool web_boards_print_list(struct web_query *query) {
         return true;
     }
     struct value_reader at = web_query_kept(query);
-    json_open(&query->json, NULL, '{');
-    json_open(&query->json, "boards", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_open(query, "boards", WEB_NO_REPLY);
     while (at.at < at.end) {
         web_boards_put_listed(query, at);
         value_skip(&at);
     }
-    json_close(&query->json, ']');
+    web_reply_close(query);
     web_boards_put_cursor(query, is_over);
     return web_reply_end(query);
 }
@@ -227,16 +220,14 @@ static bool web_boards_ask_board(struct web_query *query) {
 }
 
 static bool web_boards_print_tag(struct web_query *query) {
-    struct json *json = &query->json;
     struct value_reader tag = web_query_kept_behind(query, query->more);
-    json_open(json, NULL, '{');
-    web_reply_put_members(query, "Board", "tags", tag);
     /* [[value, count] ...], most first; the value may be null. Nothing, if it was refused. */
     struct value_reader reader = web_query_reply(query, 0);
     struct value list = value_next(&reader);
     int64_t without = 0;
     unsigned left = TOP_MAX;
-    json_open(json, "top", '[');
+    web_reply_open(query, NULL, tag);
+    web_reply_open(query, "top", WEB_NO_REPLY);
     for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
         (void)value_next(&reader);
         struct value value = value_next(&reader);
@@ -245,31 +236,26 @@ static bool web_boards_print_tag(struct web_query *query) {
             without = count;
         } else if (left > 0) {
             left--;
-            json_open(json, NULL, '{');
-            json_bytes(json, "value", value.text);
-            json_integer(json, "count", count);
-            json_close(json, '}');
+            web_reply_open(query, NULL, WEB_NO_REPLY);
+            web_reply_put_text(query, "value", value.text);
+            web_reply_put_integer(query, "count", count);
+            web_reply_close(query);
         }
     }
-    json_close(json, ']');
-    json_integer(json, "without", without);
+    web_reply_close(query);
+    web_reply_put_integer(query, "without", without);
     if (web_boards_has_many_values(tag)) {
-        json_integer(json, "places", COUNTED_MAX);
+        web_reply_put_integer(query, "places", COUNTED_MAX);
     } else {
-        json_null(json, "places");
+        web_reply_put_text(query, "places", (struct bytes){.at = NULL});
     }
-    json_close(json, '}');
+    web_reply_close(query);
     query->more++;
     tag = web_query_kept_behind(query, query->more);
-    if (tag.at < tag.end) {
-        return true;
-    }
-    json_close(json, ']');
-    return web_reply_end(query);
+    return tag.at < tag.end || web_reply_end(query);
 }
 
 static bool web_boards_print_board(struct web_query *query) {
-    struct json *json = &query->json;
     if (query->round > 0) {
         return web_boards_print_tag(query);
     }
@@ -277,23 +263,16 @@ static bool web_boards_print_board(struct web_query *query) {
         return false;
     }
     struct value_reader board = web_query_reply(query, 0);
-    json_open(json, NULL, '{');
-    json_bytes(json, "name", query->board);
-    json_integer(json, "db", query->database);
-    web_reply_put_members(query, "Board", NULL, board);
-    web_reply_put_data_names(json, query);
     struct value_reader at;
     for (uint64_t left = value_find_list(board, "tags", &at); left > 0; left--) {
         const char *begin = at.at;
         value_skip(&at);
         buffer_append(&query->kept, begin, (size_t)(at.at - begin));
     }
-    json_open(json, "tags", '[');
-    if (query->kept.size > 0) {
-        return true;
-    }
-    json_close(json, ']');
-    return web_reply_end(query);
+    web_reply_begin(query, board);
+    web_reply_put_text(query, "name", query->board);
+    web_reply_open(query, "tags", WEB_NO_REPLY);
+    return query->kept.size > 0 || web_reply_end(query);
 }
 
 const struct web_route web_route_board = {
@@ -314,19 +293,15 @@ static bool web_boards_ask_page(struct web_query *query) {
 }
 
 static bool web_boards_print_page(struct web_query *query) {
-    struct json *json = &query->json;
     struct value_reader board = web_query_reply(query, 0);
-    web_reply_begin(query, &board);
-    json_integer(json, "from", query->from);
-    web_reply_put_field_names(query, board);
-    web_reply_put_data_names(json, query);
-    web_reply_put_members(query, "Page", NULL, board);
+    web_reply_begin(query, board);
+    web_reply_put_integer(query, "from", query->from);
     /* Not in an answer that is kept: no reader is told of what is held. */
     int64_t held = value_find_integer(board, "held", -1);
     if (query->is_view && held >= 0) {
-        json_integer(json, "held", held);
+        web_reply_put_integer(query, "held", held);
     }
-    web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
+    web_reply_put_rows(query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, 1));
     return web_reply_end(query);
 }
@@ -362,7 +337,7 @@ static bool web_boards_ask_member(struct web_query *query) {
 }
 
 static bool web_boards_print_member(struct web_query *query) {
-    struct json *json = &query->json;
+    static const struct bytes nothing = {.at = NULL};
     struct value percent = {.kind = VALUE_NULL};
     struct value_reader board = web_query_reply(query, 0);
     struct value_reader record = web_query_reply(query, 1);
@@ -374,39 +349,30 @@ static bool web_boards_print_member(struct web_query *query) {
     }
     (void)value_next(&record);
     struct value_reader first = record;
-    uint64_t held_count = query->is_of_player ? value_next(&held).count : 0;
+    struct value_reader at = held;
+    bool is_held = query->is_of_player && value_next(&at).count > 0;
     bool is_ranked = value_next(&first).kind != VALUE_NULL;
-    if (!is_ranked && held_count == 0) {
+    if (!is_ranked && !is_held) {
         web_query_error(query, 404, "this member is not %s",
                         query->where_count > 0 ? "in this group of the board" : "on the board");
         return false;
     }
-    web_reply_begin(query, &board);
-    json_bytes(json, "member", query->member);
-    web_reply_put_field_names(query, board);
-    web_reply_put_data_names(json, query);
+    web_reply_begin(query, board);
     if (is_ranked) {
         (void)value_next(&first); /* the member */
-        json_integer(json, "rank", value_next(&first).number);
-        web_reply_put_record(json, query, "row", web_reply_count_fields(query, board), &record,
-                             &percent);
-        web_reply_put_number(json, "percentile", percent);
+        web_reply_put_integer(query, "rank", value_next(&first).number);
+        web_reply_put_row(query, "row", web_reply_count_fields(query, board), &record, &percent);
+        web_reply_put_text(query, "percentile", percent.text);
     } else {
-        json_null(json, "rank");
-        json_null(json, "row");
-        json_null(json, "percentile");
+        web_reply_put_text(query, "rank", nothing);
+        web_reply_put_text(query, "row", nothing);
+        web_reply_put_text(query, "percentile", nothing);
     }
-    web_reply_put_rows(json, query, "around", web_reply_count_fields(query, board),
+    web_reply_put_rows(query, "around", web_reply_count_fields(query, board),
                        web_query_reply(query, 2));
     if (query->is_of_player) {
-        json_open(json, "held", '[');
-        for (; held_count > 0; held_count--) {
-            json_open(json, NULL, '{');
-            web_reply_put_members(query, "Myself", "held", held);
-            value_skip(&held);
-            json_close(json, '}');
-        }
-        json_close(json, ']');
+        web_reply_open(query, "held", WEB_NO_REPLY);
+        web_reply_put_items(query, &held);
     }
     return web_reply_end(query);
 }
@@ -439,10 +405,8 @@ static bool web_boards_print_names(struct web_query *query) {
     struct value list = value_next(&rows);
     uint64_t field_count = web_reply_count_fields(query, board);
     if (query->round == 0) {
-        web_reply_begin(query, &board);
-        web_reply_put_field_names(query, board);
-        web_reply_put_data_names(&query->json, query);
-        json_open(&query->json, "rows", '[');
+        web_reply_begin(query, board);
+        web_reply_open(query, "rows", WEB_NO_REPLY);
     }
     uint64_t seen = query->names.field.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
@@ -450,7 +414,7 @@ static bool web_boards_print_names(struct web_query *query) {
         if (value_next(&row).kind == VALUE_NULL) {
             rows = row;
         } else {
-            web_reply_put_record(&query->json, query, NULL, field_count, &rows, NULL);
+            web_reply_put_row(query, NULL, field_count, &rows, NULL);
             query->more++;
         }
     }
@@ -459,7 +423,7 @@ static bool web_boards_print_names(struct web_query *query) {
     if (!is_over && query->more < query->count && query->round + 1 < NAMES_ROUNDS_MAX) {
         return true;
     }
-    json_close(&query->json, ']');
+    web_reply_close(query);
     web_boards_put_cursor(query, is_over);
     return web_reply_end(query);
 }
@@ -536,7 +500,6 @@ static bool web_boards_ask_search(struct web_query *query) {
 }
 
 static bool web_boards_print_search(struct web_query *query) {
-    struct json *json = &query->json;
     struct bytes prefix = http_target_find(&query->target, "q");
     if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
         return web_boards_print_names(query);
@@ -566,15 +529,12 @@ static bool web_boards_print_search(struct web_query *query) {
         return false;
     }
     struct value_reader board = web_query_reply(query, 0);
-    web_reply_begin(query, &board);
-    web_reply_put_field_names(query, board);
-    web_reply_put_data_names(json, query);
+    web_reply_begin(query, board);
     if (web_query_own_replies(query) > 1) {
-        web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
+        web_reply_put_rows(query, "rows", web_reply_count_fields(query, board),
                            web_query_reply(query, 1));
     } else {
-        json_open(json, "rows", '[');
-        json_close(json, ']');
+        web_reply_put_texts(query, "rows", NULL, 0);
     }
     web_boards_put_cursor(query, query->scan.cursor == 0);
     return web_reply_end(query);
@@ -771,32 +731,30 @@ static void web_boards_keep_ends(struct web_query *query) {
 
 static void web_boards_put_quantiles(struct web_query *query, uint64_t field_count,
                                      struct value_reader reader) {
-    struct json *json = &query->json;
     struct value list = value_next(&reader);
-    json_open(json, "quantiles", '[');
+    web_reply_open(query, "quantiles", WEB_NO_REPLY);
     for (uint64_t i = 0; i < list.count && i < QUANTILES; i++) {
         struct value_reader record = reader;
         value_skip(&reader);
         if (value_next(&record).kind != VALUE_LIST) {
             continue;
         }
-        json_open(json, NULL, '{');
-        json_text(json, "q", bytes_from_text(quantiles[i]));
-        json_bytes(json, "member", value_next(&record).text);
-        json_integer(json, "rank", value_next(&record).number);
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_put_text(query, "q", bytes_from_text(quantiles[i]));
+        web_reply_put_text(query, "member", value_next(&record).text);
+        web_reply_put_integer(query, "rank", value_next(&record).number);
         value_skip(&record);
-        web_reply_put_number(json, "score", value_next(&record));
+        web_reply_put_text(query, "score", value_next(&record).text);
         for (uint64_t k = 1; k < field_count; k++) {
             value_skip(&record);
         }
-        web_reply_put_data(json, query, &record);
-        json_close(json, '}');
+        web_reply_put_data(query, &record);
+        web_reply_close(query);
     }
-    json_close(json, ']');
+    web_reply_close(query);
 }
 
 static bool web_boards_print_histogram(struct web_query *query) {
-    struct json *json = &query->json;
     struct value_reader fields;
     struct bins bins;
     if (query->round == 0) {
@@ -804,15 +762,15 @@ static bool web_boards_print_histogram(struct web_query *query) {
         return true;
     }
     struct value_reader board = web_query_reply(query, 0);
-    web_reply_begin(query, &board);
-    if (value_find_list(board, "fields", &fields) > 0) {
-        json_text(json, "field", value_find_text(fields, "name"));
-        json_text(json, "order", value_find_text(fields, "order"));
-    }
+    bool has_fields = value_find_list(board, "fields", &fields) > 0;
     bool has_bins = web_query_own_replies(query) > 2 && web_boards_read_ends(query, &bins) &&
                     web_boards_place(query, &bins);
-    json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
-    json_open(json, "bins", '[');
+    CHECK(has_fields);
+    web_reply_begin(query, board);
+    web_reply_put_text(query, "field", value_find_text(fields, "name"));
+    web_reply_put_text(query, "order", value_find_text(fields, "order"));
+    web_reply_put_text(query, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
+    web_reply_open(query, "bins", WEB_NO_REPLY);
     if (has_bins) {
         struct value_reader reader = web_query_reply(query, 2);
         char text[DECIMAL_TEXT_MAX];
@@ -822,17 +780,16 @@ static bool web_boards_print_histogram(struct web_query *query) {
         }
         for (int64_t i = 0; i < bins.count && list.kind == VALUE_LIST; i++) {
             wide end = i + 1 < bins.count ? bins.edges[i + 1] : bins.highest;
-            json_open(&query->json, NULL, '{');
+            web_reply_open(query, NULL, WEB_NO_REPLY);
             size_t size = web_boards_print_units(bins.edges[i], bins.scale, text);
-            json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
+            web_reply_put_text(query, "from", (struct bytes){.at = text, .size = size});
             size = web_boards_print_units(end, bins.scale, text);
-            json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
-            json_integer(&query->json, "count", value_next(&reader).number);
-            json_close(&query->json, '}');
+            web_reply_put_text(query, "to", (struct bytes){.at = text, .size = size});
+            web_reply_put_integer(query, "count", value_next(&reader).number);
+            web_reply_close(query);
         }
     }
-    json_close(json, ']');
-    web_reply_put_data_names(json, query);
+    web_reply_close(query);
     web_boards_put_quantiles(query, web_reply_count_fields(query, board),
                              web_query_reply(query, 1));
     return web_reply_end(query);
@@ -874,28 +831,25 @@ static bool web_boards_ask_archives(struct web_query *query) {
 
 /* Those of an archive begin with the nth reply. One without such a tag has nobody in the group. */
 static void web_boards_put_archive(struct web_query *query, struct bytes name, unsigned nth) {
-    struct json *json = &query->json;
     struct value_reader board = web_query_reply(query, nth);
     struct value_reader first = board;
     if (value_next(&first).kind != VALUE_MAP) {
         return; /* it is gone meanwhile, or not this user's */
     }
-    json_open(json, NULL, '{');
-    json_bytes(json, "name", name);
+    int64_t count = value_find_integer(board, "count", 0);
     if (query->where_count > 0) {
-        struct value_reader count = web_query_reply(query, nth + 2);
-        json_integer(json, "count", value_next(&count).number);
-    } else {
-        json_integer(json, "count", value_find_integer(board, "count", 0));
+        struct value_reader counted = web_query_reply(query, nth + 2);
+        count = value_next(&counted).number;
     }
-    web_reply_put_field_names(query, board);
-    web_reply_put_rows(json, query, "rows", web_reply_count_fields(query, board),
+    web_reply_open(query, NULL, board);
+    web_reply_put_text(query, "name", name);
+    web_reply_put_integer(query, "count", count);
+    web_reply_put_rows(query, "rows", web_reply_count_fields(query, board),
                        web_query_reply(query, nth + 1));
-    json_close(json, '}');
+    web_reply_close(query);
 }
 
 static bool web_boards_print_archives(struct web_query *query) {
-    struct json *json = &query->json;
     if (query->round == 0) {
         if (web_query_replies_have_error(query)) {
             return false;
@@ -905,8 +859,8 @@ static bool web_boards_print_archives(struct web_query *query) {
         for (left = left < ARCHIVES_MAX ? left : ARCHIVES_MAX; left > 0; left--) {
             web_query_keep(query, value_next(&names).text);
         }
-        web_reply_begin(query, NULL);
-        json_open(json, "archives", '[');
+        web_reply_begin(query, WEB_NO_REPLY);
+        web_reply_open(query, "archives", WEB_NO_REPLY);
         return true;
     }
     struct value_reader at = web_query_kept_behind(query, query->more);
@@ -915,12 +869,7 @@ static bool web_boards_print_archives(struct web_query *query) {
         web_boards_put_archive(query, value_next(&at).text, i);
         query->more++;
     }
-    if (at.at < at.end) {
-        return true;
-    }
-    json_close(json, ']');
-    web_reply_put_data_names(json, query);
-    return web_reply_end(query);
+    return at.at < at.end || web_reply_end(query);
 }
 
 const struct web_route web_route_archives = {

@@ -144,32 +144,29 @@ static bool web_figures_check_server(struct web_query *query) {
 }
 
 static bool web_figures_print_history(struct web_query *query) {
-    struct json *json = &query->json;
     const struct web_history *history = &query->web->history;
     if (!web_figures_check_server(query)) {
         return false;
     }
-    json_open(json, NULL, '{');
-    json_integer(json, "interval_ms", WEB_SAMPLE_MS);
-    json_open(json, "points", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_integer(query, "interval_ms", WEB_SAMPLE_MS);
+    web_reply_open(query, "points", WEB_NO_REPLY);
     for (unsigned i = 0; i < history->count; i++) {
         const struct web_sample *sample = &history->samples[(history->first + i) % WEB_SAMPLES_MAX];
-        json_open(json, NULL, '{');
-        json_time_ms(json, "at", sample->at_ms);
-        json_number(json, "operations_per_second", sample->operations);
-        json_integer(json, "p50_us", (int64_t)sample->p50_us);
-        json_integer(json, "p99_us", (int64_t)sample->p99_us);
-        json_integer(json, "tick_us", (int64_t)sample->tick_us);
-        json_integer(json, "memory", (int64_t)sample->memory);
-        json_integer(json, "clients", (int64_t)sample->clients);
-        json_integer(json, "members", (int64_t)sample->members);
-        json_number(json, "input_bytes_per_second", sample->input);
-        json_number(json, "output_bytes_per_second", sample->output);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_put_integer(query, "at", sample->at_ms);
+        web_reply_put_decimal(query, "operations_per_second", sample->operations);
+        web_reply_put_integer(query, "p50_us", (int64_t)sample->p50_us);
+        web_reply_put_integer(query, "p99_us", (int64_t)sample->p99_us);
+        web_reply_put_integer(query, "tick_us", (int64_t)sample->tick_us);
+        web_reply_put_integer(query, "memory", (int64_t)sample->memory);
+        web_reply_put_integer(query, "clients", (int64_t)sample->clients);
+        web_reply_put_integer(query, "members", (int64_t)sample->members);
+        web_reply_put_decimal(query, "input_bytes_per_second", sample->input);
+        web_reply_put_decimal(query, "output_bytes_per_second", sample->output);
+        web_reply_close(query);
     }
-    json_close(json, ']');
-    json_close(json, '}');
-    return false;
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_history = {.print = web_figures_print_history};
@@ -184,9 +181,10 @@ static bool web_figures_is_behind(const struct stats_command *one,
 }
 
 /* Those that took the most time together. */
-static void web_figures_put_commands(struct json *json, const struct figures *figures) {
+static void web_figures_put_commands(struct web_query *query) {
+    const struct figures *figures = query->figures;
     const struct stats_command *last = NULL;
-    json_open(json, "commands", '[');
+    web_reply_open(query, "commands", WEB_NO_REPLY);
     for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
         const struct stats_command *most = NULL;
         for (uint32_t i = 0; i < figures->stats.command_count; i++) {
@@ -201,90 +199,89 @@ static void web_figures_put_commands(struct json *json, const struct figures *fi
         }
         uint32_t index = (uint32_t)(most - figures->stats.commands);
         last = most;
-        json_open(json, NULL, '{');
-        json_text(json, "name", bytes_from_text(command_full_name(index)));
-        figures_print_api(FIGURE_OF_COMMAND, most, "", json);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_use_figures(query, FIGURE_OF_COMMAND, most, "");
+        web_reply_put_text(query, "name", bytes_from_text(command_full_name(index)));
+        web_reply_close(query);
     }
-    json_close(json, ']');
+    web_reply_close(query);
+}
+
+static void web_figures_open(struct web_query *query, const char *name, const char *prefix) {
+    web_reply_open(query, name, WEB_NO_REPLY);
+    web_reply_use_figures(query, FIGURE_OF_FIGURES, query->figures, prefix);
 }
 
 /* The role, the link to the master, and the replicas. */
-static void web_figures_put_replication(struct json *json, const struct figures *figures) {
-    const struct figures_replication *replication = &figures->replication;
-    json_open(json, "replication", '{');
-    json_text(json, "role", bytes_from_text(replication->is_replica ? "replica" : "master"));
-    figures_print_api(FIGURE_OF_FIGURES, figures, "replication.", json);
+static void web_figures_put_replication(struct web_query *query) {
+    static const struct bytes nothing = {.at = NULL};
+    const struct figures_replication *replication = &query->figures->replication;
+    web_figures_open(query, "replication", "replication.");
+    web_reply_put_text(query, "role", replication->is_replica ? BYTES("replica") : BYTES("master"));
     if (replication->is_replica) {
-        json_open(json, "master", '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.master.", json);
-        if (replication->has_error) {
-            json_text(json, "error", bytes_from_text(replication->error));
-        } else {
-            json_null(json, "error");
-        }
-        json_close(json, '}');
+        web_figures_open(query, "master", "replication.master.");
+        web_reply_put_text(query, "error",
+                           replication->has_error ? bytes_from_text(replication->error) : nothing);
+        web_reply_close(query);
     } else {
-        json_null(json, "master");
+        web_reply_put_text(query, "master", nothing);
     }
-    json_integer(json, "replica_count", (int64_t)replication->replicas);
-    json_open(json, "replicas", '[');
+    web_reply_put_integer(query, "replica_count", (int64_t)replication->replicas);
+    web_reply_open(query, "replicas", WEB_NO_REPLY);
     for (uint32_t i = 0; i < replication->shown; i++) {
-        json_open(json, NULL, '{');
-        figures_print_api(FIGURE_OF_REPLICA, &replication->shown_replicas[i], "", json);
-        json_close(json, '}');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_use_figures(query, FIGURE_OF_REPLICA, &replication->shown_replicas[i], "");
+        web_reply_close(query);
     }
-    json_close(json, ']');
+    web_reply_close(query);
     if (replication->sync.is_on) {
-        json_open(json, "sync", '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, "replication.sync.", json);
-        json_close(json, '}');
+        web_figures_open(query, "sync", "replication.sync.");
+        web_reply_close(query);
     } else {
-        json_null(json, "sync");
+        web_reply_put_text(query, "sync", nothing);
     }
-    json_close(json, '}');
+    web_reply_close(query);
 }
 
 static bool web_figures_print_server(struct web_query *query) {
-    static const char *const objects[] = {"tick", "memory", "journal", "snapshot"};
-    struct json *json = &query->json;
+    static const char *const objects[][2] = {{"tick", "tick."},
+                                             {"memory", "memory."},
+                                             {"journal", "journal."},
+                                             {"snapshot", "snapshot."}};
     const struct figures *figures = query->figures;
     if (!web_figures_check_server(query)) {
         return false;
     }
     struct durations calls = web_figures_sum_of_calls(figures);
-    json_open(json, NULL, '{');
-    figures_print_api(FIGURE_OF_FIGURES, figures, "", json);
-    json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
-    json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
-    json_integer(json, "members", (int64_t)figures->members);
-    json_open(json, "latency", '{');
-    json_integer(json, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
-    json_integer(json, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));
-    json_integer(json, "p99_us", (int64_t)figures_quantile_us(&calls, 0.99));
-    json_integer(json, "p999_us", (int64_t)figures_quantile_us(&calls, 0.999));
-    json_close(json, '}');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_use_figures(query, FIGURE_OF_FIGURES, figures, "");
+    web_reply_put_integer(query, "web_connections",
+                          (int64_t)http_server_connections(query->web->http));
+    web_reply_put_integer(query, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
+    web_reply_put_integer(query, "members", (int64_t)figures->members);
+    web_reply_open(query, "latency", WEB_NO_REPLY);
+    web_reply_put_integer(query, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
+    web_reply_put_integer(query, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));
+    web_reply_put_integer(query, "p99_us", (int64_t)figures_quantile_us(&calls, 0.99));
+    web_reply_put_integer(query, "p999_us", (int64_t)figures_quantile_us(&calls, 0.999));
+    web_reply_close(query);
     for (unsigned i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        char prefix[16];
-        snprintf(prefix, sizeof prefix, "%s.", objects[i]);
-        json_open(json, objects[i], '{');
-        figures_print_api(FIGURE_OF_FIGURES, figures, prefix, json);
-        json_close(json, '}');
+        web_figures_open(query, objects[i][0], objects[i][1]);
+        web_reply_close(query);
     }
-    web_figures_put_replication(json, figures);
-    json_open(json, "databases", '[');
+    web_figures_put_replication(query);
+    web_reply_open(query, "databases", WEB_NO_REPLY);
     for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
         if (figures->databases[i].keys > 0) {
-            json_open(json, NULL, '{');
-            json_integer(json, "db", i);
-            figures_print_api(FIGURE_OF_DATABASE, &figures->databases[i], "", json);
-            json_close(json, '}');
+            web_reply_open(query, NULL, WEB_NO_REPLY);
+            web_reply_use_figures(query, FIGURE_OF_DATABASE, &figures->databases[i], "");
+            web_reply_put_integer(query, "db", i);
+            web_reply_close(query);
         }
     }
-    json_close(json, ']');
-    web_figures_put_commands(json, figures);
-    json_close(json, '}');
-    return false;
+    web_reply_close(query);
+    web_figures_put_commands(query);
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_server = {.print = web_figures_print_server,
@@ -301,27 +298,11 @@ static bool web_figures_ask_slowlog(struct web_query *query) {
 }
 
 static bool web_figures_print_slowlog(struct web_query *query) {
-    struct json *json = &query->json;
     if (query->user.is_public) {
         web_query_error(query, 401, "log in to see the slow log");
         return false;
     }
-    if (web_query_reply_is_error(query, 0)) {
-        return false;
-    }
-    struct value_reader reader = web_query_reply(query, 0);
-    struct value list = value_next(&reader);
-    json_open(json, NULL, '{');
-    json_open(json, "entries", '[');
-    for (uint64_t i = 0; i < list.count; i++) {
-        json_open(json, NULL, '{');
-        web_reply_put_members(query, "Slowlog", "entries", reader);
-        json_close(json, '}');
-        value_skip(&reader);
-    }
-    json_close(json, ']');
-    json_close(json, '}');
-    return false;
+    return !web_query_reply_is_error(query, 0) && web_reply_print(query);
 }
 
 const struct web_route web_route_slowlog = {
@@ -329,64 +310,40 @@ const struct web_route web_route_slowlog = {
 
 /* ---- who asks ---- */
 
-static void web_figures_put_texts(struct json *json, const char *key, const struct bytes *texts,
-                                  unsigned count) {
-    json_open(json, key, '[');
-    for (unsigned i = 0; i < count; i++) {
-        json_text(json, NULL, texts[i]);
-    }
-    json_close(json, ']');
-}
-
-static void web_figures_put_data(struct json *json, const struct web_query *query) {
-    const struct web *web = query->web;
-    const struct web_avatars *avatars = &web->avatars;
-    if (web->data.pattern.at == NULL || query->verdict != WEB_ALLOWED) {
-        json_null(json, "data");
-        json_null(json, "avatars");
-        return;
-    }
-    json_open(json, "data", '{');
-    json_text(json, "pattern", web->data.pattern);
-    web_figures_put_texts(json, "fields", web->data.fields, web->data.count);
-    json_close(json, '}');
-    if (avatars->field.at == NULL) {
-        json_null(json, "avatars");
-        return;
-    }
-    json_open(json, "avatars", '{');
-    json_text(json, "field", avatars->field);
-    web_figures_put_texts(json, "origins", avatars->origins, avatars->origin_count);
-    json_close(json, '}');
-}
-
 static bool web_figures_print_me(struct web_query *query) {
-    struct json *json = &query->json;
-    bool is_known = query->verdict == WEB_ALLOWED && query->user.is_known;
-    json_open(json, NULL, '{');
-    if (is_known) {
-        json_text(json, "user", bytes_from_text(query->user.shown));
+    static const struct bytes nothing = {.at = NULL};
+    const struct web_data *data = &query->web->data;
+    const struct web_avatars *avatars = &query->web->avatars;
+    bool is_allowed = query->verdict == WEB_ALLOWED;
+    bool is_known = is_allowed && query->user.is_known;
+    bool is_player = is_known && query->identity.is_player;
+    bool has_data = is_allowed && data->pattern.at != NULL;
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_text(query, "user", is_known ? bytes_from_text(query->user.shown) : nothing);
+    web_reply_put_text(query, "player",
+                       is_player ? bytes_from_text(query->identity.player.claims.player) : nothing);
+    web_reply_put_integer(query, "is_logged_in", is_known && query->identity.kind == WEB_USER);
+    web_reply_put_integer(query, "is_public", query->user.is_public);
+    web_reply_put_integer(query, "can_login", query->user.can_login);
+    web_reply_put_integer(query, "can_see_server", query->user.may_see_server);
+    web_reply_put_integer(query, "can_see_slowlog", query->user.may_see_slowlog);
+    web_reply_put_text(query, "version", is_allowed ? BYTES(SERVER_VERSION) : nothing);
+    if (has_data) {
+        web_reply_open(query, "data", WEB_NO_REPLY);
+        web_reply_put_text(query, "pattern", data->pattern);
+        web_reply_put_texts(query, "fields", data->fields, data->count);
+        web_reply_close(query);
     } else {
-        json_null(json, "user");
+        web_reply_put_text(query, "data", nothing);
     }
-    if (query->identity.is_player && is_known) {
-        json_text(json, "player", bytes_from_text(query->identity.player.claims.player));
+    if (has_data && avatars->field.at != NULL) {
+        web_reply_open(query, "avatars", WEB_NO_REPLY);
+        web_reply_put_text(query, "field", avatars->field);
+        web_reply_put_texts(query, "origins", avatars->origins, avatars->origin_count);
     } else {
-        json_null(json, "player");
+        web_reply_put_text(query, "avatars", nothing);
     }
-    json_boolean(json, "is_logged_in", is_known && query->identity.kind == WEB_USER);
-    json_boolean(json, "is_public", query->user.is_public);
-    json_boolean(json, "can_login", query->user.can_login);
-    json_boolean(json, "can_see_server", query->user.may_see_server);
-    json_boolean(json, "can_see_slowlog", query->user.may_see_slowlog);
-    if (query->verdict == WEB_ALLOWED) {
-        json_text(json, "version", BYTES(SERVER_VERSION));
-    } else {
-        json_null(json, "version");
-    }
-    web_figures_put_data(json, query);
-    json_close(json, '}');
-    return false;
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_me = {.print = web_figures_print_me, .is_for_all = true};

@@ -245,6 +245,7 @@ static void web_login_reply_me(struct web *web, struct web_request *request,
     }
     query->identity = *identity;
     query->route = &web_route_me;
+    query->answer = request->operation->answer;
     web_run(request, query);
 }
 
@@ -380,12 +381,11 @@ static bool web_login_print_key(struct web_query *query) {
     struct web *web = query->web;
     char key[WEB_TOKEN_SIZE];
     web_login_add_session(&web->stream_keys, &query->identity, http_server_now(web->http), key);
-    json_open(&query->json, NULL, '{');
-    json_text(&query->json, "key", (struct bytes){.at = key, .size = sizeof key});
-    json_integer(&query->json, "expires_in", WEB_STREAM_KEY_S);
-    json_close(&query->json, '}');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_text(query, "key", (struct bytes){.at = key, .size = sizeof key});
+    web_reply_put_integer(query, "expires_in", WEB_STREAM_KEY_S);
     explicit_bzero(key, sizeof key);
-    return false;
+    return web_reply_end(query);
 }
 
 const struct web_route web_route_stream_key = {.print = web_login_print_key};
@@ -448,6 +448,7 @@ void web_login_make_guest(struct web_request *request) {
     char name[sizeof prefix - 1 + NAME_DIGITS];
     char token[JWT_SIZE_MAX];
     struct jwt_key key;
+    static const struct web_route route = {.is_for_all = true};
     const char *kid = web->settings->web_guests;
     if (kid == NULL) {
         http_exchange_refuse(exchange, 403, "this server makes no players: see web-guests\n");
@@ -471,20 +472,24 @@ void web_login_make_guest(struct web_request *request) {
     int64_t now_s = web_login_now_s();
     size_t size = jwt_sign(&key, player, now_s, now_s + SECONDS, token);
     explicit_bzero(&key, sizeof key);
-    struct web_text text = {.is_for_one = true};
-    buffer_init(&text.body, 0);
-    struct json json = web_json(&text.body);
-    json_open(&json, NULL, '{');
-    json_text(&json, "player", player);
-    json_text(&json, "token", (struct bytes){.at = token, .size = size});
-    json_integer(&json, "expires_in", SECONDS);
-    json_close(&json, '}');
+    struct web_query *query = web_query_create(web);
+    if (query == NULL) {
+        explicit_bzero(token, size);
+        http_exchange_refuse(exchange, 503, "out of memory\n");
+        return;
+    }
+    query->route = &route;
+    query->answer = request->operation->answer;
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_text(query, "player", player);
+    web_reply_put_text(query, "token", (struct bytes){.at = token, .size = size});
+    web_reply_put_integer(query, "expires_in", SECONDS);
+    (void)web_reply_end(query);
     explicit_bzero(token, size);
-    if (text.body.is_broken) {
+    if (query->out.is_broken) {
         http_exchange_refuse(exchange, 503, "out of memory\n");
     } else {
-        web_answer_text(request, &text);
+        web_answer(exchange, query);
     }
-    buffer_deinit(&text.body);
-    buffer_deinit(&text.packed);
+    web_query_leave(query);
 }

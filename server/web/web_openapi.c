@@ -2,7 +2,7 @@
  * parameters that its rows name.
  *
  * A schema's text is the inside of a shape (server/dispatch/shape.h). What it takes from a reply has that reply's
- * types and descriptions, and is written by web_reply_put_members. A number (#) stands there as one or as its text. */
+ * types and descriptions. web_reply.c writes answers by it. A number (#) stands there as one or as its text. */
 #include <stdio.h>
 
 #include "server/web/web_query.h"
@@ -23,7 +23,7 @@ const struct web_operation web_operations[] = {
      false},
     {HTTP_GET, "boards/{NAME}/events", "followPage",
      "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
-     NULL, NULL, &web_route_page, true},
+     NULL, "Page", &web_route_page, true},
     {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
      "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
     {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
@@ -89,7 +89,7 @@ const struct web_operation web_operations[] = {
     {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
      &web_route_server, false},
     {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
-     NULL, NULL, &web_route_server, true},
+     NULL, "Server", &web_route_server, true},
     {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
      &web_route_history, false},
     {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
@@ -196,44 +196,48 @@ static const struct web_schema {
              "held?:i'in events: results that are held, for who may use LB.HELD' "
              "rows:[@Row]"},
     {"Member", NULL,
-     COUNTED "member~ rank:i fields:[s] data_fields:[s] row:@Row percentile:s around:[@Row]"},
+     COUNTED "member~ fields:[s] data_fields:[s] rank:i row:@Row percentile:s around:[@Row]"},
     {"Myself", "@Waiting",
      COUNTED
-     "member~ rank:i?'null, as row and percentile: a result of the player is held, and none "
-     "is ranked' fields:[s] data_fields:[s] row:@Row? percentile:s? around:[@Row] "
+     "member~ fields:[s] data_fields:[s] rank:i?'null, as row and percentile: a result of the "
+     "player is held, and none is ranked' row:@Row? percentile:s? around:[@Row] "
      "held:[(id values():[s]'that the player would have' at)]'not ranked yet, the newest "
      "first'"},
     {"Found", NULL, COUNTED "fields:[s] data_fields:[s] rows:[@Row] cursor:s"},
     {"Histogram", NULL,
-     COUNTED "field:s order:s bins:[(from:s to:s count:i)] "
-             "quantiles:[(q:s member~ rank:i score:s data?:{s?})] spacing:<even|log> "
-             "data_fields:[s]"},
+     COUNTED "field:s order:s spacing:<even|log> bins:[(from:s to:s count:i)] data_fields:[s] "
+             "quantiles:[(q:s member~ rank:i score:s data?:{s?})]"},
     {"Archives", NULL,
      NAMED_BOARD "archives:[(name~ count:i fields:[s] rows:[@Row])] data_fields:[s]"},
     {"Server", NULL,
-     "version?:s uptime_ms?:i started_at?:d loading?:b writable?:b operations_per_second?:n "
-     "operations?:i errors?:i input_bytes_per_second?:n output_bytes_per_second?:n clients?:i "
-     "clients_limit?:i clients_blocked?:i clients_rejected?:i subscribers?:i web_connections?:i "
-     "web_engine_us?:i'time of the engine, spent on answers to the page since the start' "
-     "members?:i "
-     "latency?:o tick?:o memory?:o journal?:o snapshot?:o databases?:[o] commands?:[o] "
-     "replication?:(role?:<master|replica> group?:i'the last group of changes in memory' "
-     "failing_over?:b backlog?:i'bytes' "
-     "master?:(address?:s "
-     "link?:<none|connect|connecting|handshake|sync|connected|stopped> "
-     "heard_ms?:i'since its last byte; -1: the link is not up' down_ms?:i unapplied_groups?:i "
-     "copy_size?:i'bytes of the full copy that comes; 0: none does, or it is not known' "
-     "copied_size?:i error?:s?'why the link stopped')?'of a replica' replica_count?:i "
-     "replicas?:[(address?:s state?:<online|copying|waiting|handshake> "
-     "lag_groups?:i'that it has not acknowledged' heard_ms?:i'since its last acknowledgement')] "
-     "sync?:(state?:<replica|closed|pulling|open> votes?:i votes_needed?:i "
-     "unacknowledged_groups?:i "
-     "replicas_wanted?:i'sync-replicas' replicas_counted?:i'whose acknowledgements count' "
-     "lost_durability?:b held_ms?:i'how long answers have waited')?'null without sync-replicas')"},
+     "version:s uptime_ms:i started_at:d loading:b writable:b operations_per_second:n operations:i "
+     "errors:i input_bytes_per_second:n output_bytes_per_second:n clients:i clients_limit:i "
+     "clients_blocked:i clients_rejected:i subscribers:i web_connections:i "
+     "web_engine_us:i'time of the engine, spent on answers to the page since the start' members:i "
+     "latency:(p50_us:i p90_us:i p99_us:i p999_us:i)'of all commands' "
+     "tick:(mean_us:n p99_us:i longest_us:i count:i) "
+     "memory:(used:i peak:i limit:i clients:i machine:i) "
+     "journal:(enabled:b ok:b size:i waiting:i sync_p99_us:i sync_longest_us:i) "
+     "snapshot:(ok:b is_saving:b at:d changes_since:i) "
+     "replication:(role:<master|replica> group:i'the last group of changes in memory' "
+     "failing_over:b backlog:i'bytes' "
+     "master:(address:s link:<none|connect|connecting|handshake|sync|connected|stopped> "
+     "heard_ms:i'since its last byte; -1: the link is not up' down_ms:i unapplied_groups:i "
+     "copy_size:i'bytes of the full copy that comes; 0: none does, or it is not known' "
+     "copied_size:i error:s?'why the link stopped')?'of a replica' replica_count:i "
+     "replicas:[(address:s state:<online|copying|waiting|handshake> "
+     "lag_groups:i'that it has not acknowledged' heard_ms:i'since its last acknowledgement')] "
+     "sync:(state:<replica|closed|pulling|open> replicas_wanted:i'sync-replicas' "
+     "replicas_counted:i'whose acknowledgements count' lost_durability:b votes:i votes_needed:i "
+     "unacknowledged_groups:i held_ms:i'how long answers have waited')?'null without "
+     "sync-replicas') "
+     "databases:[(db:i keys:i boards:i members:i)]'those with keys' "
+     "commands:[(name:s calls:i failed:i mean_us:n p99_us:i)]'those that took the most time "
+     "together, at most 20'"},
     {"History", NULL,
      "interval_ms:i points:[(at:d operations_per_second:n p50_us:i p99_us:i tick_us:i memory:i "
      "clients:i members:i input_bytes_per_second:n output_bytes_per_second:n)]"},
-    {"Slowlog", "@SlowlogEntry", "entries:[(id at us command client name)]"},
+    {"Slowlog", "[@SlowlogEntry]", "entries(.):[(id at us command client name)]"},
     {"Me", NULL,
      "user:s? player:s? is_logged_in:b is_public:b can_login:b can_see_server:b can_see_slowlog:b "
      "version:s? "
@@ -247,20 +251,20 @@ static const struct web_schema {
     {"TicketAsked", NULL,
      "member?:s'left out: the player whose token the header Authorization has' "
      "seconds?:i'1 to 86400; left out: 3600 and MINTIME'"},
-    {"Ticket", NULL, NAMED_BOARD "member~ ticket:s"},
+    {"Ticket", "s", NAMED_BOARD "member~ ticket(.):s"},
     {"Tags", NULL, "*:s?"},
-    {"HeldResults", "@Held",
-     NAMED_BOARD "fields:[s] cursor:s'0: that was all' "
-                 "held:[(id member()~ values():[s]'that the member would have' "
+    {"HeldResults", "[cursor:s held:[@Held]]",
+     NAMED_BOARD "fields:[s] cursor'0: that was all' "
+                 "held():[(id member()~ values():[s]'that the member would have' "
                  "reason'OVER, TOP or the limit' at user()~ address()~)]"},
-    {"Banned", NULL, "member~ db:i banned:b"},
-    {"Unbanned", NULL, "member~ db:i unbanned:b'false: it was not banned'"},
-    {"Decided", NULL, NAMED_BOARD "member~ results:i'that were held, and are no more'"},
+    {"Banned", "<OK>", "member~ db:i banned(.):b"},
+    {"Unbanned", "b", "member~ db:i unbanned(.):b'false: it was not banned'"},
+    {"Decided", "i", NAMED_BOARD "member~ results(.):i'that were held, and are no more'"},
     {"Written", "@Placed",
-     NAMED_BOARD "results:i changed?:i'members' "
-                 "held?:i'of players: results that are kept and not ranked yet, if some are' "
-                 "repeated?:i'results whose id had come before' "
-                 "rows?:[(row(record):@Row? before'the rank before' repeated?:b)]'by rank=1'"},
+     NAMED_BOARD "results:i repeated?:i'results whose id had come before' "
+                 "rows?:[(row(record):@Row? before'the rank before' repeated?:b)]'by rank=1' "
+                 "changed?:i'members' "
+                 "held?:i'of players: results that are kept and not ranked yet, if some are'"},
     {"Match", NULL,
      "teams:[[s]]'members by teams, in the order of finish' "
      "ranks?:[#]'a number for each team, the lowest is best; equal ones are a draw' "
@@ -280,8 +284,8 @@ static const struct web_schema {
     {"Submitted", "@Result",
      "db:i repeated?:i results:[[(board~ row(record):@Row? before'the rank before' "
      "changed(counts) repeated?:b'with an id: had it come before?')]]"},
-    {"Removed", NULL, "board?~ league?~ db:i member~ removed:b"},
-    {"Tagged", NULL, NAMED_BOARD "member~ changed:b"},
+    {"Removed", "b", NAMED_BOARD "member~ removed(.):b"},
+    {"Tagged", "b", NAMED_BOARD "member~ changed(.):b"},
     {"League", "@League",
      "league~ db:i members room tiers up down idle starts_at(start) ends_at(end) "
      "list():[(tier members open_room(open-room) open_room_members(open-room-members))]"},
@@ -347,29 +351,14 @@ static const struct web_parameter {
      "Idempotent-Replayed: true, and the same key with another body with 422"},
 };
 
-const char *web_openapi_schema(const char *name, const char *within, struct shape *source) {
+const char *web_openapi_schema(struct bytes name, struct shape *source) {
     const struct web_schema *schema = schemas;
-    struct shape_member member = {.name = {.at = NULL}};
-    while (strcmp(schema->name, name) != 0) {
+    while (!bytes_equal(bytes_from_text(schema->name), name)) {
         CHECK(++schema < schemas + sizeof schemas / sizeof schemas[0]);
     }
-    const char *text = schema->text;
-    *source = shape_resolve(shape_read(schema->of));
-    if (within == NULL) {
-        return text;
-    }
-    do {
-        bool is_there = shape_next(&text, &member);
-        CHECK(is_there);
-    } while (!bytes_equal(member.name, bytes_from_text(within)));
-    if (member.source.at != NULL) {
-        *source = shape_read(shape_follow(*source, member.source).inner);
-    }
-    struct shape shape = member.type;
-    while (shape.kind == SHAPE_ARRAY) {
-        shape = shape_read(shape.inner);
-    }
-    return shape.inner;
+    *source = schema->of != NULL ? shape_resolve(shape_read(schema->of))
+                                 : (struct shape){.kind = SHAPE_UNSAID};
+    return schema->text;
 }
 
 /* ---- schemas ---- */

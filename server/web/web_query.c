@@ -154,17 +154,19 @@ static const struct web_problem {
     {405, "method_not_allowed", "The path takes other methods"},
     {409, "conflict", "The key is in another state"},
     {413, "too_large", "This is too large"},
+    {414, "too_large", "The address is too long"},
     {415, "unsupported_type", "The body is of another type"},
     {421, "misdirected", "The request is for another server"},
     {422, "unprocessable", "The request cannot be carried out"},
     {429, "too_many", "There are too many requests"},
+    {431, "too_large", "The headers are too long"},
     {501, "not_implemented", "This part of HTTP is not there"},
     {503, "busy", "This is not possible now"},
     {500, "busy", "The server has failed"}, /* last: any other */
 };
 
 void web_query_put_problem(struct json *json, unsigned status, struct bytes detail,
-                           struct bytes redis) {
+                           struct bytes redis, int64_t written) {
     enum { TYPE_MAX = 64 };
     const struct web_problem *problem = problems;
     char type[TYPE_MAX];
@@ -182,18 +184,20 @@ void web_query_put_problem(struct json *json, unsigned status, struct bytes deta
     if (redis.size > 0) {
         json_text(json, "redis", redis);
     }
+    if (written >= 0) {
+        json_integer(json, "written", written);
+    }
+    json_close(json, '}');
 }
 
 static void web_query_fail(struct web_query *query, unsigned status, struct bytes detail,
                            struct bytes redis) {
+    bool writes = query->route != NULL && query->route->writes;
     buffer_clear(&query->out);
     query->json = web_json(&query->out);
     query->status = status;
-    web_query_put_problem(&query->json, status, detail, redis);
-    if (query->route != NULL && query->route->writes) {
-        web_write_put_failure(query);
-    }
-    json_close(&query->json, '}');
+    web_query_put_problem(&query->json, status, detail, redis,
+                          writes ? web_write_count_written(query) : -1);
 }
 
 void web_query_error(struct web_query *query, unsigned status, const char *format, ...) {
@@ -409,7 +413,7 @@ void web_query_command(struct web_query *query, const char *words, ...) {
     }
     va_list arguments;
     va_start(arguments, words);
-    web_query_add_words(query, words + size + 1, &arguments);
+    web_query_add_words(query, words + size + (words[size] == ' '), &arguments);
     va_end(arguments);
 }
 
@@ -712,6 +716,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     if (query->route == NULL) {
         const struct web_operation *operation = web_openapi_find(method, &query->target);
         query->route = operation != NULL ? operation->route : NULL;
+        query->answer = operation != NULL ? operation->answer : NULL;
     }
     if (query->route == NULL) {
         web_query_error(query, 404, "there is no such path: docs/web.md lists them");
@@ -727,6 +732,8 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     }
     if (query->target.segment_count > FIRST + 3) {
         query->member = query->target.segments[FIRST + 3];
+    } else if (query->route == &web_route_ban || query->route == &web_route_unban) {
+        query->member = query->board; /* the path has no board */
     } else if (query->route == &web_route_member) {
         const struct jwt_claims *claims = &query->identity.player.claims;
         query->is_of_player = true;

@@ -98,7 +98,6 @@ struct web_route {
         WEB_MATCHES,           /* LB.MATCH */
         WEB_PREDICTIONS,       /* LB.PREDICT */
     } results;                 /* of web_write_read: what they become */
-    const char *flag;          /* what its reply, 0 or 1, is called */
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
     bool writes;     /* the first command that is refused ends the round */
@@ -172,6 +171,20 @@ struct web_write {
     size_t room; /* bytes of all this that web_take_memory counts */
 };
 
+/* An object or a list that is being written (web_reply.c). */
+enum { WEB_OPEN_MAX = 8 };
+struct web_open {
+    bool is_list;
+    const struct web_path *at, *end; /* of an object: the members that are left */
+    const struct shape
+        *item; /* of a list: its elements, and behind it, if they are lists, theirs */
+    const struct shape *source; /* what the reply is */
+    struct value_reader reply;
+    const void *figures; /* whose figures are members; NULL: none are */
+    enum figure_of of;
+    const char *prefix;
+};
+
 /* Who asks, as the engine knows it. */
 struct web_user {
     bool is_public, is_known, can_login, may_see_server, may_see_slowlog;
@@ -182,6 +195,7 @@ struct web_query {
     struct ask ask; /* first */
     struct web *web;
     const struct web_route *route;
+    const char *answer;                /* the schema of what it replies: web_openapi.c */
     struct web_query *next, *previous; /* of those that wait */
     enum web_query_state state;
     bool is_view;
@@ -238,8 +252,10 @@ struct web_query {
     unsigned status;
     struct buffer out;
     struct json json;
+    unsigned open_count;
     /* Not zeroed, as all before is. */
     struct http_target target;
+    struct web_open open[WEB_OPEN_MAX];
     struct web_where wheres[WEB_WHERES_MAX];
     char cursor_text[BYTES_INTEGER_TEXT_MAX], pattern_text[ACL_TEXT_MAX]; /* of a scan */
     struct web_command own_commands[WEB_COMMANDS_MAX];
@@ -297,10 +313,9 @@ MUST_CHECK bool web_query_replies_have_error(struct web_query *query);
 /* An error as the whole reply: a problem document (RFC 9457), whose code follows from the status. */
 __attribute__((format(printf, 3, 4))) void web_query_error(struct web_query *query, unsigned status,
                                                            const char *format, ...);
-/* Append one. redis: the prefix of the command's error; at NULL: none. Open: members of
- * its own may follow. */
+/* Append one. redis: the prefix of the command's error; at NULL: none. written: below 0: it is not said. */
 void web_query_put_problem(struct json *json, unsigned status, struct bytes detail,
-                           struct bytes redis);
+                           struct bytes redis, int64_t written);
 /* A parameter that is a number. false: the error was written. */
 MUST_CHECK bool web_query_number(struct web_query *query, const char *name, int64_t lowest,
                                  int64_t highest, int64_t otherwise, int64_t *number);
@@ -318,36 +333,49 @@ struct value_reader web_query_kept_behind(const struct web_query *query, unsigne
 /* Append a text to it, as value_next reads it. */
 void web_query_keep(struct web_query *query, struct bytes text);
 
-/* ---- from replies to JSON, by their shapes: web_reply.c ---- */
+/* ---- answers, by their schemas: web_reply.c ---- */
 
-/* Of a schema's members (web_openapi.c), those that come from a reply, up to the next one that does not; of an array
- * in it that is named `within`, those of its elements. */
-void web_reply_put_members(struct web_query *query, const char *schema, const char *within,
-                           struct value_reader reply);
+#define WEB_NO_REPLY ((struct value_reader){.at = NULL})
+
+/* Begin the answer, an object of the schema that its operation names (web_openapi.c), whose members are written in that
+ * order: those with a source from the reply, board, league, member, db, count, fields, data_fields and repeated from what
+ * is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
+ * another one that is not put, or is not next, is a bug. */
+void web_reply_begin(struct web_query *query, struct value_reader reply);
+/* Close all that is open. false, as print returns at the end. */
+bool web_reply_end(struct web_query *query);
+/* A print: all comes from the last reply, or is asked. */
+bool web_reply_print(struct web_query *query);
+
+/* Begin an object or a list within what is open: the member of this name; NULL: the next element of a list. */
+void web_reply_open(struct web_query *query, const char *name, struct value_reader reply);
+void web_reply_close(struct web_query *query);
+/* Each element of a reply is an element of the list that is open. */
+void web_reply_put_items(struct web_query *query, struct value_reader *list);
+
+/* Members of the object that is open are figures of this object (figures_print_api). */
+void web_reply_use_figures(struct web_query *query, enum figure_of of, const void *object,
+                           const char *prefix);
+
+/* A member, or (NULL) an element, written as the schema has it: a text, also bytes; at NULL: null. An integer, also
+ * 0 or 1 and a time in unix milliseconds. */
+void web_reply_put_text(struct web_query *query, const char *name, struct bytes text);
+void web_reply_put_integer(struct web_query *query, const char *name, int64_t value);
+void web_reply_put_decimal(struct web_query *query, const char *name, double value);
+void web_reply_put_texts(struct web_query *query, const char *name, const struct bytes *texts,
+                         unsigned count);
 
 /* Of LB.INFO alone: the layout's fields. */
 uint64_t web_reply_count_fields(struct web_query *query, struct value_reader board);
-void web_reply_put_field_names(struct web_query *query, struct value_reader board);
-/* The fields of members' hashes that are shown. */
-void web_reply_put_data_names(struct json *json, const struct web_query *query);
-
 /* A record, which is not null: [member, rank, time, fields ..., percentage, tags, data, since, rating]. percent:
  * where its value goes; NULL: it has none. */
-void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
-                          uint64_t field_count, struct value_reader *reader, struct value *percent);
-/* An array of records, without those that are null. */
-void web_reply_put_rows(struct json *json, struct web_query *query, const char *key,
-                        uint64_t field_count, struct value_reader reader);
-/* The data of a record, which are its last value; nothing, if none was asked for. */
-void web_reply_put_data(struct json *json, const struct web_query *query,
-                        struct value_reader *reader);
-/* A number may come as one, or as its text; null otherwise. */
-void web_reply_put_number(struct json *json, const char *key, struct value value);
-
-/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: the count, which is the
- * group's, is left out. end returns false, as print does at the end. */
-void web_reply_begin(struct web_query *query, const struct value_reader *info);
-bool web_reply_end(struct web_query *query);
+void web_reply_put_row(struct web_query *query, const char *name, uint64_t field_count,
+                       struct value_reader *reader, struct value *percent);
+/* A list of records, without those that are null. */
+void web_reply_put_rows(struct web_query *query, const char *name, uint64_t field_count,
+                        struct value_reader reader);
+/* "data" of a record, of which it is the last value; nothing, if none was asked for. */
+void web_reply_put_data(struct web_query *query, struct value_reader *reader);
 
 /* ---- what is written: web_write.c ---- */
 
@@ -359,8 +387,8 @@ MUST_CHECK bool web_write_read_tags(struct web_query *query);
 MUST_CHECK bool web_write_read_ticket(struct web_query *query);
 /* Look at the signatures that take long, so that the engine need not. */
 void web_write_check_tickets(const struct web_query *query);
-/* "written", for a problem document. */
-void web_write_put_failure(struct web_query *query);
+/* Behind a command that was refused: how many results are written; -1: this request has none. */
+int64_t web_write_count_written(const struct web_query *query);
 /* Of the results that were run, those whose id had come before. */
 unsigned web_write_count_repeated(const struct web_query *query);
 void web_write_deinit(struct web_query *query);
@@ -594,16 +622,21 @@ void web_note_answer(struct web *web, const struct web_query *query);
 
 /* ---- the document of the API: web_openapi.c ---- */
 
-/* The members of a schema, and of what shape the reply is that they come from; within: of the elements of this array
- * in it, or NULL. */
-const char *web_openapi_schema(const char *name, const char *within, struct shape *source);
+/* The members of a schema, and of what shape the reply is that they come from. */
+const char *web_openapi_schema(struct bytes name, struct shape *source);
 
 /* Write the routes as OpenAPI 3.1. */
 void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
-enum { WEB_PATHS = 256, WEB_PATH_STEPS = 4, WEB_NUMBERS = 64, WEB_SCHEMAS = 32 };
+enum {
+    WEB_OBJECTS = 256, /* a power of two, of which less than half are used */
+    WEB_PATHS = 768,
+    WEB_LISTS = 96,
+    WEB_PATH_STEPS = 4,
+    WEB_NUMBERS = 64,
+};
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -636,13 +669,33 @@ enum {
 unsigned web_take_rate(struct web *web, struct web_rates *rates,
                        const struct http_exchange *exchange, int64_t units);
 
-/* A member of a schema, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
+/* Schemas as they were read, once each: an object and its members, one behind the other. Texts stay where they are. */
+struct web_object {
+    const char *text, *from,
+        *name; /* of a schema its name; of an object in one its members, and their source */
+    const struct web_path *first, *end; /* NULL: the place is free */
+    struct shape source;
+};
+/* A list's elements, theirs if they are lists, and what the elements of the list are in the reply. */
+struct web_list {
+    struct shape items[2], source;
+};
+/* A member, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
-    const char *text, *from, *name; /* of the member and the shape; text NULL: the place is free */
-    const char *next;               /* of the member behind it */
-    bool is_there, has_source, is_bytes;
+    bool has_source, is_bytes, is_optional;
     char key[32];
-    struct shape found, shown; /* what is there, and how it is shown */
+    enum web_asked {
+        WEB_ASKED_NOTHING,
+        WEB_ASKED_BOARD,
+        WEB_ASKED_DATABASE,
+        WEB_ASKED_MEMBER,
+        WEB_ASKED_COUNT,
+        WEB_ASKED_FIELDS,
+        WEB_ASKED_DATA,
+        WEB_ASKED_REPEATED,
+    } asked;                     /* without a source: what of the query it is */
+    struct shape found, shown;   /* what is there, and how it is shown */
+    const struct web_list *list; /* NULL: it is none */
     unsigned step_count;
     struct web_path_step {
         struct bytes word;
@@ -650,18 +703,11 @@ struct web_path {
     } steps[WEB_PATH_STEPS];
 };
 
-/* The number of the command that a route's words begin with, and what web_openapi_schema says: by the texts' places, which
- * stay. */
+/* The number of the command that a route's words begin with, by the text's place, which stays. */
 struct web_number {
     const char *words; /* NULL: the place is free */
     uint32_t number;
 };
-struct web_schema_read {
-    const char *schema, *within; /* schema NULL: the place is free */
-    const char *text;
-    struct shape source;
-};
-
 struct web {
     struct http_server *http;
     struct http_handler handler;
@@ -681,9 +727,11 @@ struct web {
     struct web_sessions sessions, stream_keys;
     struct web_views views;
     struct web_kept_answers kept;
-    struct web_path paths[WEB_PATHS]; /* web_reply.c */
-    struct value_entries entries;     /* of a map in the replies that are being printed */
-    struct web_schema_read schemas[WEB_SCHEMAS];
+    struct web_object objects[WEB_OBJECTS]; /* web_reply.c */
+    struct web_path paths[WEB_PATHS];
+    struct web_list lists[WEB_LISTS];
+    unsigned object_count, path_count, list_count;
+    struct value_entries entries;           /* of a map in the replies that are being printed */
     struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */

@@ -1,10 +1,10 @@
-/* What replies have in common: from a command's reply to JSON, by its shape. */
+/* Answers of the JSON API, written by their schemas (web_openapi.c): see web_query.h. */
 #include <stdio.h>
 
 #include "codec/tag.h"
 #include "server/web/web_query.h"
 
-/* ---- what replies have in common ---- */
+/* ---- what LB.INFO has replied ---- */
 
 /* The map of a board has dozens of entries, and an answer asks for ten of them. */
 static bool web_reply_find(struct web *web, struct value_reader map, struct bytes name,
@@ -25,30 +25,181 @@ uint64_t web_reply_count_fields(struct web_query *query, struct value_reader boa
     return web_reply_find_fields(query->web, board, &at);
 }
 
-void web_reply_put_field_names(struct web_query *query, struct value_reader board) {
-    struct json *json = &query->json;
-    struct value_reader at;
-    json_open(json, "fields", '[');
-    for (uint64_t left = web_reply_find_fields(query->web, board, &at); left > 0; left--) {
-        json_text(json, NULL, value_find_text(at, "name"));
-        value_skip(&at);
+/* ---- what schemas say ---- */
+
+/* What is asked for, under these names in all schemas. */
+static const struct {
+    const char *name;
+    enum web_asked asked;
+} web_reply_asked[] = {
+    {"board", WEB_ASKED_BOARD},      {"league", WEB_ASKED_BOARD},      {"db", WEB_ASKED_DATABASE},
+    {"member", WEB_ASKED_MEMBER},    {"count", WEB_ASKED_COUNT},       {"fields", WEB_ASKED_FIELDS},
+    {"data_fields", WEB_ASKED_DATA}, {"repeated", WEB_ASKED_REPEATED},
+};
+
+/* What the path leads to, word by word. */
+static void web_reply_read_source(struct web_path *found, struct bytes path) {
+    for (struct bytes word; path.size > 0 && path.at[0] != '.';
+         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
+        const char *dot = memchr(path.at, '.', path.size);
+        struct shape_member member;
+        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
+        found->found = shape_resolve(found->found);
+        const char *inner = found->found.inner;
+        CHECK(found->step_count < WEB_PATH_STEPS);
+        struct web_path_step *step = &found->steps[found->step_count++];
+        *step = (struct web_path_step){.word = word};
+        while (shape_next(&inner, &member) && !bytes_equal(member.name, word)) {
+            step->index++;
+        }
+        found->found = member.type;
     }
-    json_close(json, ']');
 }
 
-void web_reply_put_data_names(struct json *json, const struct web_query *query) {
-    json_open(json, "data_fields", '[');
-    for (unsigned i = 0; i < query->data.count; i++) {
-        json_text(json, NULL, query->data.fields[i]);
+static void web_reply_read_member(struct web *web, const struct shape_member *member,
+                                  const struct shape *source) {
+    CHECK(web->path_count < WEB_PATHS);
+    struct web_path *path = &web->paths[web->path_count++];
+    *path = (struct web_path){.has_source = member->source.at != NULL,
+                              .is_bytes = member->is_bytes,
+                              .is_optional = member->is_optional,
+                              .found = *source,
+                              .shown = member->type};
+    CHECK(member->name.size < sizeof path->key);
+    memcpy(path->key, member->name.at, member->name.size);
+    if (path->has_source) {
+        web_reply_read_source(path, member->source);
+        path->shown = member->type.kind == SHAPE_UNSAID ? shape_resolve(path->found) : path->shown;
     }
-    json_close(json, ']');
+    for (size_t i = 0; i < sizeof web_reply_asked / sizeof web_reply_asked[0]; i++) {
+        if (!path->has_source && strcmp(web_reply_asked[i].name, path->key) == 0) {
+            path->asked = web_reply_asked[i].asked;
+        }
+    }
+    if (path->shown.kind == SHAPE_ARRAY) {
+        CHECK(web->list_count < WEB_LISTS);
+        struct web_list *list = &web->lists[web->list_count++];
+        struct shape of_list = shape_resolve(path->found);
+        list->items[0] = shape_read(path->shown.inner);
+        if (list->items[0].kind == SHAPE_ARRAY) {
+            list->items[1] = shape_read(list->items[0].inner);
+        }
+        list->source = path->has_source ? shape_read(of_list.inner) : of_list;
+        path->list = list;
+    }
 }
 
-void web_reply_put_data(struct json *json, const struct web_query *query,
-                        struct value_reader *reader) {
+/* The place of an object that was read, or for one that was not. */
+static struct web_object *web_reply_find_place(struct web *web, const char *text, const char *from,
+                                               const char *name) {
+    size_t at = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)from;
+    struct web_object *object;
+    do {
+        object = &web->objects[at++ % WEB_OBJECTS];
+    } while (object->first != NULL &&
+             !(object->text == text && object->from == from && object->name == name));
+    return object;
+}
+
+static void web_reply_read_object(struct web *web, struct web_object *object, const char *text) {
+    struct shape_member member;
+    CHECK(++web->object_count <= WEB_OBJECTS / 2);
+    object->first = &web->paths[web->path_count];
+    while (shape_next(&text, &member)) {
+        web_reply_read_member(web, &member, &object->source);
+    }
+    object->end = &web->paths[web->path_count];
+}
+
+/* The object whose members stand there in a schema, taken from this shape. */
+static const struct web_object *web_reply_find_object(struct web *web, const char *text,
+                                                      const struct shape *source) {
+    struct web_object *object = web_reply_find_place(web, text, source->inner, source->name.at);
+    if (object->first == NULL) {
+        *object = (struct web_object){
+            .text = text, .from = source->inner, .name = source->name.at, .source = *source};
+        web_reply_read_object(web, object, text);
+    }
+    return object;
+}
+
+/* The schema of this name, as it stands in a text that stays. */
+static const struct web_object *web_reply_find_schema(struct web *web, struct bytes name) {
+    struct web_object *object = web_reply_find_place(web, name.at, NULL, NULL);
+    if (object->first == NULL) {
+        *object = (struct web_object){.text = name.at};
+        const char *text = web_openapi_schema(name, &object->source);
+        web_reply_read_object(web, object, text);
+    }
+    return object;
+}
+
+/* Go to what a path leads to in a value. false: nothing is there, or null. */
+static bool web_reply_follow(struct web *web, const struct web_path *path,
+                             struct value_reader *at) {
+    enum { ENTRIES_MANY = 16 };
+    for (unsigned i = 0; i < path->step_count; i++) {
+        struct value_reader here = *at;
+        struct bytes word = path->steps[i].word;
+        struct value value = value_next(&here);
+        if (value.kind == VALUE_LIST) {
+            for (unsigned left = path->steps[i].index; left > 0; left--) {
+                value_skip(&here);
+            }
+        } else if (value.count < ENTRIES_MANY && web->entries.map.at != at->at
+                       ? !value_find(*at, word, &here)
+                       : !web_reply_find(web, *at, word, &here)) {
+            return false;
+        }
+        *at = here;
+    }
+    return value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
+}
+
+/* ---- the object or list that is open ---- */
+
+static struct web_open *web_reply_top(struct web_query *query) {
+    CHECK(query->open_count > 0);
+    return &query->open[query->open_count - 1];
+}
+
+static struct web_open *web_reply_push(struct web_query *query, struct value_reader reply) {
+    CHECK(query->open_count < WEB_OPEN_MAX);
+    struct web_open *open = &query->open[query->open_count++];
+    open->reply = reply;
+    open->figures = NULL;
+    return open;
+}
+
+static void web_reply_open_object(struct web_query *query, const char *key,
+                                  const struct web_object *object, struct value_reader reply) {
+    struct web_open *open = web_reply_push(query, reply);
+    open->is_list = false;
+    open->at = object->first;
+    open->end = object->end;
+    open->source = &object->source;
+    json_open(&query->json, key, '{');
+}
+
+/* ---- records ---- */
+
+static void web_reply_put_tags(struct json *json, struct value_reader *reader) {
+    char name[TAG_NAME_MAX + 1];
+    json_open(json, "tags", '{');
+    for (uint64_t left = value_next(reader).count; left > 0; left--) {
+        struct bytes tag = value_next(reader).text;
+        snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
+        json_bytes(json, name, value_next(reader).text);
+    }
+    json_close(json, '}');
+}
+
+/* The data of a record; nothing, if none was asked for. */
+static void web_reply_put_pairs(struct web_query *query, struct value_reader *reader) {
     if (query->data.pattern.at == NULL) {
         return;
     }
+    struct json *json = &query->json;
     struct value list = value_next(reader);
     json_open(json, "data", '{');
     for (unsigned i = 0; i < query->data.count; i++) {
@@ -59,14 +210,10 @@ void web_reply_put_data(struct json *json, const struct web_query *query,
     json_close(json, '}');
 }
 
-void web_reply_put_number(struct json *json, const char *key, struct value value) {
-    json_text(json, key, value.text); /* of an integer its digits */
-}
-
-/* One of many: names and brackets that follow one another are one text. */
-void web_reply_put_record(struct json *json, struct web_query *query, const char *key,
-                          uint64_t field_count, struct value_reader *reader,
-                          struct value *percent) {
+/* The schema Row, of which there are many: names and brackets that follow one another are one text. */
+static void web_reply_put_record(struct web_query *query, const char *key, uint64_t field_count,
+                                 struct value_reader *reader, struct value *percent) {
+    struct json *json = &query->json;
     uint64_t behind_fields = 3 + field_count + (percent != NULL) + query->has_tags +
                              query->has_rating + (query->data.pattern.at != NULL);
     bool has_since = value_next(reader).count > behind_fields;
@@ -101,16 +248,9 @@ void web_reply_put_record(struct json *json, struct web_query *query, const char
         *percent = value_next(reader);
     }
     if (query->has_tags) {
-        char name[TAG_NAME_MAX + 1];
-        json_open(json, "tags", '{');
-        for (uint64_t left = value_next(reader).count; left > 0; left--) {
-            struct bytes tag = value_next(reader).text;
-            snprintf(name, sizeof name, "%.*s", (int)tag.size, tag.at);
-            json_bytes(json, name, value_next(reader).text);
-        }
-        json_close(json, '}');
+        web_reply_put_tags(json, reader);
     }
-    web_reply_put_data(json, query, reader);
+    web_reply_put_pairs(query, reader);
     if (has_since) {
         struct value rank = value_next(reader);
         if (rank.kind == VALUE_INTEGER) {
@@ -122,9 +262,9 @@ void web_reply_put_record(struct json *json, struct web_query *query, const char
     if (query->has_rating) {
         struct value_reader at = *reader;
         if (value_next(&at).kind == VALUE_LIST) {
-            json_open(json, "rating", '{');
-            web_reply_put_members(query, "Rating", NULL, *reader);
-            json_close(json, '}');
+            const struct web_object *rating = web_reply_find_schema(query->web, BYTES("Rating"));
+            web_reply_open_object(query, "rating", rating, *reader);
+            web_reply_close(query);
         } else {
             json_null(json, "rating");
         }
@@ -133,73 +273,7 @@ void web_reply_put_record(struct json *json, struct web_query *query, const char
     json_close(json, '}');
 }
 
-/* ---- from replies to JSON, by their shapes ---- */
-
-/* The member that stands there in a schema, and what its source leads to from a shape. Both are texts that stay, and reading
- * them takes longer than following them: so what was read is kept. */
-static const struct web_path *web_reply_read_path(struct web *web, struct shape source,
-                                                  const char *text) {
-    size_t mixed = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)source.inner;
-    struct web_path *found = &web->paths[mixed % WEB_PATHS];
-    if (found->text == text && found->from == source.inner && found->name == source.name.at) {
-        return found;
-    }
-    struct shape_member of_schema;
-    *found = (struct web_path){
-        .text = text, .from = source.inner, .name = source.name.at, .found = source, .next = text};
-    found->is_there = shape_next(&found->next, &of_schema);
-    struct bytes path = of_schema.source;
-    found->has_source = found->is_there && path.at != NULL;
-    if (!found->has_source) {
-        return found;
-    }
-    CHECK(of_schema.name.size < sizeof found->key);
-    memcpy(found->key, of_schema.name.at, of_schema.name.size);
-    for (struct bytes word; path.size > 0 && path.at[0] != '.';
-         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
-        const char *dot = memchr(path.at, '.', path.size);
-        struct shape_member member;
-        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
-        found->found = shape_resolve(found->found);
-        const char *inner = found->found.inner;
-        CHECK(found->step_count < WEB_PATH_STEPS);
-        struct web_path_step *step = &found->steps[found->step_count++];
-        *step = (struct web_path_step){.word = word};
-        while (shape_next(&inner, &member) && !bytes_equal(member.name, word)) {
-            step->index++;
-        }
-        found->found = member.type;
-    }
-    found->is_bytes = of_schema.is_bytes;
-    found->shown =
-        of_schema.type.kind == SHAPE_UNSAID ? shape_resolve(found->found) : of_schema.type;
-    return found;
-}
-
-/* Go to what a path leads to in a value. false: nothing is there, or null. */
-static bool web_reply_follow(struct web *web, const struct web_path *path,
-                             struct value_reader *at) {
-    enum { ENTRIES_MANY = 16 };
-    for (unsigned i = 0; i < path->step_count; i++) {
-        struct value_reader here = *at;
-        struct bytes word = path->steps[i].word;
-        struct value value = value_next(&here);
-        if (value.kind == VALUE_LIST) {
-            for (unsigned left = path->steps[i].index; left > 0; left--) {
-                value_skip(&here);
-            }
-        } else if (value.count < ENTRIES_MANY && web->entries.map.at != at->at
-                       ? !value_find(*at, word, &here)
-                       : !web_reply_find(web, *at, word, &here)) {
-            return false;
-        }
-        *at = here;
-    }
-    return value_next(&(struct value_reader){at->at, at->end}).kind != VALUE_NULL;
-}
-
-static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
-                              struct value_reader reply);
+/* ---- members that come from a reply, or are asked for ---- */
 
 /* A value of this shape, of which `shape` says what is shown. */
 static void web_reply_put_value(struct web_query *query, const char *key, struct shape shape,
@@ -209,106 +283,273 @@ static void web_reply_put_value(struct web_query *query, const char *key, struct
     source = shape_resolve(source);
     if (shape.kind == SHAPE_NAMED) { /* Row */
         uint64_t before_fields = 3;
-        web_reply_put_record(json, query, key, value_next(&here).count - before_fields, &at, NULL);
+        web_reply_put_record(query, key, value_next(&here).count - before_fields, &at, NULL);
     } else if (shape.kind == SHAPE_ARRAY) {
+        const struct shape item = shape_read(shape.inner), of_item = shape_read(source.inner);
         json_open(json, key, '[');
         for (uint64_t left = value_next(&here).count; left > 0; left--) {
-            web_reply_put_value(query, NULL, shape_read(shape.inner), shape_read(source.inner),
-                                here);
+            web_reply_put_value(query, NULL, item, of_item, here);
             value_skip(&here);
         }
         json_close(json, ']');
     } else if (shape.kind == SHAPE_MAP) {
-        json_open(json, key, '{');
-        web_reply_put_run(query, shape.inner, source, at);
-        json_close(json, '}');
+        web_reply_open_object(query, key, web_reply_find_object(query->web, shape.inner, &source),
+                              at);
+        web_reply_close(query);
     } else {
         struct value value = value_next(&here);
         if (shape.kind == SHAPE_BOOLEAN) {
-            json_boolean(json, key, value.number != 0);
+            json_boolean(json, key, value.number != 0 || value.kind == VALUE_TEXT); /* OK */
         } else if (shape.kind == SHAPE_INTEGER) {
             json_integer(json, key, value.number);
         } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS) {
             bool is_in_ms = shape.kind == SHAPE_TIME;
             json_time_ms(json, key, is_in_ms ? value.number : value.number * 1000);
         } else {
-            web_reply_put_number(json, key, value);
+            json_text(json, key, value.text); /* of an integer its digits */
         }
     }
 }
 
-/* The members that have a source, from the first one on, as long as they follow one another. */
-static void web_reply_put_run(struct web_query *query, const char *text, struct shape source,
-                              struct value_reader reply) {
-    struct json *json = &query->json;
-    bool has_begun = false;
-    const struct web_path *path;
-    while ((path = web_reply_read_path(query->web, source, text))->is_there &&
-           (path->has_source || !has_begun)) {
-        struct value_reader at = reply;
-        text = path->next;
-        if (!path->has_source) {
-            continue;
-        }
-        has_begun = true;
-        if (web_reply_follow(query->web, path, &at)) {
-            if (path->is_bytes) {
-                json_bytes(json, path->key, value_next(&at).text);
-            } else {
-                web_reply_put_value(query, path->key, path->shown, path->found, at);
-            }
-        } else if (path->shown.kind == SHAPE_ARRAY) {
-            json_open(json, path->key, '[');
-            json_close(json, ']');
+/* The member comes from the reply. */
+static void web_reply_put_sourced(struct web_query *query, const struct web_path *path,
+                                  struct value_reader at) {
+    if (web_reply_follow(query->web, path, &at)) {
+        if (path->is_bytes) {
+            json_bytes(&query->json, path->key, value_next(&at).text);
         } else {
-            json_null(json, path->key);
+            web_reply_put_value(query, path->key, path->shown, path->found, at);
+        }
+    } else if (path->shown.kind == SHAPE_ARRAY) {
+        json_open(&query->json, path->key, '[');
+        json_close(&query->json, ']');
+    } else {
+        json_null(&query->json, path->key);
+    }
+}
+
+/* What LB.INFO has replied: of the object itself, or the round's first reply. */
+static struct value_reader web_reply_info(const struct web_query *query,
+                                          const struct web_open *open) {
+    struct value_reader at = open->reply;
+    return at.at != NULL && value_next(&at).kind == VALUE_MAP ? open->reply
+                                                              : web_query_reply(query, 0);
+}
+
+/* false: it is not asked for. */
+static bool web_reply_put_asked(struct web_query *query, const struct web_path *path,
+                                const struct web_open *open) {
+    struct json *json = &query->json;
+    struct value_reader at;
+    int64_t count = 0;
+    switch (path->asked) {
+    case WEB_ASKED_NOTHING:
+        return false;
+    case WEB_ASKED_BOARD:
+        json_bytes(json, path->key, query->board);
+        return true;
+    case WEB_ASKED_MEMBER:
+        json_bytes(json, path->key, query->member);
+        return true;
+    case WEB_ASKED_DATABASE:
+        json_integer(json, path->key, query->database);
+        return true;
+    case WEB_ASKED_COUNT: /* of the group, where one is asked for */
+        if (query->where_count > 0) {
+            at = web_query_reply(query, query->reply_count - 1);
+            count = value_next(&at).number;
+        } else if (web_reply_find(query->web, web_reply_info(query, open), BYTES("count"), &at)) {
+            count = value_next(&at).number;
+        }
+        json_integer(json, path->key, count);
+        return true;
+    case WEB_ASKED_FIELDS:
+        json_open(json, path->key, '[');
+        for (uint64_t left = web_reply_find_fields(query->web, web_reply_info(query, open), &at);
+             left > 0; left--) {
+            json_text(json, NULL, value_find_text(at, "name"));
+            value_skip(&at);
+        }
+        json_close(json, ']');
+        return true;
+    case WEB_ASKED_DATA:
+        json_open(json, path->key, '[');
+        for (unsigned i = 0; i < query->data.count; i++) {
+            json_text(json, NULL, query->data.fields[i]);
+        }
+        json_close(json, ']');
+        return true;
+    case WEB_ASKED_REPEATED:
+        if (query->write.has_ids && path->shown.kind == SHAPE_INTEGER) {
+            json_integer(json, path->key, web_write_count_repeated(query));
+            return true;
+        }
+        return false;
+    }
+    return false;
+}
+
+/* Write the members of the object that is open up to that of this name, which the route has; NULL: all that are left. */
+static const struct web_path *web_reply_go_to(struct web_query *query, const char *name) {
+    struct web_open *open = web_reply_top(query);
+    CHECK(!open->is_list);
+    while (open->at < open->end) {
+        const struct web_path *path = open->at++;
+        if (name != NULL && path->key[0] == name[0] && strcmp(path->key, name) == 0) {
+            return path;
+        }
+        if (path->has_source) {
+            web_reply_put_sourced(query, path, open->reply);
+        } else if (!(open->figures != NULL &&
+                     figures_print_api(open->of, open->figures, open->prefix, path->key,
+                                       &query->json)) &&
+                   !web_reply_put_asked(query, path, open)) {
+            CHECK(path->is_optional);
         }
     }
+    CHECK(name == NULL);
+    return NULL;
 }
 
-void web_reply_put_members(struct web_query *query, const char *schema, const char *within,
-                           struct value_reader reply) {
-    size_t mixed = (size_t)(uintptr_t)schema * 31 + (size_t)(uintptr_t)within;
-    struct web_schema_read *known = &query->web->schemas[mixed % WEB_SCHEMAS];
-    if (known->schema != schema || known->within != within) {
-        *known = (struct web_schema_read){.schema = schema, .within = within};
-        known->text = web_openapi_schema(schema, within, &known->source);
+/* ---- what the route has ---- */
+
+void web_reply_begin(struct web_query *query, struct value_reader reply) {
+    query->open_count = 0;
+    web_reply_open_object(query, NULL,
+                          web_reply_find_schema(query->web, bytes_from_text(query->answer)), reply);
+}
+
+void web_reply_open(struct web_query *query, const char *name, struct value_reader reply) {
+    const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
+    const struct web_open *within = web_reply_top(query);
+    const char *key = path != NULL ? path->key : NULL;
+    const struct shape *shape = path != NULL ? &path->shown : within->item;
+    const struct shape *source = path != NULL && path->has_source ? &path->found : within->source;
+    if (shape->kind == SHAPE_ARRAY) {
+        struct web_open *open = web_reply_push(query, reply);
+        open->is_list = true;
+        open->item = path != NULL ? path->list->items : within->item + 1;
+        open->source = path != NULL ? &path->list->source : source;
+        json_open(&query->json, key, '[');
+    } else {
+        web_reply_open_object(query, key,
+                              shape->kind == SHAPE_NAMED
+                                  ? web_reply_find_schema(query->web, shape->name)
+                                  : web_reply_find_object(query->web, shape->inner, source),
+                              reply);
     }
-    web_reply_put_run(query, known->text, known->source, reply);
 }
 
-/* ---- replies ---- */
+void web_reply_use_figures(struct web_query *query, enum figure_of of, const void *object,
+                           const char *prefix) {
+    struct web_open *open = web_reply_top(query);
+    open->figures = object;
+    open->of = of;
+    open->prefix = prefix;
+}
 
-void web_reply_put_rows(struct json *json, struct web_query *query, const char *key,
-                        uint64_t field_count, struct value_reader reader) {
+void web_reply_close(struct web_query *query) {
+    bool is_list = web_reply_top(query)->is_list;
+    if (!is_list) {
+        (void)web_reply_go_to(query, NULL);
+    }
+    json_close(&query->json, is_list ? ']' : '}');
+    query->open_count--;
+}
+
+bool web_reply_end(struct web_query *query) {
+    while (query->open_count > 0) {
+        web_reply_close(query);
+    }
+    return false;
+}
+
+bool web_reply_print(struct web_query *query) {
+    web_reply_begin(query, web_query_reply(query, query->reply_count - 1));
+    return web_reply_end(query);
+}
+
+void web_reply_put_items(struct web_query *query, struct value_reader *list) {
+    for (uint64_t left = value_next(list).count; left > 0; left--) {
+        web_reply_open(query, NULL, *list);
+        web_reply_close(query);
+        value_skip(list);
+    }
+}
+
+/* The key of the member of this name, and how it is shown; of the next element, if that is NULL. */
+static const char *web_reply_choose(struct web_query *query, const char *name,
+                                    enum shape_kind *kind, bool *is_bytes) {
+    const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
+    *kind = path != NULL ? path->shown.kind : web_reply_top(query)->item->kind;
+    *is_bytes = path != NULL && path->is_bytes;
+    return path != NULL ? path->key : NULL;
+}
+
+void web_reply_put_text(struct web_query *query, const char *name, struct bytes text) {
+    enum shape_kind kind;
+    bool is_bytes;
+    const char *key = web_reply_choose(query, name, &kind, &is_bytes);
+    if (text.at == NULL) {
+        json_null(&query->json, key);
+    } else if (is_bytes) {
+        json_bytes(&query->json, key, text);
+    } else {
+        json_text(&query->json, key, text);
+    }
+}
+
+void web_reply_put_integer(struct web_query *query, const char *name, int64_t value) {
+    enum shape_kind kind;
+    bool is_bytes;
+    const char *key = web_reply_choose(query, name, &kind, &is_bytes);
+    if (kind == SHAPE_BOOLEAN) {
+        json_boolean(&query->json, key, value != 0);
+    } else if (kind == SHAPE_TIME) {
+        json_time_ms(&query->json, key, value);
+    } else {
+        CHECK(kind == SHAPE_INTEGER);
+        json_integer(&query->json, key, value);
+    }
+}
+
+void web_reply_put_decimal(struct web_query *query, const char *name, double value) {
+    json_number(&query->json, web_reply_go_to(query, name)->key, value);
+}
+
+void web_reply_put_texts(struct web_query *query, const char *name, const struct bytes *texts,
+                         unsigned count) {
+    web_reply_open(query, name, WEB_NO_REPLY);
+    for (unsigned i = 0; i < count; i++) {
+        web_reply_put_text(query, NULL, texts[i]);
+    }
+    web_reply_close(query);
+}
+
+void web_reply_put_row(struct web_query *query, const char *name, uint64_t field_count,
+                       struct value_reader *reader, struct value *percent) {
+    const char *key = name != NULL ? web_reply_go_to(query, name)->key : NULL;
+    web_reply_put_record(query, key, field_count, reader, percent);
+}
+
+void web_reply_put_rows(struct web_query *query, const char *name, uint64_t field_count,
+                        struct value_reader reader) {
     struct value list = value_next(&reader);
-    json_open(json, key, '[');
+    web_reply_open(query, name, WEB_NO_REPLY);
     for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
         struct value_reader at = reader;
         if (value_next(&at).kind == VALUE_NULL) {
             reader = at;
         } else {
-            web_reply_put_record(json, query, NULL, field_count, &reader, NULL);
+            web_reply_put_record(query, NULL, field_count, &reader, NULL);
         }
     }
-    json_close(json, ']');
+    web_reply_close(query);
 }
 
-void web_reply_begin(struct web_query *query, const struct value_reader *info) {
-    json_open(&query->json, NULL, '{');
-    json_bytes(&query->json, "board", query->board);
-    json_integer(&query->json, "db", query->database);
-    if (info != NULL && query->where_count > 0) {
-        struct value_reader count = web_query_reply(query, query->reply_count - 1);
-        json_integer(&query->json, "count", value_next(&count).number);
-    } else if (info != NULL) {
-        struct value_reader at;
-        bool is_there = web_reply_find(query->web, *info, BYTES("count"), &at);
-        json_integer(&query->json, "count", is_there ? value_next(&at).number : 0);
+void web_reply_put_data(struct web_query *query, struct value_reader *reader) {
+    if (query->data.pattern.at != NULL) {
+        (void)web_reply_go_to(query, "data");
+        web_reply_put_pairs(query, reader);
     }
-}
-
-bool web_reply_end(struct web_query *query) {
-    json_close(&query->json, '}');
-    return false;
 }

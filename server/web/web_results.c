@@ -15,31 +15,23 @@ static bool web_results_ask_results(struct web_query *query) {
     return true;
 }
 
-static void web_results_put_repeated(struct web_query *query) {
-    if (query->write.has_ids) {
-        json_integer(&query->json, "repeated", web_write_count_repeated(query));
-    }
-}
-
 /* Of one result: had its id come before? */
 static void web_results_put_is_repeated(struct web_query *query, unsigned command) {
     if (query->write.has_ids) {
-        json_boolean(&query->json, "repeated", query->commands[command].is_repeated);
+        web_reply_put_integer(query, "repeated", query->commands[command].is_repeated);
     }
 }
 
 /* Of LB.ADD: how many have changed, or by WITHRANK [record, rank before] for each. */
 static bool web_results_print_board(struct web_query *query) {
-    struct json *json = &query->json;
     int64_t changed = 0, held = 0, has_rank = 0;
     if (!web_query_number(query, "rank", 0, 1, 0, &has_rank)) {
         return false;
     }
-    web_reply_begin(query, NULL);
-    json_integer(json, "results", query->write.result_count);
-    web_results_put_repeated(query);
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_put_integer(query, "results", query->write.result_count);
     if (has_rank != 0) {
-        json_open(json, "rows", '[');
+        web_reply_open(query, "rows", WEB_NO_REPLY);
     }
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_query_reply(query, i);
@@ -51,19 +43,16 @@ static bool web_results_print_board(struct web_query *query) {
             continue;
         }
         for (uint64_t k = 0; value.kind == VALUE_LIST && k < value.count; k++) {
-            json_open(json, NULL, '{');
-            web_reply_put_members(query, "Written", "rows", reader);
-            value_skip(&reader);
+            web_reply_open(query, NULL, reader);
             web_results_put_is_repeated(query, i);
-            json_close(json, '}');
+            web_reply_close(query);
+            value_skip(&reader);
         }
     }
-    if (has_rank != 0) {
-        json_close(json, ']');
-    } else {
-        json_integer(json, "changed", changed);
+    if (has_rank == 0) {
+        web_reply_put_integer(query, "changed", changed);
         if (held > 0) {
-            json_integer(json, "held", held);
+            web_reply_put_integer(query, "held", held);
         }
     }
     return web_reply_end(query);
@@ -72,27 +61,22 @@ static bool web_results_print_board(struct web_query *query) {
 /* Of LB.SUBMIT: [record, rank before, counts] for each board. */
 static bool web_results_print_boards(struct web_query *query) {
     enum { FIRST_BOARD = 2 };
-    struct json *json = &query->json;
-    json_open(json, NULL, '{');
-    json_integer(json, "db", query->database);
-    web_results_put_repeated(query);
-    json_open(json, "results", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_open(query, "results", WEB_NO_REPLY);
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_query_reply(query, i);
         unsigned begin = i > 0 ? query->commands[i - 1].end : 0;
         struct value list = value_next(&reader);
-        json_open(json, NULL, '[');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
         for (uint64_t k = 0; k < list.count; k++) {
-            json_open(json, NULL, '{');
-            json_bytes(json, "board", query->words[begin + FIRST_BOARD + k]);
-            web_reply_put_members(query, "Submitted", "results", reader);
-            value_skip(&reader);
+            web_reply_open(query, NULL, reader);
+            web_reply_put_text(query, "board", query->words[begin + FIRST_BOARD + k]);
             web_results_put_is_repeated(query, i);
-            json_close(json, '}');
+            web_reply_close(query);
+            value_skip(&reader);
         }
-        json_close(json, ']');
+        web_reply_close(query);
     }
-    json_close(json, ']');
     return web_reply_end(query);
 }
 
@@ -100,36 +84,25 @@ static bool web_results_print_boards(struct web_query *query) {
 
 /* Of LB.MATCH: [player ...] of each match. */
 static bool web_results_print_matches(struct web_query *query) {
-    struct json *json = &query->json;
-    web_reply_begin(query, NULL);
-    web_results_put_repeated(query);
-    json_open(json, "matches", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_open(query, "matches", WEB_NO_REPLY);
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_query_reply(query, i);
-        json_open(json, NULL, '[');
-        for (uint64_t left = value_next(&reader).count; left > 0; left--) {
-            json_open(json, NULL, '{');
-            web_reply_put_members(query, "Played", "matches", reader);
-            value_skip(&reader);
-            json_close(json, '}');
-        }
-        json_close(json, ']');
+        web_reply_open(query, NULL, WEB_NO_REPLY);
+        web_reply_put_items(query, &reader);
+        web_reply_close(query);
     }
-    json_close(json, ']');
     return web_reply_end(query);
 }
 
 /* Of LB.PREDICT. */
 static bool web_results_print_predictions(struct web_query *query) {
-    struct json *json = &query->json;
-    web_reply_begin(query, NULL);
-    json_open(json, "predictions", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_open(query, "predictions", WEB_NO_REPLY);
     for (unsigned i = 0; i < query->reply_count; i++) {
-        json_open(json, NULL, '{');
-        web_reply_put_members(query, "Predicted", "predictions", web_query_reply(query, i));
-        json_close(json, '}');
+        web_reply_open(query, NULL, web_query_reply(query, i));
+        web_reply_close(query);
     }
-    json_close(json, ']');
     return web_reply_end(query);
 }
 
@@ -141,9 +114,7 @@ static bool web_results_print_rating(struct web_query *query) {
         web_query_error(query, 404, "this player has no rating here");
         return false;
     }
-    web_reply_begin(query, NULL);
-    json_bytes(&query->json, "member", query->member);
-    web_reply_put_members(query, "Rated", NULL, reader);
+    web_reply_begin(query, reader);
     return web_reply_end(query);
 }
 
@@ -165,25 +136,6 @@ static bool web_results_ask_held(struct web_query *query) {
     web_query_command(query, "LB.INFO $board $brief");
     web_query_command(query, "LB.HELD $board CURSOR # COUNT #", cursor, query->count);
     return true;
-}
-
-static bool web_results_print_held(struct web_query *query) {
-    struct json *json = &query->json;
-    struct value_reader reader = web_query_reply(query, 1);
-    (void)value_next(&reader);
-    struct bytes cursor = value_next(&reader).text;
-    web_reply_begin(query, NULL);
-    web_reply_put_field_names(query, web_query_reply(query, 0));
-    json_text(json, "cursor", cursor);
-    json_open(json, "held", '[');
-    for (uint64_t left = value_next(&reader).count; left > 0; left--) {
-        json_open(json, NULL, '{');
-        web_reply_put_members(query, "HeldResults", "held", reader);
-        value_skip(&reader);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    return web_reply_end(query);
 }
 
 static bool web_results_ask_decision(struct web_query *query, const char *words) {
@@ -208,15 +160,7 @@ static bool web_results_ask_reject(struct web_query *query) {
     return web_results_ask_decision(query, "LB.REJECT $board $member");
 }
 
-static bool web_results_print_decision(struct web_query *query) {
-    struct value_reader reader = web_query_reply(query, 0);
-    web_reply_begin(query, NULL);
-    json_bytes(&query->json, "member", query->member);
-    json_integer(&query->json, "results", value_next(&reader).number);
-    return web_reply_end(query);
-}
-
-/* ---- bans: the path has no board ---- */
+/* ---- bans ---- */
 
 /* ?shadow=1&seconds=N&match=GLOB */
 static bool web_results_ask_ban(struct web_query *query) {
@@ -228,7 +172,7 @@ static bool web_results_ask_ban(struct web_query *query) {
         !web_query_number(query, "seconds", 1, UINT32_MAX, 1, &seconds)) {
         return false;
     }
-    web_query_command(query, "LB.BAN $board");
+    web_query_command(query, "LB.BAN $member");
     if (is_shadow != 0) {
         web_query_words(query, "SHADOW");
     }
@@ -241,43 +185,22 @@ static bool web_results_ask_ban(struct web_query *query) {
     return true;
 }
 
-static bool web_results_print_ban(struct web_query *query) {
-    struct json *json = &query->json;
-    struct value_reader reader = web_query_reply(query, 0);
-    struct value value = value_next(&reader);
-    json_open(json, NULL, '{');
-    json_bytes(json, "member", query->board);
-    json_integer(json, "db", query->database);
-    json_boolean(json, query->route->flag, value.kind == VALUE_TEXT || value.number != 0);
-    return web_reply_end(query);
-}
-
 /* ---- leagues ---- */
 
-static void web_results_begin_league(struct web_query *query) {
-    json_open(&query->json, NULL, '{');
-    json_bytes(&query->json, "league", query->board);
-    json_integer(&query->json, "db", query->database);
-}
-
 static bool web_results_print_league(struct web_query *query) {
-    struct json *json = &query->json;
-    web_results_begin_league(query);
-    web_results_put_repeated(query);
-    json_open(json, "results", '[');
+    web_reply_begin(query, WEB_NO_REPLY);
+    web_reply_open(query, "results", WEB_NO_REPLY);
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_query_reply(query, i);
         struct value_reader at = reader;
         if (value_next(&at).kind != VALUE_LIST) {
-            json_null(json, NULL);
+            web_reply_put_text(query, NULL, (struct bytes){.at = NULL});
             continue;
         }
-        json_open(json, NULL, '{');
-        web_reply_put_members(query, "LeagueResults", "results", reader);
+        web_reply_open(query, NULL, reader);
         web_results_put_is_repeated(query, i);
-        json_close(json, '}');
+        web_reply_close(query);
     }
-    json_close(json, ']');
     return web_reply_end(query);
 }
 
@@ -289,32 +212,12 @@ static bool web_results_ask_place(struct web_query *query) {
 }
 
 static bool web_results_print_place(struct web_query *query) {
-    struct value_reader reader = web_query_reply(query, 0);
-    web_results_begin_league(query);
-    json_bytes(&query->json, "member", query->member);
-    struct value_reader first = reader;
+    struct value_reader first = web_query_reply(query, 0);
     if (value_next(&first).kind != VALUE_LIST) {
         web_query_error(query, 404, "this member is not in the league");
         return false;
     }
-    web_reply_put_members(query, "LeagueMember", NULL, reader);
-    return web_reply_end(query);
-}
-
-static bool web_results_print_tiers(struct web_query *query) {
-    web_results_begin_league(query);
-    web_reply_put_members(query, "League", NULL, web_query_reply(query, 0));
-    return web_reply_end(query);
-}
-
-/* ---- members ---- */
-
-static bool web_results_print_flag(struct web_query *query) {
-    struct value_reader reader = web_query_reply(query, 0);
-    web_reply_begin(query, NULL);
-    json_bytes(&query->json, "member", query->member);
-    json_boolean(&query->json, query->route->flag, value_next(&reader).number != 0);
-    return web_reply_end(query);
+    return web_reply_print(query);
 }
 
 /* ---- tickets ---- */
@@ -327,14 +230,6 @@ static bool web_results_ask_ticket(struct web_query *query) {
         web_query_word(query, words[i]);
     }
     return true;
-}
-
-static bool web_results_print_ticket(struct web_query *query) {
-    struct value_reader reader = web_query_reply(query, 0);
-    web_reply_begin(query, NULL);
-    json_bytes(&query->json, "member", query->member);
-    json_text(&query->json, "ticket", value_next(&reader).text);
-    return web_reply_end(query);
 }
 
 /* ---- tags ---- */
@@ -377,7 +272,7 @@ static bool web_results_ask_all_tags(struct web_query *query) {
 static bool web_results_print_all_tags(struct web_query *query) {
     struct value_reader at;
     if (query->round > 0) {
-        return web_results_print_flag(query);
+        return web_reply_print(query);
     }
     for (uint64_t left = value_find_list(web_query_reply(query, 0), "tags", &at); left > 0;
          left--) {
@@ -414,46 +309,37 @@ const struct web_route web_route_predictions = {.read = web_write_read,
                                                 .writes = true};
 const struct web_route web_route_rating = {.command = "LB.RATING $board $member",
                                            .print = web_results_print_rating};
-const struct web_route web_route_held = {.ask = web_results_ask_held,
-                                         .print = web_results_print_held};
+const struct web_route web_route_held = {.ask = web_results_ask_held, .print = web_reply_print};
 const struct web_route web_route_approve = {
-    .ask = web_results_ask_approve, .print = web_results_print_decision, .writes = true};
+    .ask = web_results_ask_approve, .print = web_reply_print, .writes = true};
 const struct web_route web_route_reject = {
-    .ask = web_results_ask_reject, .print = web_results_print_decision, .writes = true};
+    .ask = web_results_ask_reject, .print = web_reply_print, .writes = true};
 const struct web_route web_route_ban = {
-    .ask = web_results_ask_ban, .print = web_results_print_ban, .flag = "banned", .writes = true};
-const struct web_route web_route_unban = {.command = "LB.UNBAN $board",
-                                          .print = web_results_print_ban,
-                                          .flag = "unbanned",
-                                          .writes = true};
+    .ask = web_results_ask_ban, .print = web_reply_print, .writes = true};
+const struct web_route web_route_unban = {
+    .command = "LB.UNBAN $member", .print = web_reply_print, .writes = true};
 const struct web_route web_route_league_results = {.read = web_write_read,
                                                    .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_results_ask_results,
                                                    .print = web_results_print_league,
                                                    .writes = true};
 const struct web_route web_route_league = {.command = "LB.LEAGUE|INFO $board",
-                                           .print = web_results_print_tiers};
+                                           .print = web_reply_print};
 const struct web_route web_route_league_member = {.ask = web_results_ask_place,
                                                   .print = web_results_print_place};
-const struct web_route web_route_leave_league = {.command = "LB.LEAGUE|REMOVE $board $member",
-                                                 .print = web_results_print_flag,
-                                                 .flag = "removed",
-                                                 .writes = true};
+const struct web_route web_route_leave_league = {
+    .command = "LB.LEAGUE|REMOVE $board $member", .print = web_reply_print, .writes = true};
 const struct web_route web_route_ticket = {.read = web_write_read_ticket,
                                            .ask = web_results_ask_ticket,
-                                           .print = web_results_print_ticket,
+                                           .print = web_reply_print,
                                            .writes = true};
-const struct web_route web_route_remove = {.command = "ZREM $board $member",
-                                           .print = web_results_print_flag,
-                                           .flag = "removed",
-                                           .writes = true};
+const struct web_route web_route_remove = {
+    .command = "ZREM $board $member", .print = web_reply_print, .writes = true};
 const struct web_route web_route_set_tags = {.read = web_write_read_tags,
                                              .ask = web_results_ask_tags,
-                                             .print = web_results_print_flag,
-                                             .flag = "changed",
+                                             .print = web_reply_print,
                                              .writes = true};
 const struct web_route web_route_replace_tags = {.read = web_write_read_tags,
                                                  .ask = web_results_ask_all_tags,
                                                  .print = web_results_print_all_tags,
-                                                 .flag = "changed",
                                                  .writes = true};

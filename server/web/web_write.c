@@ -973,14 +973,13 @@ bool web_write_read_ticket(struct web_query *query) {
     return web_write_keep(&reader);
 }
 
-void web_write_put_failure(struct web_query *query) {
+int64_t web_write_count_written(const struct web_query *query) {
     const struct web_write *write = &query->write;
     if (write->result_count == 0 || query->verdict != WEB_ALLOWED) {
-        return;
+        return -1;
     }
     const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
-    json_integer(&query->json, "written",
-                 query->reply_count > 0 ? firsts[query->reply_count - 1] : 0);
+    return query->reply_count > 0 ? firsts[query->reply_count - 1] : 0;
 }
 
 void web_write_deinit(struct web_query *query) {

@@ -33,15 +33,20 @@ def hosts_but(cluster, *nodes_apart):
     return [host.host for host in (*cluster.nodes, *cluster.sentinels) if host not in nodes_apart]
 
 
+def strike(cluster, what, how, low=0.5, high=4, limit_s=SWITCH_LIMIT_S):
+    """Something happens to the master, and another one takes its place. what: {} is its host."""
+    master = cluster.master()
+    cluster.say(what.format(master.host))
+    how(master)
+    expect_switch(cluster, master, limit_s)
+    linger(cluster, low, high)
+
+
 # ---- processes ----
 
 def kill(cluster):
     """kill -9 of the master, which comes back after the failover"""
-    master = cluster.master()
-    cluster.say(f"kill -9 {master.host}")
-    master.kill()
-    expect_switch(cluster, master)
-    linger(cluster)
+    strike(cluster, "kill -9 {}", nodes.Node.kill)
 
 
 def kill_and_back(cluster):
@@ -94,11 +99,7 @@ def restart(cluster):
 
 def power(cluster):
     """power cut at the master (the journal's last second is gone), which comes back after the failover"""
-    master = cluster.master()
-    cluster.say(f"power cut at {master.host}")
-    master.cut_power()
-    expect_switch(cluster, master)
-    linger(cluster)
+    strike(cluster, "power cut at {}", nodes.Node.cut_power)
 
 
 def power_and_back(cluster):
@@ -127,11 +128,7 @@ def power_at_replica(cluster):
 
 def pause(cluster):
     """SIGSTOP of the master, which goes on after the failover"""
-    master = cluster.master()
-    cluster.say(f"SIGSTOP {master.host}")
-    master.stop()
-    expect_switch(cluster, master)
-    linger(cluster)
+    strike(cluster, "SIGSTOP {}", nodes.Node.stop)
 
 
 def pause_briefly(cluster):
@@ -148,38 +145,23 @@ def pause_briefly(cluster):
 
 def unplug(cluster):
     """the master's host loses its network"""
-    master = cluster.master()
-    cluster.say(f"unplug {master.host}")
-    cluster.network.unplug(master.host)
-    expect_switch(cluster, master)
-    linger(cluster)
+    strike(cluster, "unplug {}", lambda master: cluster.network.unplug(master.host))
 
 
 def cut_both(cluster):
     """the master is cut off from servers and Sentinels; clients reach it"""
-    master = cluster.master()
-    cluster.say(f"cut {master.host} from all")
-    cluster.network.separate([master.host], hosts_but(cluster, master))
-    expect_switch(cluster, master)
-    linger(cluster, 2, 6)
+    strike(cluster, "cut {} from all",
+           lambda master: cluster.network.separate([master.host], hosts_but(cluster, master)), 2, 6)
 
 
 def cut_out(cluster):
     """nothing that the master sends reaches servers and Sentinels"""
-    master = cluster.master()
-    cluster.say(f"cut {master.host} to all")
-    cluster.network.cut([master.host], hosts_but(cluster, master))
-    expect_switch(cluster, master)
-    linger(cluster, 2, 6)
+    strike(cluster, "cut {} to all", lambda master: cluster.network.cut([master.host], hosts_but(cluster, master)), 2, 6)
 
 
 def cut_in(cluster):
     """nothing that servers and Sentinels send reaches the master"""
-    master = cluster.master()
-    cluster.say(f"cut all to {master.host}")
-    cluster.network.cut(hosts_but(cluster, master), [master.host])
-    expect_switch(cluster, master)
-    linger(cluster, 2, 6)
+    strike(cluster, "cut all to {}", lambda master: cluster.network.cut(hosts_but(cluster, master), [master.host]), 2, 6)
 
 
 def cut_with_replica(cluster):
@@ -325,11 +307,7 @@ def tilt(cluster):
         step = cluster.randomness.choice(SENTINEL_STEPS_S)
         sentinel.step_clock(sentinel.step_s + step)
         cluster.say(f"clock of {sentinel.host} by {step:+} s")
-    master = cluster.master()
-    cluster.say(f"kill -9 {master.host}")
-    master.kill()
-    expect_switch(cluster, master, TILT_LIMIT_S)
-    linger(cluster)
+    strike(cluster, "kill -9 {}", nodes.Node.kill, limit_s=TILT_LIMIT_S)
 
 
 # How often each comes in a mix.

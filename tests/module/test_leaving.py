@@ -116,18 +116,12 @@ class Leaving(Pair, unittest.TestCase):
         print(f"seed {SEED}", end=" ")
         self.start()
         self.fill(self.ours)
-        writers = follow.Writers(self.server.port, SEED, count=4, rate=RATE, writer=ServersLoad)
-        try:
+        with follow.Writers(self.server.port, SEED, count=4, rate=RATE, writer=ServersLoad):
             time.sleep(0.5)
             self.follow()
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                time.sleep(random.uniform(0.5, 1.5))
+            for _ in follow.again(SECONDS, 0.5, 1.5):
                 self.ours.execute_command("CLIENT", "KILL", "TYPE", "replica")
                 self.wait_for_link()
-        finally:
-            rate = writers.stop()
-        print(f"{rate:.0f} commands a second", end=" ")
         self.cut_over()
         self.assert_same()
         stats = self.ours.info("stats")
@@ -324,12 +318,9 @@ class Leaving(Pair, unittest.TestCase):
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             link.sendall(follow.encode(["PSYNC", "?", -1]))
             wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 1, "it is a replica")
-            writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE, writer=ServersLoad)
-            try:
+            with follow.Writers(self.server.port, SEED, count=1, rate=RATE, writer=ServersLoad):
                 wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 0,
                            lambda: f"it is closed: {self.ours.info('replication')}")
-            finally:
-                writers.stop()
         wait_until(lambda: not children_of(self.server.process), "no process is left")
         self.assertIn("repl-timeout", self.server.log.read_text())
 
@@ -417,12 +408,9 @@ class Leaving(Pair, unittest.TestCase):
         self.start_server(*SETTINGS)
         self.fill(self.ours)
         path = f"{self.directory}/copy.rdb"
-        writers = follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=ServersLoad)
-        try:
+        with follow.Writers(self.server.port, SEED, count=1, rate=RATE / 10, writer=ServersLoad):
             done = subprocess.run(["redis-cli", "-p", str(self.server.port), "--rdb", path], timeout=300,
                                   capture_output=True, text=True)
-        finally:
-            writers.stop()
         self.assertEqual(done.returncode, 0, done.stderr)
         wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 0, "it has gone")
         done = subprocess.run(["redis-cli", "-p", str(self.server.port), "--rdb", path], timeout=300,

@@ -62,16 +62,7 @@ class PlayersLoad(HostsLoad):
 class Moving(Pair, unittest.TestCase):
     def follow(self):
         self.ours.execute_command("REPLICAOF", "127.0.0.1", self.host.port)
-        self.assertTrue(follow.wait_until(
-            lambda: follow.is_following(self.ours)
-            or follow.source_info(self.ours)["master_link_state"] == "stopped"))
-        self.assertTrue(follow.is_following(self.ours), follow.source_info(self.ours))
-
-    def wait_for_offset(self):
-        offset = self.old.info("replication")["master_repl_offset"]
-        self.assertTrue(follow.wait_until(
-            lambda: int(follow.source_info(self.ours)["source_applied_offset"]) >= offset),
-            follow.source_info(self.ours))
+        follow.wait_until_it_follows(self.ours)
 
     def fill(self):
         """Boards of each kind, in order and in none."""
@@ -99,17 +90,11 @@ class Moving(Pair, unittest.TestCase):
         self.start_host()
         self.start_server(*SETTINGS, "--appendonly", "yes")
         self.old.zadd("daily:9", {f"m{i}": i for i in range(2000)})
-        writers = follow.Writers(self.host.port, SEED, count=3, rate=RATE, writer=HostsLoad)
-        try:
+        with follow.Writers(self.host.port, SEED, count=3, rate=RATE, writer=HostsLoad):
             time.sleep(0.5)
             self.follow()
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                time.sleep(random.uniform(0.2, 1.2))
+            for _ in follow.again(SECONDS, 0.2, 1.2):
                 self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
-        finally:
-            rate = writers.stop()
-        print(f"{rate:.0f} commands a second", end=" ")
         follow.cut_over(self.old, self.ours)
         self.assert_equal((0, 3))
         # What was never followed is there, too: the journal has it.
@@ -122,17 +107,11 @@ class Moving(Pair, unittest.TestCase):
         self.start_host()
         self.start_server(*SETTINGS)
         self.old.zadd("daily:9", {f"user:{i}": i for i in range(300)})
-        writers = follow.Writers(self.host.port, SEED, count=4, rate=RATE / 4, writer=PlayersLoad)
-        try:
+        with follow.Writers(self.host.port, SEED, count=4, rate=RATE / 4, writer=PlayersLoad):
             self.follow()
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                time.sleep(random.uniform(0.2, 1.2))
+            for _ in follow.again(SECONDS, 0.2, 1.2):
                 if random.random() < 0.5:
                     self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
-        finally:
-            rate = writers.stop()
-        print(f"{rate:.0f} commands a second", end=" ")
         # Every client had its replies; what has begun is finished.
         wait_until(lambda: self.old.info("clients")["blocked_clients"] == 0, "nobody waits")
         follow.cut_over(self.old, self.ours)
@@ -144,17 +123,13 @@ class Moving(Pair, unittest.TestCase):
         self.start_host("--repl-backlog-size", "256mb")
         options = [*SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.host.port}"]
         self.start_server(*options)
-        writers = follow.Writers(self.host.port, SEED, count=2, rate=RATE / 2, writer=HostsLoad)
-        try:
+        with follow.Writers(self.host.port, SEED, count=2, rate=RATE / 2, writer=HostsLoad):
             for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
-                                follow.source_info(self.ours))
+                follow.wait_until_it_follows(self.ours)
                 time.sleep(random.uniform(0.3, 1.0))
                 self.server.process.send_signal(how)
                 self.server.process.wait()
                 self.start_server(*options)
-        finally:
-            writers.stop()
         follow.cut_over(self.old, self.ours)
         self.assert_equal((0, 3))
 
@@ -166,16 +141,16 @@ class Moving(Pair, unittest.TestCase):
         options = [*SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.host.port}"]
         self.start_server(*options)
         for number in range(4):
-            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            follow.wait_until_it_follows(self.ours)
             pipeline = self.old.pipeline(transaction=True)
             pipeline.zincrby("daily:1", 1, "bob").zadd("daily:1", {f"kim {number}": 3})
             pipeline.zunionstore("money:1", ["set:1"]).execute()
             if number % 2 == 0:
-                self.assertTrue(follow.wait_until(lambda: self.ours.zscore("daily:1", f"kim {number}") == 3))
+                follow.wait_until(lambda: self.ours.zscore("daily:1", f"kim {number}") == 3)
             self.server.process.kill()
             self.server.process.wait()
             self.start_server(*options)
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        follow.wait_until_it_follows(self.ours)
         follow.cut_over(self.old, self.ours)
         self.assert_equal()
 
@@ -189,7 +164,7 @@ class Moving(Pair, unittest.TestCase):
         for number in range(3):
             self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
             self.old.zincrby("daily:{b}", 1, "m7")
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
         self.assert_equal((0, 3))
         info = follow.source_info(self.ours)
         self.assertEqual((info["source_full_syncs"], info["source_copied_module_boards"]), (1, 6))
@@ -205,7 +180,7 @@ class Moving(Pair, unittest.TestCase):
         for key in ("daily:text", "daily:set"):
             self.old.execute_command("ZUNIONSTORE", key, 1, "daily:1")
         self.old.set("daily:1", "x")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_equal()
         self.assertEqual(sorted(self.ours.keys()), [b"daily:set", b"daily:text"])
 
@@ -259,13 +234,13 @@ class Moving(Pair, unittest.TestCase):
             pipe.zadd("daily:1", {"kim": 3})
             pipe.execute()
         self.old.execute_command("LB.BAN", "ann")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.old.zrange("daily:1", 0, -1), [b"bob", b"kim"])
         self.assert_same_bans(200)
         # A ban that ends goes on both.
         wait_until(lambda: not any(ban[0] == b"soon" for ban in bans(raw(self.host.client()))), "it ends")
         self.old.zadd("daily:1", {"soon": 3})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_same_bans(200)
         self.assert_equal((0, 3))
         # A kill, a ban meanwhile, and the position is still that of the bans.
@@ -274,8 +249,8 @@ class Moving(Pair, unittest.TestCase):
         self.old.execute_command("LB.BAN", "meanwhile")
         self.old.execute_command("LB.UNBAN", "cheat11")
         self.start_server(*options, "--replicaof", f"127.0.0.1 {self.host.port}")
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-        self.wait_for_offset()
+        follow.wait_until_it_follows(self.ours)
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assert_same_bans(200)
         self.assertEqual(int(follow.source_info(self.ours)["source_skipped_commands"]), 0)
@@ -321,12 +296,12 @@ class Moving(Pair, unittest.TestCase):
         total = self.ours.dbsize()
         with socket.create_connection(("127.0.0.1", self.host.port)) as link:
             link.sendall(follow.encode(["LB.FORGET", "ann"]))
-            self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() < total, step_s=0.001))
+            follow.wait_until(lambda: self.ours.dbsize() < total, step_s=0.001)
             self.host.process.kill()
             self.host.process.wait()
         self.assertGreater(self.ours.dbsize(), 1)
         self.ours.execute_command("REPLICAOF", "NO", "ONE")
-        self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() == 1), self.ours.dbsize())
+        follow.wait_until(lambda: self.ours.dbsize() == 1, lambda: self.ours.dbsize())
         self.assertEqual(self.ours.keys(), [b"daily:kept"])
         self.assertIn("continuing what a restart interrupted", self.server.log.read_text())
 
@@ -353,8 +328,7 @@ class Moving(Pair, unittest.TestCase):
         self.ours.execute_command("LB.BAN", "here")
         self.host.client(db=17).execute_command("LB.BAN", "far")
         self.ours.execute_command("REPLICAOF", "127.0.0.1", self.host.port)
-        self.assertTrue(follow.wait_until(
-            lambda: follow.source_info(self.ours)["master_link_state"] == "stopped"))
+        follow.wait_until(lambda: follow.source_info(self.ours)["master_link_state"] == "stopped")
         self.assertIn("they are of database 17: there are 16 databases here, from 0 on",
                       follow.source_info(self.ours)["master_link_error"])
         self.assertEqual(self.ours.keys(), [b"mine"])
@@ -368,10 +342,8 @@ class Moving(Pair, unittest.TestCase):
                 source = FakeSource(follow.encode(["LB.APPLYSTATE", blob]))
                 self.addCleanup(source.close)
                 self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
-                self.assertTrue(follow.wait_until(
-                    lambda: "the source's bans: they are damaged"
-                    in follow.source_info(self.ours).get("master_link_error", ""), 20),
-                    follow.source_info(self.ours))
+                follow.wait_until(lambda: "the source's bans: they are damaged"
+                                  in follow.source_info(self.ours).get("master_link_error", ""))
                 self.assertEqual(bans(self.ours_in(0)), [])
 
     def test_periods_end_when_the_source_says_so(self):
@@ -388,7 +360,7 @@ class Moving(Pair, unittest.TestCase):
             now_us += 3600 * 1000000
             tick()
             self.old.zadd("daily:1", {f"kim{hour}": hour, "bob": 1})
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assert_equal()
         self.assertEqual(len(self.ours.keys("daily:1@*")), 5)
         follow.cut_over(self.old, self.ours)
@@ -409,9 +381,7 @@ class Moving(Pair, unittest.TestCase):
                 source = FakeSource(payload)
                 self.addCleanup(source.close)
                 self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
-                self.assertTrue(follow.wait_until(
-                    lambda: "LB.APPLY" in follow.source_info(self.ours).get("master_link_error", ""),
-                    20), follow.source_info(self.ours))
+                follow.wait_until(lambda: "LB.APPLY" in follow.source_info(self.ours).get("master_link_error", ""))
                 self.assertEqual(self.ours.execute_command("ROLE")[3], b"stopped")
                 self.assertEqual(self.ours.keys(), [])
 

@@ -7,6 +7,7 @@ import time
 
 import redis
 
+import process
 import servers
 from resp import encode
 
@@ -261,11 +262,17 @@ class Writers:
             while not heard.endswith(b"the end\r\n"):
                 heard += link.recv(65536) or b"the end\r\n"
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
     def stop(self):
         self.is_stopped.set()
         for thread in self.threads:
             thread.join()
-        return self.total / (time.monotonic() - self.begin)
+        print(f"{self.total / (time.monotonic() - self.begin):.0f} commands a second", end=" ")
 
 
 def content(client, is_ours):
@@ -288,18 +295,37 @@ def source_info(ours):
     return ours.info("replication")
 
 
-def wait_until(what, limit_s=60, step_s=0.01):
-    give_up_at = time.monotonic() + limit_s
-    while not what():
-        if time.monotonic() > give_up_at:
-            return False
-        time.sleep(step_s)
-    return True
-
-
 def is_following(ours):
     info = source_info(ours)
     return info.get("source_state") == "follows" and info["master_link_status"] == "up"
+
+
+def wait_until(claim, what="what is waited for", limit_s=60, step_s=0.01):
+    process.wait_until(claim, what, limit_s, step_s)
+
+
+def wait_until_it_follows(ours):
+    wait_until(lambda: is_following(ours), lambda: f"it follows: {source_info(ours)}")
+
+
+def wait_for_offset(old, ours, limit_s=60):
+    """Ours has all that the source has."""
+    offset = old.info("replication")["master_repl_offset"]
+
+    def is_there():
+        info = source_info(ours)
+        assert info.get("source_state") != "stopped", info
+        return int(info.get("source_applied_offset", -1)) >= offset
+
+    wait_until(is_there, lambda: f"offset {offset}: {source_info(ours)}", limit_s)
+
+
+def again(seconds, least_s, most_s):
+    """For so long, after each pause."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(random.uniform(least_s, most_s))
+        yield
 
 
 def expires_soon(client, soon_ms=1000):
@@ -321,13 +347,6 @@ def cut_over(old, ours, limit_s=60):
         old.execute_command("CLIENT", "PAUSE", 120000, "WRITE")
     except redis.ResponseError:  # before Redis 6.2
         old.config_set("min-replicas-to-write", 1000)
-    offset = old.info("replication")["master_repl_offset"]
-
-    def is_there():
-        return int(source_info(ours).get("source_applied_offset", -1)) >= offset
-
-    if not wait_until(is_there, limit_s):
-        raise AssertionError(f"offset {offset} is not reached: {source_info(ours)}")
+    wait_for_offset(old, ours, limit_s)
     ours.execute_command("REPLICAOF", "NO", "ONE")
-    if not wait_until(lambda: not expires_soon(old), limit_s):
-        raise AssertionError("keys still expire, though the source is paused")
+    wait_until(lambda: not expires_soon(old), "no key expires any more: the source is paused", limit_s)

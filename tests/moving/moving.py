@@ -143,23 +143,13 @@ class Moving(unittest.TestCase):
         if client.info("replication").get("source_state") == "stopped":
             self.old.flushall()
             client.execute_command("REPLICAOF", "127.0.0.1", self.redis_server.port)
-            follow.wait_until(lambda: follow.is_following(client))
+            follow.wait_until_it_follows(client)
 
     def catch_up(self):
         """The follower has all that Redis has."""
         if self.follower is None:
             return
-        client = self.follower.client()
-        offset = self.redis_server.client().info("replication")["master_repl_offset"]
-
-        def is_there():
-            info = client.info("replication")
-            # FLUSHALL ends the copy's process at the source, and the link with it: then a new copy comes.
-            self.assertNotEqual(info.get("source_state"), "stopped",
-                                info.get("master_link_error"))
-            return info["source_applied_offset"] >= offset
-
-        self.assertTrue(follow.wait_until(is_there))
+        follow.wait_for_offset(self.redis_server.client(), self.follower.client())
 
     # ---- the page's lines ----
 
@@ -271,3 +261,51 @@ class Moving(unittest.TestCase):
         started = time.monotonic()
         return mock.patch("time.time", lambda: servers.CLOCK_MS / 1000 + time.monotonic() - started)
 
+
+class Packed(Moving):
+    """Fields and time in one number. key: the sorted set, and the board."""
+
+    key = None
+    since_ms = servers.CLOCK_MS - 30 * DAY
+
+    def pack(self, *fields_and_ms):
+        raise NotImplementedError
+
+    def meant(self, fields):
+        return meant(fields, self.since_ms, servers.CLOCK_MS)
+
+    def fill_packed(self, rows, pack=None):
+        self.fill(self.key, ((row.member, (pack or self.pack)(*row.fields, row.ms)) for row in rows))
+
+    def begin_with(self, fields, transcript=0, pack=None):
+        self.run_transcript(transcript)
+        rows = self.meant(fields)
+        self.fill_packed(rows, pack)
+        return rows
+
+    def move_records(self, index, rows):
+        """From records: the page's lines for that, onto a board made anew."""
+        self.new.delete(self.key)
+        self.run_transcript()
+        self.run_python(index, [(row.member, *row.fields, row.ms) for row in rows])
+
+    def assert_moved_as_listed(self, rows, unit_ms=1):
+        """Also in the order of Redis, and with its keys. The records."""
+        right = ranked(rows, unit_ms, by_name=True)
+        self.assert_moved(self.key, right)
+        self.assertEqual([record[0] for record in right], self.shown_by_redis(self.key))
+        self.assert_keys(self.key, rows, self.pack)
+        return right
+
+    def assert_fields_moved(self, rows):
+        """The times on the board, by member."""
+        board = {record[0]: record for record in self.board(self.key)}
+        self.assertEqual({member: tuple(record[3:]) for member, record in board.items()},
+                         {row.member: row.fields for row in rows})
+        return {member: record[2] for member, record in board.items()}
+
+    def assert_fields_moved_and_times_within(self, rows, limit_ms):
+        """And not exactly: Redis has rounded them."""
+        times = self.assert_fields_moved(rows)
+        worst = max(abs(times[row.member] - row.ms) for row in rows)
+        self.assertTrue(0 < worst <= limit_ms, worst)

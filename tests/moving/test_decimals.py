@@ -2,29 +2,24 @@
 import random
 from decimal import ROUND_DOWN, Decimal
 
-from moving import DAY, SECOND, Moving, Recent, few, meant, place_of, ranked, top_with_scores
+from moving import DAY, SECOND, Moving, Packed, Recent, few, meant, place_of, ranked, top_with_scores
 from servers import CLOCK_MS
 
 MONTH_AGO = CLOCK_MS - 30 * DAY
 
 
-class TenDigits(Moving):
+class TenDigits(Packed):
     page_name = "ten-digits"
+    key = "arena"
     not_followed = ("test_above_scores_move_from_redis_and_all_of_it_from_records",)
 
     @staticmethod
     def pack(score, ms):
         return score * 10**10 + ms // SECOND
 
-    def fill_arena(self, most):
-        self.run_transcript()
-        rows = meant(few(most), MONTH_AGO, CLOCK_MS)
-        self.fill("arena", ((row.member, self.pack(*row.fields, row.ms)) for row in rows))
-        return rows
-
     def test_up_to_900718_all_of_it_moves_from_redis(self):
         self.assert_said("Up to 900718 this is exact", "A score above 900718")
-        rows = self.fill_arena(900718)
+        rows = self.begin_with(few(900718))
         self.run_python(0)
         right = ranked(rows, SECOND, by_name=True)
         self.assert_moved("arena", right)
@@ -35,7 +30,7 @@ class TenDigits(Moving):
             ("ZREVRANGE arena 0 9 WITHSCORES", top_with_scores(right)))
 
     def test_redis_reads_the_later_one_first(self):
-        rows = self.fill_arena(0)
+        rows = self.begin_with(few(0))
         self.assertEqual(self.shown_by_redis("arena")[0],
                          max(rows, key=lambda row: (row.ms // SECOND, row.member)).member)
 
@@ -43,23 +38,21 @@ class TenDigits(Moving):
         self.assert_redis_keeps_up_to(self.pack(900718, 9999999999000),
                                       self.pack(900720, 1763000001000))
         self.assert_said("(at ten million, within 8 seconds)", "scores go up to 8589934591")
-        rows = self.fill_arena(8589934591)
+        rows = self.begin_with(few(8589934591))
         self.run_python(0)
         times = {row.member: row.ms // SECOND * SECOND for row in rows}
-        board = self.board("arena")
-        self.assertEqual({record[0]: (record[3],) for record in board},
-                         {row.member: row.fields for row in rows})
-        self.assertNotEqual({record[0]: record[2] for record in board}, times)
-        self.assertLessEqual(max(abs(record[2] - times[record[0]]) for record in board
-                                 if record[3] <= 10**7), 8 * SECOND)
-        self.new.delete("arena")
-        self.run_transcript()
-        self.run_python(1, [(row.member, *row.fields, row.ms) for row in rows])
+        moved = self.assert_fields_moved(rows)
+        self.assertNotEqual(moved, times)
+        self.assertLessEqual(max(abs(moved[row.member] - times[row.member]) for row in rows
+                                 if row.fields[0] <= 10**7), 8 * SECOND)
+        self.move_records(1, rows)
         self.assert_moved("arena", ranked(rows, SECOND))
 
 
-class FractionOfTime(Moving):
+class FractionOfTime(Packed):
     page_name = "fraction"
+    key = "arena"
+    since_ms = 1671000000000
     not_followed = (
         "test_small_scores_move_from_redis_rounded_or_cut_off",
         "test_large_scores_move_from_redis_and_all_of_it_from_records",
@@ -76,11 +69,7 @@ class FractionOfTime(Moving):
         return float(number.quantize(Decimal("1e-10"), ROUND_DOWN))
 
     def fill_arena(self, low, high, pack):
-        self.run_transcript()
-        rows = meant(lambda: (random.choice([low, high, random.randint(low, high), -5, 0, 1, 2]),),
-                     1671000000000, CLOCK_MS)
-        self.fill("arena", ((row.member, pack(*row.fields, row.ms)) for row in rows))
-        return rows
+        return self.begin_with(lambda: (random.choice([low, high, random.randint(low, high), -5, 0, 1, 2]),), pack=pack)
 
     def test_small_scores_move_from_redis_rounded_or_cut_off(self):
         for pack in (self.pack, self.pack_cut_off):
@@ -101,14 +90,8 @@ class FractionOfTime(Moving):
         right = ranked(rows, SECOND)
         self.assert_ranked_otherwise_by_redis("arena", right)
         self.run_python(0)
-        board = self.board("arena")
-        self.assertEqual({record[0]: (record[3],) for record in board},
-                         {row.member: row.fields for row in rows})
-        self.assertNotEqual({record[0]: record[2] for record in board},
-                            {record[0]: record[2] for record in right})
-        self.new.delete("arena")
-        self.run_transcript()
-        self.run_python(1, [(row.member, *row.fields, row.ms) for row in rows])
+        self.assertNotEqual(self.assert_fields_moved(rows), {record[0]: record[2] for record in right})
+        self.move_records(1, rows)
         self.assert_moved("arena", right)
 
     def test_in_redis_a_minute_is_one_time_and_int_takes_the_wrong_score(self):
@@ -170,8 +153,10 @@ class FractionOfEveryCall(Moving):
         self.assert_said("After 1.8 million calls of one member they make a point")
 
 
-class ScoreFlagSeconds(Moving):
+class ScoreFlagSeconds(Packed):
     page_name = "decimals"
+    key = "sales"
+    since_ms = 1571000000000
     not_followed = ("test_large_scores_and_flags_move_from_redis_and_all_of_it_from_records",
                     "test_scores_that_grew_step_by_step_move_too")
     END_S = 1861891200
@@ -179,15 +164,9 @@ class ScoreFlagSeconds(Moving):
     def pack(self, score, flag, ms):
         return "%d.%d%09d" % (score, flag, self.END_S - ms // SECOND)
 
-    def fill_sales(self, most):
-        self.run_transcript()
-        rows = meant(few(most, 1), 1571000000000, CLOCK_MS)
-        self.fill("sales", ((row.member, self.pack(*row.fields, row.ms)) for row in rows))
-        return rows
-
     def test_small_scores_move_from_redis(self):
         self.assert_said("Below 262144 this is exact")
-        rows = self.fill_sales(262143)
+        rows = self.begin_with(few(262143, 1))
         self.run_python(0)
         right = ranked(rows, SECOND, by_name=True)
         self.assert_moved("sales", right)
@@ -199,7 +178,7 @@ class ScoreFlagSeconds(Moving):
 
     def test_scores_that_grew_step_by_step_move_too(self):
         self.run_transcript()
-        rows = meant(few(262143, 1), 1571000000000, CLOCK_MS)
+        rows = self.meant(few(262143, 1))
         pipe = self.old.pipeline(transaction=False)
         for row in rows:
             first = random.randint(0, row.fields[0])
@@ -216,18 +195,12 @@ class ScoreFlagSeconds(Moving):
         self.assert_said("at a score of 524288", "scores up to 8589934591")
         neighbours = [self.pack(524288, 1, CLOCK_MS + second * SECOND) for second in range(20)]
         self.assertLess(len({self.kept_by_redis(number) for number in neighbours}), 20)
-        rows = self.fill_sales(8589934591)
+        rows = self.begin_with(few(8589934591, 1))
         right = ranked(rows, SECOND)
         self.run_python(0)
-        board = self.board("sales")
-        self.assertEqual({record[0]: tuple(record[3:]) for record in board},
-                         {row.member: row.fields for row in rows})
-        self.assertNotEqual({record[0]: record[2] for record in board},
-                            {record[0]: record[2] for record in right})
+        self.assertNotEqual(self.assert_fields_moved(rows), {record[0]: record[2] for record in right})
         self.assert_ranked_otherwise_by_redis("sales", right)
-        self.new.delete("sales")
-        self.run_transcript()
-        self.run_python(1, [(row.member, *row.fields, row.ms) for row in rows])
+        self.move_records(1, rows)
         self.assert_moved("sales", right)
 
     def test_the_example_of_the_page(self):

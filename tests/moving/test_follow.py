@@ -100,41 +100,30 @@ class Followed(unittest.TestCase):
     def follow(self):
         self.assertEqual(self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port),
                          b"OK")
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
-                        follow.source_info(self.ours))
-
-    def wait_for_offset(self):
-        offset = self.old.info("replication")["master_repl_offset"]
-        self.assertTrue(follow.wait_until(
-            lambda: int(follow.source_info(self.ours)["source_applied_offset"]) >= offset),
-            follow.source_info(self.ours))
+        follow.wait_until_it_follows(self.ours)
 
     def assert_equal_to_source(self, databases=(0,)):
+        compared = 0  # one of them may have been flushed at last
         for database in databases:
             theirs = follow.content(redis.Redis(port=self.source.port, db=database), False)
             found = follow.content(redis.Redis(port=self.server.port, db=database), True)
             self.assertEqual(sorted(theirs), sorted(found))
             for name, wanted in theirs.items():
                 self.assertEqual(wanted, found[name], name)
-            self.assertGreater(len(theirs), 0)
+            compared += len(theirs)
+        self.assertGreater(compared, 0)
 
     # ---- following ----
 
     def test_every_command_with_links_that_break(self):
         self.start(*follow.SETTINGS, "--appendonly", "yes")
-        writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE)
-        try:
+        with follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE):
             time.sleep(0.5)
             self.follow()
             with self.assertRaises(redis.exceptions.ReadOnlyError):
                 self.ours.zadd("mine", {"ann": 1})
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                time.sleep(random.uniform(0.2, 1.2))
+            for _ in follow.again(SECONDS, 0.2, 1.2):
                 self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
-        finally:
-            rate = writers.stop()
-        print(f"{rate:.0f} commands a second", end=" ")
         follow.cut_over(self.old, self.ours)
         self.assert_equal_to_source((0, 3))
         self.assertEqual(self.ours.info("replication")["role"], "master")
@@ -150,21 +139,16 @@ class Followed(unittest.TestCase):
             arguments = (*follow.SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {gate.port}")
             self.start(*arguments)
             self.old.config_set("repl-backlog-size", 1 << 28)
-            writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 4)
-            try:
-                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-                end = time.monotonic() + SECONDS
-                while time.monotonic() < end:
-                    time.sleep(random.uniform(0.1, 0.6))
+            with follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 4):
+                follow.wait_until_it_follows(self.ours)
+                for _ in follow.again(SECONDS, 0.1, 0.6):
                     gate.cut()
                     if random.random() < 0.2:
                         self.server.process.kill()
                         self.server.process.wait()
                         self.start(*arguments)
-                        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-            finally:
-                writers.stop()
-            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+                        follow.wait_until_it_follows(self.ours)
+            follow.wait_until_it_follows(self.ours)
             follow.cut_over(self.old, self.ours)
             self.assert_equal_to_source((0, 3))
 
@@ -175,8 +159,8 @@ class Followed(unittest.TestCase):
         for number in range(3):
             self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
             self.old.zincrby("board", 1, "ann")
-            self.wait_for_offset()
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            follow.wait_for_offset(self.old, self.ours)
+        follow.wait_until_it_follows(self.ours)
         info = follow.source_info(self.ours)
         self.assertEqual((info["source_full_syncs"], self.ours.zscore("board", "ann")), (1, 4))
         self.assertGreaterEqual(info["source_partial_syncs"], 1)
@@ -187,15 +171,14 @@ class Followed(unittest.TestCase):
         self.old.save()
         self.follow()
         self.old.zadd("board", {"lost": 1})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.ours.zscore("board", "lost"), 1)
         self.source.restart(signal.SIGKILL)
-        self.assertTrue(follow.wait_until(
-            lambda: follow.source_info(self.ours).get("source_full_syncs") == 2 and
-            follow.is_following(self.ours)))
+        follow.wait_until(lambda: follow.source_info(self.ours).get("source_full_syncs") == 2
+                          and follow.is_following(self.ours))
         self.assertIsNone(self.ours.zscore("board", "lost"))
         self.old.zadd("board", {"new": 2})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_equal_to_source()
 
     def test_the_role_is_taken_when_the_source_is_dead(self):
@@ -203,9 +186,9 @@ class Followed(unittest.TestCase):
         self.old.zadd("board", {name: 5 for name in names(500)})
         self.follow()
         self.old.zadd("board", {"last": 1})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.source.process.kill()
-        self.assertTrue(follow.wait_until(lambda: not follow.is_following(self.ours)))
+        follow.wait_until(lambda: not follow.is_following(self.ours))
         time.sleep(0.5)  # it waits for its next attempt
         self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
         self.assertEqual(self.ours.zcard("board"), 501)
@@ -216,8 +199,7 @@ class Followed(unittest.TestCase):
         self.ours.zadd("mine", {"ann": 1})
         with EndlessCopy() as source:
             self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
-            self.assertTrue(follow.wait_until(
-                lambda: self.ours.info("replication").get("source_state") == "loads"))
+            follow.wait_until(lambda: self.ours.info("replication").get("source_state") == "loads")
             self.assertEqual(self.ours.zscore("mine", "ann"), 1)
             self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
         self.assertEqual(self.ours.zadd("mine", {"bob": 1}), 1)
@@ -230,7 +212,7 @@ class Followed(unittest.TestCase):
         self.follow()
         self.source.restart(signal.SIGTERM)
         self.old.zincrby("board", 5, "ann")
-        self.assertTrue(follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6))
+        follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6)
         # Before Redis 7 it has forgotten who it was.
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"],
                          1 if servers.knows(self.old, "FUNCTION") else 2)
@@ -240,19 +222,15 @@ class Followed(unittest.TestCase):
         self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
                    f"127.0.0.1 {self.source.port}")
         self.old.config_set("repl-backlog-size", 1 << 28)
-        writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 2)
-        try:
-            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        with follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 2):
+            follow.wait_until_it_follows(self.ours)
             for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
                 time.sleep(random.uniform(0.3, 1.0))
                 self.server.process.send_signal(how)
                 self.server.process.wait(LIMIT_S)
                 self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
                            f"127.0.0.1 {self.source.port}")
-                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
-                                follow.source_info(self.ours))
-        finally:
-            writers.stop()
+                follow.wait_until_it_follows(self.ours)
         follow.cut_over(self.old, self.ours)
         self.assert_equal_to_source((0, 3))
 
@@ -260,22 +238,22 @@ class Followed(unittest.TestCase):
         """Past by then, but only the source says that a key is gone."""
         arguments = ("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
         self.start(*arguments)
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        follow.wait_until_it_follows(self.ours)
         for how in (signal.SIGTERM, signal.SIGKILL):
             self.old.zadd("time:4", {"ann": 1, "bob": 2})
             self.old.hset("hash", mapping={"field": "value"})
             for name in ("time:4", "hash"):
                 self.old.pexpire(name, EXPIRES_S * 1000)
             past_at = time.monotonic() + EXPIRES_S + 0.1
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.server.process.send_signal(how)
             self.server.process.wait(LIMIT_S)
             for name in ("time:4", "hash"):
                 self.assertTrue(self.old.persist(name))
             time.sleep(max(past_at - time.monotonic(), 0))
             self.start(*arguments)
-            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-            self.wait_for_offset()
+            follow.wait_until_it_follows(self.ours)
+            follow.wait_for_offset(self.old, self.ours)
             self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
             self.assert_equal_to_source()
 
@@ -301,29 +279,29 @@ class Followed(unittest.TestCase):
     def test_our_restart_needs_no_copy(self):
         self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
         self.old.sadd("friends", "ann")
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        follow.wait_until_it_follows(self.ours)
         self.old.execute_command("SELECT", 3)
         other = redis.Redis(port=self.source.port, db=3)
         other.zadd("board", {"ann": 1})
         for how in (signal.SIGTERM, signal.SIGKILL):
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             time.sleep(1.2)  # everysec
             self.server.process.send_signal(how)
             self.server.process.wait(LIMIT_S)
             other.zincrby("board", 1, "ann")
             self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
-            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
-            self.wait_for_offset()
+            follow.wait_until_it_follows(self.ours)
+            follow.wait_for_offset(self.old, self.ours)
             self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assertEqual(redis.Redis(port=self.server.port, db=3).zscore("board", "ann"), 3)
         redis.Redis(port=self.source.port).zunionstore("sum", ["friends", "missing"])
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
         self.assertEqual(self.ours.zscore("sum", "ann"), 1)
         self.ours.execute_command("REPLICAOF", "NO", "ONE")
         redis.Redis(port=self.server.port, db=3).zadd("board", {"bob": 9})
         self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        follow.wait_until_it_follows(self.ours)
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
         self.assert_equal_to_source((3,))
 
@@ -346,12 +324,12 @@ class Followed(unittest.TestCase):
         self.old.zadd("arena", {"ann": 3, "bob": 5})
         run = self.run_page
         self.assertEqual(run(0), ["OK"])
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        follow.wait_until_it_follows(self.ours)
         shown = run(2)
         self.assertIn("source_state:follows", shown)
         self.assertIn("master_link_status:up", shown)
         self.old.zincrby("arena", 1, "bob")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         paused, theirs, applied = run(3)
         self.assertEqual((paused, theirs.split(":")[1]), ("OK", applied.split(":")[1]))
         self.assertEqual(run(4), ["OK"])
@@ -378,11 +356,11 @@ class Followed(unittest.TestCase):
         self.follow()
         for name in ("z", "a", "k"):
             self.old.zadd("board", {name: 7})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"z", b"a", b"k"])
         self.assertEqual(self.old.zpopmin("board"), [(b"a", 7)])
         self.assertEqual(self.old.zpopmax("board"), [(b"z", 7)])
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"k"])
 
     # ---- what is asked for ----
@@ -420,7 +398,7 @@ class Followed(unittest.TestCase):
             self.old.geoadd("places", (15.1, 37.5, "b"))
             raw.execute_command(*forms[name])
             raw.execute_command("ZADD", "to", 1, "behind")
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assert_equal_to_source()
             tried += 1
         self.assertGreater(tried, 20)
@@ -439,11 +417,11 @@ class Followed(unittest.TestCase):
             if line.startswith("GETSET"):
                 self.old.set("z", 1)
             self.old.execute_command(*line.split())
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assert_equal_to_source()
             self.old.execute_command("DEL", "z")
             self.old.zadd("z", {"later": 5})
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assert_equal_to_source()
 
     def test_ties_stay_in_order_of_arrival_when_others_leave(self):
@@ -455,7 +433,7 @@ class Followed(unittest.TestCase):
         self.old.zremrangebyrank("board", 0, 5)
         self.old.zremrangebylex("board", "[b", "[b")
         self.old.zpopmax("board")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"a", b"k", b"y"])
         self.assertGreaterEqual(follow.source_info(self.ours)["source_asked_keys"], 1)
         self.assertEqual(follow.source_info(self.ours)["source_open_keys"], 0)
@@ -473,7 +451,7 @@ class Followed(unittest.TestCase):
             self.old.zpopmin("large", 7)
             self.old.zadd("large", {f"new:{number}": 5})
             self.old.zincrby("small", 1, "ann")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_equal_to_source()
         self.assertEqual(self.ours.zscore("small", "ann"), 50)
 
@@ -503,7 +481,7 @@ class Followed(unittest.TestCase):
         for left in (2, 1):
             time.sleep(2.5)
             self.old.zpopmin("board")
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assertEqual(self.ours.zcard("board"), left)
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
         self.assertNotIn("cannot be asked", self.server.log.read_text())
@@ -517,7 +495,7 @@ class Followed(unittest.TestCase):
             if servers.knows(self.old, line.split()[0]):
                 pipe.execute_command(*line.split())
         pipe.execute()
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_equal_to_source()
 
     def test_the_role_is_taken_with_a_question_that_nobody_answers(self):
@@ -525,21 +503,19 @@ class Followed(unittest.TestCase):
         self.start()
         self.old.zadd("board", {"ann": 1, "bob": 2})
         self.follow()
-        pid = self.source.process.pid
         pipe = self.old.pipeline(transaction=False)
         pipe.zpopmin("board")
         pipe.execute()
         self.source.process.send_signal(signal.SIGKILL)
-        self.assertTrue(follow.wait_until(lambda: not follow.is_following(self.ours)), pid)
+        follow.wait_until(lambda: not follow.is_following(self.ours))
         self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
-        self.assertTrue(follow.wait_until(lambda: self.ours.info("replication")["role"] == "master"))
+        follow.wait_until(lambda: self.ours.info("replication")["role"] == "master")
         self.assertEqual(self.ours.zadd("mine", {"ann": 1}), 1)
 
     # ---- what stops it ----
 
     def assert_stopped(self, *words):
-        self.assertTrue(follow.wait_until(
-            lambda: follow.source_info(self.ours).get("source_state") == "stopped"))
+        follow.wait_until(lambda: follow.source_info(self.ours).get("source_state") == "stopped")
         error = follow.source_info(self.ours)["master_link_error"]
         for word in words:
             self.assertIn(word, error)
@@ -607,7 +583,7 @@ class Followed(unittest.TestCase):
         listener.subscribe("news")
         self.assertEqual(listener.get_message(timeout=5)["type"], "subscribe")
         self.old.publish("news", "hello")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         info = follow.source_info(self.ours)
         self.assertEqual([info.get(f"source_skipped_keys_{kind}") for kind in
                           ("strings", "lists", "sets")], [1, 1, 1])
@@ -626,15 +602,14 @@ class Followed(unittest.TestCase):
         self.old.zadd("board", {name: 1 for name in names(3000)})
         self.start("--tls-replication", "yes", "--tls-ca-cert-file", certificate)
         self.ours.execute_command("REPLICAOF", "localhost", port)
-        self.assertTrue(follow.wait_until(lambda: "does not name the host" in str(
-            follow.source_info(self.ours).get("master_link_error"))))
+        follow.wait_until(lambda: "does not name the host" in str(
+            follow.source_info(self.ours).get("master_link_error")))
         self.ours.execute_command("REPLICAOF", "127.0.0.1", port)
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
-                        follow.source_info(self.ours))
+        follow.wait_until_it_follows(self.ours)
         self.old.zadd("board", {"later": 2})
         self.old.zremrangebyrank("board", 100, 150)
         self.old.zunionstore("sum", ["board", "board"])
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assert_equal_to_source()
 
     def test_a_password_and_a_name(self):
@@ -646,5 +621,5 @@ class Followed(unittest.TestCase):
         self.follow()
         self.old.zadd("board", {"bob": 2, "cid": 0})
         self.old.zpopmin("board")
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.ours.zrange("board", 0, -1), [b"ann", b"bob"])

@@ -2,41 +2,11 @@
 import random
 from datetime import datetime, timedelta, timezone
 
-from moving import DAY, SECOND, Moving, Recent, Row, few, meant, place_of, ranked
+from moving import DAY, SECOND, Packed, Recent, Row, few, place_of, ranked
 from moving import top_with_scores
 from servers import CLOCK_MS
 
 CHINA = timezone(timedelta(hours=8))
-MONTH_AGO = CLOCK_MS - 30 * DAY
-
-
-class Packed(Moving):
-    """key: the sorted set, and the board."""
-
-    key = None
-
-    def pack(self, *fields_and_ms):
-        raise NotImplementedError
-
-    def meant(self, fields):
-        return meant(fields, MONTH_AGO, CLOCK_MS)
-
-    def begin_with(self, fields, transcript=0):
-        self.run_transcript(transcript)
-        rows = self.meant(fields)
-        self.fill(self.key, ((row.member, self.pack(*row.fields, row.ms)) for row in rows))
-        return rows
-
-    def records(self, rows):
-        return [(row.member, *row.fields, row.ms) for row in rows]
-
-    def assert_fields_moved_and_times_within(self, rows, limit_ms):
-        """And not exactly: Redis has rounded them."""
-        board = {record[0]: record for record in self.board(self.key)}
-        self.assertEqual({member: tuple(record[3:]) for member, record in board.items()},
-                         {row.member: row.fields for row in rows})
-        worst = max(abs(board[row.member][2] - row.ms) for row in rows)
-        self.assertTrue(0 < worst <= limit_ms, worst)
 
 
 class ScoreAndUnixSeconds(Packed):
@@ -65,7 +35,7 @@ class ScoreAndUnixSeconds(Packed):
         def pack(score, ms):
             return score << 32 | 4294967295 - ms // SECOND
 
-        self.fill("arena", ((row.member, pack(*row.fields, row.ms)) for row in rows))
+        self.fill_packed(rows, pack)
         self.run_python(1)
         right = ranked(rows, SECOND, by_name=True)
         self.assert_moved("arena", right)
@@ -77,9 +47,7 @@ class ScoreAndUnixSeconds(Packed):
         rows = self.begin_with(few(4294967295))
         self.run_python(0)
         self.assert_fields_moved_and_times_within(rows, 1025 * SECOND)
-        self.new.delete("arena")
-        self.run_transcript()
-        self.run_python(2, self.records(rows))
+        self.move_records(2, rows)
         right = ranked(rows, SECOND)
         self.assert_moved("arena", right)
         self.assert_ranked_otherwise_by_redis("arena", right)
@@ -100,20 +68,14 @@ class Milliseconds(Packed):
         """Up to 4095 points: from Redis. Rows as they were, and as they rank."""
         rows = self.begin_with(few(4095))
         self.run_python(0)
-        right = ranked(rows, by_name=True)
-        self.assert_moved(self.key, right)
-        self.assertEqual([record[0] for record in right], self.shown_by_redis(self.key))
-        self.assert_keys(self.key, rows, self.pack)
-        return rows, right
+        return rows, self.assert_moved_as_listed(rows)
 
-    def move_records(self):
+    def move_all(self):
         """Above: the points from Redis, and all of it from records."""
         rows = self.begin_with(few(4194303))
         self.run_python(0)
         self.assert_fields_moved_and_times_within(rows, 512)
-        self.new.delete(self.key)
-        self.run_transcript()
-        self.run_python(1, self.records(rows))
+        self.move_records(1, rows)
         right = ranked(rows)
         self.assert_moved(self.key, right)
         self.assert_keys(self.key, rows, self.pack)
@@ -138,7 +100,7 @@ class PointsAndMilliseconds(Milliseconds):
 
     def test_above_points_move_from_redis_and_all_of_it_from_records(self):
         self.assert_said("Up to 4095 points this is exact", "within 512 milliseconds")
-        self.move_records()
+        self.move_all()
 
     def test_redis_makes_one_of_two_milliseconds_and_loses_an_addition(self):
         self.assert_said("It breaks at 4096 points")
@@ -173,7 +135,7 @@ class PointsAndMilliseconds(Milliseconds):
         changed = [Row(row.member, (row.fields[0] ^ 1,), CLOCK_MS) for row in changed]
         new = [Row(b"new:%d" % i, (i,), CLOCK_MS) for i in range(500)]
         self.old.zrem(self.key, *(row.member for row in gone))
-        self.fill(self.key, ((row.member, self.pack(*row.fields, row.ms)) for row in changed + new))
+        self.fill_packed(changed + new)
         before = {record[0]: record for record in self.board(self.key, "WITHKEY")}
         self.run_python(0)
         self.run_python(1, page=self.pages["loading"])
@@ -203,7 +165,7 @@ class FarEnd(Milliseconds):
         self.assert_said("Above 4095 points")
         self.assert_redis_keeps_up_to((4096 << 41) - 1, self.pack(4096, CLOCK_MS + 1))
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 41))
-        self.move_records()
+        self.move_all()
 
 
 class CountersAndDay(Packed):
@@ -211,10 +173,8 @@ class CountersAndDay(Packed):
     not_followed = ("test_above_all_of_it_moves_from_records",
                     "test_of_large_counters_the_day_alone_is_lost",)
     key = "posts"
+    since_ms = CLOCK_MS - 1500 * DAY
     BEGIN_MS = 1577808000000  # 2020-01-01T00:00:00+08:00
-
-    def meant(self, fields):
-        return meant(fields, CLOCK_MS - 1500 * DAY, CLOCK_MS)
 
     def pack(self, agree, comment, ms):
         day = datetime.fromtimestamp(ms // SECOND, CHINA).strftime("%y%m%d")
@@ -242,7 +202,7 @@ class CountersAndDay(Packed):
         with self.assertRaises(ValueError):
             self.run_python(0)
         self.assertEqual(self.board("posts"), [])
-        self.run_python(1, self.records(rows))
+        self.run_python(1, [(row.member, *row.fields, row.ms) for row in rows])
         right = self.ranked(rows)
         self.assert_moved("posts", right)
         self.assert_ranked_otherwise_by_redis("posts", right)
@@ -277,10 +237,8 @@ class CountersAndDay(Packed):
 class ScoreFlagSeconds(Packed):
     page_name = "score-flag-seconds"
     key = "contest"
+    since_ms = 1571000000000
     END_S = 1861891200
-
-    def meant(self, fields):
-        return meant(fields, 1571000000000, CLOCK_MS)
 
     def pack(self, score, flag, ms):
         return score << 30 | flag << 29 | (self.END_S - ms // SECOND)
@@ -288,19 +246,14 @@ class ScoreFlagSeconds(Packed):
     def test_up_to_8388607_the_keys_move_from_redis(self):
         rows = self.begin_with(few(8388607, 1))
         self.run_python(0)
-        right = ranked(rows, SECOND, by_name=True)
-        self.assert_moved("contest", right)
-        self.assertEqual([record[0] for record in right], self.shown_by_redis("contest"))
-        self.assert_keys("contest", rows, self.pack)
+        self.assert_moved_as_listed(rows, SECOND)
 
     def test_above_scores_and_flags_move_from_redis_and_all_of_it_from_records(self):
         rows = self.begin_with(few(8589934591, 1))
         self.run_python(0)
         self.assert_fields_moved_and_times_within(rows, 513 * SECOND)
         self.assert_said("Up to 8388607 this is exact", "within 512 seconds")
-        self.new.delete("contest")
-        self.run_transcript()
-        self.run_python(1, self.records(rows))
+        self.move_records(1, rows)
         right = ranked(rows, SECOND)
         self.assert_moved("contest", right)
         self.assert_keys("contest", rows, self.pack)

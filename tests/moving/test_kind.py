@@ -99,13 +99,12 @@ class Kind(unittest.TestCase):
             except redis.BusyLoadingError:
                 return False
 
-        self.assertTrue(follow.wait_until(is_there), self.ours.info("replication"))
+        follow.wait_until(is_there, lambda: self.ours.info("replication"))
 
     def refuse(self, refusal):
         self.gate.refused, self.gate.refusal = 0, refusal
         self.gate.cut()
-        self.assertTrue(follow.wait_until(lambda: self.gate.refused >= 2),
-                        self.ours.info("replication"))
+        follow.wait_until(lambda: self.gate.refused >= 2, lambda: self.ours.info("replication"))
 
     def assert_error(self, text):
         info = self.ours.info("replication")
@@ -133,7 +132,7 @@ class Kind(unittest.TestCase):
         self.ours = self.start()
         self.ours.zadd("mine", {"ann": 1})
         self.ours.execute_command("REPLICAOF", "127.0.0.1", self.gate.port)
-        self.assertTrue(follow.wait_until(lambda: self.gate.refused >= 2))
+        follow.wait_until(lambda: self.gate.refused >= 2)
         self.assert_error("max number of clients reached")
         self.assertEqual(self.ours.zcard("mine"), 1)
         self.gate.refusal = None
@@ -146,8 +145,7 @@ class Kind(unittest.TestCase):
         source.zadd("other", {"eve": 1})
         master_port, self.gate.target = self.gate.target, source.connection_pool.connection_kwargs["port"]
         self.gate.cut()
-        self.assertTrue(follow.wait_until(
-            lambda: "is a Redis now" in str(self.ours.info("replication").get("master_link_error"))))
+        follow.wait_until(lambda: "is a Redis now" in str(self.ours.info("replication").get("master_link_error")))
         self.assert_error("is a Redis now")
         self.assertEqual(self.ours.keys("*"), [b"board"])
         # The master is back.

@@ -210,17 +210,7 @@ class Packed(unittest.TestCase):
         self.wait_until_it_follows()
 
     def wait_until_it_follows(self):
-        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)), follow.source_info(self.ours))
-
-    def wait_for_offset(self):
-        offset = self.old.info("replication")["master_repl_offset"]
-
-        def is_there():
-            info = follow.source_info(self.ours)
-            self.assertNotEqual(info["source_state"], "stopped", info)
-            return int(info["source_applied_offset"]) >= offset
-
-        self.assertTrue(follow.wait_until(is_there), follow.source_info(self.ours))
+        follow.wait_until_it_follows(self.ours)
 
     def board(self, key, *words):
         client = redis.Redis(port=self.server.port)
@@ -318,10 +308,10 @@ class Packed(unittest.TestCase):
                 self.old.zadd(key, {"ann": float(score) * 2}, lt=True)
             self.old.zadd(key, {"eve": 1}, nx=True)
             self.old.zadd(key, {"joe": score}, xx=True)  # there is none
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             self.assertEqual(self.order(key), [b"eve", b"bob", b"ann", b"zoe", b"kim"])
         self.old.zadd("poll", {"ann": scores["poll"], "kim": str((5 << 34) + 78)})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.order("poll"), [b"kim", b"eve", b"bob", b"ann", b"zoe"])
 
     def test_a_greater_one_and_a_lesser_one_are_told_by_all_digits(self):
@@ -339,7 +329,7 @@ class Packed(unittest.TestCase):
         self.old.zadd("arena", {"ann": early}, gt=True)
         self.old.zadd("arena", {"bob": early}, lt=True)
         asked = follow.source_info(self.ours)["source_asked_keys"]
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual([(record[0], record[3], record[2]) for record in self.board("poll")],
                          [(b"ann", 5, Votes.end_ms - 101), (b"bob", 5, Votes.end_ms - 100), (b"cid", 0, Votes.end_ms - 3)])
         self.assertEqual([(record[0], [record[3:], record[2]]) for record in self.board("arena")],
@@ -359,7 +349,7 @@ class Packed(unittest.TestCase):
             self.old.restore("poll:copy", 0, self.old.dump("poll:old"))
         self.old.zincrby("poll:old", 1 << 34, "ann")
         self.old.zadd("plain", {"ann": 7})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.board("poll:old"), [[b"ann", 0, Votes.end_ms - 1, 6]])
         self.assertEqual(self.board("poll:copy"), [[b"ann", 0, Votes.end_ms - 1, 5]])
         self.assertEqual(self.board("plain")[0][3:], [7])
@@ -370,7 +360,7 @@ class Packed(unittest.TestCase):
         self.old.zadd("parts", {"ann": 3})
         self.old.zadd("poll", {"ann": 9 << 34, "bob": (2 << 34) + 8})
         self.old.zunionstore("poll", ["poll", "parts"])
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         self.assertEqual(self.board("poll"), [[b"ann", 0, Votes.end_ms - 3, 9], [b"bob", 1, Votes.end_ms - 8, 2]])
 
     # ---- what doubles have lost ----
@@ -382,7 +372,7 @@ class Packed(unittest.TestCase):
         self.start()
         self.follow()
         self.old.zadd("poll", {"dan": (2 ** 29 << 34) + 2048, "eve": 1 << 34})
-        self.wait_for_offset()
+        follow.wait_for_offset(self.old, self.ours)
         info = follow.source_info(self.ours)
         # ann and bob of posts have no time: 4096 << 42 is 2^54, where a double drops two bits of the day.
         self.assertEqual([info[name] for name in ("source_packed_scores", "source_rounded_scores", "source_rounded_fields")],
@@ -402,8 +392,7 @@ class Packed(unittest.TestCase):
             self.old.flushall()
             self.old.zadd(key, {"ann": score})
             self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
-            self.assertTrue(follow.wait_until(
-                lambda: follow.source_info(self.ours).get("source_state") == "stopped"), key)
+            follow.wait_until(lambda: follow.source_info(self.ours).get("source_state") == "stopped", key)
             error = follow.source_info(self.ours)["master_link_error"]
             for part in (f"key '{key}'", "member 'ann'", why):
                 self.assertIn(part, error)

@@ -5,7 +5,7 @@ from unittest import mock
 
 import redis
 
-from moving import DAY, Moving, Recent, few, meant, place_of, ranked
+from moving import DAY, Packed, Recent, few, place_of, ranked
 from servers import CLOCK_MS
 
 END_MS = 1804262399000
@@ -33,24 +33,20 @@ def pack(points, ms):
     return (points << 34) + END_MS - ms
 
 
-class Votes(Moving):
+class Votes(Packed):
     page_name = "votes"
+    key = "poll"
+    since_ms = CLOCK_MS - 60 * DAY
     not_followed = ("test_above_points_move_from_redis_and_all_of_it_from_records",
                     "test_the_loop_runs_unchanged_and_one_command_replaces_it",)
 
-    def begin_with(self, fields):
-        self.run_transcript(0)
-        rows = meant(fields, CLOCK_MS - 60 * DAY, CLOCK_MS)
-        self.fill("poll", ((row.member, pack(*row.fields, row.ms)) for row in rows))
-        return rows
+    def pack(self, points, ms):
+        return pack(points, ms)
 
     def test_below_524288_the_keys_move_from_redis(self):
         rows = self.begin_with(few(524287))
         self.run_python(0)
-        right = ranked(rows, by_name=True)
-        self.assert_moved("poll", right)
-        self.assertEqual([record[0] for record in right], self.shown_by_redis("poll"))
-        self.assert_keys("poll", rows, pack)
+        right = self.assert_moved_as_listed(rows)
         place = place_of(rows, 1)
         self.check_table(
             ("ZINCRBY poll 1 ann", b"1"), ("ZSCORE poll ann", b"1"),
@@ -60,16 +56,9 @@ class Votes(Moving):
     def test_above_points_move_from_redis_and_all_of_it_from_records(self):
         rows = self.begin_with(few(2**30 - 1))
         self.run_python(0)
-        times = {row.member: row.ms for row in rows}
-        board = self.board("poll")
-        self.assertEqual({record[0]: (record[3],) for record in board},
-                         {row.member: row.fields for row in rows})
-        worst = max(abs(record[2] - times[record[0]]) for record in board)
-        self.assertTrue(0 < worst <= 1024, worst)
+        self.assert_fields_moved_and_times_within(rows, 1024)
         self.assert_said("From 524288 points on", "the times within 1024 ms")
-        self.new.delete("poll")
-        self.run_transcript(0)
-        self.run_python(1, [(row.member, *row.fields, row.ms) for row in rows])
+        self.move_records(1, rows)
         right = ranked(rows)
         self.assert_moved("poll", right)
         self.assert_keys("poll", rows, pack)

@@ -105,22 +105,36 @@ class Stream:
         self.connection.close()
 
 
-class Boards(unittest.TestCase):
+class Case(unittest.TestCase):
+    """A server for all tests of the class, and what it holds."""
+    words, password, client = (), None, Api
+
     @classmethod
     def setUpClass(cls):
-        cls.server = WebServer("--web-data", "user:* name country")
-        cls.api = Api(cls.server)
-        run = cls.server.run
+        cls.server = WebServer(*cls.words, password=cls.password)
+        cls.api = cls.client(cls.server)
+        cls.fill(cls.server.run)
+
+    @classmethod
+    def fill(cls, run):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+
+class Boards(Case):
+    words = ("--web-data", "user:* name country")
+
+    @classmethod
+    def fill(cls, run):
         run("LB.CREATE", "race", "FIELD", "score", "20", "SIGNED", "SCALE", "2", "FIELD", "ms", "24", "ASC",
             "TIME", "20", "H", "START", "2020-01-01T00:00:00Z")
         for member, score, ms in (("ann", "10.25", 7), ("bob", "20.5", 8), ("cy", "30", 9), ("dd", "-5", 1)):
             run("LB.ADD", "race", score, ms, member)
         run("HSET", "user:ann", "name", "Ann", "country", "de")
         run("ZADD", "odd/näme", "3", b"a\xff\x00b", "2", "<img src=x onerror=alert(1)>", "1", "مرحبا 👋🏽")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
 
     def test_a_list(self):
         reply = self.api.get("/boards")
@@ -429,28 +443,23 @@ class Boards(unittest.TestCase):
             self.assertEqual(self.api.status(path), 404, path)
 
 
-class Groups(unittest.TestCase):
+class Groups(Case):
     """Boards with tags, and what is read inside a group of their members."""
     COUNTRIES = ("DE", "FR", b"\xff<", "a:b&c=d%41+ \"\n", "x" * 64, "")
     CLASSES = ("mage", "rogue")
+    words = ("--web-data", "user:* name", "--web-public", "race*")
 
     @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer("--web-data", "user:* name", "--web-public", "race*")
-        cls.api = Api(cls.server)
-        cls.server.run("LB.CREATE", "race", "FIELD", "score", "33", "TIME", "31", "S", "TAG", "country", "8",
-                       "TAG", "class", "4", "TAG", "claimed", "1")
+    def fill(cls, run):
+        run("LB.CREATE", "race", "FIELD", "score", "33", "TIME", "31", "S", "TAG", "country", "8",
+            "TAG", "class", "4", "TAG", "claimed", "1")
         cls.members = []  # (member, score, country, class), best first
         for i in range(60):
             member = (f"m{i:02}", 1000 - i, cls.COUNTRIES[i % 7 % 6], cls.CLASSES[i % 2])
             cls.members.append(member)
-            cls.server.run("LB.ADD", "race", "TAG", "country", member[2], "TAG", "class", member[3], member[1], member[0])
-            cls.server.run("HSET", f"user:{member[0]}", "name", f"Player {i}")
-        cls.server.run("ZADD", "plain", "1", "ann")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
+            run("LB.ADD", "race", "TAG", "country", member[2], "TAG", "class", member[3], member[1], member[0])
+            run("HSET", f"user:{member[0]}", "name", f"Player {i}")
+        run("ZADD", "plain", "1", "ann")
 
     @staticmethod
     def query(*pairs, rest=""):
@@ -684,16 +693,10 @@ class Groups(unittest.TestCase):
         self.assertEqual(self.api.status("/boards/race/page?where=country:DE", user="plain:look"), 403)
 
 
-class Live(unittest.TestCase):
+class Live(Case):
     @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer()
-        cls.api = Api(cls.server)
-        cls.server.run("ZADD", "hot", "1", "ann", "2", "bob")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
+    def fill(cls, run):
+        run("ZADD", "hot", "1", "ann", "2", "bob")
 
     def test_a_change_is_told(self):
         stream = self.api.stream("/boards/hot/events?count=5")
@@ -814,13 +817,12 @@ class Live(unittest.TestCase):
         wait_until(lambda: self.api.get("/server")["web_connections"] <= count // 2, "they are gone")
 
 
-class Users(unittest.TestCase):
+class Users(Case):
+    words = ("--web-public", "open:* user:*", "--web-data", "user:* name", "--auth-delay", "0")
+    password = "secret"
+
     @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer("--web-public", "open:* user:*", "--web-data", "user:* name",
-                               "--auth-delay", "0", password="secret")
-        cls.api = Api(cls.server)
-        run = cls.server.run
+    def fill(cls, run):
         run("ACL", "SETUSER", "viewer", "on", ">look", "%R~arena*", "%R~user:*", "+@read", "+ping")
         run("ACL", "SETUSER", "ops", "on", ">figures", "+info", "+slowlog|get")
         run("ACL", "SETUSER", "zoë", "on", ">pä\"ss", "~*", "+@read")
@@ -828,10 +830,6 @@ class Users(unittest.TestCase):
         for board in ("arena:1", "hidden", "open:1"):
             run("ZADD", board, "5", "bob")
         run("HSET", "user:bob", "name", "Bob")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
 
     def test_what_is_public(self):
         self.assertEqual([board["name"] for board in self.api.get("/boards")["boards"]], ["open:1"])
@@ -944,20 +942,15 @@ class Users(unittest.TestCase):
         self.assertEqual(self.server.run("ZRANGE", "hidden", 0, -1, "WITHSCORES"), before)
 
 
-class Kept(unittest.TestCase):
+class Kept(Case):
     """What caches may keep, fewer bytes, and pages of any site."""
+    words = ("--web-public", "open", "--web-allow-origin", "https://game.example *", "--web-write", "yes")
+    password = "secret"
 
     @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer("--web-public", "open", "--web-allow-origin", "https://game.example *", "--web-write", "yes",
-                               password="secret")
-        cls.api = Api(cls.server)
-        cls.server.run("ZADD", "open", *(word for i in range(150) for word in (i, f"player:{i}")))
-        cls.server.run("ZADD", "hidden", "1", "ann")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
+    def fill(cls, run):
+        run("ZADD", "open", *(word for i in range(150) for word in (i, f"player:{i}")))
+        run("ZADD", "hidden", "1", "ann")
 
     READS = ("/boards", "/boards/open", "/boards/open/page", "/boards/open/members/player:7", "/boards/open/search?q=p",
              "/boards/open/histogram", "/boards/open/archives")
@@ -1084,16 +1077,12 @@ class Guessing(unittest.TestCase):
         server.stop()
 
 
-class Strangers(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer("--web-max-connections", "64", "--web-hosts", "boards.example.com")
-        cls.api = Api(cls.server)
-        cls.server.run("ZADD", "arena", "1", "ann")
+class Strangers(Case):
+    words = ("--web-max-connections", "64", "--web-hosts", "boards.example.com")
 
     @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
+    def fill(cls, run):
+        run("ZADD", "arena", "1", "ann")
 
     def test_hosts(self):
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::1", "boards.example.com.evil"):

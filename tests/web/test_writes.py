@@ -9,6 +9,7 @@ import time
 import unittest
 
 import redis
+import test_api
 from process import wait_until
 from test_api import Api
 from web_server import WebServer, hold_port, let_port_go
@@ -41,17 +42,8 @@ class Writer(Api):
         return "Basic " + base64.b64encode(user.encode()).decode()
 
 
-class Case(unittest.TestCase):
-    WORDS, PASSWORD = ("--web-write", "yes"), None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = WebServer(*cls.WORDS, password=cls.PASSWORD)
-        cls.api = Writer(cls.server)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.kill()
+class Case(test_api.Case):
+    words, client = ("--web-write", "yes"), Writer
 
     def written(self, path, body, **options):
         status, reply, _ = self.api.post(path, body, **options)
@@ -448,7 +440,7 @@ class Refused(unittest.TestCase):
 
 class Matches(Case):
     """LB.MATCH, LB.PREDICT and LB.RATING over HTTP, and ratings of rows."""
-    PASSWORD = "secret"
+    password = "secret"
     GAME = {"teams": [["ann"], ["bob"]]}
 
     def setUp(self):
@@ -588,14 +580,14 @@ class Matches(Case):
 
 class Keys(Case):
     """Ids over HTTP: whose they are, and what comes again with them."""
-    PASSWORD = "secret"
+    password = "secret"
     RESULT = {"member": "bob", "value": 5, "operator": "incr"}
 
     @classmethod
     def setUpClass(cls):
         cls.metrics_port = hold_port()
         let_port_go(cls.metrics_port)
-        cls.WORDS = ("--web-write", "yes", "--auth-delay", "0", "--metrics-port", str(cls.metrics_port))
+        cls.words = ("--web-write", "yes", "--auth-delay", "0", "--metrics-port", str(cls.metrics_port))
         super().setUpClass()
 
     def setUp(self):
@@ -824,14 +816,12 @@ class Framing(Case):
 
 
 class Rights(Case):
-    WORDS = ("--web-write", "yes", "--web-public", "arena", "--web-allow-origin", "https://game.example.com", "--auth-delay", "0")
-    PASSWORD = "secret"
+    words = ("--web-write", "yes", "--web-public", "arena", "--web-allow-origin", "https://game.example.com", "--auth-delay", "0")
+    password = "secret"
     RESULT = {"member": "ann", "value": 1}
 
     @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        run = cls.server.run
+    def fill(cls, run):
         run("ACL", "SETUSER", "game", "on", ">p", "~arena", "-@all", "+lb.add")
         run("ACL", "SETUSER", "viewer", "on", ">p", "%R~*", "-@all", "+@read", "+lb.add")
 

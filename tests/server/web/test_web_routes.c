@@ -94,6 +94,16 @@ TEST(commands_get_the_group_and_ask_for_tags) {
 }
 
 /* However many words a request makes, they fit into a round. */
+TEST(a_command_may_be_one_word) {
+    static const char words[] = "PING\0$board"; /* what stands behind its end is not read */
+    assert_true(parse("/api/v1/boards/race"));
+    web_query_command(query, words);
+    check_words("PING ");
+    web_query_words(query, "$", BYTES("hello"));
+    check_words("PING hello ");
+    web_query_destroy(query);
+}
+
 TEST(the_longest_rounds_fit) {
     static const struct {
         const char *path;
