@@ -494,7 +494,7 @@ rating-hash: ## 10^6 rated matches have the same bits by gcc and clang, -O0 to -
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so
-$(MODEL_LIBRARY): server/replication/term.c server/replication/election.c codec/check.c $(HEADERS)
+$(MODEL_LIBRARY): server/replication/term.c codec/check.c $(HEADERS)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) $(CFLAGS) -shared -fPIC $(filter %.c,$^) -o $@
 

@@ -50,7 +50,7 @@ struct reply;
  *     a hash                        HSET, HDEL, RENAME, COPY
  *
  * A group, with those that it is linked to, is one MULTI ... EXEC, unless it is one command: so a Redis never shows a
- * part of what happened at once. SELECT comes where the database changes. History (history.h) is left out. */
+ * part of what happened at once. SELECT comes where the database changes. History (replication.h) is left out. */
 
 struct redis_encode {
     struct buffer *out; /* borrowed for a step */

@@ -38,7 +38,7 @@ struct apply_group {
     struct journal_group_head head;
     const char *payload; /* borrowed until it is done */
     uint32_t batch_end;  /* where its effects end in the batch, once they are decoded */
-    bool has_history;    /* one of them changes the history (history.h) */
+    bool has_history;    /* one of them changes the history (replication.h) */
 };
 
 struct apply {

@@ -9,7 +9,6 @@
 
 #include "server/durability/persistence.h"
 #include "server/replication/failover.h"
-#include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/replication/wire.h"
@@ -211,7 +210,7 @@ void feed_write_history(struct feed *feed) {
     struct history history = {.second_until = replication->second_until};
     memcpy(history.id, replication->id, sizeof history.id);
     memcpy(history.second_id, replication->second_id, sizeof history.second_id);
-    feed->owes_history = !history_write(feed->server->registry, &history);
+    feed->owes_history = !replication_write_history(feed->server->registry, &history);
     feed->has_gap |= feed->owes_history; /* no memory: nobody may rely on what follows */
 }
 
@@ -226,7 +225,7 @@ void feed_close_tick(struct feed *feed) {
 void feed_forget_history(struct feed *feed) {
     feed_close_tick(feed); /* what this tick has changed is of the new history already */
     if (feed->owes_history) {
-        (void)!history_take(feed->server->registry, feed_replication(feed));
+        (void)!replication_take_history(feed->server->registry, feed_replication(feed));
     }
     feed->owes_history = false;
 }
@@ -250,10 +249,10 @@ void feed_open(struct feed *feed) {
         if (had_gap) {
             /* Whoever knows the id, and the number of the last group, does not know the keys. */
             replication_make_id(feed->server, replication->id);
-            memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+            memcpy(replication->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
             replication->second_until = 0;
         }
-        if (had_gap || !history_read(feed->server->registry, &history)) {
+        if (had_gap || !replication_read_history(feed->server->registry, &history)) {
             feed_write_history(feed);
         } else {
             feed->owes_history = strcmp(history.id, replication->id) != 0;
@@ -831,7 +830,7 @@ static bool feed_sync_is_id(const char *id, struct bytes wanted) {
 static bool feed_sync_is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
     const struct replication *replication = feed_replication(feed);
     uint64_t last_group = persistence_complete_group(feed->server->persistence);
-    if (group == 0 || !history_is_id(id) || feed_sync_is_id(HISTORY_NO_ID, id)) {
+    if (group == 0 || !replication_is_id(id) || feed_sync_is_id(REPLICATION_NO_ID, id)) {
         return false;
     }
     return (feed_sync_is_id(replication->id, id) && group - 1 <= last_group) ||
@@ -933,7 +932,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            id.at != NULL && history_is_id(id) && !feed_sync_is_id(HISTORY_NO_ID, id);
+            id.at != NULL && replication_is_id(id) && !feed_sync_is_id(REPLICATION_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;

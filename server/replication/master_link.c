@@ -21,7 +21,6 @@
 #include "server/network/batch.h"
 #include "server/network/tls.h"
 #include "server/replication/failover.h"
-#include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/log.h"
@@ -421,7 +420,7 @@ static void master_link_greet_say_sync(struct master_link *link) {
     struct persistence *persistence = link->server->persistence;
     struct history history;
     char number[24];
-    bool is_known = history_read(link->server->registry, &history) &&
+    bool is_known = replication_read_history(link->server->registry, &history) &&
                     strcmp(history.id, replication->id) == 0 && !link->server->durability.has_gap &&
                     replication->is_whole && !link->wants_copy;
     bool is_named = is_known || link->wants_failover;
@@ -560,7 +559,7 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
     }
     size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
     rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
-    if (!history_is_id(rest)) {
+    if (!replication_is_id(rest)) {
         master_link_fail_with_answer(link, "the master's answer is not valid", answer);
         return;
     }

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/replication/history.h"
-
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
@@ -46,7 +44,7 @@ static void master_link_stream_note_adopted(struct master_link *link) {
     persistence_abandon_receive(persistence); /* what was replaced is freed */
     replication_note_copy(link->server);
     replication->group = persistence_last_group(persistence);
-    if (!history_take(link->server->registry, replication)) {
+    if (!replication_take_history(link->server->registry, replication)) {
         master_link_fail(link, "the full copy does not say which history it is of");
         return;
     }
@@ -226,9 +224,9 @@ static void master_link_stream_give_up_keys(struct master_link *link) {
               "will replace them",
               link->apply.error);
     replication_make_id(link->server, replication->id); /* which nobody knows */
-    struct history history = {.second_id = HISTORY_NO_ID};
+    struct history history = {.second_id = REPLICATION_NO_ID};
     memcpy(history.id, replication->id, sizeof history.id);
-    if (!history_write(link->server->registry, &history)) {
+    if (!replication_write_history(link->server->registry, &history)) {
         log_write(LOG_WARNING, "replica: no memory to say so in the keys: do not save them");
     }
     if (link->quorum != NULL) {
@@ -266,7 +264,7 @@ static enum apply_status master_link_stream_step_groups(struct master_link *link
         link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
         replication->group = group->head.sequence;
         if (group->has_history) {
-            (void)!history_take(link->server->registry, replication);
+            (void)!replication_take_history(link->server->registry, replication);
         }
         if (group->head.time_us != 0) {
             clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);

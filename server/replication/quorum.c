@@ -3,19 +3,144 @@
 #include "server/replication/quorum.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "server/durability/persistence.h"
-#include "server/replication/history.h"
+#include "server/durability/store.h"
 #include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/digest.h"
 #include "server/system/log.h"
+
+#define NAME  "leaderboard.promise"
+#define TITLE "leaderboard promise 1\n"
+
+static const char *const left_names[VOTE_LEFTS] = {"crashed", "durable", "clean"};
+
+/* ---- the file of votes: as text ---- */
+
+size_t quorum_vote_print(const struct vote *vote, char out[VOTE_TEXT_MAX]) {
+    CHECK(vote->left < VOTE_LEFTS);
+    int size = snprintf(out, VOTE_TEXT_MAX,
+                        TITLE "node %016" PRIx64 "\npromised %s\nleft %s\nboot %s\ngroup %" PRIu64
+                              "\nlease %" PRId64 "\n",
+                        vote->node, vote->voted.text, left_names[vote->left], vote->boot,
+                        vote->group, vote->lease_ms);
+    CHECK(size > 0 && size < VOTE_TEXT_MAX - 32);
+    return (size_t)size + (size_t)snprintf(out + size, (size_t)(VOTE_TEXT_MAX - size),
+                                           "checksum %016" PRIx64 "\n",
+                                           (uint64_t)XXH3_64bits(out, (size_t)size));
+}
+
+/* The value of the next line, which is to have this name. at NULL: it has not. */
+static struct bytes quorum_vote_take_line(struct bytes *text, const char *name) {
+    size_t name_size = strlen(name);
+    const char *end = memchr(text->at, '\n', text->size);
+    if (end == NULL || (size_t)(end - text->at) < name_size + 1 ||
+        memcmp(text->at, name, name_size) != 0 || text->at[name_size] != ' ') {
+        return (struct bytes){.at = NULL};
+    }
+    struct bytes value = {.at = text->at + name_size + 1,
+                          .size = (size_t)(end - text->at) - name_size - 1};
+    text->size -= (size_t)(end + 1 - text->at);
+    text->at = end + 1;
+    return value;
+}
+
+bool quorum_vote_parse(struct bytes text, struct vote *vote) {
+    enum { TITLE_SIZE = sizeof TITLE - 1 };
+    char printed[VOTE_TEXT_MAX];
+    struct bytes rest = text;
+    if (text.size < TITLE_SIZE || memcmp(text.at, TITLE, TITLE_SIZE) != 0) {
+        return false;
+    }
+    rest.at += TITLE_SIZE;
+    rest.size -= TITLE_SIZE;
+    struct bytes node = quorum_vote_take_line(&rest, "node");
+    struct bytes voted = quorum_vote_take_line(&rest, "promised");
+    struct bytes left = quorum_vote_take_line(&rest, "left");
+    struct bytes boot = quorum_vote_take_line(&rest, "boot");
+    struct bytes group = quorum_vote_take_line(&rest, "group");
+    struct bytes lease = quorum_vote_take_line(&rest, "lease");
+    int way = 0;
+    while (way < VOTE_LEFTS && !bytes_equal(left, bytes_from_text(left_names[way]))) {
+        way++;
+    }
+    if (node.at == NULL || voted.at == NULL || left.at == NULL || boot.at == NULL ||
+        boot.size != VOTE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
+        !term_parse_node(node, &vote->node) || vote->node == 0 ||
+        !term_parse(voted, &vote->voted) || way == VOTE_LEFTS ||
+        !bytes_parse_u64(group, &vote->group) || !bytes_parse_i64(lease, &vote->lease_ms) ||
+        vote->lease_ms < 0) {
+        return false;
+    }
+    vote->left = (enum vote_left)way;
+    memcpy(vote->boot, boot.at, VOTE_BOOT_SIZE);
+    vote->boot[VOTE_BOOT_SIZE] = '\0';
+    /* With its checksum it is what would be written for these values, and nothing else. */
+    size_t size = quorum_vote_print(vote, printed);
+    return bytes_equal(text, (struct bytes){.at = printed, .size = size});
+}
+
+void quorum_vote_read_boot(char boot[VOTE_BOOT_SIZE + 1]) {
+    size_t size = 0;
+    int fd = disk_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+    bool is_read = fd >= 0 && disk_read_all(fd, boot, VOTE_BOOT_SIZE, 0, &size) &&
+                   size == VOTE_BOOT_SIZE && memchr(boot, '\n', size) == NULL;
+    disk_close(fd);
+    if (!is_read) {
+        digest_random(boot, VOTE_BOOT_SIZE);
+    }
+    boot[VOTE_BOOT_SIZE] = '\0';
+}
+
+/* ---- the file of votes: on disk ---- */
+
+static enum vote_status quorum_vote_file_fail(char *error, enum vote_status status,
+                                              const char *directory, const char *reason) {
+    snprintf(error, DISK_ERROR_MAX, "%.900s/" NAME ": %.900s", directory, reason);
+    return status;
+}
+
+enum vote_status quorum_vote_load(const char *directory, struct vote *vote, char *error) {
+    char text[VOTE_TEXT_MAX + 1];
+    size_t size = 0;
+    int folder = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    int fd = folder >= 0 ? disk_open(folder, NAME, O_RDONLY, 0) : -1;
+    bool is_read = fd >= 0 && disk_read_all(fd, text, sizeof text, 0, &size);
+    int reason = errno;
+    disk_close(fd);
+    disk_close(folder);
+    if (!is_read) {
+        return quorum_vote_file_fail(error, reason == ENOENT ? VOTE_MISSING : VOTE_FAILED,
+                                     directory, strerror(reason));
+    }
+    if (!quorum_vote_parse((struct bytes){.at = text, .size = size}, vote)) {
+        return quorum_vote_file_fail(
+            error, VOTE_DAMAGED, directory,
+            "is damaged. Without it, it is not known which term this server has voted for: put a "
+            "server with an empty directory in its place");
+    }
+    return VOTE_OK;
+}
+
+bool quorum_vote_save(const char *directory, const struct vote *vote) {
+    char text[VOTE_TEXT_MAX];
+    size_t size = quorum_vote_print(vote, text);
+    int folder = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    bool is_saved = folder >= 0 && store_replace(folder, NAME, text, size) == STORE_SET;
+    disk_close(folder);
+    return is_saved;
+}
 
 static struct replication *quorum_replication(const struct quorum *quorum) {
     return &quorum->server->replication;
@@ -57,7 +182,7 @@ static void quorum_take_greater_term(struct quorum *quorum, const struct term *v
 /* After the file of votes could not be written; and how many such tries get one line in the log. */
 enum { SAVE_RETRY_MS = 1000, SAVE_FAILURES_A_LINE = 600 };
 
-/* ---- the file of votes ---- */
+/* ---- the file of votes: when it is saved ---- */
 
 /* `saved` is what is wanted. */
 static bool quorum_is_saved(const struct quorum *quorum) {
@@ -69,7 +194,7 @@ static bool quorum_is_saved(const struct quorum *quorum) {
 
 static void quorum_run_save(void *context) {
     struct quorum *quorum = context;
-    quorum->is_save_failed = !vote_save(quorum->directory, &quorum->saving);
+    quorum->is_save_failed = !quorum_vote_save(quorum->directory, &quorum->saving);
 }
 
 /* The worker's end of it. */
@@ -145,7 +270,7 @@ static uint64_t quorum_kept_group(const struct quorum *quorum) {
 static struct term_position quorum_position(const struct quorum *quorum) {
     struct history history;
     struct term_position position = {.term = TERM_NONE, .group = quorum_last_group(quorum)};
-    if (history_read(quorum->server->registry, &history)) {
+    if (replication_read_history(quorum->server->registry, &history)) {
         memcpy(position.term.text, history.id, sizeof history.id);
     }
     return position;
@@ -193,7 +318,7 @@ static bool quorum_has_word(struct bytes answer, const char *word, struct term *
 enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer, char *reason) {
     struct term term;
     if (quorum_has_word(answer, "+OPEN ", &term)) {
-        if (!election_may_take(&term, &quorum->wanted.voted)) {
+        if (!term_may_take(&term, &quorum->wanted.voted)) {
             snprintf(reason, REPLICATION_ERROR_MAX,
                      "the master is of an older term than this server has voted for: %s",
                      term.text);
@@ -207,9 +332,9 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
         return QUORUM_GO_ON;
     }
     if (quorum_has_word(answer, "+PREPARE ", &term)) {
-        if (election_may_vote(&term, &quorum->wanted.voted,
-                              quorum_sync(quorum)->has_lost_durability, quorum_last_group(quorum),
-                              quorum_now_ms(quorum), quorum->held_until_ms)) {
+        if (term_may_vote(&term, &quorum->wanted.voted, quorum_sync(quorum)->has_lost_durability,
+                          quorum_last_group(quorum), quorum_now_ms(quorum),
+                          quorum->held_until_ms)) {
             quorum_vote(quorum, &term);
         }
         return QUORUM_WAIT;
@@ -244,7 +369,7 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
     }
     quorum->probe = probe->number;
     quorum->probe_lease_ms =
-        probe->lease_ms <= ELECTION_LEASE_MAX_MS ? (int64_t)probe->lease_ms : ELECTION_LEASE_MAX_MS;
+        probe->lease_ms <= TERM_LEASE_MAX_MS ? (int64_t)probe->lease_ms : TERM_LEASE_MAX_MS;
 }
 
 void quorum_doubt(struct quorum *quorum) {
@@ -281,8 +406,8 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
         quorum_save(quorum);
         log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, *kept);
     }
-    if (!election_may_ack(&quorum->master_term, &quorum->wanted.voted,
-                          quorum_sync(quorum)->has_lost_durability) ||
+    if (!term_may_ack(&quorum->master_term, &quorum->wanted.voted,
+                      quorum_sync(quorum)->has_lost_durability) ||
         !quorum_has_voted(quorum, &quorum->master_term)) {
         return false;
     }
@@ -292,7 +417,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
     }
     quorum->owes_probe = quorum->probe_lease_ms > quorum->saved.lease_ms;
     if (!quorum->owes_probe) { /* a restart will wait for so long */
-        int64_t held_ms = election_hold_end(quorum_now_ms(quorum), quorum->probe_lease_ms);
+        int64_t held_ms = term_hold_end(quorum_now_ms(quorum), quorum->probe_lease_ms);
         quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
         *probe = quorum->probe;
     }
@@ -339,7 +464,7 @@ static void quorum_keep_vote(struct quorum *quorum, const struct replica *replic
 
 /* What those that have not lost durability have; how many others have nothing at all. */
 static uint32_t quorum_count_votes(const struct quorum *quorum,
-                                   struct term_position positions[ELECTION_NODES_MAX],
+                                   struct term_position positions[TERM_NODES_MAX],
                                    const struct quorum_peer **best, uint32_t *empty_count) {
     uint32_t count = 0;
     *best = NULL;
@@ -435,22 +560,22 @@ static bool quorum_counts(const struct replica *replica) {
 static void quorum_count_acks(struct quorum *quorum) {
     struct sync *sync = quorum_sync(quorum);
     const struct settings *settings = quorum_settings(quorum);
-    uint64_t acks[ELECTION_NODES_MAX];
-    int64_t sent_ms[ELECTION_NODES_MAX];
+    uint64_t acks[TERM_NODES_MAX];
+    int64_t sent_ms[TERM_NODES_MAX];
     uint32_t count = 0, replicas = (uint32_t)settings->sync_replicas;
     for (const struct replica *replica = quorum_replication(quorum)->replicas;
-         replica != NULL && count < ELECTION_NODES_MAX; replica = replica->next) {
+         replica != NULL && count < TERM_NODES_MAX; replica = replica->next) {
         if (quorum_counts(replica)) {
             acks[count] = replica->sync_group;
             sent_ms[count++] = replica->answered_ms;
         }
     }
-    uint64_t safe_group = election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group);
+    uint64_t safe_group = term_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group);
     bool is_progress = safe_group > sync->safe_group;
     sync->counted = count;
     sync->safe_group = safe_group > sync->safe_group ? safe_group : sync->safe_group;
     int64_t lease_end_ms =
-        election_lease_end(sent_ms, count, replicas, settings->sync_replicas_lease_ms);
+        term_lease_end(sent_ms, count, replicas, settings->sync_replicas_lease_ms);
     sync->lease_end_ms = lease_end_ms > sync->lease_end_ms ? lease_end_ms : sync->lease_end_ms;
     /* For INFO and the metrics. */
     int64_t now = quorum_now_ms(quorum);
@@ -617,7 +742,7 @@ static void quorum_open_term(struct quorum *quorum) {
 static void quorum_step_closed(struct quorum *quorum) {
     struct sync *sync = quorum_sync(quorum);
     const struct settings *settings = quorum_settings(quorum);
-    struct term_position positions[ELECTION_NODES_MAX], own = quorum_position(quorum);
+    struct term_position positions[TERM_NODES_MAX], own = quorum_position(quorum);
     const struct quorum_peer *best;
     uint32_t empty_count, nodes = (uint32_t)settings->replication_nodes;
     uint32_t replicas = (uint32_t)settings->sync_replicas;
@@ -625,7 +750,7 @@ static void quorum_step_closed(struct quorum *quorum) {
     if (term_is_none(&sync->term) || !quorum_has_voted(quorum, &sync->term)) {
         return;
     }
-    bool is_enough = 1 + sync->vote_count >= election_votes_needed(nodes, replicas);
+    bool is_enough = 1 + sync->vote_count >= term_votes_needed(nodes, replicas);
     if (is_enough && !sync->has_lost_durability && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
         quorum->target = best->said.position;
@@ -642,10 +767,10 @@ static void quorum_step_closed(struct quorum *quorum) {
         return;
     }
     int64_t now = quorum_now_ms(quorum);
-    if (election_may_open(&own, positions, sync->vote_count, nodes, replicas,
-                          sync->has_lost_durability, now, quorum->held_until_ms) ||
-        election_may_begin(own.group, sync->has_lost_durability, empty_count, nodes, now,
-                           quorum->held_until_ms)) {
+    if (term_may_open(&own, positions, sync->vote_count, nodes, replicas, sync->has_lost_durability,
+                      now, quorum->held_until_ms) ||
+        term_may_begin(own.group, sync->has_lost_durability, empty_count, nodes, now,
+                       quorum->held_until_ms)) {
         quorum_open_term(quorum);
     }
 }
@@ -796,8 +921,8 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     struct sync *sync = quorum_sync(quorum);
     const struct settings *settings = quorum_settings(quorum);
     struct term_position position = quorum_position(quorum);
-    vote_read_boot(quorum->boot);
-    enum vote_status status = vote_load(quorum->directory, &quorum->saved, error);
+    quorum_vote_read_boot(quorum->boot);
+    enum vote_status status = quorum_vote_load(quorum->directory, &quorum->saved, error);
     bool has_lost_durability = position.group == 0;
     if (status == VOTE_DAMAGED || status == VOTE_FAILED) {
         return false;
@@ -813,14 +938,14 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     quorum->wanted = quorum->saved;
     sync->node = quorum->saved.node;
     sync->voted = quorum->saved.voted;
-    sync->votes_needed = election_votes_needed((uint32_t)settings->replication_nodes,
-                                               (uint32_t)settings->sync_replicas) -
+    sync->votes_needed = term_votes_needed((uint32_t)settings->replication_nodes,
+                                           (uint32_t)settings->sync_replicas) -
                          1;
     if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
-        quorum->held_until_ms = election_hold_end(quorum_now_ms(quorum), quorum->saved.lease_ms);
+        quorum->held_until_ms = term_hold_end(quorum_now_ms(quorum), quorum->saved.lease_ms);
     }
     quorum_set_lost_durability(quorum, has_lost_durability);
-    if (!vote_save(quorum->directory, &quorum->wanted)) {
+    if (!quorum_vote_save(quorum->directory, &quorum->wanted)) {
         snprintf(error, DISK_ERROR_MAX, "%.900s/leaderboard.promise cannot be written: %s",
                  quorum->directory, strerror(errno));
         return false;
@@ -852,7 +977,7 @@ void quorum_end_cleanly(struct quorum *quorum, uint64_t group) {
     }
     quorum->wanted.left = VOTE_LEFT_CLEAN;
     quorum->wanted.group = group;
-    if (!vote_save(quorum->directory, &quorum->wanted)) {
+    if (!quorum_vote_save(quorum->directory, &quorum->wanted)) {
         log_write(LOG_WARNING,
                   "quorum: %s/leaderboard.promise cannot be written: the next start is as "
                   "after a crash",

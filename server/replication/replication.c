@@ -2,13 +2,14 @@
 #include "server/replication/replication.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "server/replication/history.h"
 #include "server/replication/hub.h"
 #include "server/sessions/job.h"
 #include "server/sessions/server.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/registry.h"
 
 const char *replication_link_name(enum replication_link link) {
     static const char *const names[REPLICATION_LINKS] = {
@@ -55,6 +56,77 @@ uint64_t replication_sync_safe_group(const struct sync *sync, uint64_t disk_grou
     return sync->safe_group < disk_group ? sync->safe_group : disk_group;
 }
 
+/* ---- the history in the keys ---- */
+
+enum { NUMBER_MAX = 24 };
+#define KEY_NAME BYTES("history")
+
+/* Nothing in this database expires. */
+#define ANY_TIME INT64_MIN
+
+bool replication_is_id(struct bytes text) {
+    struct term term;
+    return term_parse(text, &term);
+}
+
+static bool replication_read_history_id(const struct hash *hash, struct bytes field, char *id) {
+    struct bytes value;
+    if (!hash_find(hash, field, &value) || !replication_is_id(value)) {
+        return false;
+    }
+    memcpy(id, value.at, value.size);
+    id[value.size] = '\0';
+    return true;
+}
+
+bool replication_read_history(struct registry *registry, struct history *history) {
+    const struct registry_key *key = registry_peek(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
+    struct bytes until;
+    *history = (struct history){.second_until = 0};
+    if (key == NULL || key->kind != REGISTRY_HASH ||
+        !replication_read_history_id(registry_hash(key), BYTES("id"), history->id)) {
+        return false;
+    }
+    if (!replication_read_history_id(registry_hash(key), BYTES("second_id"), history->second_id) ||
+        !hash_find(registry_hash(key), BYTES("second_until"), &until) ||
+        !bytes_parse_u64(until, &history->second_until)) {
+        memcpy(history->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
+        history->second_until = 0;
+    }
+    return true;
+}
+
+bool replication_take_history(struct registry *registry, struct replication *replication) {
+    struct history history;
+    if (!replication_read_history(registry, &history)) {
+        return false;
+    }
+    memcpy(replication->id, history.id, sizeof history.id);
+    memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+    replication->second_until = history.second_until;
+    return true;
+}
+
+bool replication_write_history(struct registry *registry, const struct history *history) {
+    char until[NUMBER_MAX];
+    snprintf(until, sizeof until, "%" PRIu64, history->second_until);
+    const struct bytes args[] = {
+        BYTES("id"),           bytes_from_text(history->id),
+        BYTES("second_id"),    bytes_from_text(history->second_id),
+        BYTES("second_until"), bytes_from_text(until),
+    };
+    enum { PAIRS = sizeof args / sizeof args[0] / 2 };
+    return registry_hash_put_own(registry, REGISTRY_HISTORY, KEY_NAME, args, PAIRS, ANY_TIME) !=
+           NULL;
+}
+
+void replication_remove_history(struct registry *registry) {
+    struct registry_key *key = registry_find(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
+    if (key != NULL) {
+        registry_remove(registry, key);
+    }
+}
+
 /* ---- role ---- */
 
 void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]) {
@@ -93,7 +165,7 @@ void replication_init(struct server *server) {
     memset(replication, 0, sizeof *replication);
     replication->replicator = replicator;
     replication_make_id(server, replication->id);
-    memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+    memcpy(replication->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
     replication->is_whole = true;
     if (server->settings.replicaof_host != NULL) {
         replication_set_master(replication, bytes_from_text(server->settings.replicaof_host),

@@ -1,9 +1,9 @@
 /* How this room works: the journal's groups of effects are the stream. A master's feed (feed.h)
  * keeps the latest of them in a backlog and sends each replica what follows its position, or first
  * a full copy. A replica's link (master_link.h) receives them, apply.h applies them to the keys,
- * and the same groups go into its own journal. An id in the keys (history.h) says which history the
+ * and the same groups go into its own journal. An id in the keys says which history the
  * numbers are of; an id is a term (term.h), so ids also say which is the newer one. With
- * sync-replicas the quorum (quorum.h, its decisions: election.h) lets a master open only with
+ * sync-replicas the quorum (quorum.h, its decisions: term.h) lets a master open only with
  * enough votes, and answer only what enough replicas have. replicator.h holds these parts, and is
  * called by the tick and by commands; failover.h hands the master's place over.
  *
@@ -26,7 +26,42 @@
 
 #include "server/replication/state.h"
 
+struct registry;
 struct server;
+
+/* ---- the history in the keys ----
+ *
+ * A hash in a database of the server's own.
+ *
+ *     id            the replication id of the last group
+ *     second_id     the one before, "" if there was none
+ *     second_until  the last group that belongs to that, too
+ *
+ * It is changed by effects, so it is in the journal, in snapshots and in the stream to replicas, and what
+ * it says is true of the keys as they are, after any crash and any copy. A master writes it when it opens a
+ * history: as the first effects behind the last group of the one before. */
+
+struct history {
+    char id[REPLICATION_ID_SIZE + 1]; /* "": there is none */
+    char second_id[REPLICATION_ID_SIZE + 1];
+    uint64_t second_until;
+};
+
+#define REPLICATION_NO_ID "0000000000000000000000000000000000000000"
+
+/* What the keys say. false: nothing, or nothing valid. */
+MUST_CHECK bool replication_read_history(struct registry *registry, struct history *history);
+/* The same, into the ids of the server. false: these stay. */
+MUST_CHECK bool replication_take_history(struct registry *registry,
+                                         struct replication *replication);
+/* Make them say so. false: no memory; try again. */
+MUST_CHECK bool replication_write_history(struct registry *registry, const struct history *history);
+/* They say nothing any more, as changes have no numbers from here on. */
+void replication_remove_history(struct registry *registry);
+/* 40 hex digits? */
+MUST_CHECK bool replication_is_id(struct bytes text);
+
+/* ---- the role ---- */
 
 /* Is this the master that is followed, by a link that goes on? */
 bool replication_is_following(const struct replication *replication, struct bytes host,

@@ -9,7 +9,6 @@
 #include "server/migration/redis_follow.h"
 #include "server/migration/redis_position.h"
 #include "server/replication/feed.h"
-#include "server/replication/history.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
 #include "server/replication/replication.h"
@@ -83,15 +82,16 @@ void replicator_close_term(struct replicator *replicator) {
 bool replicator_open_term(struct replicator *replicator, const struct term *id) {
     struct server *server = replicator->server;
     struct history before, history = {.second_until = persistence_last_group(server->persistence)};
-    bool had_history = history_read(server->registry, &before);
+    bool had_history = replication_read_history(server->registry, &before);
     memcpy(history.id, id->text, sizeof history.id);
-    memcpy(history.second_id, had_history ? before.id : HISTORY_NO_ID, sizeof history.second_id);
+    memcpy(history.second_id, had_history ? before.id : REPLICATION_NO_ID,
+           sizeof history.second_id);
     replicator_lead(replicator);
-    if (!history_write(server->registry, &history)) {
+    if (!replication_write_history(server->registry, &history)) {
         replicator_close_term(replicator);
         return false;
     }
-    CHECK(history_take(server->registry, &server->replication));
+    CHECK(replication_take_history(server->registry, &server->replication));
     replicator->feed->owes_history = false;
     feed_drop_replicas(replicator->feed, "a new term begins");
     return true;
@@ -260,7 +260,7 @@ static void replicator_begin(struct replicator *replicator) {
     struct replication *replication = &server->replication;
     struct persistence *persistence = server->persistence;
     struct history history;
-    bool has_history = history_read(server->registry, &history);
+    bool has_history = replication_read_history(server->registry, &history);
     replicator->has_begun = true;
     if (!replication_is_replica(replication)) {
         redis_position_remove(server->registry);
@@ -270,7 +270,7 @@ static void replicator_begin(struct replicator *replicator) {
     persistence_set_close_group(persistence, replicator_close_group, replicator);
     bool is_in_quorum = server->settings.sync_replicas > 0;
     if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
-        (void)!history_take(server->registry, replication);
+        (void)!replication_take_history(server->registry, replication);
     }
     if (is_in_quorum) {
         char error[DISK_ERROR_MAX];
@@ -304,7 +304,7 @@ static void replicator_begin(struct replicator *replicator) {
 static void replicator_make_history(struct replicator *replicator) {
     struct replication *replication = &replicator->server->replication;
     replication_make_id(replicator->server, replication->id);
-    memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+    memcpy(replication->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
     replication->second_until = 0;
 }
 
@@ -322,9 +322,9 @@ bool replicator_begin_tick(struct replicator *replicator) {
          * different keys behind the same group, so these name no history that one could go on in. */
         struct history history;
         replicator->is_void = has_gap;
-        if (has_gap && history_read(server->registry, &history)) {
+        if (has_gap && replication_read_history(server->registry, &history)) {
             replicator_make_history(replicator);
-            history_remove(server->registry);
+            replication_remove_history(server->registry);
         }
     }
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {

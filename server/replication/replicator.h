@@ -7,7 +7,7 @@
  *
  * What else is asked of it, by commands and by these parts, is in hub.h.
  *
- * The history is opened, which means written into the keys (history.h), when the first replica
+ * The history is opened, which means written into the keys (replication.h), when the first replica
  * comes, and anew at each promotion of a master and with its first change after each start: an id
  * stands for what one server wrote in one life. */
 #ifndef SERVER_REPLICATOR_H

@@ -31,7 +31,7 @@ enum {
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
     REGISTRY_JOBS = REGISTRY_SYSTEM,        /* server/commands/lb/board_task.h */
     REGISTRY_BANS = REGISTRY_SYSTEM + 1,    /* server/commands/ban.h */
-    REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
+    REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/replication.h */
     REGISTRY_ONCE = REGISTRY_SYSTEM + 3,    /* server/commands/once.h */
     REGISTRY_STAGING =
         REGISTRY_SYSTEM + 4, /* boards that commands make in steps: registry_board_stage */

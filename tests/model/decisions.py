@@ -1,4 +1,4 @@
-"""The decisions of the protocol: pure functions, each also in C (server/replication/election.h).
+"""The decisions of the protocol: pure functions, each also in C (server/replication/term.h).
 
 The model (protocol.py) asks these, the server asks their twins in C, and twins.py compares the two
 over random arguments. So what the model proves is what the server decides.

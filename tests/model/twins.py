@@ -1,5 +1,4 @@
-"""Compares the decisions of the server (server/replication/election.c, server/replication/term.c), called as
-they are from a shared object, with those of the model, over random arguments."""
+"""Compares the decisions of the server (server/replication/term.c), called as they are from a shared object, with those of the model, over random arguments."""
 import ctypes
 import random
 
@@ -33,16 +32,16 @@ def declare(library):
             ('term_compare', ctypes.c_int, (term, term)),
             ('term_next', boolean, (term, group, group, term)),
             ('term_position_compare', ctypes.c_int, (positions, positions)),
-            ('election_votes_needed', count, (count, count)),
-            ('election_may_vote', boolean, (term, term, boolean, group, integer, integer)),
-            ('election_may_take', boolean, (term, term)),
-            ('election_may_ack', boolean, (term, term, boolean)),
-            ('election_safe_group', group, (group, ctypes.POINTER(group), count, count, group)),
-            ('election_may_open', boolean,
+            ('term_votes_needed', count, (count, count)),
+            ('term_may_vote', boolean, (term, term, boolean, group, integer, integer)),
+            ('term_may_take', boolean, (term, term)),
+            ('term_may_ack', boolean, (term, term, boolean)),
+            ('term_safe_group', group, (group, ctypes.POINTER(group), count, count, group)),
+            ('term_may_open', boolean,
              (positions, positions, count, count, count, boolean, integer, integer)),
-            ('election_may_begin', boolean, (group, boolean, count, count, integer, integer)),
-            ('election_lease_end', integer, (ctypes.POINTER(integer), count, count, integer)),
-            ('election_hold_end', integer, (integer, integer))):
+            ('term_may_begin', boolean, (group, boolean, count, count, integer, integer)),
+            ('term_lease_end', integer, (ctypes.POINTER(integer), count, count, integer)),
+            ('term_hold_end', integer, (integer, integer))):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
 
@@ -84,30 +83,30 @@ def compare(path, seed):
             same('next_term', decisions.next_term(term, 7),
                  (int(next_term.text[:12], 16), int(next_term.text[12:28], 16)), term)
         same('may_vote', decisions.may_vote(term, voted, forgot, group, now, held),
-             library.election_may_vote(c_one, c_other, forgot, group, now, held),
+             library.term_may_vote(c_one, c_other, forgot, group, now, held),
              term, voted, forgot, group, now, held)
         same('may_take', decisions.may_take(term, voted),
-             library.election_may_take(c_one, c_other), term, voted)
+             library.term_may_take(c_one, c_other), term, voted)
         same('may_ack', decisions.may_ack(term, voted, forgot),
-             library.election_may_ack(c_one, c_other, forgot), term, voted, forgot)
+             library.term_may_ack(c_one, c_other, forgot), term, voted, forgot)
 
         nodes = chance.randint(2, 7)
         replicas = chance.randrange(nodes)
         same('votes_needed', decisions.votes_needed(nodes, replicas),
-             library.election_votes_needed(nodes, replicas), nodes, replicas)
+             library.term_votes_needed(nodes, replicas), nodes, replicas)
         count = chance.randrange(nodes)
         acks = [chance.randrange(5) for _ in range(count)]
         disk = chance.choice((0, 2, 3, 2 ** 64 - 1))
         mark = chance.randrange(6)
         same('safe_group', decisions.safe_group(disk, acks, replicas, mark),
-             library.election_safe_group(disk, (ctypes.c_uint64 * count)(*acks), count, replicas,
+             library.term_safe_group(disk, (ctypes.c_uint64 * count)(*acks), count, replicas,
                                          mark),
              disk, acks, replicas, mark)
         lease = chance.choice((0, 1, 9, 10, 1000, 60000))
         same('lease_end', decisions.lease_end(acks, replicas, lease),
-             library.election_lease_end((ctypes.c_int64 * count)(*acks), count, replicas, lease),
+             library.term_lease_end((ctypes.c_int64 * count)(*acks), count, replicas, lease),
              acks, replicas, lease)
-        same('hold_end', decisions.hold_end(now, lease), library.election_hold_end(now, lease),
+        same('hold_end', decisions.hold_end(now, lease), library.term_hold_end(now, lease),
              now, lease)
 
         position = a_position()
@@ -119,10 +118,10 @@ def compare(path, seed):
                  other, position)
         same('may_open',
              decisions.may_open(position, positions, nodes, replicas, forgot, now, held),
-             library.election_may_open(c_position(position), c_positions, count, nodes, replicas,
+             library.term_may_open(c_position(position), c_positions, count, nodes, replicas,
                                        forgot, now, held),
              position, positions, nodes, replicas, forgot, now, held)
         same('may_begin', decisions.may_begin(group, forgot, count, nodes, now, held),
-             library.election_may_begin(group, forgot, count, nodes, now, held),
+             library.term_may_begin(group, forgot, count, nodes, now, held),
              group, forgot, count, nodes, now, held)
     return compared

@@ -5,7 +5,7 @@ from collections import namedtuple
 Fault = namedtuple('Fault', 'name mode is_tiny what changes')
 
 QUORUM = 'server/replication/quorum.c'
-ELECTION = 'server/replication/election.c'
+TERM = 'server/replication/term.c'
 JOURNAL = 'server/durability/journal.c'
 PERSISTENCE = 'server/durability/persistence.c'
 
@@ -16,7 +16,7 @@ FAULTS = [
             'return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;',
             'return replication->copies;')]),
     Fault('no-start-mark', 'sync', False, "groups of older terms are safe before the term's own are (figure 8)",
-          [(ELECTION, 'return group >= mark_group ? group : 0;', 'return group;')]),
+          [(TERM, 'return group >= mark_group ? group : 0;', 'return group;')]),
     Fault('closed-master-serves', 'sync', False, 'a closed master serves who waits for a key',
           [('server/dispatch/waiting.c',
             '    struct bytes name;\n    if (!server_may_change(server)) {\n'
@@ -70,7 +70,7 @@ FAULTS = [
 
     # ---- votes and terms ----
     Fault('vote-not-saved', 'sync', False, 'what was voted for is not written',
-          [(QUORUM, '!vote_save(quorum->directory, &quorum->saving)', 'false')]),
+          [(QUORUM, '!quorum_vote_save(quorum->directory, &quorum->saving)', 'false')]),
     Fault('vote-not-synced', 'fsync', False, 'the file of votes is renamed before it is on disk',
           [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
             'disk_write_all(fd, text, size);')]),
@@ -78,14 +78,14 @@ FAULTS = [
           [(QUORUM, 'if (term_compare(&said->voted, &sync->term) > 0) {', 'if (false) {'),
            (QUORUM, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
             'if (term_compare(term, &quorum->wanted.voted) != 0) {'),
-           (ELECTION, 'return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&',
+           (TERM, 'return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&',
             'return (!has_lost_durability || group == 0) &&')]),
     Fault('too-few-votes', 'sync', False, 'a master opens with one vote too few',
-          [(ELECTION, 'return nodes - replicas;', 'return nodes - replicas - 1;')]),
+          [(TERM, 'return nodes - replicas;', 'return nodes - replicas - 1;')]),
     Fault('opens-with-what-it-has', 'sync', False, 'a master opens without the longest history',
           [(QUORUM, 'if (is_enough && !sync->has_lost_durability && best != NULL &&',
             'if (false && is_enough && !sync->has_lost_durability && best != NULL &&'),
-           (ELECTION, 'if (term_position_compare(&voted[i], position) > 0) {', 'if (false) {')]),
+           (TERM, 'if (term_position_compare(&voted[i], position) > 0) {', 'if (false) {')]),
     Fault('lost-durability-not-seen', 'sync', False, 'after a power cut a node goes on as if it had all',
           [(QUORUM, 'return strcmp(quorum->saved.boot, quorum->boot) != 0;', 'return false;')]),
 
@@ -94,8 +94,8 @@ FAULTS = [
 
     # ---- commit ----
     Fault('one-ack-too-few', 'sync', False, 'a write is safe one acknowledgement early',
-          [(QUORUM, 'election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
-            'election_safe_group(UINT64_MAX, acks, count, replicas - 1, sync->mark_group)')]),
+          [(QUORUM, 'term_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
+            'term_safe_group(UINT64_MAX, acks, count, replicas - 1, sync->mark_group)')]),
     Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
           [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
@@ -109,7 +109,7 @@ FAULTS = [
             'return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;',
             '(void)now_ms;\n    return sync == NULL;')]),
     Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',
-          [(ELECTION, 'return answered_ms + lease_ms + lease_ms / DRIFT_DIVISOR + 1;',
+          [(TERM, 'return answered_ms + lease_ms + lease_ms / DRIFT_DIVISOR + 1;',
             '(void)lease_ms;\n    return answered_ms;')]),
     Fault('lease-from-the-answer', 'sync', False, "a lease runs from the arrival of the probe's answer",
           [(QUORUM, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),

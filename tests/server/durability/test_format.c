@@ -19,7 +19,7 @@
 #include "server/durability/loading.h"
 #include "server/durability/store.h"
 #include "server/durability/verify.h"
-#include "server/replication/history.h"
+#include "server/replication/replication.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
@@ -240,7 +240,7 @@ static void write_sample(void) {
     memset(history.second_id, 'b', REPLICATION_ID_SIZE + 1);
     history.id[REPLICATION_ID_SIZE] = history.second_id[REPLICATION_ID_SIZE] = '\0';
     history.second_until = 3;
-    assert_true(history_write(durable.server->registry, &history));
+    assert_true(replication_write_history(durable.server->registry, &history));
     run_lines(&durable, session, 0);
     assert_int_equal(persistence_save(durable.persistence, error), PERSISTENCE_OK);
     assert_true(durable_settle(&durable));

@@ -3,7 +3,8 @@
 #include "tests/support/test.h"
 
 #include "server/replication/backlog.h"
-#include "server/replication/history.h"
+#include "server/replication/replication.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
 
 enum { STEPS = 20000, CURSORS = 4, PAYLOAD_MAX = 900000, KEEP = 600000, GROUPS_MAX = STEPS + 1 };
@@ -147,32 +148,32 @@ TEST(the_history_is_kept_in_the_keys) {
     struct registry *registry = registry_create(1, no_options, NULL);
     struct history history;
     const struct history written = {.id = "0123456789abcdef0123456789abcdef01234567",
-                                    .second_id = HISTORY_NO_ID,
+                                    .second_id = REPLICATION_NO_ID,
                                     .second_until = 4711};
     assert_non_null(registry);
-    assert_false(history_read(registry, &history));
+    assert_false(replication_read_history(registry, &history));
     for (uint64_t nth = 1; nth < 20; nth++) { /* no memory: as if nothing had been asked */
         memory_fail_at(nth);
-        bool is_written = history_write(registry, &written);
+        bool is_written = replication_write_history(registry, &written);
         memory_fail_at(0);
-        assert_int_equal(history_read(registry, &history), is_written);
+        assert_int_equal(replication_read_history(registry, &history), is_written);
         if (is_written) {
             break;
         }
         assert_int_equal(registry_count(registry, REGISTRY_HISTORY), 0);
     }
-    assert_true(history_read(registry, &history));
+    assert_true(replication_read_history(registry, &history));
     assert_string_equal(history.id, written.id);
-    assert_string_equal(history.second_id, HISTORY_NO_ID);
+    assert_string_equal(history.second_id, REPLICATION_NO_ID);
     assert_int_equal(history.second_until, 4711);
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), 0);
-    assert_true(history_read(registry, &history)); /* no client can flush it */
+    assert_true(replication_read_history(registry, &history)); /* no client can flush it */
     registry_destroy(registry);
 }
 
 TEST(an_id_is_forty_lower_case_hex_digits) {
-    assert_true(history_is_id(BYTES("0123456789abcdef0123456789abcdef01234567")));
-    assert_false(history_is_id(BYTES("0123456789abcdef0123456789abcdef0123456")));
-    assert_false(history_is_id(BYTES("0123456789abcdef0123456789abcdef0123456G")));
-    assert_false(history_is_id(BYTES("?")));
+    assert_true(replication_is_id(BYTES("0123456789abcdef0123456789abcdef01234567")));
+    assert_false(replication_is_id(BYTES("0123456789abcdef0123456789abcdef0123456")));
+    assert_false(replication_is_id(BYTES("0123456789abcdef0123456789abcdef0123456G")));
+    assert_false(replication_is_id(BYTES("?")));
 }

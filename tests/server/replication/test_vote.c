@@ -1,5 +1,5 @@
 /* leaderboard.promise: what is written is read, and nothing else is. */
-#include "server/replication/vote.h"
+#include "server/replication/quorum.h"
 
 #include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
@@ -13,25 +13,25 @@ static struct vote some_vote(void) {
         .group = 81250,
         .lease_ms = 1000,
     };
-    vote_read_boot(vote.boot);
+    quorum_vote_read_boot(vote.boot);
     return vote;
 }
 
 static void assert_same(const struct vote *a, const struct vote *b) {
     char a_text[VOTE_TEXT_MAX], b_text[VOTE_TEXT_MAX];
-    a_text[vote_print(a, a_text)] = '\0';
-    b_text[vote_print(b, b_text)] = '\0';
+    a_text[quorum_vote_print(a, a_text)] = '\0';
+    b_text[quorum_vote_print(b, b_text)] = '\0';
     assert_string_equal(a_text, b_text);
 }
 
 DIRECTORY_TEST(what_is_saved_is_loaded) {
     struct vote saved = some_vote(), loaded;
-    assert_int_equal(vote_load(directory, &loaded, error), VOTE_MISSING);
+    assert_int_equal(quorum_vote_load(directory, &loaded, error), VOTE_MISSING);
     for (int left = 0; left < VOTE_LEFTS; left++) {
         saved.left = (enum vote_left)left;
         saved.group++;
-        assert_true(vote_save(directory, &saved));
-        assert_int_equal(vote_load(directory, &loaded, error), VOTE_OK);
+        assert_true(quorum_vote_save(directory, &saved));
+        assert_int_equal(quorum_vote_load(directory, &loaded, error), VOTE_OK);
         assert_same(&loaded, &saved);
     }
 }
@@ -39,31 +39,31 @@ DIRECTORY_TEST(what_is_saved_is_loaded) {
 TEST(every_changed_byte_and_every_cut_is_found) {
     char text[VOTE_TEXT_MAX];
     struct vote vote = some_vote(), parsed;
-    size_t size = vote_print(&vote, text);
-    assert_true(vote_parse((struct bytes){.at = text, .size = size}, &parsed));
+    size_t size = quorum_vote_print(&vote, text);
+    assert_true(quorum_vote_parse((struct bytes){.at = text, .size = size}, &parsed));
     for (size_t at = 0; at < size; at++) {
-        assert_false(vote_parse((struct bytes){.at = text, .size = at}, &parsed));
+        assert_false(quorum_vote_parse((struct bytes){.at = text, .size = at}, &parsed));
         for (int bit = 0; bit < 8; bit++) {
             text[at] ^= (char)(1 << bit);
-            assert_false(vote_parse((struct bytes){.at = text, .size = size}, &parsed));
+            assert_false(quorum_vote_parse((struct bytes){.at = text, .size = size}, &parsed));
             text[at] ^= (char)(1 << bit);
         }
     }
     text[size] = '\n';
-    assert_false(vote_parse((struct bytes){.at = text, .size = size + 1}, &parsed));
+    assert_false(quorum_vote_parse((struct bytes){.at = text, .size = size + 1}, &parsed));
 }
 
 DIRECTORY_TEST(a_damaged_file_is_named) {
     struct vote vote;
     file_write(directory_join(directory, "leaderboard.promise"), "leaderboard promise 1\n", 22);
-    assert_int_equal(vote_load(directory, &vote, error), VOTE_DAMAGED);
+    assert_int_equal(quorum_vote_load(directory, &vote, error), VOTE_DAMAGED);
     assert_non_null(strstr(error, "leaderboard.promise"));
 }
 
 TEST(a_boot_has_its_size_and_stays) {
     char first[VOTE_BOOT_SIZE + 1], second[VOTE_BOOT_SIZE + 1];
-    vote_read_boot(first);
-    vote_read_boot(second);
+    quorum_vote_read_boot(first);
+    quorum_vote_read_boot(second);
     assert_int_equal(strlen(first), VOTE_BOOT_SIZE);
     assert_string_equal(first, second);
 }
@@ -76,11 +76,11 @@ DIRECTORY_TEST(a_failing_disk_leaves_the_old_or_the_new_vote) {
     for (int failure = FAILURE_EIO; failure <= FAILURE_CRASH; failure++) {
         bool is_over = false;
         for (uint64_t nth = 1; !is_over; nth++) {
-            assert_true(vote_save(directory, &old));
+            assert_true(quorum_vote_save(directory, &old));
             failing_disk_begin((enum failure)failure, nth);
-            bool is_saved = vote_save(directory, &next);
+            bool is_saved = quorum_vote_save(directory, &next);
             is_over = failing_disk_end() < nth;
-            assert_int_equal(vote_load(directory, &loaded, error), VOTE_OK);
+            assert_int_equal(quorum_vote_load(directory, &loaded, error), VOTE_OK);
             bool is_new = term_compare(&loaded.voted, &next.voted) == 0;
             assert_true(is_new || term_compare(&loaded.voted, &old.voted) == 0);
             assert_true(!is_saved || is_new);
