@@ -941,6 +941,10 @@ bool persistence_is_stuck(struct persistence *persistence) {
     return true;
 }
 
+uint64_t persistence_dirty_key(uint32_t database, struct bytes name) {
+    return journal_dirty_key(database, name);
+}
+
 bool persistence_is_dirty(const struct persistence *persistence, uint64_t key) {
     return journal_is_dirty(&persistence->journal, key);
 }

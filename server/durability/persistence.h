@@ -98,8 +98,8 @@ bool persistence_holds_readers(const struct persistence *persistence);
 /* always, and the disk is full: replies that wait may wait without an end, and it is known which
  * keys have changes that are not on disk. Only replies that may show those need to wait. */
 bool persistence_is_stuck(struct persistence *persistence);
-/* Then: has this key (journal_dirty_key) such changes? Have the names of keys, or what else the server
- * keeps? */
+/* Then: has this key such changes? Have the names of keys, or what else the server keeps? */
+uint64_t persistence_dirty_key(uint32_t database, struct bytes name); /* never 0 */
 bool persistence_is_dirty(const struct persistence *persistence, uint64_t key);
 bool persistence_has_dirty_names(const struct persistence *persistence);
 

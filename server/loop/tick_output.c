@@ -4,7 +4,6 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
-#include "server/durability/journal.h"
 #include "server/durability/persistence.h"
 #include "server/replication/replicator.h"
 
@@ -190,7 +189,7 @@ static bool tick_output_is_dirty(const struct persistence *persistence,
         }
         for (; walk.next < walk.end; walk.next += walk.step) {
             struct bytes name = entry->request.args[walk.next];
-            if (persistence_is_dirty(persistence, journal_dirty_key(session->database, name))) {
+            if (persistence_is_dirty(persistence, persistence_dirty_key(session->database, name))) {
                 return true;
             }
         }
@@ -198,7 +197,7 @@ static bool tick_output_is_dirty(const struct persistence *persistence,
     return spec_count == 0;
 }
 
-/* The one key that the reply shows, as journal_dirty_key has it; 0: there are others, or that is not certain. */
+/* The one key that the reply shows, as persistence_dirty_key has it; 0: there are others, or that is not certain. */
 static uint64_t tick_output_shown_key(const struct session *session,
                                       const struct queue_entry *entry) {
     const struct key_spec *specs;
@@ -210,7 +209,7 @@ static uint64_t tick_output_shown_key(const struct session *session,
     struct key_walk walk =
         syntax_key_walk(command_by_index(entry->command), &specs[0], &entry->request);
     bool is_one = walk.next < walk.end && walk.next + walk.step >= walk.end;
-    return is_one ? journal_dirty_key(session->database, entry->request.args[walk.next]) : 0;
+    return is_one ? persistence_dirty_key(session->database, entry->request.args[walk.next]) : 0;
 }
 
 void tick_output_hold(struct connection *connection, size_t size_before, bool has_changed,
