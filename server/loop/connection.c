@@ -248,14 +248,6 @@ static bool connection_has_password(const struct queue_entry *entry, struct byte
     return true;
 }
 
-/* Nobody has a thread work for what is refused in any case. */
-static bool connection_may_run(const struct session *session, const struct queue_entry *entry) {
-    uint32_t position;
-    return session->is_authenticated &&
-           (session->is_unlimited ||
-            acl_check(session->user, entry->command, &entry->request, &position) == ACL_ALLOWED);
-}
-
 /* The next ticket of a result whose signature takes long. */
 static bool connection_begin_ticket(struct connection *connection,
                                     const struct queue_entry *entry) {
@@ -263,11 +255,15 @@ static bool connection_begin_ticket(struct connection *connection,
     const unsigned wanted = COMMAND_WRITE | COMMAND_OWN_MEMBER;
     unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
     enum { FIRST = 2, END = 256 /* behind 64 keys and all options */ };
+    const struct session *session = &connection->session;
     uint32_t at = connection->ticket_at > 0 ? connection->ticket_at + 1 : FIRST;
+    uint32_t position;
     connection->ticket_at = 0;
     for (; (flags & wanted) == wanted && at + 1 < request->count && at < END; at++) {
-        if (bytes_is(request->args[at], "TICKET") &&
-            connection_may_run(&connection->session, entry) &&
+        /* Nobody has a thread work for what is refused in any case. */
+        if (bytes_is(request->args[at], "TICKET") && session->is_authenticated &&
+            (session->is_unlimited ||
+             acl_check(session->user, entry->command, &entry->request, &position) == ACL_ALLOWED) &&
             connection_verify(connection, request->args[at + 1], true)) {
             connection->ticket_at = at;
             return true;

@@ -469,10 +469,14 @@ static void tick_check_shutdown(struct tick *tick) {
 
 /* ---- the end of a tick ---- */
 
-/* What this tick has written counts, too: the target must have it, and clients their answers. */
-static void tick_step_failover(struct tick *tick) {
+/* Those who wait are answered, or told that they wait no more; who follows boards, or keeps copies, is told of changes.
+ * true: there is more to do. */
+static bool tick_serve_waiting(struct tick *tick) {
     struct server *server = tick->server;
     struct replication *replication = &server->replication;
+    waiting_serve_opened(server);
+    waiting_serve_replicas(server);
+    /* What this tick has written counts for a failover, too: the target must have it, and clients their answers. */
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
         replication->group = persistence_last_group(server->persistence);
         if (sync_holds_answers(&replication->sync)) {
@@ -480,6 +484,15 @@ static void tick_step_failover(struct tick *tick) {
         }
     }
     failover_step(server, tick->waiting_first != NULL);
+    replication->has_acks = false;
+    bool has_more = waiting_give_up(server, GIVEN_UP_MAX);
+    has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
+    has_more |= board_events_step(server);
+    has_more |= tracking_is_on(&server->tracking) && tracking_step(server);
+    if (server->has_news) {
+        tick_output_take_news(tick, false);
+    }
+    return has_more;
 }
 
 /* Close killed clients. true: more are left. None of their requests run any more, so the rest can
@@ -834,17 +847,7 @@ static void tick_on_check(uv_check_t *check) {
     has_more |= tick_handle_due(tick);
     has_more |= tick_copy_archives(tick);
     has_more |= tick_run_jobs(tick);
-    waiting_serve_opened(server);
-    waiting_serve_replicas(server);
-    tick_step_failover(tick);
-    server->replication.has_acks = false;
-    has_more |= waiting_give_up(server, GIVEN_UP_MAX);
-    has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
-    has_more |= board_events_step(server);
-    has_more |= tracking_is_on(&server->tracking) && tracking_step(server);
-    if (server->has_news) {
-        tick_output_take_news(tick, false);
-    }
+    has_more |= tick_serve_waiting(tick);
     if (tick->replicator != NULL) {
         replicator_close_tick(tick->replicator);
     }

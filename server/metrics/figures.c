@@ -43,7 +43,7 @@ static void figures_put_owner(const struct server *server, uint16_t owner, char 
     const struct acl_users *users = &server->acl.users;
     struct bytes name = BYTES("");
     for (uint32_t i = 0; i < users->count; i++) {
-        if (once_ids_board_owner_named(users->at[i]->name) == owner) {
+        if (once_ids_owner_named(users->at[i]->name) == owner) {
             name = users->at[i]->name;
         }
     }

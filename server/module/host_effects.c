@@ -183,7 +183,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 static bool host_effects_is_of_ids(const struct effect *effect, bool is_believed) {
     if (effect->kind == EFFECT_CREATE) {
         struct board_options ids;
-        once_ids_board_make_options(&ids);
+        once_ids_make_options(&ids);
         return board_options_equal(effect->options, &ids);
     }
     if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) {

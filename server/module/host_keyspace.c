@@ -335,7 +335,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     if (ids != NULL) {
         return ids;
     }
-    once_ids_board_make_options(&options);
+    once_ids_make_options(&options);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE, key, &options, NULL,
                                         server->clock.now_ms, &is_new);
 }

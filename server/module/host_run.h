@@ -7,7 +7,7 @@
 
 struct call;
 
-/* ---- one command: host_run.c ---- */
+/* ---- one command ---- */
 
 /* index: of the command's entry (command_by_index), or of that of its container. */
 int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index);
@@ -32,14 +32,12 @@ void host_keyspace_clear(void);
 /* Make the pieces of which replies are put together; LB.REPLY is registered, and ctx lives as long as the module.
  * false: the server does not pass on what is written into them. */
 MUST_CHECK bool host_run_init_replies(struct host_context *ctx);
-/* output: one value, in the RESP of the client. A broken buffer is an error reply. */
-void host_run_reply(struct host_context *ctx, const struct buffer *output);
 /* LB.REPLY. From a client it is an error. */
 int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int argc);
 
-/* ---- commands that run in steps (server/sessions/job.h): host_job.c ----
+/* ---- commands that run in steps (server/sessions/job.h) ----
  *
- *     handler --job_begin--> host_job_run: the first steps --done--> reply
+ *     handler --job_begin--> host_run_job_run: the first steps --done--> reply
  *                                    | not done
  *                                    v
  *     blocked client <--reply-- the timer: some steps each millisecond
@@ -47,24 +45,19 @@ int host_run_reply_run(struct host_context *ctx, struct host_string **argv, int 
  * Jobs that write run on masters only, and while nothing forbids changes. What a restart or a
  * failover interrupts goes on where the durable jobs are (host_effects.h). */
 
-void host_job_init(void);
-/* Memory for another client that waits. Before the handler. false: there is none. */
-MUST_CHECK bool host_job_reserve(void);
-/* The handler has begun a job of module.session. true: it is done, and to be answered. false: the client
- * is blocked until it is. */
-MUST_CHECK bool host_job_run(struct host_context *ctx);
+void host_run_job_init(void);
 /* Everything was loaded, or this is a master now: begin the durable jobs that are there. */
-void host_job_resume(void);
+void host_run_job_resume(void);
 /* This is a replica now: durable jobs are its master's. */
-void host_job_stop(void);
+void host_run_job_stop(void);
 
 /* ---- the pass of LB.WHERE, LB.FORGET, LB.MOVE and LB.BAN over the host's keys ---- */
 
 /* The host has given a key this name, by a command of its own: what a pass has come past is looked at
  * again. */
-void host_job_note_name(const struct host_value *value, struct bytes name, uint32_t database);
+void host_run_job_note_name(const struct host_value *value, struct bytes name, uint32_t database);
 /* Databases have been exchanged or loaded: every pass begins again. */
-void host_job_rewind(void);
+void host_run_job_rewind(void);
 
 /* ---- existing clients ---- */
 

@@ -83,7 +83,7 @@ static bool host_type_take_chunk(struct type_loading *loading, struct bytes chun
         case RDB_BOARD_CHUNK_END:
             return true;
         case RDB_BOARD_OPENED:
-            once_ids_board_make_options(&ids);
+            once_ids_make_options(&ids);
             if (read->is_ids && !board_options_equal(&read->options, &ids)) {
                 return host_type_refuse(loading, "damaged ids");
             }

@@ -464,7 +464,7 @@ static bool module_load_init_server(void) {
     module_update_time();
     module_init_timer(&(struct host_value_work){
         host_run_on, {host_run_look_up, host_run_drop_stale, host_keyspace_forget}});
-    host_job_init();
+    host_run_job_init();
     return host_effects_init();
 }
 
@@ -474,27 +474,27 @@ static void module_load_on_event(struct host_context *ctx, struct host_event eve
     if (event.id == HOST_EVENT_ROLE) {
         bool is_replica = kind == HOST_ROLE_REPLICA;
         if (is_replica) {
-            host_job_stop();
+            host_run_job_stop();
         } else {
-            host_job_resume();
+            host_run_job_resume();
         }
         host_run_note_role(is_replica);
     } else if (event.id == HOST_EVENT_SWAPDB) {
-        host_job_rewind();
+        host_run_job_rewind();
     } else if (event.id == HOST_EVENT_LOADING && !host_effects_state_is_beside()) {
         if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF ||
             kind == HOST_LOADING_REPLICATION) {
             host_effects_state_clear();
             return;
         }
-        host_job_rewind();
+        host_run_job_rewind();
         if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
-            host_job_resume();
+            host_run_job_resume();
         }
     } else if (event.id == HOST_EVENT_BESIDE) {
         host_effects_state_load_beside(kind);
         if (kind == HOST_BESIDE_COMPLETED) {
-            host_job_rewind();
+            host_run_job_rewind();
         }
     } else if (event.id == HOST_EVENT_FORK && kind == HOST_FORK_BORN) {
         host_effects_on_fork(ctx);
@@ -515,7 +515,7 @@ static int module_load_on_key_event(struct host_context *ctx, int class, const c
         struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
         struct host_value *value = key != NULL ? module_value_of(key) : NULL;
         if (value != NULL && value->key != NULL) {
-            host_job_note_name(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
+            host_run_job_note_name(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
         }
         if (value != NULL) {
             module_note_due(value, host_bytes(name), host_GetSelectedDb(ctx));

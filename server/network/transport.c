@@ -282,15 +282,6 @@ static void transport_read_input(struct transport *transport) {
     transport_tell_end(transport);
 }
 
-/* Nothing of it is parsed, nor, of TLS, decrypted. When the client has closed, the engine is told. */
-static void transport_read_away(struct transport *transport) {
-    char nowhere[4096];
-    ssize_t size = recv(transport->fd, nowhere, sizeof nowhere, 0);
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-        transport_fail(transport, TRANSPORT_LOST);
-    }
-}
-
 /* ---- writing ---- */
 
 /* Returns how much was written; the rest must wait, or the transport has failed. */
@@ -472,7 +463,12 @@ static void transport_on_poll(uv_poll_t *poll, int status, int events) {
     }
     if ((events & UV_READABLE) != 0) {
         if (transport->is_ending) {
-            transport_read_away(transport);
+            /* Nothing of it is parsed, nor, of TLS, decrypted. When the client has closed, the engine is told. */
+            char nowhere[4096];
+            ssize_t size = recv(transport->fd, nowhere, sizeof nowhere, 0);
+            if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+                transport_fail(transport, TRANSPORT_LOST);
+            }
         } else if (transport_may_read(transport)) {
             transport_read_input(transport);
         } else {

@@ -1,6 +1,9 @@
 /* In a database of the server's own. See once_ids.h. */
 #include "server/sessions/once_ids.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "server/acl/acl.h"
 #include "server/system/digest.h"
 
@@ -65,13 +68,17 @@ struct bytes once_ids_mark(const struct session *session, struct bytes id, struc
     return (struct bytes){.at = room, .size = ONCE_IDS_MEMBER_SIZE};
 }
 
+uint16_t once_ids_owner_named(struct bytes user) {
+    return (uint16_t)(1 + XXH3_64bits(user.at, user.size) % UINT16_MAX);
+}
+
 uint16_t once_ids_owner(const struct session *session) {
     if (session->player != NULL) {
         /* Not by the name alone: a player who is called like a user would take the user's share. */
         char own[DIGEST_SIZE];
-        return once_ids_board_owner_named(once_ids_own(session, BYTES(""), own));
+        return once_ids_owner_named(once_ids_own(session, BYTES(""), own));
     }
-    return once_ids_board_owner_named(session->user != NULL ? session->user->name : BYTES(""));
+    return once_ids_owner_named(session->user != NULL ? session->user->name : BYTES(""));
 }
 
 struct once_ids_name {
@@ -110,7 +117,7 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
     if (ids != NULL) {
         return ids;
     }
-    once_ids_board_make_options(&options);
+    once_ids_make_options(&options);
     return registry_find_or_create_like(server->registry, REGISTRY_ONCE,
                                         once_ids_name_of(database, &name), &options, NULL,
                                         server->clock.now_ms, &is_new);
@@ -118,11 +125,32 @@ struct registry_key *once_ids_find_or_create(struct server *server, uint32_t dat
 
 /* ---- time ---- */
 
+/* Where a user's ids begin; owner: up to 65536. */
+static uint32_t once_ids_begin_of(const struct registry_key *ids, uint32_t owner) {
+    if (owner == 0) {
+        return 0;
+    }
+    return board_count_from(&ids->board, once_ids_key_of((uint16_t)(owner - 1), ONCE_IDS_TIME_MAX));
+}
+
+/* The newest id's time; 0: there is none. */
+static uint64_t once_ids_newest(const struct registry_key *ids) {
+    uint64_t newest = 0;
+    uint32_t count = ids != NULL ? board_count(&ids->board) : 0;
+    for (uint32_t at = 0; at < count;) {
+        uint16_t owner = once_ids_owner_of(board_at(&ids->board, at).key);
+        at = once_ids_begin_of(ids, owner + UINT32_C(1));
+        uint64_t time = once_ids_time_of(board_at(&ids->board, at - 1).key);
+        newest = time > newest ? time : newest;
+    }
+    return newest;
+}
+
 uint64_t once_ids_now(struct server *server) {
     if (!server->once.has_begun) {
         uint64_t newest = 0;
         for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-            uint64_t each = once_ids_board_newest(once_ids_find(server, i, BYTES("")));
+            uint64_t each = once_ids_newest(once_ids_find(server, i, BYTES("")));
             newest = each > newest ? each : newest;
         }
         newest = newest < TIME_MAX ? newest : TIME_MAX;
@@ -149,8 +177,8 @@ struct once_ids_share once_ids_share_of(const struct server *server, const struc
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const struct registry_key *each = once_ids_peek(server, i);
         if (each != NULL) {
-            uint32_t begin = once_ids_board_begin_of(each, share.owner);
-            uint32_t end = once_ids_board_begin_of(each, share.owner + UINT32_C(1));
+            uint32_t begin = once_ids_begin_of(each, share.owner);
+            uint32_t end = once_ids_begin_of(each, share.owner + UINT32_C(1));
             if (begin < end) {
                 uint64_t oldest = once_ids_time_of(board_at(&each->board, begin).key);
                 share.count += end - begin;
@@ -159,15 +187,6 @@ struct once_ids_share once_ids_share_of(const struct server *server, const struc
         }
     }
     return share;
-}
-
-static bool once_ids_is_listed(const struct once_ids_share *list, unsigned count, uint16_t owner) {
-    for (unsigned i = 0; i < count; i++) {
-        if (list[i].owner == owner) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Into the list, most first. */
@@ -197,7 +216,11 @@ unsigned once_ids_top(const struct server *server, struct once_ids_share top[ONC
             uint64_t samples = count < SAMPLES ? count : SAMPLES;
             uint32_t rank = (uint32_t)(count * sample / samples);
             uint16_t owner = once_ids_owner_of(board_at(&ids->board, rank).key);
-            if (owner != before && !once_ids_is_listed(top, top_count, owner)) {
+            unsigned at = 0; /* of the owner in the list */
+            while (at < top_count && top[at].owner != owner) {
+                at++;
+            }
+            if (owner != before && at == top_count) {
                 struct once_ids_share share = once_ids_share_of(server, NULL, owner);
                 top_count = once_ids_rank(top, top_count, &share);
             }
@@ -209,13 +232,37 @@ unsigned once_ids_top(const struct server *server, struct once_ids_share top[ONC
 
 /* ---- old ids ---- */
 
+/* The old ids of the first user from this one on. Returns with whom to go on; 0: that was all, and the board may be
+ * gone. */
+static uint32_t once_ids_cut_next(struct server *server, struct registry_key *ids, uint32_t owner,
+                                  uint64_t now) {
+    uint64_t window_ms = (uint64_t)server->settings.once_window_s * 1000;
+    uint32_t count = board_count(&ids->board);
+    uint32_t begin = once_ids_begin_of(ids, owner);
+    if (begin == count) {
+        return 0;
+    }
+    uint64_t first = board_at(&ids->board, begin).key;
+    uint16_t found = once_ids_owner_of(first);
+    if (once_ids_is_young(server, once_ids_time_of(first), now)) {
+        return found + UINT32_C(1);
+    }
+    uint32_t end = board_count_from(&ids->board, once_ids_key_of(found, now - window_ms));
+    registry_board_cut(server->registry, ids, begin, end - begin);
+    if (end - begin == count) {
+        registry_remove(server->registry, ids);
+        return 0;
+    }
+    return found + UINT32_C(1);
+}
+
 void once_ids_forget(struct server *server, struct registry_key *ids, uint16_t owner) {
     uint64_t now = once_ids_now(server);
     (void)ids;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         struct registry_key *each = once_ids_find(server, i, BYTES(""));
         if (each != NULL) {
-            (void)once_ids_board_cut_next(server, each, owner, now);
+            (void)once_ids_cut_next(server, each, owner, now);
         }
     }
 }
@@ -230,7 +277,7 @@ void once_ids_forget_due(struct server *server) {
     for (unsigned i = 0; i < FORGOTTEN_MAX && once->forget_database < REGISTRY_DATABASES; i++) {
         struct registry_key *ids = once_ids_find(server, once->forget_database, BYTES(""));
         once->forget_owner =
-            ids != NULL ? once_ids_board_cut_next(server, ids, once->forget_owner, now) : 0;
+            ids != NULL ? once_ids_cut_next(server, ids, once->forget_owner, now) : 0;
         once->forget_database += once->forget_owner == 0;
     }
     if (once->forget_database == REGISTRY_DATABASES) {

@@ -40,6 +40,14 @@ static inline uint64_t once_ids_time_of(uint64_t key) {
 static inline uint16_t once_ids_owner_of(uint64_t key) {
     return (uint16_t)(~key >> 48);
 }
+/* Options of a board of ids, wherever it is. */
+static inline void once_ids_make_options(struct board_options *options) {
+    *options = (struct board_options){.cap = 0};
+    options->layout.field_count = 1;
+    options->layout.fields[0] =
+        (struct layout_field){.name = "time_ms", .bits = 64, .is_ascending = true};
+    layout_complete(&options->layout);
+}
 
 /* Can the ids of this key be kept? NULL: yes; otherwise the error. */
 const char *once_ids_find_refusal(struct server *server, struct bytes key);
@@ -51,9 +59,9 @@ struct bytes once_ids_member(struct bytes key, struct bytes id, char room[ONCE_I
  * sent with it. */
 struct bytes once_ids_mark(const struct session *session, struct bytes id, struct bytes fingerprint,
                            char room[ONCE_IDS_MEMBER_SIZE]);
-/* Whose share the ids of this client take; of a user's name. */
+/* Whose share the ids of this client take; of a user's name, the same on every server. */
 uint16_t once_ids_owner(const struct session *session);
-uint16_t once_ids_board_owner_named(struct bytes user);
+uint16_t once_ids_owner_named(struct bytes user);
 /* The board that has the ids of this key. NULL: there is none. */
 struct registry_key *once_ids_find(struct server *server, uint32_t database, struct bytes key);
 /* The same, for an id that comes now; one that is made is empty. NULL: no memory. */
@@ -86,15 +94,5 @@ void once_ids_forget(struct server *server, struct registry_key *ids, uint16_t o
 void once_ids_forget_due(struct server *server);
 /* For INFO: heap bytes of the boards. */
 uint64_t once_ids_size(const struct server *server);
-
-/* For both kinds of places: options of a new board; the newest id's time, 0 if there is none; where a user's ids
- * begin. */
-uint64_t once_ids_board_newest(const struct registry_key *ids);
-uint32_t once_ids_board_begin_of(const struct registry_key *ids, uint32_t owner); /* up to 65536 */
-/* The old ids of the first user from this one on. Returns with whom to go on; 0: that was all, and the board may be
- * gone. */
-uint32_t once_ids_board_cut_next(struct server *server, struct registry_key *ids, uint32_t owner,
-                                 uint64_t now);
-void once_ids_board_make_options(struct board_options *options);
 
 #endif

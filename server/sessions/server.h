@@ -206,7 +206,7 @@ struct server {
     uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
     /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
     bool has_news;
-    /* answers wait for no more than what replicas are sent in this tick: dispatch/commit_wait.h */
+    /* answers wait for no more than what replicas are sent in this tick: dispatch/waiting.h */
     bool owes_release;
     bool is_embedded; /* in another host, which keeps hashes of its own: here are only boards */
     struct durability_state durability;

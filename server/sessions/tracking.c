@@ -486,17 +486,6 @@ static const char *tracking_check_session(const struct session *session) {
     return own->is_opt_in && own->is_opt_out ? "tracking: a client has OPTIN and OPTOUT" : NULL;
 }
 
-static const char *tracking_check_notes(const struct link_table *notes) {
-    for (uint32_t i = 0; i < notes->count; i++) {
-        const struct tracking_note *note = (const struct tracking_note *)notes->links[i];
-        if (tracking_find_note(notes, note->link.hash, tracking_note_name(note),
-                               note->prefix_size) != note) {
-            return "tracking: a note is not found by its name";
-        }
-    }
-    return NULL;
-}
-
 bool tracking_validate(const struct server *server, const char **reason) {
     const struct tracking *tracking = &server->tracking;
     uint64_t source_total = 0, redirect_total = 0;
@@ -506,7 +495,14 @@ bool tracking_validate(const struct server *server, const char **reason) {
         !link_table_validate(&tracking->notes, reason)) {
         return false;
     }
-    *reason = tracking_check_notes(&tracking->notes);
+    *reason = NULL;
+    for (uint32_t i = 0; i < tracking->notes.count; i++) {
+        const struct tracking_note *note = (const struct tracking_note *)tracking->notes.links[i];
+        if (tracking_find_note(&tracking->notes, note->link.hash, tracking_note_name(note),
+                               note->prefix_size) != note) {
+            *reason = "tracking: a note is not found by its name";
+        }
+    }
     const struct session *session = server->sessions.first;
     for (; session != NULL && *reason == NULL; session = session->next) {
         const struct session_tracking *own = &session->tracking;

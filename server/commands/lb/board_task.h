@@ -95,7 +95,7 @@ void board_task_run(struct call *call);
 /* Begin the durable jobs that a restart interrupted: jobs.resume. */
 void board_task_resume(struct server *server);
 
-/* The pass: server/commands/lb/board_task_pass.c, and in the module server/module/host_job.c. */
+/* The pass: server/commands/lb/board_task_pass.c, and in the module server/module/host_run.c. */
 /* false: no memory. */
 MUST_CHECK bool board_task_pass_begin(struct server *server, struct board_task *task);
 /* Look at some keys, or act on one board. false: nothing is left. */

@@ -1,6 +1,6 @@
 /* The pass over the boards of the registry. See board_task.h.
  *
- * In Redis and Valkey the boards are the host's, and server/module/host_job.c takes this file's
+ * In Redis and Valkey the boards are the host's, and server/module/host_run.c takes this file's
  * place. */
 #include "server/commands/lb/board_task.h"
 

@@ -341,7 +341,7 @@ HARNESS_TEST(those_who_have_most_are_named, "once-max 1000\nonce-window 10\n") {
         char name[8];
         snprintf(name, sizeof name, "u%u", 29 - i);
         assert_int_equal(top[i].count, 30 - i);
-        assert_int_equal(top[i].owner, once_ids_board_owner_named(bytes_from_text(name)));
+        assert_int_equal(top[i].owner, once_ids_owner_named(bytes_from_text(name)));
     }
 }
 
