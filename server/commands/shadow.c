@@ -230,11 +230,6 @@ static bool shadow_add_pair(const struct call *call, struct shadow_pair pair) {
     return !pairs->is_broken;
 }
 
-static void shadow_drop_pair(const struct call *call) {
-    struct buffer *pairs = &call->server->shadows.pairs;
-    buffer_cut(pairs, pairs->size - sizeof(struct shadow_pair));
-}
-
 static uint32_t shadow_pair_count(const struct call *call) {
     return (uint32_t)(call->server->shadows.pairs.size / sizeof(struct shadow_pair));
 }
@@ -339,7 +334,8 @@ static bool shadow_show(struct call *call, struct registry_key **key, struct sha
                                   (struct bytes){place, sizeof place}));
     }
     if (!shadow_put(call->registry, *key, member, note)) {
-        shadow_drop_pair(call);
+        struct buffer *pairs = &call->server->shadows.pairs;
+        buffer_cut(pairs, pairs->size - sizeof(struct shadow_pair));
         return false;
     }
     return true;

@@ -30,7 +30,7 @@ struct registry_key *window_find_running(struct registry *registry, const struct
                : NULL;
 }
 
-void window_begin_shares(const struct registry_key *key, struct window_shares *shares) {
+static void window_begin_shares(const struct registry_key *key, struct window_shares *shares) {
     shares->key = key;
     shares->has_first = false;
     shares->left = registry_state(key)->left;
@@ -40,8 +40,9 @@ void window_begin_shares(const struct registry_key *key, struct window_shares *s
     shares->is_board_changed = false;
 }
 
-bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
-                             struct window_shares *shares) {
+/* So many periods more, while the board and its shares are there. true: that was the last one. */
+static bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
+                                    struct window_shares *shares) {
     const struct registry_key *key = shares->key;
     const struct board_options *options = registry_options(key);
     uint32_t end = shares->period_count + count;
@@ -512,8 +513,10 @@ bool window_follow(struct registry *registry, const struct registry_key *key,
 
 /* ---- leaving ---- */
 
-bool window_leave(const struct registry_key *key, const struct board_member *member,
-                  uint64_t share_key, uint64_t *board_key) {
+/* What the board's member, which is there, is when what it had in a share leaves. false: that follows
+ * from the other shares only. */
+static bool window_leave(const struct registry_key *key, const struct board_member *member,
+                         uint64_t share_key, uint64_t *board_key) {
     const struct layout *layout = board_layout(&key->board);
     struct window_sums sums;
     bool fits;

@@ -43,10 +43,6 @@ struct window_shares {
 };
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares);
-/* The same in pieces of so many periods, while the board and its shares are there. true: that was the last one. */
-void window_begin_shares(const struct registry_key *key, struct window_shares *shares);
-bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
-                             struct window_shares *shares);
 /* The share of the period that begins then; NULL: there is none. *is_taken: its name is another
  * key's. */
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
@@ -106,10 +102,6 @@ MUST_CHECK bool window_follow(struct registry *registry, const struct registry_k
                               const struct board_member *member, struct registry_key *share,
                               const struct board_member *share_member, uint64_t after,
                               int64_t now_ms, uint64_t *board_key);
-/* What the board's member, which is there, is when what it had in a share leaves. false: that follows
- * from the other shares only. */
-MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
-                             uint64_t share_key, uint64_t *board_key);
 
 /* Take a member off the board and all its shares. Returns of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,
