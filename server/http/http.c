@@ -26,8 +26,6 @@
 #include "server/system/service.h"
 #include "server/system/worker.h"
 
-#define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
-
 enum { HTTP_EXCESS_MAX = 16 }; /* connections of an address beyond its limit, which are told so */
 
 /* A connection, and since when it is in its phase. */
@@ -44,19 +42,6 @@ struct http_peer {
     bool is_excess;               /* the address had enough of them when it came */
     bool is_cut;
     int64_t since_ms, limit_ms; /* limit_ms 0: none */
-};
-
-/* A reply of the library that is used again: copying its headers takes longer than all else that the library does for a
- * short one. Its headers are static, and its size fixed. */
-enum { HTTP_SPARE_SLOTS = 64, HTTP_SPARES_MAX = 256, HTTP_SPARE_SIZE_MAX = 4096 };
-struct http_spare {
-    struct http_spare *next; /* of the same slot */
-    struct MHD_Response *response;
-    const struct http_header *common;
-    const char *content_type;
-    bool is_kept;
-    size_t size;
-    char body[];
 };
 
 struct http_server {
@@ -77,8 +62,7 @@ struct http_server {
     size_t sending_size;      /* of replies that are being sent */
     size_t bodies_size;       /* of requests */
     struct pollfd *streams;   /* streams_max of them */
-    struct http_spare *spares[HTTP_SPARE_SLOTS];
-    unsigned spare_count, spare_next;
+    struct http_spares spares;
     struct http_exchange *spare_first; /* with their bodies; by next */
     unsigned spare_exchange_count;
     int64_t streams_swept_ms, peers_swept_ms;
@@ -252,7 +236,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
-        if (http_exchange_header(exchange, names[i]) != NULL) {
+        if (http_header_find(exchange, names[i]) != NULL) {
             return false;
         }
     }
@@ -261,184 +245,46 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
 
 /* ---- replies: how they are filled in, sent, and waited for ---- */
 
-__attribute__((format(printf, 3, 0))) static void
-http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const char *format,
-                         va_list arguments) {
-    char text[HTTP_ERROR_MAX];
-    struct http_reply *reply = &exchange->reply;
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    (void)size;
-    buffer_clear(&reply->body);
-    reply->fixed = (struct bytes){.at = NULL};
-    reply->status = status;
-    reply->content_type = HTTP_PLAIN_TEXT;
-    const struct http_handler *handler = exchange->server->options.handler;
-    if (handler->print_refusal != NULL) {
-        handler->print_refusal(exchange, text);
-    } else {
-        buffer_append(&reply->body, text, strlen(text));
-    }
-}
-
-void http_exchange_fill(struct http_exchange *exchange, unsigned status, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    http_exchange_fill_block(exchange, status, format, arguments);
-    va_end(arguments);
-}
-
 void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *format,
                           ...) {
     va_list arguments;
     va_start(arguments, format);
-    http_exchange_fill_block(exchange, status, format, arguments);
+    http_reply_fill_block(exchange, status, format, arguments);
     va_end(arguments);
     http_exchange_ready(exchange);
-}
-
-void http_reply_header(struct http_reply *reply, const char *name, const char *value) {
-    CHECK(reply->header_count < HTTP_HEADERS_MAX);
-    reply->headers[reply->header_count++] = (struct http_header){.name = name, .value = value};
-}
-
-void http_print_methods(unsigned methods, char out[HTTP_METHODS_TEXT_MAX]) {
-    size_t size = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < HTTP_METHODS; i++) {
-        if ((methods >> i & 1) != 0) {
-            size += (size_t)snprintf(out + size, HTTP_METHODS_TEXT_MAX - size, "%s%s",
-                                     size > 0 ? ", " : "", http_method_names[i]);
-        }
-    }
-}
-
-static void http_server_add_headers(const struct http_exchange *exchange,
-                                    struct MHD_Response *response) {
-    const struct http_reply *reply = &exchange->reply;
-    if (reply->content_type != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    }
-    if (!reply->is_kept) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    }
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        unsigned taken = exchange->server->options.methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
-        char allowed[HTTP_METHODS_TEXT_MAX];
-        http_print_methods(reply->allowed != 0 ? reply->allowed : taken, allowed);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
-    }
-    if (reply->is_last) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    }
-    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE || reply->retry_s > 0) {
-        char seconds[16];
-        snprintf(seconds, sizeof seconds, "%u", reply->retry_s > 0 ? reply->retry_s : 1);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-    }
-    for (const struct http_header *each = reply->common; each != NULL && each->name != NULL;
-         each++) {
-        MHD_add_response_header(response, each->name, each->value);
-    }
-    for (unsigned i = 0; i < reply->header_count; i++) {
-        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
-    }
-}
-
-static void http_spare_destroy(struct http_spare *spare) {
-    MHD_destroy_response(spare->response);
-    memory_free(spare);
-}
-
-/* Take one that fits, or make one. NULL: this reply has headers of its own, or is long, or there is no memory. */
-static struct http_spare *http_server_take_spare(struct http_server *server,
-                                                 const struct http_exchange *exchange) {
-    const struct http_reply *reply = &exchange->reply;
-    size_t size = reply->body.size;
-    bool is_plain = reply->header_count == 0 && reply->fixed.at == NULL && !reply->is_last &&
-                    !reply->is_login_wanted && reply->retry_s == 0 &&
-                    reply->status != MHD_HTTP_METHOD_NOT_ALLOWED &&
-                    reply->status != MHD_HTTP_SERVICE_UNAVAILABLE;
-    if (!is_plain || size == 0 || size > HTTP_SPARE_SIZE_MAX) {
-        return NULL;
-    }
-    struct http_spare **at = &server->spares[size % HTTP_SPARE_SLOTS];
-    struct http_spare *spare;
-    while ((spare = *at) != NULL) {
-        if (spare->size == size && spare->common == reply->common &&
-            spare->content_type == reply->content_type && spare->is_kept == reply->is_kept) {
-            *at = spare->next;
-            server->spare_count--;
-            return spare;
-        }
-        at = &spare->next;
-    }
-    spare = memory_allocate(sizeof *spare + size);
-    if (spare == NULL) {
-        return NULL;
-    }
-    *spare = (struct http_spare){.common = reply->common,
-                                 .content_type = reply->content_type,
-                                 .is_kept = reply->is_kept,
-                                 .size = size};
-    spare->response = MHD_create_response_from_buffer(size, spare->body, MHD_RESPMEM_PERSISTENT);
-    if (spare->response == NULL) {
-        memory_free(spare);
-        return NULL;
-    }
-    http_server_add_headers(exchange, spare->response);
-    return spare;
-}
-
-/* The reply was sent. Where there are enough, one of another slot goes, slot by slot. */
-static void http_server_give_spare(struct http_server *server, struct http_spare *spare) {
-    struct http_spare **slot = &server->spares[spare->size % HTTP_SPARE_SLOTS];
-    spare->next = *slot;
-    *slot = spare;
-    server->spare_count++;
-    while (server->spare_count > HTTP_SPARES_MAX) {
-        struct http_spare **from = &server->spares[server->spare_next++ % HTTP_SPARE_SLOTS];
-        struct http_spare *old = *from;
-        if (old != NULL) {
-            *from = old->next;
-            server->spare_count--;
-            http_spare_destroy(old);
-        }
-    }
 }
 
 static enum MHD_Result http_server_send(struct http_exchange *exchange) {
     struct http_reply *reply = &exchange->reply;
     if (reply->body.is_broken) {
-        http_exchange_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                           "the reply is too long, or out of memory\n");
+        http_reply_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                        "the reply is too long, or out of memory\n");
     }
     /* Those who ask for much and read little do not take all memory. */
     struct http_server *server = exchange->server;
     size_t sending_max = server->options.sending_max;
     if (sending_max > 0 && server->sending_size + reply->body.size > sending_max) {
         buffer_deinit(&reply->body);
-        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "busy: too many long replies are being sent\n");
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                        "busy: too many long replies are being sent\n");
     }
     exchange->counted = reply->body.size;
     server->sending_size += exchange->counted;
     /* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
      * parameters are not const. */
-    exchange->spare = http_server_take_spare(server, exchange);
-    if (exchange->spare != NULL) {
-        memcpy(exchange->spare->body, reply->body.at, reply->body.size);
+    struct MHD_Response *response = http_reply_take_spare(&server->spares, exchange);
+    if (response != NULL) {
         http_server_begin_phase(server, exchange->peer, HTTP_SEND_LIMIT_MS);
-        return MHD_queue_response(exchange->connection, reply->status, exchange->spare->response);
+        return MHD_queue_response(exchange->connection, reply->status, response);
     }
     bool is_fixed = reply->fixed.at != NULL;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
+    response = MHD_create_response_from_buffer(
         is_fixed ? reply->fixed.size : reply->body.size,
         is_fixed ? (void *)(uintptr_t)reply->fixed.at : reply->body.at, MHD_RESPMEM_PERSISTENT);
     if (response == NULL) {
         return MHD_NO;
     }
-    http_server_add_headers(exchange, response);
+    http_reply_add_headers(exchange, response);
     enum MHD_Result result =
         reply->is_login_wanted
             ? MHD_queue_basic_auth_fail_response(exchange->connection, "leaderboard", response)
@@ -494,38 +340,6 @@ void http_exchange_ready(struct http_exchange *exchange) {
     }
     exchange->stage = HTTP_READY;
     http_server_resume(exchange);
-}
-
-/* ---- for handlers ---- */
-
-const char *http_exchange_header(const struct http_exchange *exchange, const char *name) {
-    if (exchange->has_seen_all) {
-        bool may_be = (exchange->seen_letters >> (name[0] & 31) & 1) != 0;
-        for (unsigned i = 0; may_be && i < exchange->seen_count; i++) {
-            if (strcasecmp(exchange->seen[i].name, name) == 0) {
-                return exchange->seen[i].value;
-            }
-        }
-        return NULL;
-    }
-    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
-}
-
-bool http_exchange_credentials(const struct http_exchange *exchange, char *user, char *password,
-                               bool *has_password) {
-    char *given_password = NULL;
-    char *given = MHD_basic_auth_get_username_password(exchange->connection, &given_password);
-    bool is_fit = given == NULL || (strlen(given) < HTTP_USER_MAX && given_password != NULL &&
-                                    strlen(given_password) < HTTP_PASSWORD_MAX);
-    *has_password = given != NULL;
-    user[0] = password[0] = '\0';
-    if (given != NULL && is_fit) {
-        snprintf(user, HTTP_USER_MAX, "%s", given);
-        snprintf(password, HTTP_PASSWORD_MAX, "%s", given_password);
-    }
-    MHD_free(given);
-    MHD_free(given_password);
-    return is_fit;
 }
 
 /* ---- streams: one text after another, of which the newest replaces those that have not begun ---- */
@@ -645,7 +459,7 @@ static enum MHD_Result http_server_send_stream(struct http_exchange *exchange) {
     }
     /* It ends with the connection, and is not in chunks: so a text may go past the library (http_server_send_past). */
     (void)MHD_set_response_options(response, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
-    http_server_add_headers(exchange, response);
+    http_reply_add_headers(exchange, response);
     enum MHD_Result result = MHD_queue_response(exchange->connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
     return result;
@@ -677,150 +491,19 @@ static void http_server_sweep_streams(struct http_server *server, int64_t now_ms
 
 /* ---- what comes: a request, from its first line to the end of its reply ---- */
 
-const char *const http_method_names[HTTP_METHODS] = {"GET",   "HEAD",   "POST",   "PUT",
-                                                     "PATCH", "DELETE", "OPTIONS"};
-
 static bool http_server_has_body(const struct http_exchange *exchange) {
     return exchange->method == HTTP_POST || exchange->method == HTTP_PUT ||
            exchange->method == HTTP_PATCH;
 }
 
 static size_t http_server_body_max(const struct http_exchange *exchange) {
-    size_t body_max = exchange->server->options.body_max;
+    size_t body_max = exchange->options->body_max;
     return !http_server_has_body(exchange) ? 0 : body_max > 0 ? body_max : HTTP_BODY_MAX;
 }
 
-/* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
-static const char *const http_request_single[] = {
-    MHD_HTTP_HEADER_HOST,         MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING,
-    MHD_HTTP_HEADER_CONTENT_TYPE, MHD_HTTP_HEADER_AUTHORIZATION,  "Idempotency-Key",
-};
-
-struct http_request_seen {
-    struct http_exchange *exchange;
-    unsigned single;     /* bits: which of those there are */
-    const char *doubled; /* one that is there twice; NULL: none */
-    const char *at;      /* where the line before ended */
-    bool is_odd;
-};
-
-/* From MHD_OPTION_CLIENT_DISCIPLINE_LVL on the library itself refuses what follows here. */
-#if MHD_VERSION >= 0x00097701
-enum { HTTP_REQUEST_IS_RAW = false };
-#else
-enum { HTTP_REQUEST_IS_RAW = true };
-#endif
-
-/* Its strings are where the request was read to, each ended where its line ended, or at a NUL in it. So a NUL, or a
- * line that goes on in the next one, shows as bytes that belong to no string.
- *
- *     "Content-Length: 26\0 9\r\nHost: a\r\n\r\n"
- *                      ^value ^at     ^the next name is not behind at */
-static bool http_server_is_line_end(const char *at, const char *next) {
-    return at[0] == '\0' && (next == at + 1 || (at[1] == '\0' && next == at + 2));
-}
-
-/* Between the method and the target there are blanks, and nothing between the target and the version. */
-static bool http_server_is_line(const struct http_exchange *exchange, const char *method,
-                                const char *version) {
-    const char *at = method + strlen(method) + 1;
-    if (exchange->target == NULL) {
-        return true; /* which is refused otherwise */
-    }
-    return at + strspn(at, " ") == exchange->line &&
-           exchange->line + strlen(exchange->target) + 1 == version &&
-           strchr(exchange->target, '\r') == NULL;
-}
-
-static enum MHD_Result http_server_look_at(void *own, enum MHD_ValueKind kind, const char *name,
-                                           const char *value) {
-    struct http_request_seen *seen = own;
-    struct http_exchange *exchange = seen->exchange;
-    (void)kind;
-    exchange->has_seen_all &= exchange->seen_count < HTTP_SEEN_MAX;
-    if (exchange->has_seen_all) {
-        exchange->seen_letters |= UINT32_C(1) << (name[0] & 31);
-        exchange->seen[exchange->seen_count++] = (struct http_header){.name = name, .value = value};
-    }
-    for (size_t i = 0; i < sizeof http_request_single / sizeof http_request_single[0]; i++) {
-        if (((name[0] ^ http_request_single[i][0]) & 31) == 0 &&
-            strcasecmp(name, http_request_single[i]) == 0) {
-            seen->doubled = (seen->single >> i & 1) != 0 ? http_request_single[i] : seen->doubled;
-            seen->single |= 1U << i;
-        }
-    }
-    seen->is_odd |= value == NULL || strpbrk(name, " \t\r") != NULL ||
-                    strchr(value, '\r') != NULL ||
-                    (HTTP_REQUEST_IS_RAW && !http_server_is_line_end(seen->at, name));
-    seen->at = seen->is_odd ? seen->at : value + strlen(value);
-    return MHD_YES;
-}
-
-/* What another program on the way may read otherwise: where the request ends, whom it is for, or from whom it is
- * (RFC 9110, 5.3; RFC 9112, 3.2). Fills in the refusal; false: nothing. */
-static bool http_server_is_ambiguous(struct http_exchange *exchange, const char *method,
-                                     const char *version) {
-    struct http_request_seen seen = {.exchange = exchange, .at = version + strlen(version)};
-    exchange->has_seen_all = true;
-    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_look_at,
-                                    &seen);
-    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
-    if (HTTP_REQUEST_IS_RAW && !seen.is_odd) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-        seen.is_odd = !http_server_is_line(exchange, method, version) || info == NULL ||
-                      !(http_server_is_line_end(seen.at, method + info->header_size - 1) ||
-                        http_server_is_line_end(seen.at, method + info->header_size - 2));
-    }
-    if (seen.doubled != NULL) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
-                           seen.doubled);
-    } else if (seen.is_odd) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "a header must not go on in a further line, or have NUL or CR in it, or "
-                           "blanks in its name\n");
-    } else if (is_chunked &&
-               http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "Transfer-Encoding and Content-Length exclude each other\n");
-    } else if (is_chunked && strcmp(version, MHD_HTTP_VERSION_1_1) < 0) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "Transfer-Encoding is of HTTP/1.1 and later\n");
-    } else if ((seen.single & 1) == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) >= 0) {
-        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
-                           "the header Host is missing, which HTTP/1.1 asks for\n");
-    } else {
-        return false;
-    }
-    exchange->reply.is_last = true;
-    return true;
-}
-
-static bool http_server_is(const struct http_exchange *exchange, const char *name,
-                           const char *value) {
-    const char *header = http_exchange_header(exchange, name);
-    return header == NULL || strcasecmp(header, value) == 0;
-}
-
-/* How the body is coded: in chunks or not at all. Fills in the refusal; false: nothing. */
-static bool http_server_refuse_coding(struct http_exchange *exchange) {
-    if (!http_server_is(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, "chunked")) {
-        http_exchange_fill(exchange, MHD_HTTP_NOT_IMPLEMENTED,
-                           "Transfer-Encoding is chunked, and no other\n");
-        exchange->reply.is_last = true;
-    } else if (!http_server_is(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING, "identity")) {
-        http_exchange_fill(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                           "a body is not compressed here: Content-Encoding is identity\n");
-        http_reply_header(&exchange->reply, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
-    } else {
-        return false;
-    }
-    return true;
-}
-
 static void http_server_refuse_size(struct http_exchange *exchange) {
-    http_exchange_fill(exchange, 413, "a body has at most %zu bytes\n",
-                       http_server_body_max(exchange));
+    http_reply_fill(exchange, 413, "a body has at most %zu bytes\n",
+                    http_server_body_max(exchange));
 }
 
 /* ---- answers past the library, which would close the connection without a word, or send two ---- */
@@ -854,38 +537,20 @@ static void http_server_answer_and_end(struct http_exchange *exchange) {
     (void)shutdown(peer->fd, SHUT_WR);
 }
 
-enum { HTTP_RECORD_SIZE = 64 };
-
-/* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
- * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
-static bool http_server_is_too_long(const struct http_exchange *exchange) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    size_t size = info != NULL ? info->header_size : 0;
-    if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
-        return false;
-    }
-    enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND;
-    int records = MHD_get_connection_values(exchange->connection, kinds, NULL, NULL);
-    const char *cookie = http_exchange_header(exchange, MHD_HTTP_HEADER_COOKIE);
-    return size + (size_t)records * HTTP_RECORD_SIZE + (cookie != NULL ? strlen(cookie) : 0) >
-           HTTP_HEAD_SIZE_MAX;
-}
-
 static void http_server_answer_too_long(struct http_exchange *exchange) {
     bool is_line = exchange->target != NULL && strlen(exchange->target) > HTTP_HEAD_SIZE_MAX / 2;
-    http_exchange_fill(exchange,
-                       is_line ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-                       "the head of a request has at most %d bytes, where 64 are counted for each "
-                       "header and parameter, and cookies twice\n",
-                       HTTP_HEAD_SIZE_MAX);
+    http_reply_fill(exchange,
+                    is_line ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    "the head of a request has at most %d bytes, where 64 are counted for each "
+                    "header and parameter, and cookies twice\n",
+                    HTTP_HEAD_SIZE_MAX);
     http_server_answer_and_end(exchange);
 }
 
 /* Fill in why the request is refused. false: it is not. */
 static bool http_server_refuse(struct http_exchange *exchange, const char *method,
                                const char *version) {
-    const struct http_server_options *options = &exchange->server->options;
+    const struct http_server_options *options = exchange->options;
     unsigned taken = options->methods | 1U << HTTP_GET | 1U << HTTP_HEAD;
     unsigned number = 0;
     while (number < HTTP_METHODS &&
@@ -896,44 +561,44 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     bool is_known = number != HTTP_OTHER || options->methods != 0;
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     exchange->stage = HTTP_READY;
-    if (http_server_is_ambiguous(exchange, method, version)) {
+    if (http_header_is_ambiguous(exchange, method, version)) {
         return true;
     }
-    if (http_server_is_too_long(exchange)) {
+    if (http_header_are_too_long(exchange)) {
         http_server_answer_too_long(exchange);
         return true;
     }
-    const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length = http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t size = 0;
     bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);
     /* How long a chunked body is, its last chunk says. */
-    bool is_chunked = http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    bool is_chunked = http_header_find(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     size_t body_max = http_server_body_max(exchange);
-    if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+    if (!http_header_allows_host(http_header_find(exchange, MHD_HTTP_HEADER_HOST),
                                  options->hosts)) {
-        http_exchange_fill(exchange, 421,
-                           "this server does not know itself by that name: ask it by its address, "
-                           "or add the name to %s\n",
-                           options->hosts_setting);
+        http_reply_fill(exchange, 421,
+                        "this server does not know itself by that name: ask it by its address, "
+                        "or add the name to %s\n",
+                        options->hosts_setting);
     } else if (!is_known) {
-        http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        http_reply_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
     } else if (is_chunked ? body_max == 0 : length != NULL && !(is_length && size <= body_max)) {
         if (body_max > 0) {
             http_server_refuse_size(exchange);
         } else {
-            http_exchange_fill(exchange, 413, "a request has no body here\n");
+            http_reply_fill(exchange, 413, "a request has no body here\n");
         }
-    } else if (http_server_refuse_coding(exchange)) {
+    } else if (http_header_refuse_coding(exchange)) {
         /* The reply says why. */
     } else if (!http_server_count_client(exchange)) {
         char address[HTTP_ADDRESS_MAX];
         (void)http_exchange_peer(exchange, address);
-        http_exchange_fill(exchange, MHD_HTTP_TOO_MANY_REQUESTS,
-                           "too many connections from %s: see %s\n", address,
-                           options->address_setting);
+        http_reply_fill(exchange, MHD_HTTP_TOO_MANY_REQUESTS,
+                        "too many connections from %s: see %s\n", address,
+                        options->address_setting);
         exchange->reply.is_last = exchange->peer->is_excess;
     } else if (exchange->target == NULL) {
-        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     } else {
         exchange->stage = HTTP_NEW;
         return false;
@@ -965,6 +630,7 @@ static void *http_server_begin_request(void *context, const char *target,
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     size_t size = strlen(target);
     exchange->server = server;
+    exchange->options = &server->options;
     exchange->connection = connection;
     exchange->peer = info != NULL ? info->socket_context : NULL;
     if (exchange->peer != NULL) {
@@ -1012,6 +678,22 @@ static bool http_server_take_body(struct http_exchange *exchange, const char *at
     return true;
 }
 
+/* All of it has come. Fills in the refusal; false: nothing. */
+static bool http_server_refuse_body(struct http_exchange *exchange) {
+    if (exchange->server->is_ended) {
+        /* In the last run: the library must not be stopped while a request is suspended. */
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+    } else if (exchange->is_too_long) {
+        http_server_refuse_size(exchange);
+    } else if (exchange->body.is_broken) {
+        http_reply_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                        "busy: too many long requests are there, or no memory\n");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* The library calls this when the headers are there, once more for each piece of a body and once when
  * all is there; and again when the connection was resumed. */
 static enum MHD_Result http_server_take_request(void *context, struct MHD_Connection *connection,
@@ -1045,18 +727,7 @@ static enum MHD_Result http_server_take_request(void *context, struct MHD_Connec
     if (exchange->is_answered) {
         return MHD_NO;
     }
-    if (exchange->stage == HTTP_NEW && server->is_ended) {
-        /* In the last run: the library must not be stopped while a request is suspended. */
-        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
-        return http_server_send(exchange);
-    }
-    if (exchange->stage == HTTP_NEW && exchange->is_too_long) {
-        http_server_refuse_size(exchange);
-        return http_server_send(exchange);
-    }
-    if (exchange->stage == HTTP_NEW && exchange->body.is_broken) {
-        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "busy: too many long requests are there, or no memory\n");
+    if (exchange->stage == HTTP_NEW && http_server_refuse_body(exchange)) {
         return http_server_send(exchange);
     }
     if (exchange->stage == HTTP_NEW) {
@@ -1136,7 +807,7 @@ static void http_server_end_request(void *context, struct MHD_Connection *connec
         server->stream_count--;
     }
     if (exchange->spare != NULL) {
-        http_server_give_spare(server, exchange->spare);
+        http_reply_give_spare(&server->spares, exchange->spare);
     }
     http_text_release(exchange->sending);
     http_text_release(exchange->pending);
@@ -1169,12 +840,12 @@ static void http_server_log(void *context, const char *format, va_list arguments
             http_server_answer_too_long(exchange);
             continue;
         }
-        const char *length = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        const char *length = http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
         bool is_long =
             length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0';
-        http_exchange_fill(exchange, is_long ? 413 : MHD_HTTP_BAD_REQUEST,
-                           is_long ? "no body is as long as this Content-Length\n"
-                                   : "Content-Length is a number of bytes, in digits\n");
+        http_reply_fill(exchange, is_long ? 413 : MHD_HTTP_BAD_REQUEST,
+                        is_long ? "no body is as long as this Content-Length\n"
+                                : "Content-Length is a number of bytes, in digits\n");
         http_server_answer_and_end(exchange);
     }
 }
@@ -1243,8 +914,8 @@ static void http_server_on_timer(uv_timer_t *timer) {
             continue;
         }
         if (each->stage != HTTP_DELAYED) {
-            http_exchange_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
-                               "busy: the server runs a long command, or has no processor time\n");
+            http_reply_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
+                            "busy: the server runs a long command, or has no processor time\n");
         }
         http_exchange_ready(each);
     }
@@ -1276,8 +947,7 @@ static void http_server_end(struct http_server *server) {
     const struct http_handler *handler = server->options.handler;
     server->is_ended = true;
     while (server->waiting_first != NULL) {
-        http_exchange_fill(server->waiting_first, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "the server ends\n");
+        http_reply_fill(server->waiting_first, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
         http_exchange_ready(server->waiting_first);
     }
     for (struct http_exchange *each = server->stream_first; each != NULL; each = each->next) {
@@ -1288,12 +958,7 @@ static void http_server_end(struct http_server *server) {
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
-    for (unsigned i = 0; i < HTTP_SPARE_SLOTS; i++) {
-        struct http_spare *spare;
-        LIST_TAKE_EACH(server->spares[i], spare) {
-            http_spare_destroy(spare);
-        }
-    }
+    http_reply_destroy_spares(&server->spares);
     struct http_exchange *exchange;
     LIST_TAKE_EACH(server->spare_first, exchange) {
         http_exchange_free(exchange);

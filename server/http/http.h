@@ -18,6 +18,7 @@
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
+#include <stdarg.h>
 #include <uv.h>
 
 #include "codec/buffer.h"
@@ -25,6 +26,8 @@
 #include "codec/subnet.h"
 #include "server/http/asks.h"
 #include "server/system/jwt.h"
+
+#define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
 
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
@@ -101,7 +104,7 @@ enum http_method {
 extern const char *const http_method_names[HTTP_METHODS];
 enum { HTTP_METHODS_TEXT_MAX = 64 };
 /* Bits 1 << HTTP_GET and so on as "GET, HEAD". */
-void http_print_methods(unsigned methods, char out[HTTP_METHODS_TEXT_MAX]);
+void http_reply_print_methods(unsigned methods, char out[HTTP_METHODS_TEXT_MAX]);
 
 enum http_stage {
     HTTP_NEW,
@@ -114,6 +117,7 @@ enum http_stage {
 /* A request, until its reply is sent. */
 struct http_exchange {
     struct http_server *server;
+    const struct http_server_options *options; /* its */
     enum http_method method;
     const char *path;   /* decoded; without a query */
     char *target;       /* as sent, with the query; owned; NULL: out of memory */
@@ -126,6 +130,7 @@ struct http_exchange {
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
     const char *line; /* where the target was in the request's line */
+    size_t head_size; /* of line and headers, once http_header_is_ambiguous has seen them */
     bool is_begun, has_lingered, is_suspended, is_stream_over;
     bool is_too_long; /* its body, which came in chunks, or of which nothing is wanted */
     bool is_answered; /* past the library */
@@ -214,9 +219,6 @@ void http_exchange_ready(struct http_exchange *exchange);
 /* Fill in an error, and get ready. */
 __attribute__((format(printf, 3, 4))) void
 http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...);
-/* The same without getting ready. */
-__attribute__((format(printf, 3, 4))) void
-http_exchange_fill(struct http_exchange *exchange, unsigned status, const char *format, ...);
 
 /* Reply 200 with a stream of texts. false: there are too many streams. */
 MUST_CHECK bool http_exchange_stream(struct http_exchange *exchange);
@@ -225,18 +227,12 @@ void http_stream_put(struct http_exchange *exchange, struct http_text *text);
 /* End the stream when what was put is sent. */
 void http_stream_end(struct http_exchange *exchange);
 
-/* A header; NULL: it has none. */
-const char *http_exchange_header(const struct http_exchange *exchange, const char *name);
 /* The client's address without a port (HTTP_ADDRESS_MAX): the peer's, or whom a proxy of the options names.
  * Returns whether the connection comes from this machine. */
 bool http_exchange_peer(const struct http_exchange *exchange, char *address);
 /* Is the client on this machine, too? Not if a program on this machine passes on what others ask: if the
  * request has a header that proxies add. Such a header gives nobody more than without it. */
 bool http_exchange_is_local(const struct http_exchange *exchange);
-/* User and password of HTTP Basic; *has_password says whether they were given. false: what was given
- * fits no user. */
-MUST_CHECK bool http_exchange_credentials(const struct http_exchange *exchange, char *user,
-                                          char *password, bool *has_password);
 
 /* ---- who asks: http_login.c ----
  *
@@ -304,7 +300,48 @@ void http_login_destroy(struct http_login_ask *login);
 /* A question that was dropped: free it, if it is a login. */
 bool http_login_drop(struct ask *ask);
 
+/* ---- errors, and what is sent of replies: http_reply.c ---- */
+
+/* Fill in an error, as the handler's clients have them, without getting ready. */
+__attribute__((format(printf, 3, 4))) void
+http_reply_fill(struct http_exchange *exchange, unsigned status, const char *format, ...);
+__attribute__((format(printf, 3, 0))) void http_reply_fill_block(struct http_exchange *exchange,
+                                                                 unsigned status,
+                                                                 const char *format,
+                                                                 va_list arguments);
+
+/* For the listener: the headers of the reply, and replies of the library that are used again. */
+struct MHD_Response;
+struct http_spare;
+enum { HTTP_SPARE_SLOTS = 64 };
+struct http_spares {
+    struct http_spare *slots[HTTP_SPARE_SLOTS];
+    unsigned count, next;
+};
+void http_reply_add_headers(const struct http_exchange *exchange, struct MHD_Response *response);
+/* One for this exchange, with its body; give it back behind the last byte. NULL: none fits. */
+struct MHD_Response *http_reply_take_spare(struct http_spares *spares,
+                                           struct http_exchange *exchange);
+void http_reply_give_spare(struct http_spares *spares, struct http_spare *spare);
+void http_reply_destroy_spares(struct http_spares *spares);
+
 /* ---- what headers of a request mean: http_header.c ---- */
+
+/* A header; NULL: it has none. */
+const char *http_header_find(const struct http_exchange *exchange, const char *name);
+
+/* For the listener. Each fills in why it refuses the head; false: it does not.
+ * What another program on the way may read otherwise: where the request ends, whom it is for, or from whom it is
+ * (RFC 9110, 5.3; RFC 9112, 3.2). */
+bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method,
+                              const char *version);
+/* How the body is coded: in chunks or not at all. */
+bool http_header_refuse_coding(struct http_exchange *exchange);
+/* Is there too little room for the reply's? Nothing is filled in. */
+bool http_header_are_too_long(const struct http_exchange *exchange);
+enum {
+    HTTP_RECORD_SIZE = 64
+}; /* of what the library has of a header or parameter, at most, beside its text */
 
 #define HTTP_FORWARDED_FOR "X-Forwarded-For"
 

@@ -2,9 +2,164 @@
 #include "server/http/http.h"
 
 #include <arpa/inet.h>
+#include <microhttpd.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+
+/* ---- what stands there, and what must not ---- */
+
+const char *http_header_find(const struct http_exchange *exchange, const char *name) {
+    if (exchange->has_seen_all) {
+        bool may_be = (exchange->seen_letters >> (name[0] & 31) & 1) != 0;
+        for (unsigned i = 0; may_be && i < exchange->seen_count; i++) {
+            if (strcasecmp(exchange->seen[i].name, name) == 0) {
+                return exchange->seen[i].value;
+            }
+        }
+        return NULL;
+    }
+    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+/* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
+static const char *const http_header_single[] = {
+    MHD_HTTP_HEADER_HOST,         MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING,
+    MHD_HTTP_HEADER_CONTENT_TYPE, MHD_HTTP_HEADER_AUTHORIZATION,  "Idempotency-Key",
+};
+
+struct http_header_seen {
+    struct http_exchange *exchange;
+    unsigned single;     /* bits: which of those there are */
+    const char *doubled; /* one that is there twice; NULL: none */
+    const char *at;      /* where the line before ended */
+    bool is_odd;
+};
+
+/* From MHD_OPTION_CLIENT_DISCIPLINE_LVL on the library itself refuses what follows here. */
+#if MHD_VERSION >= 0x00097701
+enum { HTTP_HEADER_IS_RAW = false };
+#else
+enum { HTTP_HEADER_IS_RAW = true };
+#endif
+
+/* Its strings are where the request was read to, each ended where its line ended, or at a NUL in it. So a NUL, or a
+ * line that goes on in the next one, shows as bytes that belong to no string.
+ *
+ *     "Content-Length: 26\0 9\r\nHost: a\r\n\r\n"
+ *                      ^value ^at     ^the next name is not behind at */
+static bool http_header_is_line_end(const char *at, const char *next) {
+    return at[0] == '\0' && (next == at + 1 || (at[1] == '\0' && next == at + 2));
+}
+
+/* Between the method and the target there are blanks, and nothing between the target and the version. */
+static bool http_header_is_line(const struct http_exchange *exchange, const char *method,
+                                const char *version) {
+    const char *at = method + strlen(method) + 1;
+    if (exchange->target == NULL) {
+        return true; /* which is refused otherwise */
+    }
+    return at + strspn(at, " ") == exchange->line &&
+           exchange->line + strlen(exchange->target) + 1 == version &&
+           strchr(exchange->target, '\r') == NULL;
+}
+
+static enum MHD_Result http_header_look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                                           const char *value) {
+    struct http_header_seen *seen = own;
+    struct http_exchange *exchange = seen->exchange;
+    (void)kind;
+    exchange->has_seen_all &= exchange->seen_count < HTTP_SEEN_MAX;
+    if (exchange->has_seen_all) {
+        exchange->seen_letters |= UINT32_C(1) << (name[0] & 31);
+        exchange->seen[exchange->seen_count++] = (struct http_header){.name = name, .value = value};
+    }
+    for (size_t i = 0; i < sizeof http_header_single / sizeof http_header_single[0]; i++) {
+        if (((name[0] ^ http_header_single[i][0]) & 31) == 0 &&
+            strcasecmp(name, http_header_single[i]) == 0) {
+            seen->doubled = (seen->single >> i & 1) != 0 ? http_header_single[i] : seen->doubled;
+            seen->single |= 1U << i;
+        }
+    }
+    seen->is_odd |= value == NULL || strpbrk(name, " \t\r") != NULL ||
+                    strchr(value, '\r') != NULL ||
+                    (HTTP_HEADER_IS_RAW && !http_header_is_line_end(seen->at, name));
+    seen->at = seen->is_odd ? seen->at : value + strlen(value);
+    return MHD_YES;
+}
+
+bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method,
+                              const char *version) {
+    struct http_header_seen seen = {.exchange = exchange, .at = version + strlen(version)};
+    exchange->has_seen_all = true;
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_header_look_at,
+                                    &seen);
+    bool is_chunked = http_header_find(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    size_t size = exchange->head_size = info != NULL ? info->header_size : 0;
+    if (HTTP_HEADER_IS_RAW && !seen.is_odd) {
+        seen.is_odd = !http_header_is_line(exchange, method, version) || size < 2 ||
+                      !(http_header_is_line_end(seen.at, method + size - 1) ||
+                        http_header_is_line_end(seen.at, method + size - 2));
+    }
+    if (seen.doubled != NULL) {
+        http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
+                        seen.doubled);
+    } else if (seen.is_odd) {
+        http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                        "a header must not go on in a further line, or have NUL or CR in it, or "
+                        "blanks in its name\n");
+    } else if (is_chunked && http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
+        http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                        "Transfer-Encoding and Content-Length exclude each other\n");
+    } else if (is_chunked && strcmp(version, MHD_HTTP_VERSION_1_1) < 0) {
+        http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                        "Transfer-Encoding is of HTTP/1.1 and later\n");
+    } else if ((seen.single & 1) == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) >= 0) {
+        http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                        "the header Host is missing, which HTTP/1.1 asks for\n");
+    } else {
+        return false;
+    }
+    exchange->reply.is_last = true;
+    return true;
+}
+
+static bool http_header_is(const struct http_exchange *exchange, const char *name,
+                           const char *value) {
+    const char *header = http_header_find(exchange, name);
+    return header == NULL || strcasecmp(header, value) == 0;
+}
+
+bool http_header_refuse_coding(struct http_exchange *exchange) {
+    if (!http_header_is(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, "chunked")) {
+        http_reply_fill(exchange, MHD_HTTP_NOT_IMPLEMENTED,
+                        "Transfer-Encoding is chunked, and no other\n");
+        exchange->reply.is_last = true;
+    } else if (!http_header_is(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING, "identity")) {
+        http_reply_fill(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                        "a body is not compressed here: Content-Encoding is identity\n");
+        http_reply_header(&exchange->reply, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
+ * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
+bool http_header_are_too_long(const struct http_exchange *exchange) {
+    size_t size = exchange->head_size;
+    if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
+        return false;
+    }
+    enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND;
+    int records = MHD_get_connection_values(exchange->connection, kinds, NULL, NULL);
+    const char *cookie = http_header_find(exchange, MHD_HTTP_HEADER_COOKIE);
+    return size + (size_t)records * HTTP_RECORD_SIZE + (cookie != NULL ? strlen(cookie) : 0) >
+           HTTP_HEAD_SIZE_MAX;
+}
 
 /* ---- Host ---- */
 

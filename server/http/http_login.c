@@ -1,6 +1,8 @@
 /* See http.h. */
 #include "server/http/http.h"
 
+#include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool http_login_answer(void *context, struct ask *ask) {
@@ -36,9 +38,26 @@ http_login_create(struct http_exchange *exchange,
     return login;
 }
 
+/* User and password. false: what was given fits no user. */
+static bool http_login_take_basic(const struct http_exchange *exchange, struct http_login *given) {
+    char *password = NULL;
+    char *user = MHD_basic_auth_get_username_password(exchange->connection, &password);
+    bool is_fit = user == NULL || (strlen(user) < HTTP_USER_MAX && password != NULL &&
+                                   strlen(password) < HTTP_PASSWORD_MAX);
+    given->has_password = user != NULL;
+    given->user[0] = given->password[0] = '\0';
+    if (user != NULL && is_fit) {
+        snprintf(given->user, sizeof given->user, "%s", user);
+        snprintf(given->password, sizeof given->password, "%s", password);
+    }
+    MHD_free(user);
+    MHD_free(password);
+    return is_fit;
+}
+
 bool http_login_take_header(struct http_login_ask *login) {
     struct http_login *given = &login->given;
-    const char *header = http_exchange_header(login->exchange, "Authorization");
+    const char *header = http_header_find(login->exchange, "Authorization");
     struct bytes token;
     if (header != NULL && http_header_bearer(header, &token)) {
         given->has_password = given->is_token = true;
@@ -49,8 +68,7 @@ bool http_login_take_header(struct http_login_ask *login) {
         given->password[token.size] = '\0';
         return true;
     }
-    return http_exchange_credentials(login->exchange, given->user, given->password,
-                                     &given->has_password);
+    return http_login_take_basic(login->exchange, given);
 }
 
 void http_login_ask(struct http_login_ask *login) {

@@ -74,7 +74,7 @@ static void http_routes_on_answer(void *context, struct ask *ask) {
         if (request->is_asked) {
             http_routes_part(request);
             if (request->exchange->stage == HTTP_WAITS) {
-                route->is->write(route->is->view, http_exchange_header(request->exchange, "Accept"),
+                route->is->write(route->is->view, http_header_find(request->exchange, "Accept"),
                                  &request->exchange->reply);
                 http_exchange_ready(request->exchange);
             }
@@ -106,11 +106,11 @@ static void http_routes_refuse_login(struct http_exchange *exchange,
         return;
     }
     if (login->verdict == HTTP_LOGIN_REFUSED) {
-        http_exchange_fill(exchange, 403,
-                           HTTP_LOCAL_ALONE "; with one, the user must be allowed to run INFO\n",
-                           login->given.address);
+        http_reply_fill(exchange, 403,
+                        HTTP_LOCAL_ALONE "; with one, the user must be allowed to run INFO\n",
+                        login->given.address);
     } else {
-        http_exchange_fill(exchange, 401, "a user and a password, or a token, are needed\n");
+        http_reply_fill(exchange, 401, "a user and a password, or a token, are needed\n");
         exchange->reply.is_login_wanted = true;
     }
     if (login->given.has_password) {
@@ -149,7 +149,7 @@ static void http_routes_handle(void *context, struct http_exchange *exchange) {
         route = is_it ? &http->routes[i] : NULL;
     }
     if (route == NULL) {
-        http_exchange_fill(exchange, 404, "there is no such page\n");
+        http_reply_fill(exchange, 404, "there is no such page\n");
         for (unsigned i = 0; i < http->route_count; i++) {
             const char *path = http->routes[i].is->path;
             buffer_append(&exchange->reply.body, path, strlen(path));

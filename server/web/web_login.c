@@ -100,7 +100,7 @@ static void web_login_print_name(const struct web *web, bool is_secure,
 /* *is_secure: of the cookie's name. */
 static struct web_session *
 web_login_take_cookie(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
-    const char *cookies = http_exchange_header(exchange, "Cookie");
+    const char *cookies = http_header_find(exchange, "Cookie");
     char name[WEB_COOKIE_NAME_MAX];
     *is_secure = http_server_is_secure(web->http);
     if (cookies == NULL) {
@@ -201,9 +201,9 @@ static void web_login_refuse(struct http_exchange *exchange, const struct http_l
         return;
     }
     if (wrong != NULL) {
-        http_exchange_fill(exchange, 401, WEB_TOKEN_REFUSED "\n", wrong);
+        http_reply_fill(exchange, 401, WEB_TOKEN_REFUSED "\n", wrong);
     } else {
-        http_exchange_fill(exchange, 401, WEB_NO_SUCH_USER);
+        http_reply_fill(exchange, 401, WEB_NO_SUCH_USER);
     }
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
@@ -287,7 +287,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     web_login_end(web, request, &was_secure);
     web_login_add_session(&web->sessions, &identity, http_server_now(web->http), token);
     /* Is it TLS that the browser speaks, with this server or with a proxy before it? */
-    const char *origin = http_exchange_header(exchange, "Origin");
+    const char *origin = http_header_find(exchange, "Origin");
     bool is_secure =
         http_server_is_secure(web->http) || (origin != NULL && strncmp(origin, "https://", 8) == 0);
     web_login_set_cookie(request, is_secure, token, WEB_TOKEN_SIZE);
@@ -296,7 +296,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
 
 void web_login_log_in(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
-    const char *type = http_exchange_header(exchange, "Content-Type");
+    const char *type = http_header_find(exchange, "Content-Type");
     struct http_login_ask *login =
         http_login_create(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {

@@ -175,7 +175,7 @@ struct web_write {
 enum { WEB_OPEN_MAX = 8 };
 struct web_open {
     bool is_list;
-    const struct web_path *at, *end; /* of an object: the members that are left */
+    struct web_path *at, *end; /* of an object: the members that are left */
     const struct shape
         *item; /* of a list: its elements, and behind it, if they are lists, theirs */
     const struct shape *source; /* what the reply is */
@@ -673,7 +673,7 @@ unsigned web_take_rate(struct web *web, struct web_rates *rates,
 struct web_object {
     const char *text, *from,
         *name; /* of a schema its name; of an object in one its members, and their source */
-    const struct web_path *first, *end; /* NULL: the place is free */
+    struct web_path *first, *end; /* NULL: the place is free */
     struct shape source;
 };
 /* A list's elements, theirs if they are lists, and what the elements of the list are in the reply. */
@@ -684,6 +684,7 @@ struct web_list {
 struct web_path {
     bool has_source, is_bytes, is_optional;
     char key[32];
+    const char *known_as; /* the route's text of that */
     enum web_asked {
         WEB_ASKED_NOTHING,
         WEB_ASKED_BOARD,

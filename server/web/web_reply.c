@@ -394,8 +394,10 @@ static const struct web_path *web_reply_go_to(struct web_query *query, const cha
     struct web_open *open = web_reply_top(query);
     CHECK(!open->is_list);
     while (open->at < open->end) {
-        const struct web_path *path = open->at++;
-        if (name != NULL && path->key[0] == name[0] && strcmp(path->key, name) == 0) {
+        struct web_path *path = open->at++;
+        if (name != NULL &&
+            (path->known_as == name || (path->key[0] == name[0] && strcmp(path->key, name) == 0))) {
+            path->known_as = name; /* the same text again needs no look at it */
             return path;
         }
         if (path->has_source) {
