@@ -196,12 +196,6 @@ enum metrics_format metrics_choose(const char *accept) {
                : METRICS_OPENMETRICS;
 }
 
-static const char *metrics_content_type(enum metrics_format format) {
-    return format == METRICS_OPENMETRICS
-               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-               : "text/plain; version=0.0.4; charset=utf-8";
-}
-
 /* ---- a table of routes: see metrics.h ---- */
 
 struct metrics_asked_route {
@@ -493,7 +487,9 @@ static void metrics_look_at_figures(void *context, void *view) {
 
 static void metrics_write_metrics(const void *view, const char *accept, struct http_reply *reply) {
     enum metrics_format format = metrics_choose(accept);
-    reply->content_type = metrics_content_type(format);
+    reply->content_type = format == METRICS_OPENMETRICS
+                              ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                              : "text/plain; version=0.0.4; charset=utf-8";
     metrics_print(view, format, &reply->body);
 }
 
