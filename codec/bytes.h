@@ -211,7 +211,7 @@ MUST_CHECK bool bytes_parse_u64(struct bytes text, uint64_t *value);
 
 /* ---- words of a line ----
  *
- * Words of a line, split as Redis splits inline commands and redis.conf.
+ * Split as Redis splits inline commands and redis.conf.
  *
  *     board  "weekly:\"eu\":*"  'o\'clock'      ->  [board] [weekly:"eu":*] [o'clock]
  *

@@ -102,8 +102,8 @@ int decimal_compare(struct decimal a, struct decimal b);
 
 /* ---- wide decimals ----
  *
- * Exact sums and products of decimals. A sign and a magnitude below 2^127 (any 38
- * digits fit), in units of 10^-scale as in struct decimal.
+ * Exact sums and products of decimals: a sign and a magnitude below 2^127 (any 38 digits fit), in units of 10^-scale
+ * as in struct decimal.
  *
  *     4.6 * 2.50    46 at scale 1 times 250 at scale 2 is 11500 at scale 3, which prints as 11.5
  *

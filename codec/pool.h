@@ -26,7 +26,8 @@
 #include "codec/check.h"
 
 /* ---- chunks ----
- * 2 MiB chunks from one range of address space, each a huge page where the system supports them.
+ *
+ * Of 2 MiB, from one range of address space, each a huge page where the system supports them.
  *
  *     fresh      never used                      the system provides memory on first touch, which
  *     returned   given back to the system        may take milliseconds
@@ -35,8 +36,9 @@
  *
  * First touches and giving memory back stall the thread that does them, so a background thread, the
  * keeper, does both. It keeps a few chunks ready while usage grows, otherwise one when the user says
- * that it will need another soon, and gives back chunks that are not needed as spare. It never touches the contents of a chunk. Without a keeper
- * (no thread, an old kernel) the user's own first touches do the work.
+ * that it will need another soon, and gives back chunks that are not needed as spare. It never touches
+ * the contents of a chunk. Without a keeper (no thread, an old kernel) the user's own first touches do
+ * the work.
  *
  * One thread takes and gives chunks; the keeper is the only other thread. */
 

@@ -224,7 +224,7 @@ int64_t rating_ranks_most(const struct rating_rule *rule, unsigned decimals);
 
 /* ---- real numbers ----
  *
- * Real numbers whose bits are the same on every machine: exp as one fixed polynomial, and what IEEE 754 rounds to the
+ * Those whose bits are the same on every machine: exp as one fixed polynomial, and what IEEE 754 rounds to the
  * nearest by itself, which is + - * / and the square root. libm's exp differs between versions, and between CPUs with
  * and without a fused multiply-add. The Makefile's FLAGS (-ffp-contract=off) keep compilers from fusing.
  *

@@ -63,10 +63,6 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
 void window_find_shown(const struct registry *registry, const struct registry_key *key,
                        const struct bytes *members, const uint64_t *keys, unsigned count,
                        int64_t now_ms, int64_t *starts_ms);
-static inline bool window_is_on(const struct registry_key *key) {
-    const struct board_window *window = &registry_options(key)->window;
-    return window->count > 0 || window->is_share;
-}
 
 /* Are the shares among this registry's keys? A board that came from a server to Redis has none that would be found.
  * false: the error was replied. */

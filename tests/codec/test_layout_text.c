@@ -32,8 +32,7 @@ static void assert_canonical(const char *text, const char *canonical) {
 TEST(the_default_layout_is_a_signed_score_and_seconds_until_2088) {
     struct layout layout;
     layout_init_default(&layout);
-    const char *reason;
-    assert_true(layout_validate(&layout, &reason));
+    ASSERT_VALID(layout_validate, &layout);
     struct layout parsed = parse("FIELD score 33 SIGNED TIME 31 S");
     assert_true(layout_equal(&layout, &parsed));
     assert_int_equal(layout.bits_total, 64);

@@ -20,13 +20,6 @@ struct held {
 
 static struct held pieces[PIECES];
 
-static void assert_valid(struct pool *pool) {
-    const char *reason = "";
-    if (!pool_validate(pool, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 static void assert_pattern(const struct held *piece, size_t size) {
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(piece->at[i], piece->pattern);
@@ -99,11 +92,11 @@ TEST(random_pieces_never_overlap) {
     for (uint64_t i = 0; i < OPERATIONS; i++) {
         step(&pool, &random, i);
         if (i % 1000 == 0) {
-            assert_valid(&pool);
+            ASSERT_VALID(pool_validate, &pool);
         }
     }
     free_all(&pool);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
 }
 
 TEST(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most) {
@@ -120,7 +113,7 @@ TEST(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most) {
         assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
         free_all(&pool);
         assert_int_equal(chunks_held_size(&pool.chunks), CHUNKS_SPARE_MAX * (size_t)CHUNK_SIZE);
-        assert_valid(&pool);
+        ASSERT_VALID(pool_validate, &pool);
     }
 }
 
@@ -144,7 +137,7 @@ TEST(freed_pieces_beside_lasting_ones_make_room_for_larger_ones) {
         assert_non_null(pool_allocate(&pool, 350));
     }
     assert_int_equal(chunks_held_size(&pool.chunks), held);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
     memset(pieces, 0, sizeof pieces);
 }
 
@@ -159,14 +152,14 @@ TEST(a_range_that_is_used_up_gives_null_and_goes_on) {
     }
     /* One fits in each chunk, with its header. */
     assert_int_equal(count, RANGE_CHUNKS);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
     void *small = pool_allocate(&pool, 1000);
     assert_non_null(small);
     pool_free(&pool, small);
     while (count > 0) {
         pool_free(&pool, large[--count]);
     }
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
     void *again = pool_allocate(&pool, POOL_PIECE_MAX);
     assert_non_null(again);
     pool_free(&pool, again);
@@ -187,9 +180,9 @@ TEST(a_piece_grows_where_it_lies_only_into_free_neighbours) {
     assert_int_equal(first[99], 'a');
     assert_true(pool_resize(&pool, first, 20));
     assert_true(pool_size(first) < 100);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
     pool_free(&pool, first);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
 }
 
 TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
@@ -199,14 +192,14 @@ TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
     void *freed = pool_allocate(&pool, 700);
     assert_ptr_not_equal(kept, freed);
     pool_free(&pool, freed);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
     assert_ptr_equal(pool_allocate(&pool, 700), freed);
     pool_free(&pool, freed);
     pool_free(&pool, kept);
     assert_int_equal(pool_chunks_is_used(&pool.chunks, 0), true);
     pool_settle(&pool);
     assert_int_equal(pool_chunks_is_used(&pool.chunks, 0), false);
-    assert_valid(&pool);
+    ASSERT_VALID(pool_validate, &pool);
 }
 
 TEST(a_pool_without_range_owns_nothing) {

@@ -22,7 +22,7 @@ static struct {
     uint64_t sequence;
     int64_t now;
     uint64_t run_count;
-    bool is_stopped, is_shown;
+    bool is_shown;
     uint64_t hash;
 } events;
 
@@ -76,30 +76,16 @@ static struct event events_take_first(void) {
 }
 
 void sim_run_until(int64_t at) {
-    while (!events.is_stopped && events.count > 0 && events.heap[0].at <= at) {
+    while (events.count > 0 && events.heap[0].at <= at) {
         struct event event = events_take_first();
         events.now = event.at;
         events.run_count++;
         event.run(event.context, event.number);
     }
-    if (!events.is_stopped && events.now < at) {
-        events.now = at;
-    }
-}
-
-void sim_stop(void) {
-    events.is_stopped = true;
-}
-
-bool sim_is_stopped(void) {
-    return events.is_stopped;
+    events.now = events.now < at ? at : events.now;
 }
 
 /* ---- the trace ---- */
-
-void sim_trace_bytes(const void *bytes, uint64_t size) {
-    events.hash = XXH3_64bits_withSeed(bytes, size, events.hash);
-}
 
 void sim_trace(const char *format, ...) {
     char line[1024];
@@ -110,7 +96,7 @@ void sim_trace(const char *format, ...) {
     size += vsnprintf(line + size, sizeof line - (size_t)size, format, arguments);
     va_end(arguments);
     size = size < (int)sizeof line ? size : (int)sizeof line - 1;
-    sim_trace_bytes(line, (uint64_t)size);
+    events.hash = XXH3_64bits_withSeed(line, (size_t)size, events.hash);
     if (events.is_shown) {
         printf("%s\n", line);
     }
@@ -118,10 +104,6 @@ void sim_trace(const char *format, ...) {
 
 void sim_trace_show(bool is_shown) {
     events.is_shown = is_shown;
-}
-
-bool sim_trace_is_shown(void) {
-    return events.is_shown;
 }
 
 uint64_t sim_trace_hash(void) {

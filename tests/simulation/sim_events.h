@@ -18,17 +18,12 @@ int64_t sim_now(void);
 /* Call run(context, number) at this time, or now if it has passed. Events are not taken back: what
  * may have become void compares the number. */
 void sim_at(int64_t at, sim_event_run *run, void *context, uint64_t number);
-/* Run events until this time, or until sim_stop. */
+/* Run events until this time. */
 void sim_run_until(int64_t at);
-void sim_stop(void);
-bool sim_is_stopped(void);
 
 /* A line of the trace, with the time in front. */
 __attribute__((format(printf, 1, 2))) void sim_trace(const char *format, ...);
-/* The same for bytes that only count for the hash. */
-void sim_trace_bytes(const void *bytes, uint64_t size);
 void sim_trace_show(bool is_shown);
-bool sim_trace_is_shown(void);
 uint64_t sim_trace_hash(void);
 uint64_t sim_event_count(void);
 

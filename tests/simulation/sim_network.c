@@ -57,10 +57,6 @@ void sim_network_cut(int from, int to, bool is_cut) {
     network.is_cut[from][to] = is_cut;
 }
 
-bool sim_network_is_cut(int from, int to) {
-    return network.is_cut[from][to];
-}
-
 void sim_network_set_power(int machine, bool is_on) {
     network.is_off[machine] = !is_on;
 }

@@ -60,7 +60,6 @@ void sim_network_set_delay(int from, int to, int64_t ns);
 /* Bytes a second of each connection; 0: without a limit. */
 void sim_network_set_rate(int from, int to, int64_t rate);
 void sim_network_cut(int from, int to, bool is_cut);
-bool sim_network_is_cut(int from, int to);
 /* Off: nothing of it answers. */
 void sim_network_set_power(int machine, bool is_on);
 

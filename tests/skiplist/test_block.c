@@ -24,13 +24,6 @@ struct model {
     uint32_t count;
 };
 
-static void assert_valid(const struct block *block) {
-    const char *reason = "";
-    if (!block_validate(block, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* The member as it is sought. */
 static struct name name_of(const struct model_entry *entry, char text[512],
                            struct packed_name *form) {
@@ -47,7 +40,7 @@ static void model_compare(const struct model *model) {
     char text[512];
     struct packed_name form;
     uint32_t offset = 0;
-    assert_valid(model->block);
+    ASSERT_VALID(block_validate, model->block);
     assert_int_equal(model->block->count, model->count);
     for (uint32_t i = 0; i < model->count; i++) {
         const struct model_entry *entry = &model->entries[i];
@@ -180,8 +173,8 @@ static void model_split(struct model *model, struct random *random) {
     assert_non_null(right);
     block_copy(right, 0, block, at, behind);
     block_remove(block, at, behind);
-    assert_valid(block);
-    assert_valid(right);
+    ASSERT_VALID(block_validate, block);
+    ASSERT_VALID(block_validate, right);
     /* The next entry has room in either half. */
     assert_false(block_is_full_for(block, NAME_TEXT_MAX));
     assert_false(block_is_full_for(right, NAME_TEXT_MAX));
@@ -303,7 +296,7 @@ TEST(a_block_with_as_many_entries_as_there_may_be_fits_its_next_one) {
         assert_non_null(next);
         assert_true(next->heap_size >= block->heap_used);
         block_copy(next, 0, block, 0, block->count);
-        assert_valid(next);
+        ASSERT_VALID(block_validate, next);
         memory_free(next);
         memory_free(block);
     }
@@ -313,7 +306,7 @@ TEST(a_block_uses_all_that_the_allocator_gives) {
     for (uint32_t entries = 1; entries <= BLOCK_ENTRIES_MAX; entries++) {
         struct block *block = block_create(entries, entries * 17);
         assert_non_null(block);
-        assert_valid(block);
+        ASSERT_VALID(block_validate, block);
         assert_true(block->capacity >= entries);
         assert_true(block->heap_size >= entries * 17);
         size_t used = sizeof *block + 2U * block_mark_room(block->capacity) + 8U * block->capacity +

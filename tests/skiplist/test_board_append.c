@@ -197,7 +197,7 @@ TEST(few_leaves_of_a_board_that_was_appended_split_when_members_move) {
         const struct board_entry *to = &ranking.entries[random_below(&random, ranking.count)];
         assert_int_equal(board_put(pair.board, from->member, to->key), BOARD_OK);
     }
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
     printf("%u leaves, %u after %u moves\n", before, count_leaves(pair.board), moves);
     assert_true(count_leaves(pair.board) <= before + moves / 4);
 }
@@ -218,7 +218,7 @@ TEST(however_many_are_appended_at_once_no_leaf_is_nearly_empty) {
         assert_true(come == 1 || come * LEAST <= count);
         done += count;
     }
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
 }
 
 TEST(appending_takes_about_as_much_memory_as_putting_in_order) {

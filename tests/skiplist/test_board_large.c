@@ -35,7 +35,7 @@ PAIR_TEST(ascending_and_descending_loads_stand_in_order) {
         for (uint32_t i = 0; i < members; i++) {
             put(pair->board, i, is_ascending ? i : members - i);
         }
-        assert_board_valid(pair->board);
+        ASSERT_VALID(board_validate, pair->board);
         assert_int_equal(board_count(pair->board), members);
         for (uint32_t i = 0; i < members; i += members / 1000) {
             assert_stands_at(pair->board, i, is_ascending ? members - 1 - i : i);
@@ -50,25 +50,25 @@ PAIR_TEST(a_random_load_stands_in_order_through_moves_and_removals) {
     for (uint32_t i = 0; i < members; i++) {
         put(pair->board, i, random_next(random) >> 40);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_int_equal(board_count(pair->board), members);
     for (uint32_t i = 0; i < members; i++) {
         put(pair->board, (uint32_t)random_below(random, members), random_next(random) >> 40);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_int_equal(board_count(pair->board), members);
     for (uint32_t i = 0; i < members; i++) {
         if (i % 10 != 0) {
             assert_true(remove_named(pair->board, user_of(i, text)));
         }
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_int_equal(board_count(pair->board), (members + 9) / 10);
     while (board_count(pair->board) > 0) {
         uint32_t rank = (uint32_t)random_below(random, board_count(pair->board));
         uint64_t count = 1 + random_below(random, board_count(pair->board) - rank);
         board_remove_range(pair->board, rank, (uint32_t)count);
-        assert_board_valid(pair->board);
+        ASSERT_VALID(board_validate, pair->board);
     }
 }
 
@@ -100,7 +100,7 @@ TEST(members_that_go_and_come_do_not_hurry_the_table_that_is_prepared) {
         put(pair.board, count, count);
         count++;
     }
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
 }
 #endif
 
@@ -115,7 +115,7 @@ TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
         for (uint32_t i = 0; i < members; i++) {
             put(pair.board, i, 5);
         }
-        assert_board_valid(pair.board);
+        ASSERT_VALID(board_validate, pair.board);
         assert_int_equal(board_count_above(pair.board, 5), 1);
         assert_int_equal(board_count_from(pair.board, 5), members + 1);
         for (uint32_t i = 0; i < members; i += members / 1000) {
@@ -126,7 +126,7 @@ TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
         assert_stands_at(pair.board, 0, is_latest ? 0 : 1);
         put(pair.board, 0, 5);
         assert_stands_at(pair.board, 0, is_latest ? 1 : members);
-        assert_board_valid(pair.board);
+        ASSERT_VALID(board_validate, pair.board);
     }
 }
 
@@ -143,7 +143,7 @@ PAIR_TEST(a_long_run_of_equals_survives_removals) {
         assert_int_equal(remove_named(pair->board, user_of(number, text)), !is_gone[number]);
         is_gone[number] = true;
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_stored entry;
@@ -177,7 +177,7 @@ PAIR_TEST(insertions_at_one_place_split_again_and_again) {
             high = middle;
         }
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_int_equal(board_count(pair->board), members);
 }
 

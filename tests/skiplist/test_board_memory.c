@@ -261,7 +261,7 @@ static void compare_members(const struct board_pair *pair, uint32_t members) {
 static void compare_copy(const struct board_pair *pair) {
     ENDED_BY(board_deinit) struct board copy;
     assert_true(board_copy(pair->board, &copy));
-    assert_board_valid(&copy);
+    ASSERT_VALID(board_validate, &copy);
     assert_true(twin_board_equals(&pair->twin, &copy));
 }
 

@@ -108,7 +108,7 @@ PAIR_TEST(every_range_can_be_cut_out) {
             assert_true(board_copy(pair->board, copy));
             board_remove_range(copy, rank, count);
             assert_int_equal(board_count(copy), members - count);
-            assert_board_valid(copy);
+            ASSERT_VALID(board_validate, copy);
             if (rank > 0) {
                 assert_int_equal(board_at(copy, rank - 1).key, board_at(pair->board, rank - 1).key);
             }
@@ -116,7 +116,7 @@ PAIR_TEST(every_range_can_be_cut_out) {
                 assert_int_equal(board_at(copy, rank).key, board_at(pair->board, rank + count).key);
             }
             while (!board_free_step(copy, 64)) {}
-            assert_board_valid(copy);
+            ASSERT_VALID(board_validate, copy);
             board_deinit(copy);
         }
     }
@@ -133,7 +133,7 @@ PAIR_TEST(a_cut_takes_and_frees_little_however_large_it_is) {
     assert_true(live_before - memory_live_count() <= 40);
     assert_true(board_has_remains(pair->board));
     assert_int_equal(board_count(pair->board), LARGE / 10 * 2);
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
 }
 
 PAIR_TEST(a_cut_does_not_fail_for_want_of_memory) {
@@ -163,7 +163,7 @@ PAIR_TEST(a_step_frees_no_more_than_it_was_asked) {
         live = memory_live_count();
     }
     assert_false(board_has_remains(pair->board));
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     /* Only the table of the ids is left, which are free now. */
     assert_true(board_memory_size(pair->board) < full_size / 4);
 }
@@ -182,14 +182,14 @@ PAIR_TEST(a_dead_member_comes_back_as_a_new_one) {
     assert_true(board_find(pair->board, user_of(7, text), &key));
     assert_int_equal(key, 43);
     assert_int_equal(board_count(pair->board), 1);
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     while (!board_free_step(pair->board, 50)) {
         assert_true(board_find(pair->board, user_of(7, text), &key));
         assert_int_equal(key, 43);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_true(remove_named(pair->board, user_of(7, text)));
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
 }
 
 struct seen {
@@ -239,7 +239,7 @@ PAIR_TEST(a_board_emptied_and_filled_again_does_not_grow) {
         fill_board(pair->board, 0, LARGE);
         assert_true(board_memory_size(pair->board) < full_size * 5 / 4);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
 }
 
 /* Do all the deferred work for it. Returns the number of steps. */
@@ -266,7 +266,7 @@ TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
         board_remove_range(pair.board, KEPT / 2, count - KEPT);
         (void)free_all(pair.board, 500);
         assert_int_equal(board_count(pair.board), KEPT);
-        assert_board_valid(pair.board);
+        ASSERT_VALID(board_validate, pair.board);
         assert_in_range(board_memory_size(pair.board), 0, 2 * size_needed + 6000);
     }
 }
@@ -286,13 +286,13 @@ PAIR_TEST(what_small_ranges_held_is_given_back_as_they_go) {
     while (board_count(pair->board) > KEPT) {
         board_remove_range(pair->board, KEPT / 2, board_count(pair->board) > KEPT + 10 ? 10 : 1);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_in_range(board_memory_size(pair->board), 0, size_full / 2);
     for (uint32_t i = 0; i < LARGE; i++) {
         assert_int_equal(board_put(pair->board, member_of(LARGE, text), i), BOARD_OK);
         assert_true(remove_named(pair->board, member_of(LARGE, text)));
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_in_range(board_memory_size(pair->board), 0, 2 * board_memory_size(fresh.board) + 6000);
 }
 
@@ -381,7 +381,7 @@ TEST(boards_leave_their_chain_in_any_order) {
             (void)board_free_step(board, NUMBERS);
         }
         for (int j = 0; j < BOARDS; j++) {
-            assert_board_valid(pairs[j].board);
+            ASSERT_VALID(board_validate, pairs[j].board);
         }
     }
     while (chain.first != NULL) {

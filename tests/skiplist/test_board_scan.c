@@ -61,7 +61,7 @@ static struct world *world_create(struct random *random) {
 }
 
 static void world_destroy(struct world *world) {
-    assert_board_valid(world->pair.board);
+    ASSERT_VALID(board_validate, world->pair.board);
     pair_deinit(&world->pair);
     free(world);
 }

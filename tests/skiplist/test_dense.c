@@ -58,15 +58,15 @@ TEST(a_score_may_have_more_members_than_an_index_block_has_below_it) {
         assert_int_equal(board_put(pair.board, user_of(i, text), (UINT64_C(2) << 40) + i % 7),
                          BOARD_OK);
     }
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
     assert_int_equal(dense_rank_of(pair.board, "worst"), 2);
     assert_int_equal(board_dense_rank(pair.board, MEMBERS / 2), 1);
     /* All but one go at once, and then that one. */
     board_remove_range(pair.board, 1, MEMBERS - 1);
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
     assert_int_equal(dense_rank_of(pair.board, "worst"), 2);
     board_remove_range(pair.board, 1, 1);
-    assert_board_valid(pair.board);
+    ASSERT_VALID(board_validate, pair.board);
     assert_int_equal(dense_rank_of(pair.board, "worst"), 1);
 }
 

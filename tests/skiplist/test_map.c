@@ -45,10 +45,7 @@ static bool map_finds(const struct map *map, uint64_t hash, uint32_t id) {
 }
 
 static void assert_valid(const struct map *map, const struct model *model) {
-    const char *reason = "";
-    if (!map_validate(map, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(map_validate, map);
     assert_int_equal(map_count(map), model->entry_count);
 }
 

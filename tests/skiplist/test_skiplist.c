@@ -86,11 +86,8 @@ static void owner_remove(struct owner *owner, uint32_t rank) {
 
 static void assert_valid(const struct owner *owner) {
     const struct skiplist *list = &owner->list;
-    const char *reason = "";
     uint32_t rank = 0;
-    if (!skiplist_validate(list, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(skiplist_validate, list);
     for (uint32_t id = list->first; id != SKIPLIST_NONE;) {
         const struct block *block = skiplist_leaf(list, id);
         for (uint32_t i = 0; i < block->count; i++, rank++) {

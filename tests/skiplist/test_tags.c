@@ -681,7 +681,7 @@ PAIR_TEST(what_is_counted_anew_is_counted_in_steps_while_members_change) {
         board_look_up(pair->board, user_of(i, text), NULL, &member);
         assert_in_range(tags_set(pair->board, &member, &values, &full), TAGS_OK, TAGS_SAME);
         (void)board_free_step(pair->board, 1);
-        assert_board_valid(pair->board);
+        ASSERT_VALID(board_validate, pair->board);
     }
     /* Few are counted at once where a value comes. */
     assert_true(child_count <= 8 || begun >= (child_count - 1) / TAG_FILL_CHILDREN);
@@ -713,7 +713,7 @@ PAIR_TEST(a_tag_takes_as_many_values_as_its_bits_allow) {
     board_look_up(pair->board, user_of(64, text), NULL, &member);
     assert_int_equal(tags_set(pair->board, &member, &values, &full), TAGS_OK);
     assert_int_equal(tags_count_values(pair->board, 0), 63);
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
 }
 
 /* Members with these values, or (is_excluded) without them. */
@@ -768,7 +768,7 @@ PAIR_TEST(each_member_has_a_value_of_its_own) {
         board_look_up(pair->board, user, NULL, &member);
         assert_int_equal(tags_set(pair->board, &member, &values, &full), TAGS_OK);
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_int_equal(count_with(pair->board, 5, 1, false), 1);
     assert_int_equal(count_with(pair->board, 5, 1, true), ALL - 1);
     assert_int_equal(count_with(pair->board, 5, TAGS_VALUES, false), TAGS_VALUES);
@@ -811,7 +811,7 @@ PAIR_TEST(a_tag_with_fewer_bits_gives_codes_that_fit) {
         tags_of(pair->board, &member, &read);
         assert_true(i == 4 || bytes_equal(read.at[0], values.at[0]));
     }
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
 }
 
 PAIR_TEST(values_whose_codes_are_large_fit_into_fewer_bits) {
@@ -869,7 +869,7 @@ PAIR_TEST(a_board_whose_last_tag_is_removed_is_as_without_tags) {
     assert_int_equal(tags_alter(pair->board, &bare, &full), TAGS_OK);
     assert_true(board_has_remains(pair->board));
     for (uint32_t i = 0; i < 40; i++) { /* members come and go meanwhile */
-        assert_board_valid(pair->board);
+        ASSERT_VALID(board_validate, pair->board);
         pair_put(pair, member_of(3000 + i, text), i);
         pair_remove(pair, member_of(i, text));
         (void)board_free_step(pair->board, 20);
@@ -930,7 +930,7 @@ PAIR_TEST(a_board_that_is_filled_in_rank_order_has_them) {
         filled += count;
     }
     assert_int_equal(board_append_end(&board), BOARD_OK);
-    assert_board_valid(&board);
+    ASSERT_VALID(board_validate, &board);
     for (uint32_t i = 0; i < FILLED; i++) {
         struct tag_values values;
         tags_at(&board, i, &values);

@@ -45,13 +45,6 @@ static inline struct bytes user_of(uint32_t number, char *text) {
     return (struct bytes){.at = text, .size = (size_t)size};
 }
 
-static inline void assert_board_valid(const struct board *board) {
-    const char *reason = "";
-    if (!board_validate(board, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* Remove the member with this name; false: not on the board. */
 static inline bool remove_named(struct board *board, struct bytes name) {
     struct board_member member;
@@ -140,7 +133,7 @@ static inline void pair_compare_readings(const struct board_pair *pair) {
 }
 
 static inline void pair_compare(const struct board_pair *pair) {
-    assert_board_valid(pair->board);
+    ASSERT_VALID(board_validate, pair->board);
     assert_true(twin_board_equals(&pair->twin, pair->board));
     pair_compare_readings(pair);
     if (board_is_dense(pair->board)) {

@@ -2,18 +2,11 @@
 #include "tests/support/durable_server.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "tests/support/process.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/test.h"
 
 enum { SETTLE_MS = 120000, STUCK_TURNS = 20, WAIT_MS = 1 };
 

@@ -11,13 +11,7 @@
 #include "server/web/value.h"
 #include "tests/support/shadow.h"
 #include "tests/support/shape_check.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 /* A client that waits gets its reply later, as output. */
 enum { WAITING_MAX = 16 };

@@ -28,13 +28,6 @@ static inline struct registry *create_usual_registry(void) {
     return registry;
 }
 
-static inline void assert_registry_valid(const struct registry *registry) {
-    const char *reason = "";
-    if (!registry_validate(registry, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* A test with an empty registry, which must hold together at the end and leave no memory. */
 #define REGISTRY_TEST_OF(name, create)                                                             \
     static void name##_in(struct registry *registry);                                              \
@@ -47,7 +40,7 @@ static inline void registry_test(struct registry *(*create)(void),
     uint64_t live_before = memory_live_count();
     struct registry *registry = create();
     test(registry);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     registry_set_listener(registry, NULL, NULL); /* what it tells may be gone */
     registry_destroy(registry);
     assert_int_equal(memory_live_count(), live_before);
@@ -56,7 +49,7 @@ static inline void registry_test(struct registry *(*create)(void),
 static inline void registry_free_all(struct registry *registry) {
     while (registry_free_step(registry, 100)) {}
     assert_int_equal(registry_totals(registry)->unfreed, 0);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
 }
 
 /* ---- keys ---- */

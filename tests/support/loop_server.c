@@ -1,26 +1,18 @@
 /* See loop_server.h. */
 #include "tests/support/loop_server.h"
 
-#include "server/commands/lb/board_task.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
 #include "tests/support/durable_server.h"
 #include "tests/support/process.h"
+#include "tests/support/test.h"
 
 enum {
     NOTHING_TURNS = 30,
@@ -89,8 +81,7 @@ void loop_replicate(struct loop_server *looped) {
 }
 
 void loop_stop(struct loop_server *looped) {
-    const char *reason = "";
-    assert_true(auth_guard_validate(&looped->server->acl.guard, &reason));
+    ASSERT_VALID(auth_guard_validate, &looped->server->acl.guard);
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     replicator_stop(looped->tick.replicator);

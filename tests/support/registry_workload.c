@@ -1,19 +1,11 @@
 /* See registry_workload.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/registry_workload.h"
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
-#include "tests/support/registry_workload.h"
 #include "tests/support/stored_text.h"
+#include "tests/support/test.h"
 
 enum {
     MEMBERS = 400, /* different ones */
@@ -745,17 +737,10 @@ static void compare_key(void *context, const struct registry_key *key) {
     }
 }
 
-static void assert_valid(const struct registry *registry) {
-    const char *reason = "";
-    if (!registry_validate(registry, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 void workload_assert_equal(const struct registry *a, const struct registry *b) {
     struct comparison comparison = {.a = a, .b = b};
-    assert_valid(a);
-    assert_valid(b);
+    ASSERT_VALID(registry_validate, a);
+    ASSERT_VALID(registry_validate, b);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         assert_int_equal(registry_count(a, i), registry_count(b, i));
         registry_walk_each(a, i, INT64_MIN, compare_key, &comparison);

@@ -1,13 +1,5 @@
 /* See restart_history.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/restart_history.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +8,7 @@
 
 #include "codec/memory.h"
 #include "server/system/log.h"
-#include "tests/support/restart_history.h"
+#include "tests/support/test.h"
 
 enum { RUN_SECONDS_MAX = 800, PRINTED_MAX = 1 << 20 };
 

@@ -38,6 +38,15 @@ static inline void test_release(void *pointer) {
     ENDED_BY(buffer_deinit) struct buffer name;                                                    \
     buffer_init(&(name), (size_max))
 
+/* What a structure's validate function says of it, of its arguments but the last. */
+#define ASSERT_VALID(validate, ...)                                                                \
+    do {                                                                                           \
+        const char *invalid = "";                                                                  \
+        if (!validate(__VA_ARGS__, &invalid)) {                                                    \
+            fail_msg("%s", invalid);                                                               \
+        }                                                                                          \
+    } while (0)
+
 /* Text made as by printf, until this has been called 64 times more. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
 

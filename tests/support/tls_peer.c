@@ -1,19 +1,14 @@
 /* See tls_peer.h. */
 #include "tests/support/tls_peer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "tests/support/test.h"
 
 /* ---- certificates ---- */
 

@@ -3,17 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/process.h"
+#include "tests/support/test.h"
 
 enum {
     WORDS_MAX = 128,

@@ -31,7 +31,6 @@ import nodes
 BEGIN_S = 1_780_000_000
 PLAYERS = ("ann", "bob", "cid", "dan", "eve")
 HOUR_MS = 3600_000
-ERRORS = ("NOPERM", "TICKET", "TOOSOON", "LIMIT", "FULL", "BANNED", "ERR")
 SEED = int(os.environ.get("LEADERBOARD_TEST_SEED") or random.SystemRandom().randrange(10**9))
 ROUNDS = 2 if process.IS_SHORT else 20
 STEPS = int(os.environ.get("LEADERBOARD_TEST_STEPS") or (150 if process.IS_SHORT else 400))

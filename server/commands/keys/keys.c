@@ -85,7 +85,7 @@ static void rename_run(struct call *call) {
         reply_error(call->reply, "ERR no such key");
     } else if (!call_check_key(call, to) || !writing_may_name(call, to, key)) {
         return;
-    } else if (key->kind == REGISTRY_BOARD && window_is_on(key) &&
+    } else if (key->kind == REGISTRY_BOARD &&
                window_find_board(call->registry, key, call->now_ms) != NULL) {
         /* They belong together by their names. */
         reply_error(call->reply, "ERR a board with a WINDOW cannot be renamed, nor can the boards "

@@ -335,8 +335,7 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
     if (!board_task_settle(server, task, key)) {
         return;
     }
-    struct registry_key *board =
-        window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
+    struct registry_key *board = window_find_board(server->registry, key, server->clock.now_ms);
     if (board != NULL) {
         /* Off the board and its shares. */
         struct window_shares shares;

@@ -1,4 +1,4 @@
-/* Arguments shared by several native commands. */
+/* Arguments shared by several native commands. LB.CREATE LB.ALTER LB.ROLL LB.SETTLE: boards as wholes. */
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 

@@ -730,20 +730,6 @@ static void lb_match_answer_repeat(const struct call *call, const struct teams *
     }
 }
 
-/* ONCE. false: the command is answered. */
-static bool lb_match_is_new(const struct call *call, const struct teams *teams, struct once *once) {
-    switch (once_begin(call, call_arg(call, 1), teams->once_id, once)) {
-    case ONCE_NEW:
-        return true;
-    case ONCE_REPEATED:
-        lb_match_answer_repeat(call, teams);
-        break;
-    case ONCE_REFUSED:
-        break;
-    }
-    return false;
-}
-
 static void lb_match_run(struct call *call) {
     struct teams teams;
     struct once once;
@@ -753,7 +739,16 @@ static void lb_match_run(struct call *call) {
         return;
     }
     bool has_id = teams.once_id.at != NULL;
-    if ((has_id && !lb_match_is_new(call, &teams, &once)) || !lb_match_begin(call, &writing)) {
+    if (has_id) {
+        enum once_status status = once_begin(call, call_arg(call, 1), teams.once_id, &once);
+        if (status == ONCE_REPEATED) {
+            lb_match_answer_repeat(call, &teams);
+        }
+        if (status != ONCE_NEW) {
+            return;
+        }
+    }
+    if (!lb_match_begin(call, &writing)) {
         return;
     }
     if (!lb_match_begin_players(&players, teams.names, teams.player_count)) {

@@ -251,8 +251,7 @@ static void lb_move_drop_note(struct registry *registry, struct registry_key *ke
 }
 
 static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
-    struct registry_key *board =
-        window_is_on(key) ? window_find_board(server->registry, key, server->clock.now_ms) : NULL;
+    struct registry_key *board = window_find_board(server->registry, key, server->clock.now_ms);
     if (board != NULL) {
         lb_move_in_window(server, task, board);
     } else if (!board_task_settle(server, task, key)) {

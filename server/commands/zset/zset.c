@@ -107,12 +107,6 @@ void zset_end_removal(const struct call *call, struct registry_key *key, const c
     }
 }
 
-void zset_reply_no_lex(const struct call *call, const char *what) {
-    reply_error_format(call->reply,
-                       "ERR %s is not supported: equal scores are ordered by time, never by name",
-                       what);
-}
-
 /* ZSCORE ZMSCORE ZCARD ZCOUNT, ZRANK ZREVRANK: scores and places by member, and member counts. */
 
 /* A member's score, or nil. board may be NULL. */

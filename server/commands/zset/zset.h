@@ -137,8 +137,6 @@ void zset_pop_wait_for(const struct call *call, struct option_values keys, int64
                        bool is_reverse, int64_t count);
 
 /* Reply with the error for anything that asks for order by name. */
-void zset_reply_no_lex(const struct call *call, const char *what);
-
 /* The score in a packed key. */
 static inline void zset_reply_score(const struct call *call, const struct layout_field *lead,
                                     uint64_t ordinal) {

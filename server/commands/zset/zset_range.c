@@ -33,6 +33,12 @@ static const struct binding range_bindings[] = {
     {0},
 };
 
+static void zset_range_refuse_lex(const struct call *call, const char *what) {
+    reply_error_format(call->reply,
+                       "ERR %s is not supported: equal scores are ordered by time, never by name",
+                       what);
+}
+
 /* Index of the key; it is followed by the limits and then the options. */
 static uint32_t zset_range_key_index(const struct range *range) {
     return range->is_stored ? 2 : 1;
@@ -58,7 +64,7 @@ __attribute__((always_inline)) static inline bool zset_range_read(const struct c
             reply_error(call->reply, "ERR syntax error, WITHSCORES not supported in combination "
                                      "with BYLEX");
         } else {
-            zset_reply_no_lex(call, "BYLEX");
+            zset_range_refuse_lex(call, "BYLEX");
         }
         return false;
     }
@@ -201,7 +207,7 @@ const struct command command_zrangestore = {
 /* These depend on Redis's order of equal scores by name. Here equal scores are ordered by who reached
  * them first, so they reply with an error. */
 static void lex_run(struct call *call) {
-    zset_reply_no_lex(call, call->command->name);
+    zset_range_refuse_lex(call, call->command->name);
 }
 
 #define LEX_ENTRY(word, arguments, ...)                                                            \

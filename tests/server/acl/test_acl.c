@@ -111,7 +111,6 @@ TEST(the_table_is_a_sorted_list_of_users) {
     struct random random = random_begin("users");
     ENDED_BY(acl_users_deinit) struct acl_users users;
     bool is_there[50] = {false};
-    const char *reason = "";
     assert_true(acl_users_init(&users, NULL));
     for (int i = 0; i < 5000; i++) {
         unsigned number = (unsigned)random_below(&random, 50);
@@ -132,9 +131,7 @@ TEST(the_table_is_a_sorted_list_of_users) {
             acl_users_remove(&users, found);
             is_there[number] = false;
         }
-        if (!acl_users_validate(&users, &reason)) {
-            fail_msg("%s", reason);
-        }
+        ASSERT_VALID(acl_users_validate, &users);
     }
 }
 
@@ -183,7 +180,6 @@ TEST(a_token_leads_to_its_user) {
     struct acl_users users[2];
     int owners[2][TWIN_TOKENS];
     bool is_on[2][TWIN_USERS] = {{false}};
-    const char *reason = "";
     memset(owners, -1, sizeof owners);
     assert_true(acl_users_init(&users[0], NULL));
     assert_true(acl_users_init(&users[1], NULL));
@@ -218,9 +214,7 @@ TEST(a_token_leads_to_its_user) {
             assert_ptr_equal(
                 found,
                 owner < 0 ? NULL : acl_users_find(&users[side], text_of(formatted("%d", owner))));
-            if (!acl_users_validate(&users[side], &reason)) {
-                fail_msg("%s", reason);
-            }
+            ASSERT_VALID(acl_users_validate, &users[side]);
         }
     }
     acl_users_deinit(&users[0]);

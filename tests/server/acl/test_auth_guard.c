@@ -134,17 +134,16 @@ TEST_WITH(random_failures_count_as_in_a_list, begin, NULL) {
 }
 
 TEST_WITH(a_full_table_forgets_those_that_failed_longest_ago, begin, NULL) {
-    const char *reason = "";
     struct auth_guard_address last = {.high = 0};
     for (uint32_t i = 0; i < 5 * AUTH_GUARD_PLACES; i++) {
         last = auth_guard_address(formatted("10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255, i & 255));
         assert_int_equal(auth_guard_fail(&guard, last, name, 1000 + i), 1);
     }
-    assert_true(auth_guard_validate(&guard, &reason));
+    ASSERT_VALID(auth_guard_validate, &guard);
     assert_int_equal(auth_guard_fail(&guard, last, name, 1000 + 5 * AUTH_GUARD_PLACES), 2);
     assert_int_equal(auth_guard_fail(&guard, auth_guard_address("10.0.0.0:1"), name, 99999999), 1);
     auth_guard_end_wait(&guard, auth_guard_address("10.0.0.1:1")); /* forgotten: nothing happens */
-    assert_true(auth_guard_validate(&guard, &reason));
+    ASSERT_VALID(auth_guard_validate, &guard);
 }
 
 TEST_WITH(an_attempt_that_cannot_wait_is_told_when_to_try_again, begin, NULL) {

@@ -294,8 +294,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
                 assert_string_equal(rest[0], rest[1]);
             }
         }
-        const char *reason;
-        assert_true(registry_validate(h->server.registry, &reason));
+        ASSERT_VALID(registry_validate, h->server.registry);
         zset_expect(h, "FLUSHALL", "+OK");
     }
 }

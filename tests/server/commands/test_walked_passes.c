@@ -37,7 +37,7 @@ static void expect_nowhere(struct harness *h, const char *pattern, const char *m
             fail_msg("%s is not on %s", other, name);
         }
     }
-    assert_registry_valid(h->server.registry);
+    ASSERT_VALID(registry_validate, h->server.registry);
 }
 
 static const char *const moves[] = {
@@ -158,7 +158,7 @@ ZSET_TEST(what_becomes_of_a_board_with_STALE_meanwhile_does_not_matter) {
             server_update_time(&h->server);
         }
         zset_expect(h, formatted("ZCARD %s", rows[i].key), rows[i].count);
-        assert_registry_valid(h->server.registry);
+        ASSERT_VALID(registry_validate, h->server.registry);
         job_list_end(&h->server);
     }
 }

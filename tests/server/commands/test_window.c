@@ -1026,7 +1026,6 @@ static void twin_compare_board(const struct registry_key *key, int member, bool 
 
 static void twin_compare(struct twin *twin) {
     const struct registry_key *key = twin_key(twin, -1);
-    const char *reason = NULL;
     bool is_anew = false;
     if (key != NULL) {
         const struct board_options *options = registry_options(key);
@@ -1044,7 +1043,7 @@ static void twin_compare(struct twin *twin) {
         twin_compare_board(twin_key(twin, twin->period), member, twin->has[twin->period][member],
                            twin->value[twin->period][member]);
     }
-    assert_true(registry_validate(twin->h->server.registry, &reason));
+    ASSERT_VALID(registry_validate, twin->h->server.registry);
 }
 
 /* What a write makes of the result of the running period. false: it leaves it alone. */
@@ -1392,8 +1391,7 @@ WINDOW_TEST(a_pass_finds_periods_of_boards_that_have_just_expired) {
         (void)player_end(h, s);
         settle(h);
         zset_expect(h, "KEYS *", "[]");
-        const char *reason = "";
-        assert_true(registry_validate(h->server.registry, &reason));
+        ASSERT_VALID(registry_validate, h->server.registry);
     }
 }
 

@@ -617,10 +617,7 @@ static void assert_hash_text(struct bytes text, struct bytes chunk) {
 }
 
 static void assert_good_options(const struct board_options *options) {
-    const char *reason = "";
-    if (!board_options_validate(options, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(board_options_validate, options);
     assert_true(options->period.unit < PERIOD_UNITS);
 }
 

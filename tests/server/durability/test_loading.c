@@ -251,11 +251,10 @@ static bool load(struct base *base) {
 }
 
 static void assert_loaded(struct base *base) {
-    const char *reason;
     if (!load(base)) {
         fail_msg("%s", base->error);
     }
-    assert_true(registry_validate(base->registry, &reason));
+    ASSERT_VALID(registry_validate, base->registry);
 }
 
 static void assert_error(struct base *base, const char *expected) {

@@ -151,7 +151,6 @@ static void end_loading(struct fixture *fixture, struct loading *loading) {
 
 /* The base holds what was there. */
 static void check_base(struct fixture *fixture) {
-    const char *reason = "";
     bool is_loaded;
     struct loading *loading = load(fixture, &is_loaded);
     if (!is_loaded) {
@@ -159,9 +158,7 @@ static void check_base(struct fixture *fixture) {
     }
     assert_int_equal(loading->sequence, fixture->group);
     assert_int_equal(loading->time_us, fixture->workload.now_ms * 1000);
-    if (!registry_validate(loading->registry, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(registry_validate, loading->registry);
     assert_true(workload_digest(loading->registry) == fixture->digest);
     end_loading(fixture, loading);
 }

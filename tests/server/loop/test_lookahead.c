@@ -307,13 +307,6 @@ static void fill(struct side *side, const char *command) {
     }
 }
 
-static void assert_valid(const struct harness *harness) {
-    const char *reason = "";
-    if (!registry_validate(harness->server.registry, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_small) {
     *side = (struct side){
         .harness = harness_create(small_settings), .is_grouped = is_grouped, .is_small = is_small};
@@ -348,7 +341,7 @@ static void end(struct side *side) {
 static struct bytes step(struct side *side, int round, int rounds) {
     struct server *server = &side->harness->server;
     if (round == rounds) {
-        assert_valid(side->harness);
+        ASSERT_VALID(registry_validate, side->harness->server.registry);
         harness_run(side->harness, &side->connection.session,
                     side->is_small ? "KEYS *" : "ZREVRANGE board 0 -1 WITHSCORES");
         return (struct bytes){side->harness->reply.at, side->harness->reply.size};
@@ -371,7 +364,7 @@ static struct bytes step(struct side *side, int round, int rounds) {
         registry_free_step(server->registry, 100);
     }
     if (round % 100 == 0) {
-        assert_valid(side->harness);
+        ASSERT_VALID(registry_validate, side->harness->server.registry);
     }
     return (struct bytes){side->output.at, side->output.size};
 }

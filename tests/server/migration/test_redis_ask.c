@@ -250,11 +250,10 @@ static void greet(struct played *p) {
 }
 
 static void end(struct played *p) {
-    const char *reason = "";
     redis_ask_close(&p->ask);
     redis_stream_deinit(&p->stream);
     buffer_deinit(&p->said);
-    assert_true(registry_validate(p->h->server.registry, &reason));
+    ASSERT_VALID(registry_validate, p->h->server.registry);
     harness_destroy(p->h);
 }
 

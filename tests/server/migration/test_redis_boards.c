@@ -145,13 +145,12 @@ static void feed_copy(struct moving *m) {
 }
 
 static void end(struct moving *m) {
-    const char *reason = "";
     effect_listener_remove(m->source->server.registry, &m->listener);
     buffer_deinit(&m->blob);
     buffer_deinit(&m->state_blob);
     buffer_deinit(&m->wire);
     redis_stream_deinit(&m->stream);
-    assert_true(registry_validate(m->ours->server.registry, &reason));
+    ASSERT_VALID(registry_validate, m->ours->server.registry);
     harness_destroy(m->ours);
     harness_destroy(m->source);
 }

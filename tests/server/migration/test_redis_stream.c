@@ -30,9 +30,8 @@ static void begin(struct follower *follower) {
 }
 
 static void end(struct follower *follower) {
-    const char *reason = "";
     redis_stream_deinit(&follower->stream); /* lets go of options, too */
-    assert_true(registry_validate(follower->h->server.registry, &reason));
+    ASSERT_VALID(registry_validate, follower->h->server.registry);
     harness_destroy(follower->h);
 }
 

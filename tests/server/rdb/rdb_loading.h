@@ -48,7 +48,6 @@ struct trial {
 /* It holds together and leaves no memory, however far it came. nth: the allocation that fails, or 0. */
 static inline struct trial load_apart(struct harness *h, const struct buffer *file, size_t piece,
                                       uint64_t nth) {
-    const char *reason = "";
     struct trial trial;
     struct rdb_load load;
     uint64_t live = memory_live_count();
@@ -60,7 +59,7 @@ static inline struct trial load_apart(struct harness *h, const struct buffer *fi
     trial.left = rdb_reader_left(&load.reader);
     snprintf(trial.error, sizeof trial.error, "%s", load.error);
     rdb_load_deinit(&load);
-    assert_true(registry_validate(registry, &reason));
+    ASSERT_VALID(registry_validate, registry);
     registry_destroy(registry);
     assert_int_equal(memory_live_count(), live);
     return trial;

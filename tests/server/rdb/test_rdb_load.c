@@ -36,8 +36,7 @@ static void expect_made(struct harness *h) {
                             "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n");
     }
     harness_expect(h, s, "DBSIZE", ":19\r\n");
-    const char *reason;
-    assert_true(registry_validate(h->server.registry, &reason));
+    ASSERT_VALID(registry_validate, h->server.registry);
 }
 
 /* The expiries of types 22 to 25, and of Valkey: in the past, now, and later by a millisecond. */

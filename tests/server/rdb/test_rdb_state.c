@@ -27,7 +27,6 @@ RDB_TEST(what_is_beside_the_keys_is_the_same_in_pieces_of_any_size, "") {
     }
     write_file(file, h->server.registry, TIME_US);
     for (size_t i = 0; i < COUNT_OF(pieces); i++) {
-        const char *reason = "";
         struct registry *registry =
             registry_create(1, setting_board_options_for, &h->server.settings);
         assert_int_equal(load_pieces(load, registry, file, pieces[i]), RDB_LOAD_DONE);
@@ -36,7 +35,7 @@ RDB_TEST(what_is_beside_the_keys_is_the_same_in_pieces_of_any_size, "") {
         assert_int_equal(load->board_count, 1);
         assert_int_equal(load->latest_us, TIME_US);
         expect_same_state(h->server.registry, registry);
-        assert_true(registry_validate(registry, &reason));
+        ASSERT_VALID(registry_validate, registry);
         registry_destroy(registry);
     }
 }

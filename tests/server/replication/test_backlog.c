@@ -60,10 +60,7 @@ static uint64_t read_some(struct backlog_cursor *cursor, uint64_t next) {
 }
 
 static void check_valid(void) {
-    const char *reason = "";
-    if (!backlog_validate(&backlog, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(backlog_validate, &backlog);
 }
 
 TEST(every_cursor_gets_every_group_once) {

@@ -8,13 +8,8 @@
 #define SETTINGS "notify-board-events yes\n"
 
 static void check(const struct harness *h) {
-    const char *reason = NULL;
-    if (!board_events_validate(&h->server.follows, &reason)) {
-        fail_msg("%s", reason);
-    }
-    if (!subscription_validate(&h->server.subscriptions, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(board_events_validate, &h->server.follows);
+    ASSERT_VALID(subscription_validate, &h->server.subscriptions);
 }
 
 /* What the tick does after its commands. */

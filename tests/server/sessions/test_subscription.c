@@ -30,13 +30,6 @@ static void name_of(enum subscription_kind kind, unsigned index, char *out) {
     }
 }
 
-static void assert_valid(const struct subscriptions *all) {
-    const char *reason = "";
-    if (!subscription_validate(all, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 struct receipts {
     struct twin *twin;
     unsigned plain[CLIENTS], by_pattern[CLIENTS];
@@ -167,7 +160,7 @@ TEST(messages_reach_who_subscribes_and_nobody_else) {
         check_message(twin, i % 2 == 0 ? SUBSCRIPTION_CHANNEL : SUBSCRIPTION_SHARD, index);
         check_counts(twin);
         if (i % 16 == 0) {
-            assert_valid(&twin->all);
+            ASSERT_VALID(subscription_validate, &twin->all);
         }
     }
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -211,7 +204,7 @@ TEST(many_subscriptions_of_one_client_are_freed_in_steps) {
         steps++;
     }
     assert_in_range(steps, MANY / 256 - 2, MANY / 256 + 2);
-    assert_valid(&all);
+    ASSERT_VALID(subscription_validate, &all);
     subscription_clear(&all, &list, SUBSCRIPTION_CHANNEL);
 }
 
@@ -236,7 +229,7 @@ SERVER_TEST(each_allocation_of_a_subscribe_fails_in_turn) {
             assert_int_equal(
                 subscription_topic_count(&h->server.subscriptions, SUBSCRIPTION_CHANNEL),
                 is_done ? 3 : 1 + held);
-            assert_valid(&h->server.subscriptions);
+            ASSERT_VALID(subscription_validate, &h->server.subscriptions);
             harness_run(h, s, "UNSUBSCRIBE");
         }
     }

@@ -8,18 +8,11 @@
 
 #define OK "+OK\r\n"
 
-static void assert_valid(const struct server *server) {
-    const char *reason = "";
-    if (!tracking_validate(server, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* What the tick does, then what the client was sent. */
 static const char *told(struct harness *h, struct session *session) {
-    assert_valid(&h->server);
+    ASSERT_VALID(tracking_validate, &h->server);
     while (tracking_step(&h->server)) {}
-    assert_valid(&h->server);
+    ASSERT_VALID(tracking_validate, &h->server);
     return harness_output(session);
 }
 #define expect_told(h, session, expected) assert_string_equal(told((h), (session)), (expected))
@@ -364,7 +357,7 @@ SERVER_TEST(another_client_may_be_told_in_either_protocol) {
     expect_told(h, three, INVALIDATE_NULL);
     harness_run_format(h, a, "CLIENT TRACKING ON REDIRECT %llu", (unsigned long long)three->id);
     harness_run(h, a, "CLIENT TRACKING OFF");
-    assert_valid(&h->server);
+    ASSERT_VALID(tracking_validate, &h->server);
 }
 
 SERVER_TEST(a_client_whose_redirection_is_gone_is_told_so) {
@@ -462,7 +455,7 @@ SERVER_TEST(a_client_that_leaves_leaves_nothing) {
     harness_disconnect(h, t);
     harness_disconnect(h, b);
     harness_run(h, s, "ZADD k1 1 a");
-    assert_valid(&h->server);
+    ASSERT_VALID(tracking_validate, &h->server);
     while (tracking_free_step(&h->server.tracking, 16)) {}
     assert_int_equal(tracking_key_count(&h->server.tracking), 0);
     assert_int_equal(tracking_prefix_count(&h->server.tracking), 0);
@@ -501,7 +494,7 @@ HARNESS_TEST(pairs_of_key_and_client_have_a_limit_too, "tracking-table-max-keys 
         harness_run(h, t, "ZCARD l");
         assert_true(tracking_item_count(&h->server.tracking) <= 2 * TRACKING_READERS_MAX + 10);
     }
-    assert_valid(&h->server);
+    ASSERT_VALID(tracking_validate, &h->server);
 }
 
 SERVER_TEST(what_a_client_has_read_is_its_memory) {
@@ -552,7 +545,7 @@ SERVER_TEST(without_memory_nobody_keeps_what_is_outdated) {
         harness_disconnect(h, t);
         harness_disconnect(h, b);
         while (tracking_free_step(&h->server.tracking, 100)) {}
-        assert_valid(&h->server);
+        ASSERT_VALID(tracking_validate, &h->server);
     }
 }
 
@@ -562,7 +555,7 @@ SERVER_TEST(tracking_that_finds_no_memory_does_not_begin) {
         assert_true(nth < 40);
         is_done = harness_run_failing(h, s, "CLIENT TRACKING ON BCAST PREFIX a PREFIX b PREFIX c",
                                       nth)[0] == '+';
-        assert_valid(&h->server);
+        ASSERT_VALID(tracking_validate, &h->server);
         assert_int_equal(tracking_prefix_count(&h->server.tracking), is_done ? 3 : 0);
         assert_int_equal(s->tracking.is_on, is_done);
     }

@@ -23,13 +23,6 @@ static const char *exec_ping(struct harness *h, struct session *s) {
 
 #define expect_exec(h, s, expected) assert_string_equal(exec_ping((h), (s)), (expected))
 
-static void assert_valid(const struct watches *watches) {
-    const char *reason = "";
-    if (!watch_validate(watches, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* ---- which commands change a key ---- */
 
 /* Lines parted by ';'. */
@@ -275,7 +268,7 @@ SERVER_TEST(a_write_touches_the_key_that_it_changes_and_no_other) {
             if (way == 2) {
                 harness_run(h, other, "EXEC");
             }
-            assert_valid(&h->server.watches);
+            ASSERT_VALID(watch_validate, &h->server.watches);
             expect_told(h, tracker, change);
             assert_int_equal(s->watches.is_stale, change->is_change);
             assert_int_equal(watch_count(&s->watches), change->is_change ? 0 : 2);
@@ -571,7 +564,7 @@ static struct bytes name_of(uint64_t number) {
 }
 
 static void compare(struct model *model) {
-    assert_valid(&model->watches);
+    ASSERT_VALID(watch_validate, &model->watches);
     while (watch_free_step(&model->watches, 50)) {}
     uint32_t clients = 0;
     uint32_t keys = 0;
@@ -594,7 +587,7 @@ static void compare(struct model *model) {
     }
     assert_int_equal(model->watches.client_count, clients);
     assert_int_equal(watch_key_count(&model->watches), keys);
-    assert_valid(&model->watches);
+    ASSERT_VALID(watch_validate, &model->watches);
 }
 
 static void model_forget(struct model *model, uint64_t list, bool is_stale) {
@@ -701,7 +694,7 @@ SERVER_TEST(a_watch_without_memory_changes_nothing) {
             assert_int_equal(watch_count(&s->watches), is_done ? 4 : watched);
             assert_int_equal(watch_key_count(&h->server.watches),
                              is_done ? 5 : 2 + (uint32_t)watched);
-            assert_valid(&h->server.watches);
+            ASSERT_VALID(watch_validate, &h->server.watches);
             harness_expect(h, s, "UNWATCH", OK);
         }
     }
@@ -722,7 +715,7 @@ TEST(many_clients_watch_many_keys) {
         assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS);
         assert_int_equal(watch_key_count(&watches), KEYS);
     }
-    assert_valid(&watches);
+    ASSERT_VALID(watch_validate, &watches);
     watch_touch(&watches, 0, name_of(3));
     assert_int_equal(watches.client_count, 0);
     for (int i = 0; i < CLIENTS; i++) {
@@ -737,7 +730,7 @@ TEST(many_clients_watch_many_keys) {
     assert_true(watch_add(&watches, &lists[7], 0, name_of(4), false));
     assert_true(watch_free_step(&watches, 1000));
     assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS - 64 + 1 - 2 - 1000);
-    assert_valid(&watches);
+    ASSERT_VALID(watch_validate, &watches);
     watch_touch(&watches, 0, name_of(5));
     assert_false(lists[7].is_stale);
     watch_touch(&watches, 0, name_of(4));

@@ -37,13 +37,12 @@ static bool import_text(struct registry *registry, enum record_format format, co
 
 static void check_round_trip(const struct registry *registry, enum record_format format) {
     size_t size = 0;
-    const char *reason = "";
     OWNED char *text = export_text(registry, format, &size);
     struct registry *again = workload_create_registry(0xface);
     if (!import_text(again, format, text, size)) {
         fail_msg("%s", error);
     }
-    assert_true(registry_validate(again, &reason));
+    ASSERT_VALID(registry_validate, again);
     assert_true(workload_digest(again) == workload_digest(registry));
     registry_destroy(again);
 }

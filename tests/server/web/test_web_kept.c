@@ -319,10 +319,7 @@ SERVER_TEST(at_random_nothing_is_given_again_that_the_engine_would_not_answer_no
             }
             keep(h, targets[t], &identities[who], answer);
         }
-        const char *reason = "";
-        if (!watch_validate(&h->server.reads, &reason)) {
-            fail_msg("%s", reason);
-        }
+        ASSERT_VALID(watch_validate, &h->server.reads);
     }
     assert_true(again > 0);
     printf("%u times\n", again);

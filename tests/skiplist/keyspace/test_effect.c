@@ -426,7 +426,7 @@ REGISTRY_TEST_OF(other_tags_are_rules_that_change, create_registry) {
     assert_true(board_options_equal(registry_options(key), &other));
     assert_value(key, 0, 1, "");
     assert_value(key, 2, 1, "c");
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
 }
 
 /* Whatever values there were before. */
@@ -451,7 +451,7 @@ REGISTRY_TEST_OF(a_tag_with_fewer_bits_takes_new_values, create_registry) {
         assert_int_equal(tag(registry, key, "m17", "new", NULL), TAGS_OK);
         assert_int_equal(tag(registry, key, "m18", "more", NULL), TAGS_FULL);
         assert_value(key, 17, 0, "new");
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         registry_apply(
             registry,
             (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("k"), .options = &options});
@@ -483,7 +483,7 @@ REGISTRY_TEST_OF(values_of_removed_members_are_in_nobodys_way, create_registry) 
                 registry,
                 (struct effect){.kind = EFFECT_OPTIONS, .name = BYTES("l"), .options = &smaller});
         }
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
     }
 }
 

@@ -14,10 +14,7 @@ struct model {
 };
 
 static void assert_agrees(const struct model *model) {
-    const char *reason = "";
-    if (!expiry_validate(&model->expiry, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(expiry_validate, &model->expiry);
     uint32_t count = 0;
     int64_t first_ms = INT64_MAX;
     for (int i = 0; i < OWNERS; i++) {
@@ -110,8 +107,7 @@ TEST(all_times_move_by_the_offset_and_keep_their_order) {
     assert_true(expiry_sum_ms(&expiry) == 5000 + 3000 + 4000 + 3 * 7070);
     expiry_change(&expiry, &places[0], 8000);
     assert_int_equal(expiry_first(&expiry).time_ms, 8000);
-    const char *reason = "";
-    assert_true(expiry_validate(&expiry, &reason));
+    ASSERT_VALID(expiry_validate, &expiry);
     for (int i = 0; i < 4; i++) {
         if (places[i] != EXPIRY_NOWHERE) {
             expiry_remove(&expiry, &places[i]);

@@ -113,7 +113,7 @@ REGISTRY_TEST(removed_boards_are_freed_in_bounded_steps) {
         has_more = registry_free_step(registry, 100);
         /* 100 members, at least two to a block; the index and the lists of blocks are few. */
         assert_true(live_before - memory_live_count() <= 120);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         steps++;
     }
     /* The index of a tiny build has as many segments as blocks. */
@@ -163,7 +163,7 @@ REGISTRY_TEST(flushing_touches_no_key) {
         key_create(registry, 5, formatted("key:%d", i), 0, 0);
     }
     assert_int_equal(registry_totals(registry)->freed, KEYS);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     uint64_t keys = registry_count(registry, 5) + (uint64_t)1;
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), keys);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
@@ -372,7 +372,7 @@ REGISTRY_TEST(keys_expire_in_the_order_of_their_times) {
         key_expire(registry, key, (int64_t)time_ms);
         due_counts[time_ms]++;
     }
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     for (int64_t time_ms = 0; time_ms < TIMES; time_ms++) {
         for (uint32_t i = 0; i < due_counts[time_ms]; i++) {
             assert_int_equal(registry_expiry_next_due(registry), time_ms);
@@ -468,7 +468,7 @@ REGISTRY_TEST(a_board_is_put_in_place_of_what_stood_there) {
         assert_int_equal(board_mark(&key->board), 7);
         assert_int_equal(board_count(&key->board), count);
         assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
     }
     assert_int_equal(registry_count(registry, 2), 2);
     assert_int_equal(registry_expiry_count(registry, 2), 0);
@@ -572,7 +572,7 @@ TEST(scanning_visits_what_stays_whatever_changes) {
         for (int i = 0; i < SCAN_PASSING; i++) {
             assert_true(seen.passing[i] == 0 || was_there[i]);
         }
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         registry_destroy(registry);
     }
 }
@@ -652,7 +652,7 @@ TEST(a_scan_most_of_whose_keys_are_removed_ends_in_steps_of_bounded_work) {
         seen += to_remove.count;
     } while (cursor != 0);
     assert_int_equal(seen, REMOVED_KEYS);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     registry_destroy(registry);
 }
 
@@ -690,7 +690,7 @@ TEST(many_small_boards_are_cheap) {
         registry_remove(registry, key_find(registry, 0, formatted("board:%08d", i), 0));
     }
     registry_free_all(registry);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     /* Little is left: the list and the map have shrunk too. */
     assert_true(memory_used() - used_before <= 64 * 1024);
     registry_destroy(registry);

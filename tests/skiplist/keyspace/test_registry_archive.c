@@ -242,9 +242,9 @@ TEST(without_memory_a_board_that_expires_waits_to_become_the_archive) {
             key = registry_find_or_create(registry, 0, BYTES("day"), END_MS + 10, &is_new);
             memory_fail_at(0);
             is_done = key != NULL;
-            assert_registry_valid(registry);
+            ASSERT_VALID(registry_validate, registry);
             (void)registry_expiry_remove_due(registry, END_MS + 10, 100);
-            assert_registry_valid(registry);
+            ASSERT_VALID(registry_validate, registry);
             assert_int_equal(count_of(registry, "day@2026-11-16", END_MS + 10), 5);
             registry_destroy(registry);
         }
@@ -337,10 +337,10 @@ REGISTRY_TEST(whether_archives_are_copies_may_be_changed) {
     board_options_copy(registry_options(key), &options);
     options.copies = false;
     key = registry_board_alter(registry, key, &options, NULL);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     options.copies = true;
     key = registry_board_alter(registry, key, &options, NULL);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     options.copies = false;
     assert_non_null(registry_board_alter(registry, key, &options, NULL));
     assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 5);
@@ -358,7 +358,7 @@ TEST(without_memory_the_archive_is_made_later) {
             (void)run_steps(registry, END_MS);
             memory_fail_at(0);
             is_done = registry_totals(registry)->rolled == 1;
-            assert_registry_valid(registry);
+            ASSERT_VALID(registry_validate, registry);
             assert_int_equal(count_of(registry, "day", END_MS), count);
             assert_int_equal(count_of(registry, "day@2026-11-16", END_MS),
                              is_done ? (int64_t)count : -1);
@@ -410,7 +410,7 @@ static void pair_begin(struct pair *pair, struct registry *registry) {
 
 static void pair_end(struct pair *pair) {
     workload_assert_equal(pair->registry, pair->follower);
-    assert_registry_valid(pair->follower);
+    ASSERT_VALID(registry_validate, pair->follower);
     effect_listener_remove(pair->registry, &pair->listener);
     registry_destroy(pair->follower);
 }

@@ -32,7 +32,7 @@ static void begin(struct pair *pair) {
 }
 
 static void end(struct pair *pair) {
-    assert_registry_valid(pair->registry);
+    ASSERT_VALID(registry_validate, pair->registry);
     registry_destroy(pair->registry);
     registry_destroy(pair->copy);
 }

@@ -138,8 +138,7 @@ TOLD_TEST(a_key_is_as_long_as_its_short_hash_and_no_longer) {
         assert_true(registry_memory_size(registry, key) <= empty + sizes[i] + 100);
         assert_ptr_equal(registry_find(registry, 0, BYTES("h"), 0), key);
         assert_int_equal(registry_expiry(registry, key), 1000);
-        const char *reason;
-        assert_true(registry_validate(registry, &reason));
+        ASSERT_VALID(registry_validate, registry);
     }
     /* One that has become short again is so from its next move on. */
     put(registry, &key, "f", "x");

@@ -42,7 +42,7 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
     assert_int_equal(registry_copy(registry, mirror->key, 0, names[0], workload->now_ms),
                      REGISTRY_OK);
     assert_int_equal(registry_mirror_copy_to(mirror, 0, names[1], workload->now_ms), REGISTRY_OK);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     for (int i = 0; i < 2; i++) {
         copies[i] = registry_find(registry, 0, names[i], INT64_MIN);
         assert_non_null(copies[i]);
@@ -304,7 +304,7 @@ TEST(a_large_hash_of_which_one_field_is_left_is_copied_as_that) {
         assert_int_equal(hash_count(registry_hash(copy)), 1);
         registry_remove(registry, copy);
         registry_remove(registry, key);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
     }
     registry_destroy(registry);
 }
@@ -345,7 +345,7 @@ TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
         is_done = status == REGISTRY_MIRROR_WHOLE;
         assert_true(is_done || status == REGISTRY_MIRROR_OUT_OF_MEMORY);
         registry_mirror_end(&mirror);
-        assert_registry_valid(workload.registry);
+        ASSERT_VALID(registry_validate, workload.registry);
         assert_true(workload_digest(workload.registry) == digest);
     }
     assert_true(nth > 2);

@@ -242,7 +242,7 @@ TEST(a_key_that_is_there_all_the_time_comes_once_whatever_changes) {
     registry_pass_end(workload.registry, &twin.pass);
     registry_walk_end(workload.registry);
     effect_listener_remove(workload.registry, &twin.listener);
-    assert_registry_valid(workload.registry);
+    ASSERT_VALID(registry_validate, workload.registry);
 }
 
 REGISTRY_TEST_OF(a_pass_that_removes_all_it_meets_ends_with_none_left, create_usual_registry) {

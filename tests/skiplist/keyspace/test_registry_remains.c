@@ -26,7 +26,7 @@ REGISTRY_TEST(remains_are_freed_in_bounded_steps) {
         has_more = registry_free_step(registry, 100);
         assert_true(live_before <= memory_live_count() + 140);
         assert_in_range(steps, 0, 2 * MEMBERS);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
     }
     assert_false(board_has_remains(&key->board));
     assert_int_equal(board_count(&key->board), 10);
@@ -58,7 +58,7 @@ REGISTRY_TEST(removing_a_range_needs_no_memory) {
 REGISTRY_TEST(a_board_with_remains_goes_where_its_key_goes) {
     struct registry_key *key = create_cut_key(registry, 0, "board");
     assert_int_equal(registry_rename(registry, key, 3, BYTES("other"), 0), REGISTRY_OK);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     assert_true(registry_free_step(registry, 100));
     key = registry_find(registry, 3, BYTES("other"), 0);
     assert_non_null(key);
@@ -68,7 +68,7 @@ REGISTRY_TEST(a_board_with_remains_goes_where_its_key_goes) {
     assert_non_null(copy);
     assert_false(board_has_remains(&copy->board));
     assert_int_equal(board_count(&copy->board), 10);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     registry_free_all(registry);
     assert_false(board_has_remains(&key->board));
 }
@@ -80,8 +80,8 @@ REGISTRY_TEST(boards_with_remains_go_where_their_registry_goes) {
     (void)create_cut_key(registry, 0, "two");
     (void)create_cut_key(other, 0, "three");
     registry_exchange(registry, other);
-    assert_registry_valid(registry);
-    assert_registry_valid(other);
+    ASSERT_VALID(registry_validate, registry);
+    ASSERT_VALID(registry_validate, other);
     registry_free_all(other);
     assert_false(board_has_remains(&key_find(other, 0, "one", 0)->board));
     assert_false(board_has_remains(&key_find(other, 0, "two", 0)->board));
@@ -106,9 +106,9 @@ TEST(a_board_with_remains_is_removed_as_any_other) {
         registry_remove(registry, emptied);
         assert_int_equal(registry_flush(registry, 2), 1);
         assert_int_equal(registry_expiry_remove_due(registry, 5, 10), 1);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         (void)registry_free_step(registry, work);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         if (work % 2 == 1) {
             registry_free_all(registry);
         }
@@ -145,6 +145,6 @@ REGISTRY_TEST(keys_and_steps_in_any_order_leave_nothing) {
         default:
             (void)registry_free_step(registry, (uint32_t)random_below(&random, 300));
         }
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
     }
 }

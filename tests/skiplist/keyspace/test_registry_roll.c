@@ -61,7 +61,7 @@ REGISTRY_TEST(a_written_board_becomes_its_archive_and_is_gone) {
     assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_count(registry, 0), 1);
     assert_int_equal(registry_totals(registry)->rolled, 1);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     /* The next write creates it again, in the period of that time. */
     key = write_key(registry, "daily", 1, END_MS);
     assert_true(registry_options(key)->period_start_ms == END_MS);
@@ -190,7 +190,7 @@ REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     assert_true(board_options_equal(registry_options(key), &options));
     assert_true(registry_expiry(registry, key) == options.period_end_ms + 5);
     assert_true(registry_expiry_next_due(registry) == options.period_end_ms);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     assert_int_equal(count_of(registry, "d@2026-11-16", options.period_end_ms), 3);
     /* An archive may have a name longer than clients may use. */
     memset(name_text, 'x', sizeof name_text);
@@ -278,7 +278,7 @@ REGISTRY_TEST(keys_that_are_removed_or_flushed_do_not_roll) {
         write_key(registry, formatted("d%d", i), 2, NOON_MS);
     }
     registry_remove(registry, find(registry, "d7", NOON_MS));
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     registry_flush(registry, 0);
     assert_true(registry_expiry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_roll_due(registry, INT64_MAX, UINT32_MAX), 0);
@@ -348,14 +348,14 @@ REGISTRY_TEST(rolling_by_hand_is_at_any_time) {
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "plain", 1000), -1);
     assert_int_equal(count_of(registry, "old", 1000), 3);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     key = create_key(registry, "season", 'p', 5, 1000);
     assert_int_equal(registry_roll(registry, key, BYTES("season:1"), NULL, 5000, 1000),
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "season", 1000), 0);
     assert_int_equal(count_of(registry, "season:1", 4999), 5);
     assert_int_equal(count_of(registry, "season:1", 5000), -1);
-    assert_registry_valid(registry);
+    ASSERT_VALID(registry_validate, registry);
     /* An empty board gets no archive, and may get other options. */
     struct board_options next = *workload_options('p');
     next.is_created = true;
@@ -451,7 +451,7 @@ TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
         assert_int_equal(kept.told_count, samples[i].has_changed);
         registry_set_listener(registry, NULL, NULL);
         free(kept.text);
-        assert_registry_valid(registry);
+        ASSERT_VALID(registry_validate, registry);
         registry_destroy(registry);
     }
 }
@@ -544,7 +544,7 @@ TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
             is_done = attempt(registry, rows[i].what, rows[i].name, later_ms);
             bool is_reached = memory_requests() - requests >= nth;
             memory_fail_at(0);
-            assert_registry_valid(registry);
+            ASSERT_VALID(registry_validate, registry);
             if (!is_done) {
                 failures++;
                 assert_true(is_reached);
@@ -554,11 +554,11 @@ TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
                     assert_true(census(registry) == before);
                 }
                 assert_true(attempt(registry, rows[i].what, rows[i].name, later_ms + 1));
-                assert_registry_valid(registry);
+                ASSERT_VALID(registry_validate, registry);
             }
             registry_roll_due(registry, later_ms + 1, UINT32_MAX);
             assert_int_equal(count_of(registry, "week@2026-11-23", later_ms + 1), 7);
-            assert_registry_valid(registry);
+            ASSERT_VALID(registry_validate, registry);
             registry_destroy(registry);
             assert_int_equal(memory_live_count(), live_before);
         }

@@ -563,7 +563,7 @@ static void run_twins(const char *name, bool has_periods, int step_count, int co
         steps[below(&twin, COUNT_OF(steps))](&twin);
         memory_fail_at(0);
         if (step % compare_every == 0) {
-            assert_registry_valid(twin.registry);
+            ASSERT_VALID(registry_validate, twin.registry);
             compare_all(&twin);
             if (below(&twin, 4) == 0) {
                 compare_counts(&twin);

@@ -250,8 +250,7 @@ static void twin_receive(void *context, const struct effect *effect) {
 }
 
 static void assert_is_beginning(const struct board *twin, const struct board *board) {
-    const char *reason;
-    assert_true(board_validate(twin, &reason));
+    ASSERT_VALID(board_validate, twin);
     for (uint32_t rank = 0; rank < board_count(twin); rank++) {
         struct board_stored a = board_at(twin, rank), b = board_at(board, rank);
         assert_true(bytes_equal(stored_text(a.member), stored_text(b.member)));

@@ -23,10 +23,7 @@ FIXTURE(stop) {
 }
 
 static void assert_valid(void) {
-    const char *reason = "";
-    if (!board_options_set_validate(&set, &reason)) {
-        fail_msg("%s", reason);
-    }
+    ASSERT_VALID(board_options_set_validate, &set);
 }
 
 static struct board_options rules_from(const char *layout) {
@@ -247,9 +244,9 @@ rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
     struct board_state happened = board_options_begin_state(&options);
     assert_true(happened.from_ms == 10 * HOUR_MS);
     assert_true(board_options_take_state(&options, &happened));
-    assert_true(board_options_validate(&options, &reason));
+    ASSERT_VALID(board_options_validate, &options);
     board_options_begin_share(&options, &share);
-    assert_true(board_options_validate(&share, &reason));
+    ASSERT_VALID(board_options_validate, &share);
     assert_int_equal(share.guards, BOARD_FROZEN);
     assert_false(share.is_archive);
     board_options_slide(&options, &happened, 12 * HOUR_MS);
@@ -264,10 +261,10 @@ rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
     assert_true(happened.is_anew);
     assert_int_equal(happened.left, 0);
     assert_true(happened.from_ms == 13 * HOUR_MS);
-    assert_true(board_options_validate(&options, &reason));
+    ASSERT_VALID(board_options_validate, &options);
     assert_true(board_options_take_state(&options, &happened));
     board_options_without_window(&options, &plain);
-    assert_true(board_options_validate(&plain, &reason));
+    ASSERT_VALID(board_options_validate, &plain);
     assert_int_equal(plain.period.unit, PERIOD_NONE);
     assert_false(board_options_take_state(&plain, &happened));
     happened = board_options_keep_state(&plain, &happened);
@@ -287,7 +284,7 @@ rules_test(what_its_words_would_refuse_is_not_valid) {
     options.opens_ms = 1000;
     options.closes_ms = 1001;
     options.guards = BOARD_OPENS | BOARD_CLOSES;
-    assert_true(board_options_validate(&options, &reason));
+    ASSERT_VALID(board_options_validate, &options);
     options.closes_ms = 1000;
     assert_false(board_options_validate(&options, &reason));
     options = rules_from("FIELD a 30");
@@ -295,7 +292,7 @@ rules_test(what_its_words_would_refuse_is_not_valid) {
     board_options_begin_period(&options, 0);
     options.archives_max = 1;
     options.settles = true;
-    assert_true(board_options_validate(&options, &reason));
+    ASSERT_VALID(board_options_validate, &options);
     options.archives_max = 0;
     assert_false(board_options_validate(&options, &reason));
 }

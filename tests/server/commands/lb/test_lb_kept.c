@@ -308,8 +308,7 @@ ZSET_TEST(ratings_are_the_sum_of_what_was_not_undone) {
             assert_true(rating - sum[i] < 1e-4 && sum[i] - rating < 1e-4);
         }
     }
-    const char *reason;
-    assert_true(registry_validate(h->server.registry, &reason));
+    ASSERT_VALID(registry_validate, h->server.registry);
 }
 
 /* The largest match is kept, and goes with its bytes. */

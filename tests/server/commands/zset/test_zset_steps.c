@@ -156,7 +156,7 @@ ZSET_TEST(a_long_range_is_stored_as_it_is_when_it_appears) {
             is_done = client->job == NULL || player_step(h, client);
         }
         expect_as_at_once(h, client, other, "ZRANGESTORE", span);
-        assert_registry_valid(h->server.registry);
+        ASSERT_VALID(registry_validate, h->server.registry);
     }
     assert_true(step_count > 24 * 40);
 }
@@ -403,7 +403,7 @@ ZSET_TEST(a_store_that_finds_no_memory_leaves_the_destination_as_it_was) {
             bool is_refused = player_end(h, client)[0] == '-';
             assert_int_equal(count_staged(h), 0);
             assert_int_equal(board_count(board_of(h, "x")) == 1, is_refused);
-            assert_registry_valid(h->server.registry);
+            ASSERT_VALID(registry_validate, h->server.registry);
             harness_run(h, client, "DEL x");
             harness_run(h, client, "ZADD x 1 before");
         }

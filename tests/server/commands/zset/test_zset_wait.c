@@ -5,13 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
-static void assert_valid(const struct harness *h) {
-    const char *reason = "";
-    if (!wait_validate(&h->server.waits, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 static bool give_up(struct harness *h, int64_t us, uint32_t clients_max) {
     h->wall_us += us;
     server_update_time(&h->server);
@@ -41,7 +34,7 @@ SERVER_TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
         sessions[i] = harness_connect(h);
         harness_expect(h, sessions[i], "BZPOPMIN q 1000", "");
     }
-    assert_valid(h);
+    ASSERT_VALID(wait_validate, &h->server.waits);
     int steps = 1;
     for (bool has_more = give_up(h, 1000000000, STEP); has_more; steps++) {
         assert_int_equal(h->server.waits.client_count, MANY - STEP * steps);
@@ -189,7 +182,7 @@ SERVER_TEST(after_every_step_of_many_clients_the_waits_hold_together) {
             count += is_waiting[i];
         }
         assert_int_equal(h->server.waits.client_count, count);
-        assert_valid(h);
+        ASSERT_VALID(wait_validate, &h->server.waits);
     }
 }
 
@@ -205,7 +198,7 @@ SERVER_TEST(each_allocation_of_a_wait_fails_in_turn) {
         assert_int_equal(s->wait.state, is_done ? WAIT_FOR_KEY : WAIT_NONE);
         assert_int_equal(h->server.waits.client_count, 1 + is_done);
         assert_int_equal(s->wait.keys.memory_size > 0, is_done);
-        assert_valid(h);
+        ASSERT_VALID(wait_validate, &h->server.waits);
     }
 }
 
