@@ -5,8 +5,8 @@
 #include "server/dispatch/syntax.h"
 #include "server/sessions/board_job.h"
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
+#include "skiplist/keyspace/registry.h"
 
 enum {
     KEPT = 'S',
@@ -127,7 +127,7 @@ bool shadow_may_be(const struct registry_key *key) {
         options->league.room > 0) {
         return false;
     }
-    (void)!archive_name_find_board(registry_name(key), &room);
+    (void)!registry_roll_archive_board(registry_name(key), &room);
     return !league_parse_room(room, &prefix, &inner, &entry);
 }
 

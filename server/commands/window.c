@@ -2,7 +2,7 @@
 #include "server/commands/window.h"
 
 #include "server/sessions/server.h"
-#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
 
 /* ---- shares ---- */
@@ -11,9 +11,9 @@ struct registry_key *window_find_share(struct registry *registry, const struct r
                                        int64_t start_ms, int64_t now_ms, bool *is_taken) {
     char name[REGISTRY_NAME_MAX];
     const struct period *period = &registry_options(key)->period;
-    struct registry_key *share =
-        registry_find(registry, key->database,
-                      archive_name_print(registry_name(key), period, start_ms, name), now_ms);
+    struct registry_key *share = registry_find(
+        registry, key->database,
+        registry_roll_archive_name(registry_name(key), period, start_ms, name), now_ms);
     bool is_share = registry_roll_is_share(share, registry_options(key), start_ms);
     *is_taken = share != NULL && !is_share;
     return is_share ? share : NULL;
@@ -73,7 +73,7 @@ struct registry_key *window_find_board(struct registry *registry, struct registr
     if (!options->window.is_share) {
         return options->window.count > 0 ? key : NULL;
     }
-    if (!archive_name_find_board(registry_name(key), &base)) {
+    if (!registry_roll_archive_board(registry_name(key), &base)) {
         return NULL;
     }
     uint32_t database = key->database;
@@ -92,7 +92,7 @@ static bool window_refuse_taken(const struct call *call, struct bytes base,
                                 const struct board_options *options) {
     enum { SHOWN_MAX = 64 };
     char suffix[REGISTRY_SUFFIX_MAX];
-    size_t size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
+    size_t size = registry_roll_archive_suffix(&options->period, options->period_start_ms, suffix);
     return call_refuse_format(call,
                               "BUSYKEY '%.*s%.*s' is the board of the running period's results "
                               "(WINDOW), but another key has this name: rename or delete it",
@@ -136,8 +136,8 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     board_options_begin_share(options, &share_options);
     const struct board_state state = {.from_ms = options->period_start_ms};
     end_ms = options->settles ? INT64_MAX : end_ms; /* it gets one at the end of the period */
-    struct bytes full =
-        archive_name_print(registry_name(key), &options->period, options->period_start_ms, name);
+    struct bytes full = registry_roll_archive_name(registry_name(key), &options->period,
+                                                   options->period_start_ms, name);
     share = registry_find_or_create_like(call->registry, key->database, full, &share_options,
                                          &state, call->now_ms, is_new);
     if (share != NULL && end_ms != INT64_MAX &&
@@ -172,7 +172,8 @@ bool window_may_begin(const struct call *call, struct bytes base,
                                  "anew with each period, and this TIME does not last: give it more "
                                  "bits, a larger unit or a START");
     }
-    struct bytes full = archive_name_print(base, &running.period, running.period_start_ms, name);
+    struct bytes full =
+        registry_roll_archive_name(base, &running.period, running.period_start_ms, name);
     return call_find_key(call, full) == NULL || window_refuse_taken(call, base, &running);
 }
 
@@ -425,7 +426,8 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
     for (unsigned i = 0; i < WINDOW_SHARES_MAX && start_ms <= options->period_start_ms; i++) {
         const struct registry_key *share = registry_peek(
             registry, key->database,
-            archive_name_print(registry_name(key), &options->period, start_ms, name), now_ms);
+            registry_roll_archive_name(registry_name(key), &options->period, start_ms, name),
+            now_ms);
         bool is_share = registry_roll_is_share(share, options, start_ms);
         uint32_t left = start_ms == state->from_ms ? state->left : 0;
         for (unsigned j = 0; is_share && j < count; j++) {

@@ -10,7 +10,6 @@
 #include "server/commands/window.h"
 #include "server/sessions/board_job.h"
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/lookup.h"
 
 enum {

@@ -713,7 +713,7 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         return PERSISTENCE_OK;
     }
     persistence_abort_stream(persistence);
-    persistence_abandon_receive(persistence);
+    (void)persistence_abandon_receive(persistence);
     (void)persistence_save_close_tick_group(persistence, false);
     bool is_changed = persistence->state->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
@@ -1042,14 +1042,16 @@ bool persistence_step_receive(struct persistence *persistence, uint64_t budget_n
     return has_more;
 }
 
-void persistence_abandon_receive(struct persistence *persistence) {
+bool persistence_abandon_receive(struct persistence *persistence) {
     persistence->is_blocking = true;
     while (persistence->saving == ADOPTING) {
         persistence_finish_adoption(persistence);
         persistence_settle(persistence);
     }
     persistence->is_blocking = false;
+    bool is_adopted = persistence->staging.state == STAGING_ADOPTED;
     staging_clear(&persistence->staging);
+    return is_adopted;
 }
 
 /* ---- the interface ---- */

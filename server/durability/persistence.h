@@ -218,8 +218,9 @@ MUST_CHECK enum persistence_status persistence_begin_receive(struct persistence 
                                                              char *error);
 /* Go on for about budget_ns. true: there is more to do at once. */
 MUST_CHECK bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns);
-/* Clear it away, and give it up if it is not ADOPTED; one that is ADOPTING is waited for. */
-void persistence_abandon_receive(struct persistence *persistence);
+/* Clear it away, and give it up if it is not ADOPTED; one that is ADOPTING is waited for. true: it has replaced
+ * everything. */
+bool persistence_abandon_receive(struct persistence *persistence);
 
 /* Exchange all keys with those of another registry (registry_create_beside). A journal ends with that: what is on disk
  * stays as it is until a snapshot of the new keys and a journal behind it are there, and replies wait meanwhile. false:

@@ -254,7 +254,7 @@ static bool tick_network_has_requests(void *context) {
     return tick_network_has_batches(context);
 }
 
-/* Before the loop waits: see ring.h. */
+/* Before the loop waits: see batch.h. */
 static void tick_network_on_prepare(uv_prepare_t *prepare) {
     struct tick *tick = prepare->data;
     if (tick->is_idle_active) {

@@ -20,7 +20,7 @@
 #include "server/sessions/notify.h"
 #include "server/sessions/wait.h"
 #include "skiplist/keyspace/hash.h"
-#include "skiplist/keyspace/registry_stale.h"
+#include "skiplist/keyspace/registry.h"
 
 enum {
     ARGS_INLINE = 64,
@@ -832,8 +832,8 @@ void host_run_drop_stale(void *context) {
         return;
     }
     due->left = HOST_STALE_DONE;
-    if (!registry_stale_may_leave(key, now_ms) ||
-        registry_stale_drop(registry, key, now_ms, &due->from_key, &work, &is_done) == 0) {
+    if (!registry_board_may_drop_stale(key, now_ms) ||
+        registry_board_drop_stale(registry, key, now_ms, &due->from_key, &work, &is_done) == 0) {
         due->left = is_done || work > 0 ? HOST_STALE_DONE : HOST_STALE_MORE;
         return;
     }

@@ -10,8 +10,8 @@
  *
  * Who owns what: a transport, its socket and its unfinished input belong to the network's thread; a
  * connection, its session and its output belong to the engine until they are handed over. Nothing is
- * written by two threads: what passes between them is in batches (batch.h) that have one owner at a
- * time, in rings (ring.h), and in a few atomic figures that one side writes.
+ * written by two threads: what passes between them is in batches that have one owner at a time, which
+ * go through rings (batch.h), and in a few atomic figures that one side writes.
  *
  * Sleeping: whoever has nothing to do says so, looks once more, and sleeps in its loop; the other
  * side wakes it by an event only then. Before that it waits for a moment without sleeping, but only

@@ -551,12 +551,6 @@ static struct ssl_ctx_st *tls_context_make(struct making *making) {
     return making->context;
 }
 
-struct ssl_ctx_st *tls_context_create(const struct settings *settings, const char **setting,
-                                      char *error) {
-    struct making making = {.settings = settings, .setting = setting, .error = error};
-    return tls_context_make(&making);
-}
-
 struct ssl_ctx_st *tls_context_create_client(const struct settings *settings, const char *host,
                                              const char **setting, char *error) {
     struct making making = {
@@ -589,7 +583,8 @@ static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_
         }
     }
     if (settings->tls_port != 0) {
-        *context = tls_context_create(settings, failed, reason);
+        struct making making = {.settings = settings, .setting = failed, .error = reason};
+        *context = tls_context_make(&making);
     }
     return settings->tls_port == 0 || *context != NULL;
 }

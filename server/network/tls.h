@@ -61,12 +61,9 @@ const char *tls_peer_name(const struct tls *tls);
 
 enum { TLS_CONTEXT_ERROR_MAX = 256 };
 
-/* As the settings describe it. NULL: *setting is the name of the one that is wrong, and error (TLS_CONTEXT_ERROR_MAX) says
- * why. */
-MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct settings *settings,
-                                                 const char **setting, char *error);
-/* For connections to another server, whose certificate must be of a trusted authority, and name this host (a name or an
- * address); NULL: whatever it names. The own certificate is shown if one is set. */
+/* As the settings describe it, for connections to another server, whose certificate must be of a trusted authority, and name
+ * this host (a name or an address); NULL: whatever it names. The own certificate is shown if one is set. NULL: *setting is the
+ * name of the one that is wrong, and error (TLS_CONTEXT_ERROR_MAX) says why. */
 MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct settings *settings,
                                                         const char *host, const char **setting,
                                                         char *error);

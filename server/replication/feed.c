@@ -243,20 +243,19 @@ void feed_open(struct feed *feed) {
     bool had_gap = feed->server->durability.has_gap;
     persistence_set_tap(persistence, feed_take_group, feed);
     feed->server->durability.has_gap = false;
-    if (replication_may_change(replication)) {
-        /* The keys name another history, which goes on in this one, or none. */
-        struct history history;
-        if (had_gap) {
-            /* Whoever knows the id, and the number of the last group, does not know the keys. */
-            replication_make_id(feed->server, replication->id);
-            memcpy(replication->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
-            replication->second_until = 0;
-        }
-        if (had_gap || !replication_read_history(feed->server->registry, &history)) {
-            feed_write_history(feed);
-        } else {
-            feed->owes_history = strcmp(history.id, replication->id) != 0;
-        }
+    struct history history;
+    if (had_gap) {
+        /* Whoever knows the id, and the number of the last group, does not know the keys. */
+        replication_make_id(feed->server, replication->id);
+        memcpy(replication->second_id, REPLICATION_NO_ID, sizeof REPLICATION_NO_ID);
+        replication->second_until = 0;
+    }
+    if (had_gap || (replication_may_change(replication) &&
+                    !replication_read_history(feed->server->registry, &history))) {
+        feed_write_history(feed);
+    } else if (replication_may_change(replication)) {
+        /* The keys name another history, which goes on in this one. */
+        feed->owes_history = strcmp(history.id, replication->id) != 0;
     }
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
               replication->id, persistence_last_group(persistence),

@@ -56,6 +56,8 @@ void replicator_print_source(struct replicator *replicator, struct buffer *out);
 void replicator_wake(struct replicator *replicator);
 /* Close all replicas: they come again. */
 void replicator_drop_replicas(struct replicator *replicator, const char *reason);
+/* A master's full copy has replaced the keys: replicas begin anew. */
+void replicator_note_copy(struct replicator *replicator);
 /* Take over what that server has; the role stays master. */
 void replicator_pull(struct replicator *replicator, const char *host, uint16_t port);
 void replicator_end_pull(struct replicator *replicator);

@@ -156,7 +156,10 @@ static void master_link_close_socket(struct master_link *link) {
     buffer_deinit(&link->output);
     link->line = LINK_SAYS_PING;
     link->wanted_size = 0;
-    persistence_abandon_receive(link->server->persistence);
+    if (persistence_abandon_receive(link->server->persistence)) {
+        master_link_stream_take_copy(
+            link); /* what is asked for next is asked by what the keys say now */
+    }
     link->server->replication.copy_size = 0;
 }
 

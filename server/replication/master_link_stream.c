@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
@@ -37,23 +38,31 @@ void master_link_stream_begin_copy(struct master_link *link) {
     master_link_move(link, LINK_COPY_BEGUN);
 }
 
-/* It is loaded, and has replaced everything. */
-static void master_link_stream_note_adopted(struct master_link *link) {
+bool master_link_stream_take_copy(struct master_link *link) {
     struct replication *replication = &link->server->replication;
-    struct persistence *persistence = link->server->persistence;
-    persistence_abandon_receive(persistence); /* what was replaced is freed */
     replication_note_copy(link->server);
-    replication->group = persistence_last_group(persistence);
+    replicator_note_copy(replication->replicator);
+    replication->group = persistence_last_group(link->server->persistence);
+    replication->read_group = replication->group;
     if (!replication_take_history(link->server->registry, replication)) {
-        master_link_fail(link, "the full copy does not say which history it is of");
-        return;
+        return false;
     }
     replication->is_whole = true;
     link->server->durability.has_gap = false;
+    return true;
+}
+
+/* It is loaded, and in place. */
+static void master_link_stream_note_adopted(struct master_link *link) {
+    struct replication *replication = &link->server->replication;
+    (void)persistence_abandon_receive(link->server->persistence); /* what was replaced is freed */
+    if (!master_link_stream_take_copy(link)) {
+        master_link_fail(link, "the full copy does not say which history it is of");
+        return;
+    }
     link->next_group = replication->group + 1;
     link->wants_time = true;
     link->wants_ack = true;
-    replication->read_group = replication->group;
     log_write(LOG_NOTICE, "replica: full copy in place id=%s group=%" PRIu64, replication->id,
               replication->group);
     master_link_move(link, LINK_ADOPTED);

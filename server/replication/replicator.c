@@ -60,6 +60,10 @@ void replicator_drop_replicas(struct replicator *replicator, const char *reason)
     feed_drop_replicas(replicator->feed, reason);
 }
 
+void replicator_note_copy(struct replicator *replicator) {
+    feed_reset(replicator->feed, "a full copy has replaced the keys");
+}
+
 void replicator_pull(struct replicator *replicator, const char *host, uint16_t port) {
     master_link_begin_pull(&replicator->link, host, port);
 }
@@ -308,6 +312,32 @@ static void replicator_make_history(struct replicator *replicator) {
     replication->second_until = 0;
 }
 
+/* Are changes not numbered any more, as nobody was there to want that? Two files of such a time may hold different keys
+ * behind the same group, so these name no history that one could go on in. */
+static void replicator_note_gap(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    bool has_gap = server->durability.has_gap;
+    bool is_own =
+        replication_may_change(&server->replication) || redis_follow_is_on(replicator->redis);
+    if (is_own && has_gap != replicator->is_void) {
+        struct history history;
+        replicator->is_void = has_gap;
+        if (has_gap && replication_read_history(server->registry, &history)) {
+            replicator_make_history(replicator);
+            replication_remove_history(server->registry);
+            replicator->feed->owes_history = false;
+        }
+    }
+}
+
+/* The keys are of the history of replication->id from here on, or of none, and all replicas begin anew. */
+static void replicator_begin_history(struct replicator *replicator, const char *reason) {
+    feed_write_history(replicator->feed);
+    feed_reset(replicator->feed, reason);
+    replicator->is_void = false;
+    replicator_note_gap(replicator);
+}
+
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -316,17 +346,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         replicator_begin(replicator);
     }
-    bool has_gap = server->durability.has_gap;
-    if (replication_may_change(&server->replication) && has_gap != replicator->is_void) {
-        /* Changes are not numbered any more, as nobody was there to want that. Two files of such a time may hold
-         * different keys behind the same group, so these name no history that one could go on in. */
-        struct history history;
-        replicator->is_void = has_gap;
-        if (has_gap && replication_read_history(server->registry, &history)) {
-            replicator_make_history(replicator);
-            replication_remove_history(server->registry);
-        }
-    }
+    replicator_note_gap(replicator);
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
         if (replicator_promote_some(replicator, STEP_BUDGET_NS)) {
             replication_open(server);
@@ -340,18 +360,16 @@ bool replicator_begin_tick(struct replicator *replicator) {
         replicator->link.has_found_redis = false;
         persistence_set_following(server->persistence, false);
         replication_change_id(server);
-        feed_write_history(replicator->feed);
-        feed_reset(replicator->feed, "a Redis is followed");
         redis_follow_begin(replicator->redis);
+        replicator_begin_history(replicator, "a Redis is followed");
     }
-    uint64_t copies = server->replication.copies;
     bool is_freeing = redis_follow_free_some(replicator->redis, STEP_BUDGET_NS / 2);
     if (redis_follow_is_on(replicator->redis)) {
+        uint64_t copies = server->replication.copies;
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
         if (server->replication.copies != copies) {
             replicator_make_history(replicator);
-            feed_write_history(replicator->feed);
-            feed_reset(replicator->feed, "a copy of a Redis has replaced the keys");
+            replicator_begin_history(replicator, "a copy of a Redis has replaced the keys");
         }
         if (replicator->link.has_found_leaderboard) {
             replicator_follow(replicator, false);
@@ -359,9 +377,6 @@ bool replicator_begin_tick(struct replicator *replicator) {
         return has_more || is_freeing;
     }
     bool has_more = is_freeing | master_link_stream_step(&replicator->link, STEP_BUDGET_NS);
-    if (server->replication.copies != copies) {
-        feed_reset(replicator->feed, "a full copy has replaced the keys");
-    }
     replicator_tell_quorum(replicator, quorum_begin_tick);
     return has_more;
 }

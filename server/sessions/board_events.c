@@ -271,28 +271,23 @@ static void board_events_forget(struct board_events *follows, struct followed_ch
     }
 }
 
-static bool board_events_roster_has(const struct board_events_roster *roster,
-                                    const struct board_events_member *member) {
-    for (uint32_t i = 0; i < roster->count; i++) {
-        if (roster->members[i].hash == member->hash &&
-            bytes_equal(roster->members[i].name, member->name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Those of a that are not in b. */
 static void board_events_send_difference(struct server *server,
                                          const struct followed_channel *channel,
                                          const struct board_events_roster *a,
                                          const struct board_events_roster *b, const char *word) {
     for (uint32_t i = 0; i < a->count; i++) {
-        if (!board_events_roster_has(b, &a->members[i])) {
+        const struct board_events_member *member = &a->members[i];
+        uint32_t at = 0; /* of the member in b */
+        while (at < b->count && (b->members[at].hash != member->hash ||
+                                 !bytes_equal(b->members[at].name, member->name))) {
+            at++;
+        }
+        if (at == b->count) {
             struct buffer text;
             buffer_init(&text, 0);
             buffer_append_text(&text, word);
-            buffer_append(&text, a->members[i].name.at, a->members[i].name.size);
+            buffer_append(&text, member->name.at, member->name.size);
             board_events_send_buffer(server, channel, &text);
             buffer_deinit(&text);
         }

@@ -569,7 +569,7 @@ static bool setting_options_parse_hold(const struct parsing *parsing,
         has[held] = true;
         *size += held_rows[held].size;
     }
-    return holds_validate(rule) ||
+    return board_options_hold_is_right(rule) ||
            setting_words_fail(parsing->reason, "HOLD %s needs %s", setting_options_whom(is_for_all),
                               option->behind);
 }

@@ -5,7 +5,7 @@
  *
  * Only the first of many writes, so a loop that is awake costs the others one load. uv_async would do,
  * but the loop that is woken waits there, spinning, until the sender has returned from its call, which
- * takes long where both have one processor. See network/ring.h for why nothing is missed. */
+ * takes long where both have one processor. See network/batch.h for why nothing is missed. */
 #ifndef SERVER_WAKEUP_H
 #define SERVER_WAKEUP_H
 

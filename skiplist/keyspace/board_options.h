@@ -24,7 +24,6 @@
 #include "codec/layout.h"
 #include "codec/period.h"
 #include "codec/rating.h"
-#include "skiplist/keyspace/holds.h"
 #include "skiplist/keyspace/limits.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
@@ -73,6 +72,25 @@ struct board_window {
     uint16_t count; /* 2 .. BOARD_WINDOW_MAX */
     bool is_best;   /* BEST: the best of the shares; else SUM */
     bool is_share;
+};
+
+/* HOLD: results that a board keeps without ranking them, until somebody has looked at them.
+ *
+ *     HOLD PLAYERS OVER 10000 TOP 10 LIMITS AUTO 24 H
+ *
+ * This is the rule; what is held is in notes of the board: server/commands/holding.h. */
+#define HOLD_TOP_MAX     1000000
+#define HOLD_AUTO_MS_MAX (INT64_C(10000) * 86400 * 1000)
+
+/* Zeroed: none. There are no hidden bytes. */
+struct hold_rule {
+    int64_t over;    /* of OVER, in units of 10^-scale; 0 without */
+    int64_t auto_ms; /* of AUTO: whole hours; 0: without */
+    uint32_t top;    /* of TOP; 0: without */
+    uint8_t scale;   /* the smallest that keeps the value, at most DECIMAL_SCALE_MAX */
+    bool has_over;
+    bool takes_limits; /* LIMITS: what breaks a limit is held instead of refused */
+    bool is_for_all;   /* not for players alone */
 };
 
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
@@ -604,5 +622,16 @@ const struct board_option *board_options_find_alone(const struct board_options *
 const char *board_options_refuse_rooms(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
+
+/* ---- HOLD ---- */
+
+/* Are the numbers in their ranges, and is there a result that it holds? */
+MUST_CHECK bool board_options_hold_is_right(const struct hold_rule *rule);
+/* Why the first field, or a board without LIMITS, cannot have it, as an error text; NULL: it can. */
+const char *board_options_hold_refuse(const struct hold_rule *rule, bool has_limits,
+                                      const struct layout_field *lead);
+/* OVER: is a value of the first field better than the rule's? */
+bool board_options_hold_is_over(const struct hold_rule *rule, const struct layout_field *lead,
+                                uint64_t ordinal);
 
 #endif

@@ -577,6 +577,45 @@ bool registry_free_step(struct registry *registry, uint32_t work_max);
  * invariant. */
 MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
 
+/* ---- names of archives: "daily@2026-11-16", and "daily@2026-11-16.2" where that was taken ---- */
+
+/* Write what the name of the archive of the period that contains this time has behind that of its board to
+ * out (REGISTRY_SUFFIX_MAX): "@2026-11-16". Returns the size. */
+size_t registry_roll_archive_suffix(const struct period *period, int64_t time_ms, char *out);
+/* The whole name, in out (REGISTRY_NAME_MAX). */
+struct bytes registry_roll_archive_name(struct bytes board, const struct period *period,
+                                        int64_t time_ms, char *out);
+/* If this may be an archive's name, that of its board: what is before the '@'. false: it is none, such as "{a@2}:1:1". */
+MUST_CHECK bool registry_roll_archive_board(struct bytes name, struct bytes *board);
+
+/* ---- STALE ----
+ *
+ * Members whose time is longer ago than the option of their board says leave it.
+ *
+ *     STALE 6 HOUR, now 12:00      zoe 900, 11:58   ann 700, 05:59   bob 700, 06:30
+ *                                                   ^ leaves
+ *
+ * A time is over when the unit of the layout that has it is: with TIME in hours, 05:59 counts from 06:00 on. So
+ * nobody leaves too early.
+ *
+ * The stale are anywhere on a board, so a pass goes over all its members, in steps, from the best to the worst. It
+ * holds a key, not a rank: what comes and goes meanwhile does not move it. A member that moves past it meanwhile, with
+ * a time that is stale already, leaves with the next pass.
+ *
+ * Boards that take no writes now keep their members. */
+
+/* Where a pass over one board goes on. */
+#define REGISTRY_STALE_BEGIN UINT64_MAX
+
+/* Is there anything for a pass to do on the board? */
+bool registry_board_may_drop_stale(const struct registry_key *key, int64_t now_ms);
+/* One step of a pass over the board of a key that can be stale: look at members from *from_key on, and remove those
+ * that are stale, until *work is used up; an empty board stays. *is_done: that was the last. Returns how many were
+ * removed. */
+uint32_t registry_board_drop_stale(struct registry *registry, struct registry_key *key,
+                                   int64_t now_ms, uint64_t *from_key, uint32_t *work,
+                                   bool *is_done);
+
 /* ---- passes ---- */
 
 /* A pass over all keys of some databases, in steps between which anything may change.

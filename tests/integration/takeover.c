@@ -20,13 +20,6 @@ static int large(void) {
 
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
 
-static void begin_pair(void) {
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
-}
-
 static void copy_directory(const char *from, const char *to) {
     const char *whole = formatted("%s/.", from);
     pid_t child = fork();
@@ -89,10 +82,7 @@ WITH_NODES(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
     /* So what it has answered is on its disk. */
     const char *const words[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
     char request[128];
-    node_start(MASTER, words);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(words, with_journal);
     wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
     node_wait_synced(REPLICA, MASTER);
     copy_directory(MASTER->directory, THIRD->directory);
@@ -135,10 +125,32 @@ WITH_NODES(a_replica_from_an_older_file_of_a_time_without_numbers_copies) {
     wire_check(&THIRD->wire, "ZRANGE w 0 -1", wire_ask(&MASTER->wire, "ZRANGE w 0 -1"));
 }
 
+/* A full copy is in the place of the keys before the tick that says so: with what it replaces the old id goes, too. */
+WITH_NODES(a_promotion_while_a_full_copy_takes_its_place_is_of_the_history_of_the_keys) {
+    enum { LATEST_MS = 200 };
+    struct random numbers = random_begin("takeover");
+    node_start(MASTER, with_journal);
+    node_start(THIRD, with_journal);
+    node_start(REPLICA, with_journal);
+    wire_check(&MASTER->wire, "ZADD first 1 x", ":1");
+    wire_check(&THIRD->wire, "ZADD second 1 x", ":1");
+    for (int i = 0; i < (is_short_run() ? 20 : 100); i++) {
+        node_follow(REPLICA, MASTER);
+        node_wait_synced(REPLICA, MASTER);
+        node_follow(REPLICA, THIRD);
+        process_sleep_ms((int)random_below(&numbers, LATEST_MS));
+        wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+        WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "role:master") != NULL);
+        bool is_copied = wire_ask(&REPLICA->wire, "EXISTS second")[1] == '1';
+        const char *id = formatted("master_replid2:%s", node_master_id(is_copied ? THIRD : MASTER));
+        assert_non_null(strstr(wire_ask(&REPLICA->wire, "INFO replication"), id));
+    }
+}
+
 /* ---- FAILOVER ---- */
 
 WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
-    begin_pair();
+    nodes_start_pair(with_journal, with_journal);
     wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
     node_wait_synced(REPLICA, MASTER);
     node_end(MASTER, SIGTERM);
@@ -157,7 +169,7 @@ WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 
 /* A command that changes large() members is applied on the replica in many steps: returns in the middle of them. */
 static void begin_long_change(void) {
-    begin_pair();
+    nodes_start_pair(with_journal, with_journal);
     send_noise(MASTER, "sum", large(), large());
     WAIT_UNTIL(wire_ask_integer(&REPLICA->wire, "ZCARD sum") > 0);
 }

@@ -165,6 +165,25 @@ class Followed(unittest.TestCase):
         self.assertEqual((info["source_full_syncs"], self.ours.zscore("board", "ann")), (1, 4))
         self.assertGreaterEqual(info["source_partial_syncs"], 1)
 
+    def test_a_replica_of_a_follower_whose_changes_had_no_numbers_copies(self):
+        """Without a journal, once no replica was there for repl-backlog-ttl."""
+        follower = self.start("--repl-backlog-ttl", "1")
+        self.old.zadd("board", {"ann": 1})
+        self.follow()
+        with tempfile.TemporaryDirectory(prefix="leaderboard-follow-") as directory:
+            replica = Ours(directory, "--replicaof", f"127.0.0.1 {self.server.port}")
+            self.addCleanup(lambda: replica.process.kill())
+            self.assertTrue(follow.wait_until(lambda: replica.client().zscore("board", "ann") == 1))
+            replica.client().save()
+            self.assertEqual(replica.stop(), 0)
+            self.assertTrue(follow.wait_until(lambda: not follower.info("replication")["repl_backlog_active"]))
+            self.old.zadd("board", {"bob": 2})
+            self.wait_for_offset()
+            replica = Ours(directory, "--replicaof", f"127.0.0.1 {self.server.port}")
+            self.assertTrue(follow.wait_until(
+                lambda: replica.client().info("replication").get("master_link_status") == "up"))
+            self.assertEqual(replica.client().zcard("board"), 2)
+
     def test_a_source_that_is_killed_and_comes_back(self):
         self.start()
         self.old.zadd("board", {name: 5 for name in names(500)})

@@ -29,14 +29,9 @@ FAULTS = [
            ('server/replication/replicator.c', '!is_saved || master_link_stream_finish_group(&replicator->link)', 'true')]),
     Fault('copy-of-the-same-number', 'async', False,
           "a full copy of the same number is not passed on to a replica's replicas",
-          [('server/replication/replicator.c', '    uint64_t copies = server->replication.copies;\n',
-            '    uint64_t copies = server->replication.copies;\n'
-            '    uint64_t group = persistence_last_group(server->persistence);\n'),
-           ('server/replication/replicator.c',
-            '    if (server->replication.copies != copies) {\n        feed_reset(replicator->feed, "a full',
-            '    if (server->replication.copies != copies &&\n'
-            '        persistence_last_group(server->persistence) != group) {\n'
-            '        feed_reset(replicator->feed, "a full')]),
+          [('server/replication/master_link_stream.c', '    replicator_note_copy(replication->replicator);\n',
+            '    if (replication->group != persistence_last_group(link->server->persistence)) {\n'
+            '        replicator_note_copy(replication->replicator);\n    }\n')]),
     Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
           [(QUORUM, 'if (replicator_pull_advances(quorum_replicator(quorum))) {', 'if (false) {')]),
     Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
