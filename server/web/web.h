@@ -5,7 +5,7 @@
  *
  * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
  * (rounds of commands), web_engine.c (users and their commands: the engine's side), web_openapi.c (the tables of routes
- * and schemas, and the document that is written from them), web_reply.c (from replies to JSON, by their shapes),
+ * and schemas, and the document that is written from them), web_reply.c (answers, by their schemas),
  * web_boards.c, web_figures.c and web_results.c (routes), web_write.c (bodies), web_views.c (server-sent events), web_kept.c (answers that are
  * given again), web_login.c (cookies). All but
  * the engine's side runs on the HTTP thread. */
