@@ -73,16 +73,25 @@ static const char *const lines[] = {
     "LB.ADD bests 5 ann",
     "LB.LEAGUE CREATE league FIELD a 20 PERIOD WEEK ROOM 30 TIERS 3 UP 5 DOWN 4 IDLE DOWN",
     "LB.LEAGUE ADD league 5 ann",
+    "LB.CREATE ranks FIELD a 20 TIME 42 MS DENSE",
+    "LB.ADD ranks 5 ann 5 bob",
+    "LB.CREATE rated RATING GLICKO2 MINGAMES 2 KEEP-MATCHES 3",
+    "LB.MATCH rated ONCE first TEAM 1 ann TEAM 1 bob",
+    "LB.CREATE asked FIELD a 20 TIME 42 MS LIMITS ALL MAX 90 RESULTS 5 PER DAY TICKETS YES HOLD "
+    "ALL OVER 50",
+    "LB.ADD asked 5 ann 60 bob",
+    "LB.BAN moe SHADOW",
+    "LB.ADD asked 6 moe",
     "1",
     "LB.ADD sums INCR 7 ann",
     "49",
     "LB.ADD days 6 bob",
     "ZADD many 1 a 2 b 3 c 4 d 5 e",
     "ZREMRANGEBYRANK many 1 3",
-    "ZUNIONSTORE sum 2 plain many",
-    "EXPIREAT sum 4102444800",
-    "COPY sum sum:copy",
-    "RENAME sum sum:moved",
+    "ZUNIONSTORE union 2 plain many",
+    "EXPIREAT union 4102444800",
+    "COPY union union:copy",
+    "RENAME union union:moved",
     "ZADD gone 1 ann",
     "DEL gone",
     "LB.ADD once ONCE first 5 ann",
@@ -130,6 +139,34 @@ static void put_bytes(FILE *out, struct bytes text) {
     }
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of a hash, or the notes of a board: printed in the order of their names. */
+struct pairs {
+    char *texts[KEYS_MAX];
+    size_t count;
+};
+
+static void add_pair(struct pairs *pairs, struct hash_pair pair) {
+    size_t size;
+    CHECK(pairs->count < KEYS_MAX);
+    FILE *text = open_memstream(&pairs->texts[pairs->count++], &size);
+    put_bytes(text, pair.field);
+    fprintf(text, " ");
+    put_bytes(text, pair.value);
+    fclose(text);
+}
+
+static void print_pairs(FILE *out, const char *word, struct pairs *pairs) {
+    qsort(pairs->texts, pairs->count, sizeof pairs->texts[0], by_text);
+    for (size_t i = 0; i < pairs->count; i++) {
+        fprintf(out, "    %s%s\n", word, pairs->texts[i]);
+        free(pairs->texts[i]);
+    }
+}
+
 static void print_board(FILE *out, const struct registry_key *key) {
     char options[RECORD_RULES_MAX];
     (void)record_print_options(registry_options(key), registry_state(key), options);
@@ -148,31 +185,25 @@ static void print_board(FILE *out, const struct registry_key *key) {
         }
         fprintf(out, "\n");
     }
-}
-
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    struct pairs notes = {.count = 0};
+    for (uint32_t i = 0; i < registry_note_count(key); i++) {
+        struct registry_note_room room;
+        struct hash_pair note;
+        registry_note_at(key, i, &note, &room);
+        add_pair(&notes, note);
+    }
+    print_pairs(out, "note ", &notes);
 }
 
 static void print_hash(FILE *out, const struct registry_key *key) {
     struct hash_cursor cursor = hash_begin(registry_hash(key));
+    struct pairs fields = {.count = 0};
     struct hash_pair pair;
-    char *texts[KEYS_MAX];
-    size_t count = 0, size;
     while (hash_next(&cursor, &pair)) {
-        CHECK(count < KEYS_MAX);
-        FILE *text = open_memstream(&texts[count++], &size);
-        put_bytes(text, pair.field);
-        fprintf(text, " ");
-        put_bytes(text, pair.value);
-        fclose(text);
+        add_pair(&fields, pair);
     }
-    qsort(texts, count, sizeof texts[0], by_text);
     fprintf(out, " hash\n");
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "    %s\n", texts[i]);
-        free(texts[i]);
-    }
+    print_pairs(out, "", &fields);
 }
 
 /* The caller frees it. */
@@ -322,25 +353,28 @@ TEST_WITH(the_sample_of_this_format_is_loaded_and_goes_on, set_up, tear_down) {
     }
 }
 
+/* Of options what their rows say; beside them what a layout and a state can have, and other keys. */
 TEST(the_sample_has_every_option_and_state_of_boards) {
-    static const char *const words[] = {" ASC",       " SIGNED",        " SCALE ",
-                                        " DOUBLE",    " DECAY ",        " TIME ",
-                                        " START ",    " END ",          " LATEST",
-                                        " TAG ",      " CAP ",          " LIMIT ",
-                                        " KEEP BEST", " FREEZE",        " OPENS ",
-                                        " CLOSES",    " STALE ",        " SETTLE ",
-                                        " PERIOD ",   " EVERY ",        " ON ",
-                                        " AT ",       " FROM ",         " TZ +",
-                                        " TZ Eur",    " ARCHIVE ",      " COPY",
-                                        " SUM",       " BEST ",         " WRITABLE",
-                                        " LEAGUE ",   " SETTLED ENDED", " UNSETTLED ENDED",
-                                        " EXPIRES ",  " SHARE ",        " COUNTS ",
-                                        " CREATED",   " hash",          " until ",
-                                        "\n19 ",      "\n18 "};
+    static const char *const words[] = {
+        " ASC",     " SIGNED", " SCALE ",        " DOUBLE",          " DECAY ",
+        " TIME ",   " START ", " END ",          " LATEST",          " TAG ",
+        " TZ +",    " TZ Eur", " SUM",           " BEST ",           " SETTLED",
+        " SHARE ",  " COUNTS", " SETTLED ENDED", " UNSETTLED ENDED", " EXPIRES ",
+        " CREATED", " hash",   " until ",        " note ",           "\n19 ",
+        "\n18 "};
     OWNED char *holds = read_holds();
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (strstr(holds, words[i]) == NULL) {
             fail_msg("the sample has no%s", words[i]);
+        }
+    }
+    for (size_t i = 0; i < BOARD_OPTION_COUNT; i++) {
+        const struct board_option *option = &board_options[i];
+        bool is_printed = option->word != NULL && option->code != 0 && !option->is_of_line &&
+                          !option->is_state && !option->is_more;
+        if (is_printed && strstr(holds, formatted(" %s ", option->word)) == NULL &&
+            strstr(holds, formatted(" %s\n", option->word)) == NULL) {
+            fail_msg("the sample has no board with %s", option->word);
         }
     }
 }
@@ -348,7 +382,7 @@ TEST(the_sample_has_every_option_and_state_of_boards) {
 /* By record, and of effects by kind, of boards and of other keys. */
 struct counts {
     uint64_t records[EFFECT_RECORD_CLOSE + 1];
-    uint64_t effects[2][EFFECT_STATE + 1];
+    uint64_t effects[2][EFFECT_NOTE + 1];
     uint64_t tagged;
 };
 
@@ -394,7 +428,7 @@ TEST_WITH(the_sample_has_every_kind_of_record, set_up, tear_down) {
         assert_true(base.records[record] > 0);
     }
     assert_true(base.tagged > 0);
-    for (int kind = 0; kind <= EFFECT_STATE; kind++) {
+    for (int kind = 0; kind <= EFFECT_NOTE; kind++) {
         assert_int_equal(journal.effects[0][kind] > 0, kind != EFFECT_FILL);
     }
     static const enum effect_kind of_hashes[] = {EFFECT_CREATE, EFFECT_PUT, EFFECT_TAKE,
