@@ -102,9 +102,7 @@ static struct large_board *board_create_large(struct board *board) {
     return large;
 }
 
-/* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the
- * number of members. */
-static uint32_t board_index_leaf(struct board *board, uint32_t *id) {
+uint32_t board_index_leaf(struct board *board, uint32_t *id) {
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     uint32_t count = board_hashes(board->large, *id, hashes);
@@ -118,8 +116,7 @@ static uint32_t board_index_leaf(struct board *board, uint32_t *id) {
     return count;
 }
 
-/* Index all members of a large board whose map is empty. false: no memory. */
-static bool board_fill_map(struct board *board) {
+bool board_fill_map(struct board *board) {
     const struct skiplist *list = &board->large->list;
     if (!map_reserve(&board->large->map, list->count, list->node_end)) {
         return false;
@@ -154,9 +151,7 @@ static bool board_divide_leaf(const struct block *leaf, uint32_t leaf_entries,
     return true;
 }
 
-/* Give a small board a skiplist, and a map of its members if it is to be indexed. Its leaf, if it is too large for
- * that, is divided into leaves of so many entries. false: no memory; the board is unchanged. */
-static bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_indexed) {
+bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_indexed) {
     struct block *leaf = board->leaf;
     struct large_board *large = board_create_large(board);
     if (large == NULL) {
@@ -870,193 +865,6 @@ void board_chain_moved(struct board_chain *chain) {
     }
 }
 
-/* ---- bulk loading in rank order: leaf by leaf, with all members indexed at the end ---- */
-
-/* Entries for one leaf. */
-struct leaf_fill {
-    struct block_entry entries[BLOCK_ENTRIES_MAX];
-    uint32_t count;
-    uint32_t heap;
-    uint32_t count_max, heap_max;
-    struct packed_name forms[BLOCK_ENTRIES_MAX];
-    char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
-};
-
-/* As full as random growth would leave it: of leaves one after another, each number between the limits is as frequent as
- * the others. entry_count: so many are left, of which no few are to be a leaf of their own. */
-static void board_append_begin_leaf(struct leaf_fill *fill, uint32_t leaf, uint32_t entry_count) {
-    enum { CHOICES = BLOCK_LOADED_MAX - BLOCK_LOADED_MIN + 1, STRIDE = 11 };
-    uint32_t count = BLOCK_LOADED_MIN + (leaf % CHOICES) * STRIDE % CHOICES;
-    if (entry_count <= BLOCK_LOADED_MAX) {
-        count = BLOCK_LOADED_MAX;
-    } else if (entry_count < count + BLOCK_LOADED_MIN) {
-        count = (entry_count + 1) / 2;
-    }
-    fill->count = 0;
-    fill->heap = 0;
-    fill->count_max = count;
-    fill->heap_max = BLOCK_HEAP_MAX * count / BLOCK_ENTRIES_MAX;
-}
-
-/* Add one more entry. is_full: there is no room for it. false: no memory. */
-static bool board_append_put_entry(struct leaf_fill *fill, const struct board *board,
-                                   const struct board_entry *from, bool *is_full) {
-    uint32_t index = fill->count;
-    *is_full = index == fill->count_max;
-    if (*is_full) {
-        return true;
-    }
-    name_pack(from->member, &fill->forms[index]);
-    struct name member = name_from(from->member, &fill->forms[index]);
-    *is_full = fill->heap + block_heap_size(member.code) > fill->heap_max;
-    if (*is_full) {
-        return true;
-    }
-    if (member.code == NAME_LONG) {
-        if (!block_long_create(member, fill->long_bytes[index])) {
-            return false;
-        }
-        member.at = fill->long_bytes[index];
-    }
-    fill->entries[index] = (struct block_entry){
-        .key = from->key,
-        .at = member.at,
-        .tag = board_hash_tag(board_hash(board, from->member)),
-        .code = member.code,
-    };
-    fill->count = index + 1;
-    fill->heap += block_heap_size(member.code);
-    return true;
-}
-
-/* Append a leaf. false: no memory. */
-static bool board_append_leaf(struct board *board, const struct leaf_fill *fill, bool is_indexed) {
-    struct skiplist own;
-    if (!board->is_large && board->leaf != NULL) {
-        /* May its only leaf take these entries, too? */
-        struct block *leaf = board->leaf;
-        bool has_long = leaf->long_count > 0;
-        for (uint32_t i = 0; i < fill->count && !has_long; i++) {
-            has_long = fill->entries[i].code == NAME_LONG;
-        }
-        if (!has_long && leaf->count + fill->count <= BLOCK_ALONE_ENTRIES_MAX &&
-            leaf->heap_used + fill->heap <= BLOCK_ALONE_HEAP_MAX) {
-            struct block *larger =
-                block_create(leaf->count + fill->count, leaf->heap_used + fill->heap);
-            if (larger == NULL) {
-                return false;
-            }
-            larger->links = leaf->links;
-            block_copy(larger, 0, leaf, 0, leaf->count);
-            for (uint32_t i = 0; i < fill->count; i++) {
-                CHECK(fill->entries[i].key <= block_keys(larger)[larger->count - 1]);
-                block_insert(larger, larger->count, &fill->entries[i]);
-            }
-            board->leaf = larger;
-            memory_free(leaf);
-            return true;
-        }
-        if (!(is_indexed ? board_make_itself_large(board)
-                         : board_enlarge(board, BLOCK_ENTRIES_MAX, false))) {
-            return false;
-        }
-    }
-    struct skiplist *list = board_list(board, &own);
-    is_indexed = is_indexed && board->is_large;
-    /* For each entry, as each pays for a step of the map's growth. */
-    for (uint32_t i = 0; i < fill->count && is_indexed; i++) {
-        if (!map_reserve(&board->large->map, fill->count,
-                         list->node_end + SKIPLIST_LEVELS_MAX + 1)) {
-            return false;
-        }
-    }
-    if (!skiplist_append(list, fill->entries, fill->count)) {
-        return false;
-    }
-    board_keep_list(board, list);
-    if (is_indexed) {
-        uint32_t id = list->last;
-        (void)board_index_leaf(board, &id);
-    }
-    return true;
-}
-
-static enum board_status board_append_leaves(struct board *board, const struct board_entry *entries,
-                                             uint32_t count, bool is_indexed) {
-    if (count > BOARD_MEMBERS_MAX - board_count(board)) {
-        return BOARD_FULL;
-    }
-    while (count > 0) {
-        struct leaf_fill fill;
-        bool has_memory = true;
-        bool is_full = false;
-        board_append_begin_leaf(&fill, board->is_large ? board->large->list.node_end : 0, count);
-        while (count > 0 && has_memory && !is_full) {
-            has_memory = board_append_put_entry(&fill, board, entries, &is_full);
-            entries += !is_full;
-            count -= !is_full;
-        }
-        if (!has_memory || !board_append_leaf(board, &fill, is_indexed)) {
-            for (uint32_t i = 0; i < fill.count; i++) {
-                if (fill.entries[i].code == NAME_LONG) {
-                    block_long_destroy(fill.entries[i].at);
-                }
-            }
-            return BOARD_OUT_OF_MEMORY;
-        }
-    }
-    return BOARD_OK;
-}
-
-enum board_status board_append(struct board *board, const struct board_entry *entries,
-                               uint32_t count) {
-    return board_append_leaves(board, entries, count, false);
-}
-
-enum board_status board_append_indexed(struct board *board, const struct board_entry *entries,
-                                       uint32_t count) {
-    return board_append_leaves(board, entries, count, true);
-}
-
-/* A value (tags_set_at) has made the board large, and its members known, while it had one leaf: all are
- * indexed in the end. */
-static void board_append_forget_index(struct board *board) {
-    if (board->is_large && map_count(&board->large->map) > 0) {
-        map_deinit(&board->large->map);
-    }
-}
-
-enum board_status board_append_end(struct board *board) {
-    board_append_forget_index(board);
-    return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
-}
-
-enum board_status board_append_end_step(struct board *board, struct board_indexing *progress,
-                                        uint32_t work_max, bool *is_done) {
-    enum board_status status = BOARD_OK;
-    *is_done = !board->is_large;
-    for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
-        if (!progress->has_begun) {
-            board_append_forget_index(board);
-            const struct skiplist *list = &board->large->list;
-            if (!map_prepare(&board->large->map, list->count, list->node_end,
-                             &progress->has_begun)) {
-                status = BOARD_OUT_OF_MEMORY;
-            }
-            progress->next_leaf = list->first;
-            /* The worst case, in members to be indexed: first touches of a segment's 64 KiB take half a millisecond if
-             * the pool's keeper has fallen behind. */
-            work += 3 * MAP_SEGMENT_BUCKETS;
-        } else {
-            uint32_t count = board_index_leaf(board, &progress->next_leaf);
-            progress->indexed_count += count;
-            work += count;
-            *is_done = progress->next_leaf == SKIPLIST_NONE;
-        }
-    }
-    return status;
-}
-
 /* ---- moving blocks to other addresses ---- */
 
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
@@ -1216,151 +1024,6 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
     for (uint32_t i = 0; i < count; i++) {
         entries[i] = board_entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
     }
-}
-
-/* ---- scanning ---- */
-
-struct board_scan {
-    const struct board *board;
-    board_visit *visit;
-    void *context;
-};
-
-static void board_scan_visit_entry(void *context, const struct scan_item *item) {
-    const struct board_scan *scan = context;
-    struct board_stored entry = board_entry_at(item->at, item->index, item->offset);
-    scan->visit(scan->context, &entry);
-}
-
-static void board_scan_fetch_node(const void *owner, uint32_t id) {
-    const struct board *board = owner;
-    if (id < board->large->list.node_end) {
-        prefetch_line(skiplist_node(&board->large->list, id));
-    }
-}
-
-enum { SCAN_WINDOW = 64 };
-/* Bitmap of the entries of a leaf, from one on, whose tags admit a hash in the range. */
-static uint64_t board_scan_match_tags(const struct block *block, uint32_t first, uint32_t from,
-                                      uint32_t last) {
-    uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
-    uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
-    uint64_t matches = 0;
-    for (uint32_t i = 0; i < SCAN_WINDOW && first + i < block->count; i++) {
-        matches |= (uint64_t)((uint8_t)(block_tag(block, first + i) - tag_first) <= width) << i;
-    }
-    return matches;
-}
-
-/* The state of one candidate in board_scan_find_members. */
-struct scan_leaf {
-    const struct block *block;
-    uint32_t first; /* the entry that the first bit is of */
-    uint64_t matches;
-};
-
-static void board_scan_add_matches(const struct board *board, const struct scan_leaf *leaf,
-                                   const struct scan_candidate *candidate, struct scan *scan) {
-    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
-        uint32_t index = leaf->first + (uint32_t)__builtin_ctzll(matches);
-        uint32_t offset = block_offset(leaf->block, index);
-        char room[NAME_TEXT_ROOM];
-        struct bytes member = name_text(block_member(leaf->block, index, offset), room);
-        struct scan_item item = {
-            .prefix = (uint32_t)(board_hash(board, member) >> 32),
-            .index = index,
-            .offset = offset,
-            .name_size = (uint32_t)member.size,
-            .at = leaf->block,
-        };
-        if (item.prefix >= candidate->from && item.prefix <= candidate->last) {
-            scan_add(scan, &item);
-        }
-    }
-}
-
-static void board_scan_find_members(const void *owner, const struct scan_candidate *candidates,
-                                    uint32_t count, struct scan *scan) {
-    const struct board *board = owner;
-    struct scan_leaf leaves[SCAN_CANDIDATES_MAX];
-    for (uint32_t i = 0; i < count; i++) {
-        const struct block *block = board_leaf(board, candidates[i].id);
-        leaves[i] = (struct scan_leaf){.block = block};
-        if (block != NULL) {
-            prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id)) {
-            continue;
-        }
-        leaves[i].matches =
-            board_scan_match_tags(leaves[i].block, 0, candidates[i].from, candidates[i].last);
-        for (uint64_t matches = leaves[i].matches; matches != 0; matches &= matches - 1) {
-            uint32_t index = (uint32_t)__builtin_ctzll(matches);
-            const char *member = block_heap(leaves[i].block) + block_offset(leaves[i].block, index);
-            prefetch_lines(member, block_heap_size(block_code(leaves[i].block, index)));
-            prefetch_line(block_keys(leaves[i].block) + index);
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        board_scan_add_matches(board, &leaves[i], &candidates[i], scan);
-    }
-}
-
-/* Visit all members by rank. false: that would exceed one step. */
-static bool board_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
-    const struct block *block = scan->board->leaf;
-    uint64_t bytes = 0;
-    if (block->count > SCAN_ITEMS_MAX) {
-        return false;
-    }
-    uint32_t offset = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        bytes += name_size(block_member(block, i, offset));
-        offset += block_heap_size(block_code(block, i));
-    }
-    if (scan_visit_work(limits, block->count, bytes) > limits->work_max) {
-        return false;
-    }
-    offset = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        struct board_stored entry = board_entry_at(block, i, offset);
-        scan->visit(scan->context, &entry);
-        offset += block_heap_size(block_code(block, i));
-    }
-    return true;
-}
-
-uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
-                    board_visit *visit, void *context) {
-    struct board_scan own = {.board = board, .visit = visit, .context = context};
-    struct scan scan;
-    if (cursor >= SCAN_END || board_count(board) == 0) {
-        return 0;
-    }
-    if (!board->is_large && cursor == 0 && board_scan_small(&own, limits)) {
-        return 0;
-    }
-    scan_init(&scan, limits, board_scan_visit_entry, &own);
-    if (board->is_large) {
-        scan.owner = board;
-        scan.fetch = board_scan_fetch_node;
-        scan.find = board_scan_find_members;
-        return scan_map(&scan, &board->large->map, cursor);
-    }
-    struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
-    uint64_t next;
-    do {
-        struct scan_leaf leaf = {.block = board->leaf};
-        for (; leaf.first < leaf.block->count; leaf.first += SCAN_WINDOW) {
-            leaf.matches = board_scan_match_tags(leaf.block, leaf.first, all.from, UINT32_MAX);
-            board_scan_add_matches(board, &leaf, &all, &scan);
-        }
-        next = scan_items(&scan);
-        all.from = (uint32_t)next;
-    } while (scan_has_room(&scan));
-    return next;
 }
 
 /* ---- checking ---- */

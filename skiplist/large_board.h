@@ -3,8 +3,8 @@
  *     small   board -> leaf block                   one leaf of up to 240 entries, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up, changes, bulk-loads and scans, board_cursor.c iterates over ranks, lookup.c looks up many members
- * in stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
+ * board.c looks up and changes, board_append.c loads, board_scan.c scans, board_cursor.c iterates over ranks, lookup.c
+ * looks up many members in stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
  * that leaf. */
 #ifndef SKIPLIST_LARGE_BOARD_H
 #define SKIPLIST_LARGE_BOARD_H
@@ -100,6 +100,14 @@ static inline struct board_stored board_entry_at(const struct block *block, uint
 /* Convert a small board to a large one, whose map has its members and whose leaves have room. false: no
  * memory; the board is unchanged. */
 MUST_CHECK bool board_make_itself_large(struct board *board);
+/* The same; with a map of its members if it is to be indexed. Its leaf, if it is too large for a skiplist, is divided into
+ * leaves of so many entries. */
+MUST_CHECK bool board_enlarge(struct board *board, uint32_t leaf_entries, bool is_indexed);
+/* Index all members of a large board whose map is empty. false: no memory. */
+MUST_CHECK bool board_fill_map(struct board *board);
+/* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the
+ * number of members. */
+uint32_t board_index_leaf(struct board *board, uint32_t *id);
 /* Make a large board without tags and remains small, if its members fit one leaf. false: they do not, or
  * there is no memory; the board is unchanged. */
 bool board_make_small(struct board *board);

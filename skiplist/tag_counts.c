@@ -1,8 +1,7 @@
-/* See the header. */
-#include "skiplist/tag_counts.h"
+/* See skiplist/sheet.h. */
+#include "skiplist/sheet.h"
 
 #include "codec/memory.h"
-#include "skiplist/sheet.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 enum {

@@ -1,5 +1,5 @@
-/* See the header. */
-#include "skiplist/tag_dictionary.h"
+/* See skiplist/sheet.h. */
+#include "skiplist/sheet.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-/* Which codes belong to a group (skiplist/tags.h), and where the group is in counts (skiplist/tag_counts.h). */
+/* Which codes belong to a group (skiplist/tags.h), and where the group is in counts (skiplist/sheet.h). */
 #ifndef SKIPLIST_TAG_FILTER_H
 #define SKIPLIST_TAG_FILTER_H
 

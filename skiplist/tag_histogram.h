@@ -2,7 +2,7 @@
  *
  *     by country, class     DE mage 120    FR mage 87    -- mage 3        most first
  *
- * Whole blocks are counted by what is known of them (skiplist/tag_counts.h), the rest by the codes of sheets. Which codes values
+ * Whole blocks are counted by what is known of them (skiplist/sheet.h), the rest by the codes of sheets. Which codes values
  * have follows from who came first, so strangers choose them: where one is counted depends on the board's seed. */
 #ifndef SKIPLIST_TAG_HISTOGRAM_H
 #define SKIPLIST_TAG_HISTOGRAM_H

@@ -197,7 +197,7 @@ uint8_t holding_judge(const struct writing *writing, bool was_there, uint64_t be
     const struct layout *layout = board_layout(writing->board);
     uint64_t ordinal = layout_ordinal(layout, after, 0);
     if ((!was_there || ordinal != layout_ordinal(layout, before, 0)) &&
-        holds_is_over(rule, &layout->fields[0], ordinal)) {
+        board_options_hold_is_over(rule, &layout->fields[0], ordinal)) {
         return HOLDING_OVER;
     }
     return rule->top > 0 &&

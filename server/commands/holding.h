@@ -1,4 +1,4 @@
-/* Results that are held (HOLD, skiplist/keyspace/holds.h): kept, and not ranked, until somebody has looked at them.
+/* Results that are held (HOLD, skiplist/keyspace/board_options.h): kept, and not ranked, until somebody has looked at them.
  *
  * A held result is the words of the LB.ADD that would write it, and who sent it from where, when, and why it is held. So
  * LB.APPROVE writes it as it would have been written, with the time at which it came: an increment is added, and a result

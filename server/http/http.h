@@ -1,5 +1,5 @@
 /* A listener for HTTP: libmicrohttpd on a thread of its own, of low priority. What is answered is up to
- * its handler; http_routes.h has a table of routes, server/web/ a page.
+ * its handler; server/metrics/ has a table of routes, server/web/ a page.
  *
  *     HTTP thread                                               engine's thread
  *

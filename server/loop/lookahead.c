@@ -5,8 +5,8 @@
 #include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none, or the request is too short: nobody has checked it yet. */
@@ -165,11 +165,11 @@ __attribute__((noinline)) static void lookahead_look_up_shares(const struct serv
         }
         const struct board_options *options = registry_options(key->found.key);
         if (options->window.count > 0) {
-            key->share =
-                lookahead_begin_other_key(server, key,
-                                          archive_name_print(key->found.name, &options->period,
-                                                             options->period_start_ms, name),
-                                          group);
+            key->share = lookahead_begin_other_key(
+                server, key,
+                registry_roll_archive_name(key->found.name, &options->period,
+                                           options->period_start_ms, name),
+                group);
         }
     }
     lookahead_finish_keys(server, begin, group);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "codec/list.h"
 #include "server/acl/acl_check.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/login.h"
@@ -195,10 +196,261 @@ enum metrics_format metrics_choose(const char *accept) {
                : METRICS_OPENMETRICS;
 }
 
-static const char *metrics_content_type(enum metrics_format format) {
-    return format == METRICS_OPENMETRICS
-               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-               : "text/plain; version=0.0.4; charset=utf-8";
+/* ---- a table of routes: see metrics.h ---- */
+
+struct metrics_asked_route {
+    struct ask ask; /* first */
+    const struct metrics_route *is;
+    bool is_asked;
+    int64_t asked_ms;
+    struct metrics_request *first; /* those that wait for it */
+};
+
+/* A request's own part. */
+struct metrics_request {
+    struct http_exchange *exchange;
+    struct metrics_asked_route *route;
+    struct http_login_ask *login;            /* that the engine has */
+    struct metrics_request *next, *previous; /* of those that wait for the same route */
+    bool is_gathered;                        /* it is in the route's list */
+    bool is_asked;                           /* the engine has its route's question */
+};
+
+struct metrics_routes {
+    struct http_server *server;
+    struct metrics_routes_options options;
+    struct http_handler handler;
+    struct metrics_asked_route routes[METRICS_ROUTES_MAX];
+    unsigned route_count;
+};
+
+/* ---- asking the engine ---- */
+
+static void metrics_routes_ask(struct metrics_routes *http, struct metrics_asked_route *route) {
+    int64_t now_ms = http_server_now(http->server);
+    if (route->is_asked || now_ms - route->asked_ms < METRICS_GATHER_MS) {
+        return;
+    }
+    for (struct metrics_request *request = route->first; request != NULL; request = request->next) {
+        request->is_asked = true;
+        route->is_asked = true;
+    }
+    if (route->is_asked) {
+        route->asked_ms = now_ms;
+        http_server_ask(http->server, &route->ask);
+    }
+}
+
+static bool metrics_routes_answer(void *context, struct ask *ask) {
+    const struct metrics_routes *http = context;
+    const struct metrics_asked_route *route = (struct metrics_asked_route *)ask;
+    route->is->look(http->options.context, route->is->view);
+    return true;
+}
+
+static void metrics_routes_part(struct metrics_request *request) {
+    if (!request->is_gathered) {
+        return;
+    }
+    LIST_PART(request->route->first, request);
+    request->is_gathered = false;
+}
+
+static void metrics_routes_on_answer(void *context, struct ask *ask) {
+    struct metrics_routes *http = context;
+    struct metrics_asked_route *route = (struct metrics_asked_route *)ask;
+    struct metrics_request *next;
+    route->is_asked = false;
+    for (struct metrics_request *request = route->first; request != NULL; request = next) {
+        next = request->next;
+        if (request->is_asked) {
+            metrics_routes_part(request);
+            if (request->exchange->stage == HTTP_WAITS) {
+                route->is->write(route->is->view, http_header_find(request->exchange, "Accept"),
+                                 &request->exchange->reply);
+                http_exchange_ready(request->exchange);
+            }
+        }
+    }
+    metrics_routes_ask(http, route);
+}
+
+/* The user may. */
+static void metrics_routes_run(struct metrics_routes *http, struct metrics_request *request) {
+    struct metrics_asked_route *route = request->route;
+    if (route->is->look == NULL) {
+        route->is->write(route->is->view, NULL, &request->exchange->reply);
+        http_exchange_ready(request->exchange);
+        return;
+    }
+    request->is_gathered = true;
+    LIST_JOIN(route->first, request);
+    http_exchange_wait(request->exchange, HTTP_ASK_LIMIT_MS);
+    metrics_routes_ask(http, route);
+}
+
+/* ---- logging in ---- */
+
+static void metrics_routes_refuse_login(struct http_exchange *exchange,
+                                        const struct http_login_ask *login) {
+    if (login->verdict == HTTP_LOGIN_TOO_SOON) {
+        http_login_refuse_too_soon(exchange, &login->given);
+        return;
+    }
+    if (login->verdict == HTTP_LOGIN_REFUSED) {
+        http_reply_fill(exchange, 403,
+                        HTTP_LOCAL_ALONE "; with one, the user must be allowed to run INFO\n",
+                        login->given.address);
+    } else {
+        http_reply_fill(exchange, 401, "a user and a password, or a token, are needed\n");
+        exchange->reply.is_login_wanted = true;
+    }
+    if (login->given.has_password) {
+        http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
+    } else {
+        http_exchange_ready(exchange);
+    }
+}
+
+static void metrics_routes_on_login(void *context, struct http_login_ask *login) {
+    struct http_exchange *exchange = login->exchange;
+    struct metrics_request *request = exchange->own;
+    request->login = NULL;
+    if (exchange->stage != HTTP_WAITS) {
+        return; /* it has waited too long */
+    }
+    if (login->verdict == HTTP_LOGIN_OK) {
+        metrics_routes_run(context, request);
+    } else {
+        metrics_routes_refuse_login(exchange, login);
+    }
+}
+
+static enum http_verdict metrics_routes_check_login(void *context, struct http_login *login) {
+    const struct metrics_routes *http = context;
+    return http->options.login(http->options.context, login);
+}
+
+/* ---- what comes ---- */
+
+static void metrics_routes_handle(void *context, struct http_exchange *exchange) {
+    struct metrics_routes *http = context;
+    struct metrics_asked_route *route = NULL;
+    for (unsigned i = 0; i < http->route_count && route == NULL; i++) {
+        bool is_it = strcmp(http->routes[i].is->path, exchange->path) == 0;
+        route = is_it ? &http->routes[i] : NULL;
+    }
+    if (route == NULL) {
+        http_reply_fill(exchange, 404, "there is no such page\n");
+        for (unsigned i = 0; i < http->route_count; i++) {
+            const char *path = http->routes[i].is->path;
+            buffer_append(&exchange->reply.body, path, strlen(path));
+            buffer_append(&exchange->reply.body, "\n", 1);
+        }
+        http_exchange_ready(exchange);
+        return;
+    }
+    struct metrics_request *request = memory_allocate_zeroed(sizeof *request);
+    if (request == NULL) {
+        http_exchange_refuse(exchange, 503, "out of memory\n");
+        return;
+    }
+    exchange->own = request;
+    request->exchange = exchange;
+    request->route = route;
+    if (!route->is->needs_user) {
+        metrics_routes_run(http, request);
+        return;
+    }
+    struct http_login_ask *login =
+        http_login_create(exchange, metrics_routes_check_login, metrics_routes_on_login);
+    if (login == NULL) {
+        return;
+    }
+    if (!http_login_take_header(login)) {
+        login->verdict = HTTP_LOGIN_NEEDED;
+        metrics_routes_refuse_login(exchange, login);
+        http_login_destroy(login);
+        return;
+    }
+    request->login = login;
+    http_login_ask(login);
+}
+
+static void metrics_routes_leave(void *context, struct http_exchange *exchange) {
+    struct metrics_request *request = exchange->own;
+    (void)context;
+    if (request != NULL) {
+        metrics_routes_part(request);
+        http_login_leave(request->login);
+        memory_free(request);
+    }
+}
+
+static void metrics_routes_step(void *context, int64_t now_ms) {
+    struct metrics_routes *http = context;
+    (void)now_ms;
+    for (unsigned i = 0; i < http->route_count; i++) {
+        metrics_routes_ask(http, &http->routes[i]);
+    }
+}
+
+static void metrics_routes_drop(void *context, struct ask *ask) {
+    (void)context;
+    (void)http_login_drop(ask);
+}
+
+/* ---- its beginning and end ---- */
+
+struct metrics_routes *metrics_routes_start(int fd, uv_loop_t *engine_loop,
+                                            const struct metrics_routes_options *options,
+                                            char *error) {
+    struct metrics_routes *http = memory_allocate_zeroed(sizeof *http);
+    if (http == NULL) {
+        close(fd);
+        snprintf(error, HTTP_ERROR_MAX, "cannot serve HTTP: out of memory");
+        return NULL;
+    }
+    http->options = *options;
+    for (const struct metrics_route *route = options->routes; route->path != NULL; route++) {
+        CHECK(http->route_count < METRICS_ROUTES_MAX);
+        http->routes[http->route_count++] = (struct metrics_asked_route){
+            .ask = {.answer = metrics_routes_answer, .done = metrics_routes_on_answer},
+            .is = route,
+            .asked_ms = -METRICS_GATHER_MS,
+        };
+    }
+    http->handler = (struct http_handler){
+        .context = http,
+        .engine_context = http,
+        .handle = metrics_routes_handle,
+        .leave = metrics_routes_leave,
+        .step = metrics_routes_step,
+        .drop = metrics_routes_drop,
+    };
+    const struct http_server_options server = {
+        .handler = &http->handler,
+        .place = &http->server,
+        .connections_max = METRICS_CONNECTIONS_MAX,
+        .hosts = options->hosts,
+        .hosts_setting = "metrics-hosts",
+        .certificate = options->certificate,
+        .key = options->key,
+    };
+    if (http_server_start(fd, engine_loop, &server, error) == NULL) {
+        memory_free(http);
+        return NULL;
+    }
+    return http;
+}
+
+void metrics_routes_stop(struct metrics_routes *http) {
+    http_server_stop(http->server);
+}
+
+void metrics_routes_destroy(struct metrics_routes *http) {
+    http_server_destroy(http->server);
+    memory_free(http);
 }
 
 /* ---- the routes ---- */
@@ -216,9 +468,9 @@ struct readiness {
 struct metrics {
     struct server *server;
     struct readiness readiness;
-    struct http_route routes[4];
+    struct metrics_route routes[4];
     struct figures *figures;
-    struct http_routes *http;
+    struct metrics_routes *http;
 };
 
 static void metrics_reply_text(struct http_reply *reply, unsigned status, const char *text) {
@@ -235,7 +487,9 @@ static void metrics_look_at_figures(void *context, void *view) {
 
 static void metrics_write_metrics(const void *view, const char *accept, struct http_reply *reply) {
     enum metrics_format format = metrics_choose(accept);
-    reply->content_type = metrics_content_type(format);
+    reply->content_type = format == METRICS_OPENMETRICS
+                              ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                              : "text/plain; version=0.0.4; charset=utf-8";
     metrics_print(view, format, &reply->body);
 }
 
@@ -347,12 +601,13 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
     }
     metrics->figures = figures;
     metrics->server = server;
-    metrics->routes[0] = (struct http_route){"/metrics", true, metrics_look_at_figures,
-                                             metrics_write_metrics, figures};
-    metrics->routes[1] = (struct http_route){"/healthz", false, NULL, metrics_write_health, NULL};
-    metrics->routes[2] = (struct http_route){"/readyz", false, metrics_look_at_readiness,
-                                             metrics_write_readiness, &metrics->readiness};
-    const struct http_routes_options options = {
+    metrics->routes[0] = (struct metrics_route){"/metrics", true, metrics_look_at_figures,
+                                                metrics_write_metrics, figures};
+    metrics->routes[1] =
+        (struct metrics_route){"/healthz", false, NULL, metrics_write_health, NULL};
+    metrics->routes[2] = (struct metrics_route){"/readyz", false, metrics_look_at_readiness,
+                                                metrics_write_readiness, &metrics->readiness};
+    const struct metrics_routes_options options = {
         .routes = metrics->routes,
         .context = metrics,
         .hosts = hosts != NULL ? hosts : "",
@@ -360,7 +615,7 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
         .certificate = certificate,
         .key = key,
     };
-    metrics->http = http_routes_start(fd, engine_loop, &options, error);
+    metrics->http = metrics_routes_start(fd, engine_loop, &options, error);
     if (metrics->http == NULL) {
         memory_free(figures);
         memory_free(metrics);
@@ -370,11 +625,11 @@ struct metrics *metrics_start(int fd, uv_loop_t *engine_loop, struct server *ser
 }
 
 void metrics_stop(struct metrics *metrics) {
-    http_routes_stop(metrics->http);
+    metrics_routes_stop(metrics->http);
 }
 
 void metrics_destroy(struct metrics *metrics) {
-    http_routes_destroy(metrics->http);
+    metrics_routes_destroy(metrics->http);
     memory_free(metrics->figures);
     memory_free(metrics);
 }

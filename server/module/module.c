@@ -9,7 +9,6 @@
 #include "server/system/log.h"
 #include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/registry_embedded.h"
-#include "skiplist/keyspace/registry_stale.h"
 
 struct module module;
 

@@ -5,8 +5,8 @@
 #include "server/module/working_set.h"
 
 #include "server/module/module.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
@@ -94,7 +94,7 @@ static bool working_set_put_own(struct working_set *set, struct bytes text) {
 
 bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
     struct bytes base;
-    if (set->applies || !archive_name_find_board(text, &base)) {
+    if (set->applies || !registry_roll_archive_board(text, &base)) {
         return working_set_put_as(set, name, text, false);
     }
     bool is_put = working_set_put_own(set, base) && working_set_put_as(set, name, text, false);
@@ -107,7 +107,7 @@ bool working_set_put(struct working_set *set, struct host_string *name, struct b
 
 bool working_set_put_named(struct working_set *set, struct bytes name) {
     struct bytes base; /* an archive may only come to be now, because its board is due */
-    bool has_base = !set->applies && archive_name_find_board(name, &base);
+    bool has_base = !set->applies && registry_roll_archive_board(name, &base);
     return (!has_base || working_set_put_own(set, base)) && working_set_put_own(set, name);
 }
 

@@ -2,7 +2,7 @@
 #include "server/sessions/board_job.h"
 
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/registry_stale.h"
+#include "skiplist/keyspace/registry.h"
 
 enum {
     PASS_COUNT = 32,  /* keys passed in a step */
@@ -214,7 +214,7 @@ static bool board_job_stale_concerns(struct board_job *job, const struct registr
         return false;
     }
     board_job_await(job, now_ms + STALE_EVERY_MS);
-    return registry_stale_may_leave(board, now_ms);
+    return registry_board_may_drop_stale(board, now_ms);
 }
 
 static void board_job_stale_enter(struct board_job *of, const struct registry_key *board) {
@@ -227,8 +227,8 @@ static bool board_job_stale_step(struct board_job *of, struct registry_key *boar
     struct server *server = of->server;
     uint32_t work = STALE_WORK_MAX;
     bool is_done;
-    if (registry_stale_drop(server->registry, board, server->clock.now_ms, &job->from_key, &work,
-                            &is_done) == 0) {
+    if (registry_board_drop_stale(server->registry, board, server->clock.now_ms, &job->from_key,
+                                  &work, &is_done) == 0) {
         return !is_done;
     }
     bool is_over = registry_board_is_over(board);

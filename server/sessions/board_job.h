@@ -77,7 +77,7 @@ typedef enum board_job_change board_job_visit(struct board_job *job, struct regi
 bool board_job_step_notes(struct board_job *job, struct registry_key *board, uint32_t looked_max,
                           uint32_t changed_max, board_job_visit *visit);
 
-/* STALE: members whose time is over leave (skiplist/keyspace/registry_stale.h), and a board that is left empty goes, unless
+/* STALE: members whose time is over leave (skiplist/keyspace/registry.h), and a board that is left empty goes, unless
  * LB.CREATE made it. */
 extern const struct board_work board_job_stale;
 

@@ -5,7 +5,7 @@
  *
  * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
  * (rounds of commands), web_engine.c (users and their commands: the engine's side), web_openapi.c (the tables of routes
- * and schemas, and the document that is written from them), web_reply.c (from replies to JSON, by their shapes),
+ * and schemas, and the document that is written from them), web_reply.c (answers, by their schemas),
  * web_boards.c, web_figures.c and web_results.c (routes), web_write.c (bodies), web_views.c (server-sent events), web_kept.c (answers that are
  * given again), web_login.c (cookies). All but
  * the engine's side runs on the HTTP thread. */
@@ -21,7 +21,7 @@ struct web;
  * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
                                  const char *certificate, const char *key, char *error);
-/* Answers that wait (dispatch/commit_wait.h) may perhaps go. The engine's thread. web: a struct web. */
+/* Answers that wait (dispatch/waiting.h) may perhaps go. The engine's thread. web: a struct web. */
 void web_release_answers(void *web);
 /* The server drains: writes that come from now on are refused. false: some that came before are not answered yet. The
  * engine's thread. web: a struct web. */

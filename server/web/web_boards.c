@@ -5,8 +5,8 @@
 #include "codec/decimal.h"
 #include "codec/glob.h"
 #include "server/web/web_query.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
+#include "skiplist/keyspace/registry.h"
 
 /* ---- a cursor: "0", or the part and the cursor within it ---- */
 
@@ -104,7 +104,7 @@ static bool web_boards_is_room(struct bytes name, struct value_reader board) {
     struct bytes inner;
     struct league_entry entry;
     struct value_reader period;
-    bool is_archive = archive_name_find_board(name, &room);
+    bool is_archive = registry_roll_archive_board(name, &room);
     return league_parse_room(is_archive ? room : name, &prefix, &inner, &entry) &&
            (is_archive ||
             (value_find(board, BYTES("period"), &period) && value_next(&period).kind == VALUE_MAP));
@@ -135,7 +135,7 @@ static void web_boards_put_listed(struct web_query *query, struct value_reader l
     struct value_reader board;
     struct value_reader at;
     /* Of "daily@2026-11-21" the board daily, if that names it. */
-    if (archive_name_find_board(name, &base) && web_boards_find_kept(query, base, &board)) {
+    if (registry_roll_archive_board(name, &base) && web_boards_find_kept(query, base, &board)) {
         for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
             archive_of = bytes_equal(value_next(&at).text, name) ? base : archive_of;
         }

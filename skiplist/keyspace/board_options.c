@@ -9,10 +9,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "codec/decimal.h"
 #include "codec/memory.h"
 
 _Static_assert(sizeof(struct period) == 24 && sizeof(struct board_window) == 4 &&
-                   sizeof(struct board_league) == 8 && offsetof(struct board_options, index) == 112,
+                   sizeof(struct board_league) == 8 && sizeof(struct hold_rule) == 24 &&
+                   offsetof(struct board_options, index) == 112,
                "no hidden bytes: board_options_equal and board_options_hash see them all");
 
 /* ---- the rows ---- */
@@ -226,8 +228,8 @@ const char *board_options_find_conflict(const struct board_options *options) {
     if (options->has_hold && (options->has_rating || options->league.room > 0)) {
         return "HOLD excludes RATING and leagues: results are held that members send to a board";
     }
-    if (options->has_hold &&
-        (found = holds_refuse(&options->hold, options->has_limits, &layout->fields[0])) != NULL) {
+    if (options->has_hold && (found = board_options_hold_refuse(&options->hold, options->has_limits,
+                                                                &layout->fields[0])) != NULL) {
         return found;
     }
     if (options->stale_ms > 0 && layout->time.bits == 0) {
@@ -270,6 +272,7 @@ uint8_t board_options_guards(const struct board_options *options) {
                      (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
                      (options->league.room > 0 ? BOARD_LEAGUE : 0) |
+                     (options->window.count > 0 ? BOARD_WINDOW : 0) |
                      (options->has_rating ? BOARD_RATED : 0));
 }
 
@@ -292,7 +295,7 @@ bool board_options_equal(const struct board_options *a, const struct board_optio
            (!a->has_rating || (rating->system == other->system &&
                                memcmp(rating->of, other->of, sizeof rating->of) == 0)) &&
            (!a->has_limits || limits_equal(&a->limits, &b->limits)) &&
-           (!a->has_hold || holds_equal(&a->hold, &b->hold)) &&
+           (!a->has_hold || memcmp(&a->hold, &b->hold, sizeof a->hold) == 0) &&
            layout_equal(&a->layout, &b->layout);
 }
 
@@ -353,6 +356,7 @@ uint32_t board_options_window_behind(const struct board_options *options,
 void board_options_without_window(const struct board_options *options, struct board_options *copy) {
     board_options_copy(options, copy);
     copy->window = (struct board_window){.count = 0};
+    copy->guards = board_options_guards(copy);
     if (options->window.count > 0) {
         copy->period = (struct period){.unit = PERIOD_NONE};
         copy->archives_max = 0;
@@ -396,8 +400,8 @@ enum board_refusal board_options_find_refusal(const struct board_options *option
     if ((guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
         return BOARD_REFUSE_AFTER;
     }
-    return options->window.count > 0 && write == BOARD_WRITE_WHOLE ? BOARD_REFUSE_WINDOW
-                                                                   : BOARD_TAKE;
+    return (guards & BOARD_WINDOW) != 0 && write == BOARD_WRITE_WHOLE ? BOARD_REFUSE_WINDOW
+                                                                      : BOARD_TAKE;
 }
 
 void board_options_end_period(const struct board_options *options, struct board_options *archive) {
@@ -694,7 +698,8 @@ static bool board_options_are_right(const struct board_options *options) {
            options->guards == board_options_guards(options) &&
            (!options->has_limits ||
             (options->limits.has != 0 && limits_validate(&options->limits))) &&
-           (!options->has_hold || (holds_validate(&options->hold) && window->count == 0)) &&
+           (!options->has_hold ||
+            (board_options_hold_is_right(&options->hold) && window->count == 0)) &&
            board_options_is_time(options->opens_ms) && board_options_is_time(options->closes_ms) &&
            (options->cap == 0 || options->limit == 0) && options->stale_ms >= 0 &&
            options->stale_ms <= BOARD_STALE_MAX_MS && board_options_find_conflict(options) == NULL;
@@ -741,4 +746,35 @@ bool board_options_set_validate(const struct board_options_set *set, const char 
         wrong = "options: the map holds more or less than there are";
     }
     return check_passed(wrong, reason) && map_validate(&set->map, reason);
+}
+
+/* ---- HOLD ---- */
+
+bool board_options_hold_is_right(const struct hold_rule *rule) {
+    enum { MS_OF_HOUR = 3600000 };
+    return (rule->has_over ? rule->over > INT64_MIN && rule->scale <= DECIMAL_SCALE_MAX
+                           : rule->over == 0 && rule->scale == 0) &&
+           rule->top <= HOLD_TOP_MAX && rule->auto_ms >= 0 && rule->auto_ms <= HOLD_AUTO_MS_MAX &&
+           rule->auto_ms % MS_OF_HOUR == 0 &&
+           (rule->has_over || rule->top > 0 || rule->takes_limits);
+}
+
+const char *board_options_hold_refuse(const struct hold_rule *rule, bool has_limits,
+                                      const struct layout_field *lead) {
+    return lead->is_double || layout_field_decays(lead)
+               ? "HOLD needs a first field without DOUBLE and DECAY"
+           : rule->scale > lead->scale
+               ? "HOLD OVER has a value with more decimals than the board's first field keeps"
+           : rule->takes_limits && !has_limits ? "HOLD LIMITS needs a board with LIMITS"
+                                               : NULL;
+}
+
+bool board_options_hold_is_over(const struct hold_rule *rule, const struct layout_field *lead,
+                                uint64_t ordinal) {
+    wide over = rule->over;
+    wide value = decimal_to_wide(layout_field_decimal(lead, ordinal));
+    for (unsigned scale = rule->scale; scale < lead->scale; scale++) {
+        over *= 10;
+    }
+    return rule->has_over && (lead->is_ascending ? value < over : value > over);
 }

@@ -24,7 +24,6 @@
 #include "codec/layout.h"
 #include "codec/period.h"
 #include "codec/rating.h"
-#include "skiplist/keyspace/holds.h"
 #include "skiplist/keyspace/limits.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
@@ -39,6 +38,7 @@ enum {
     BOARD_CLOSES = 4,   /* closes_ms is */
     BOARD_RATED = 16,   /* matches alone write it */
     BOARD_LEAGUE = 8,   /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_WINDOW = 64,  /* what its members have follows from shares */
     BOARD_TICKETS = 32, /* players' results need a ticket: server/commands/ticketing.h */
 };
 
@@ -73,6 +73,25 @@ struct board_window {
     uint16_t count; /* 2 .. BOARD_WINDOW_MAX */
     bool is_best;   /* BEST: the best of the shares; else SUM */
     bool is_share;
+};
+
+/* HOLD: results that a board keeps without ranking them, until somebody has looked at them.
+ *
+ *     HOLD PLAYERS OVER 10000 TOP 10 LIMITS AUTO 24 H
+ *
+ * This is the rule; what is held is in notes of the board: server/commands/holding.h. */
+#define HOLD_TOP_MAX     1000000
+#define HOLD_AUTO_MS_MAX (INT64_C(10000) * 86400 * 1000)
+
+/* Zeroed: none. There are no hidden bytes. */
+struct hold_rule {
+    int64_t over;    /* of OVER, in units of 10^-scale; 0 without */
+    int64_t auto_ms; /* of AUTO: whole hours; 0: without */
+    uint32_t top;    /* of TOP; 0: without */
+    uint8_t scale;   /* the smallest that keeps the value, at most DECIMAL_SCALE_MAX */
+    bool has_over;
+    bool takes_limits; /* LIMITS: what breaks a limit is held instead of refused */
+    bool is_for_all;   /* not for players alone */
 };
 
 /* Zeroed except for the layout: a board without options. Down to the index there are no hidden bytes, so that options are
@@ -193,7 +212,7 @@ enum board_refusal board_options_find_refusal(const struct board_options *option
                                               enum board_write write, int64_t now_ms);
 static inline enum board_refusal board_options_refuse(const struct board_options *options,
                                                       enum board_write write, int64_t now_ms) {
-    return __builtin_expect(options->guards == 0 && options->window.count == 0, 1)
+    return __builtin_expect(options->guards == 0, 1)
                ? BOARD_TAKE
                : board_options_find_refusal(options, write, now_ms);
 }
@@ -604,5 +623,16 @@ const struct board_option *board_options_find_alone(const struct board_options *
 const char *board_options_refuse_rooms(const struct board_options *options);
 /* What the guards are by what there is: BOARD_FROZEN and BOARD_TICKETS stay. */
 uint8_t board_options_guards(const struct board_options *options);
+
+/* ---- HOLD ---- */
+
+/* Are the numbers in their ranges, and is there a result that it holds? */
+MUST_CHECK bool board_options_hold_is_right(const struct hold_rule *rule);
+/* Why the first field, or a board without LIMITS, cannot have it, as an error text; NULL: it can. */
+const char *board_options_hold_refuse(const struct hold_rule *rule, bool has_limits,
+                                      const struct layout_field *lead);
+/* OVER: is a value of the first field better than the rule's? */
+bool board_options_hold_is_over(const struct hold_rule *rule, const struct layout_field *lead,
+                                uint64_t ordinal);
 
 #endif

@@ -1,7 +1,7 @@
 /* Arithmetic and names of leagues; their members whose period is over. See league.h. */
 #include "skiplist/keyspace/league.h"
 
-#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_private.h"
 
 #define LEAGUE_EPOCH_MS (INT64_C(1577836800) * 1000) /* 2020-01-01T00:00Z */
@@ -132,7 +132,7 @@ struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t roo
 
 /* What an archive's name has behind the room's, in out (REGISTRY_SUFFIX_MAX); returns the size. */
 static size_t league_print_suffix(const struct period *period, uint32_t number, char *out) {
-    return archive_name_print_suffix(period, league_time_in(number), out);
+    return registry_roll_archive_suffix(period, league_time_in(number), out);
 }
 
 struct bytes league_archive(struct league_names *names, struct league_entry entry,
@@ -336,7 +336,7 @@ enum key_expiry league_settle(struct registry *registry, const struct registry_k
     *work = 0;
     if (league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
-        !archive_name_find_board(registry_name(key), &name)) {
+        !registry_roll_archive_board(registry_name(key), &name)) {
         return KEY_EXPIRY_READY;
     }
     settling.suffix = bytes_behind(registry_name(key), name.size);

@@ -567,8 +567,8 @@ registry_find_rolled(struct registry *registry, uint32_t database, struct bytes 
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        /* A board with a WINDOW takes a share along, which the caller may have found before. */
-        bool has_share = key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
+        /* A board that slides takes a share along, which the caller may have found before. */
+        bool has_share = key->kind == REGISTRY_BOARD && registry_slides(registry_options(key));
         if (!registry->is_still && (is_to_be_made || !has_share)) {
             (void)!registry_expire(registry, key);
         }
@@ -631,7 +631,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
     struct board_options plain;
     const struct board_options *like =
         registry->outside.options_for(registry->outside.context, name, 0);
-    if (like->window.count > 0) {
+    if (registry_slides(like)) {
         board_options_without_window(like, &plain);
         like = &plain;
     }
@@ -861,7 +861,7 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     return registry_create_key(number, name, kind, tail);
 }
 
-/* As registry_put_reserved, but what goes with a board with a WINDOW is still there: registry_note_removed follows with
+/* As registry_put_reserved, but what goes with a board that slides is still there: registry_note_removed follows with
  * the key that was replaced, which is returned, or NULL. */
 static struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
                                               enum registry_walk_state state, int64_t expire_at_ms,
@@ -1104,7 +1104,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     }
     const struct board_options *held = NULL;
     if (key->kind == REGISTRY_BOARD && registry_options(key)->window.is_share) {
-        /* A share of a WINDOW is none under another name. */
+        /* A share is none under another name. */
         struct board_options options;
         board_options_without_window(registry_options(key), &options);
         held = board_options_hold(&registry->options, &options);
@@ -1115,7 +1115,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     return registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME, now_ms);
 }
 
-/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
+/* What is to be settled is there once, and so is what slides, and its shares. */
 bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
                           const struct board_options **held) {
     struct board_options options;
@@ -1182,125 +1182,4 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
                                    uint32_t to_database, struct bytes to_name, int64_t now_ms) {
     struct registry_key *copy = NULL;
     return registry_copy_value(registry, key, &copy, to_database, to_name, now_ms);
-}
-
-/* ---- validation ---- */
-
-static const char *registry_validate_key(const struct registry *registry, uint32_t number,
-                                         uint32_t index) {
-    const struct database *database = registry_read(registry, number);
-    const struct registry_key *key = registry_key_at(database, index);
-    if (key->index != index || key->database != number) {
-        return "registry: a key does not stand where it thinks";
-    }
-    if (registry_find_name(database, registry_name(key)) != key) {
-        return "registry: a key is not found by its name";
-    }
-    if (key->expiry_place != EXPIRY_NOWHERE &&
-        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
-        return "registry: a key has no entry in the heap, or another one's";
-    }
-    if (registry->kinds[key->kind] == NULL) {
-        return "registry: a key is of no kind";
-    }
-    const char *wrong = registry_roll_check(database, key);
-    return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
-}
-
-static const char *registry_validate_database(const struct registry *registry, uint32_t number,
-                                              uint64_t *boards) {
-    const struct database *database = registry_read(registry, number);
-    uint32_t expiring_count = 0;
-    uint32_t periodic_count = 0;
-    uint32_t own_count = 0;
-    uint64_t member_count = 0;
-    uint64_t unsettled_count = 0;
-    uint64_t behind_count = 0;
-    for (uint32_t i = 0; i < database->count; i++) {
-        const char *wrong = registry_validate_key(registry, number, i);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        const struct registry_key *key = registry_key_at(database, i);
-        expiring_count += key->expiry_place != EXPIRY_NOWHERE;
-        periodic_count += key->is_periodic;
-        if (key->kind == REGISTRY_BOARD) {
-            own_count++;
-            member_count += board_count(&key->board);
-            unsettled_count +=
-                board_options_are_unsettled(registry_options(key), registry_state(key));
-            behind_count += board_options_window_behind(registry_options(key), registry_state(key),
-                                                        BOARD_WINDOW_MAX);
-        }
-    }
-    *boards += own_count;
-    if (own_count != database->board_count || member_count != database->member_count) {
-        return "registry: boards or members are not counted right";
-    }
-    if (unsettled_count != database->unsettled_count || behind_count != database->behind_count) {
-        return "registry: unsettled archives, or periods that have to leave, are not counted right";
-    }
-    if (expiring_count != registry_expiry_count(registry, number) ||
-        periodic_count != database->heaps[HEAP_ROLLS].count + database->heaps[HEAP_COPIES].count) {
-        return "registry: a heap holds more than the keys";
-    }
-    if (database->count > 0 && (registry->used_databases >> number & 1) == 0) {
-        return "registry: a database with keys counts as unused";
-    }
-    if (map_count(&database->map) != database->count) {
-        return "registry: the map holds more or less than the keys";
-    }
-    const char *reason = NULL;
-    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
-        return "registry: a heap of durations has another offset";
-    }
-    bool is_valid = map_validate(&database->map, &reason);
-    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
-        is_valid = expiry_validate(&database->heaps[i], &reason);
-    }
-    return reason;
-}
-
-/* Count the boards among the keys that are not freed yet, and all of these keys. */
-static uint64_t registry_validate_unfreed(const struct registry *registry, uint64_t *board_count) {
-    uint64_t count = 0;
-    const struct registry_key *partly_freed = registry->partly_freed;
-    if (partly_freed != NULL) {
-        *board_count += partly_freed->kind == REGISTRY_BOARD;
-        count++;
-    }
-    for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
-        *board_count += key->kind == REGISTRY_BOARD;
-        count++;
-    }
-    for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
-         flushed = flushed->next) {
-        for (uint32_t i = 0; i < flushed->database.count; i++) {
-            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
-        }
-        count += flushed->database.count;
-    }
-    return count;
-}
-
-bool registry_validate(const struct registry *registry, const char **reason) {
-    uint64_t board_count = 0;
-    if (!board_options_set_validate(&registry->options, reason)) {
-        return false;
-    }
-    const char *wrong = registry_pass_check(registry);
-    if (wrong == NULL) {
-        wrong = registry_walk_check(registry);
-    }
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
-        wrong = registry_validate_database(registry, i, &board_count);
-    }
-    uint64_t unfreed = registry_validate_unfreed(registry, &board_count);
-    board_count += registry->archiving.mirror != NULL;
-    if (wrong == NULL && unfreed != registry->totals.unfreed) {
-        wrong = "registry: unfreed keys are not counted right";
-    } else if (wrong == NULL && board_count != registry->options.use_count) {
-        wrong = "registry: options have more or fewer users than there are boards";
-    }
-    return check_passed(wrong, reason);
 }

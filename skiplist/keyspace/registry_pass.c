@@ -99,14 +99,3 @@ void registry_pass_restart_all(struct registry *registry) {
         }
     }
 }
-
-const char *registry_pass_check(const struct registry *registry) {
-    for (const struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
-        for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-            if (pass->left[i] > registry_read(registry, i)->count) {
-                return "registry: more keys are ahead of a pass than there are";
-            }
-        }
-    }
-    return NULL;
-}

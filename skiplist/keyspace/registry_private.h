@@ -7,10 +7,10 @@
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
  *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of a WINDOW
- *     registry_stale.c    members that leave boards with STALE
  *     registry_pass.c     passes over all keys, while they change
  *     registry_walk.c     scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
+ *     registry_validate.c checks
  *     registry_embedded.c keys of another host, in the registry while a command runs
  *     league.c            leagues; their members whose period is over
  *     effect.c            reporting every change; applying effects */
@@ -323,7 +323,7 @@ static inline int64_t registry_expiry_in(const struct database *database,
                ? REGISTRY_NO_EXPIRY
                : expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place);
 }
-/* Remove an expired key. false: no memory to settle the archive of a league's room; the key is still
+/* Remove an expired key. false: no memory for what goes before it (struct key_kind); the key is still
  * there, and as if missing. */
 MUST_CHECK bool registry_expire(struct registry *registry, struct registry_key *key);
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
@@ -343,8 +343,6 @@ uint32_t registry_pass_move_hole(struct registry *registry, uint32_t number, uin
 void registry_pass_note_flush(struct registry *registry, uint32_t number);
 /* The lists are others. */
 void registry_pass_restart_all(struct registry *registry);
-/* What is wrong with a pass; NULL: nothing. */
-const char *registry_pass_check(const struct registry *registry);
 
 /* ---- deferred freeing, registry_free.c ---- */
 
@@ -363,8 +361,6 @@ static inline void registry_observe(struct registry *registry) {
 void registry_walk_note_put(struct registry *registry, struct registry_key *key,
                             enum registry_walk_state state);
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
-/* What is wrong with the walk; NULL: nothing. */
-const char *registry_walk_check(const struct registry *registry);
 
 /* ---- periods ---- */
 
@@ -416,9 +412,13 @@ static inline bool registry_is_copy_due(const struct registry_key *key, int64_t 
     return key->is_periodic && registry_options(key)->copies &&
            board_options_are_over(registry_options(key), now_ms);
 }
-/* Is it as if missing until its period has ended? A board with a WINDOW keeps its members then. */
+/* Does a board keep its members when its period ends, as it is of several (WINDOW)? */
+static inline bool registry_slides(const struct board_options *options) {
+    return options->window.count > 0;
+}
+/* Is it as if missing until its period has ended? */
 static inline bool registry_is_hidden(const struct registry_key *key, int64_t now_ms) {
-    return registry_is_over(key, now_ms) && registry_options(key)->window.count == 0;
+    return registry_is_over(key, now_ms) && !registry_slides(registry_options(key));
 }
 /* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
 static inline bool registry_is_current(const struct database *database,
@@ -475,8 +475,6 @@ MUST_CHECK static inline bool registry_roll_name(struct registry *registry, uint
  * archive's, or both. */
 void registry_roll_visit_names(const struct registry *registry, const struct registry_key *key,
                                int64_t now_ms, registry_visit_name *visit, void *context);
-/* What is wrong with the scheduled end of a key's period; NULL: nothing. */
-const char *registry_roll_check(const struct database *database, const struct registry_key *key);
 
 /* Of boards as a kind of value (key_kind.h): a key has been taken out. */
 void registry_roll_note_taken(struct registry *registry, const struct registry_key *key);

@@ -15,7 +15,6 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_private.h"
@@ -100,9 +99,10 @@ static struct registry_key *registry_roll_running_share(struct registry *registr
                                                         const struct registry_key *key) {
     char name[REGISTRY_NAME_MAX];
     const struct board_options *options = registry_options(key);
-    struct registry_key *share = registry_find_name(
-        registry_database(registry, key->database),
-        archive_name_print(registry_name(key), &options->period, options->period_start_ms, name));
+    struct registry_key *share =
+        registry_find_name(registry_database(registry, key->database),
+                           registry_roll_archive_name(registry_name(key), &options->period,
+                                                      options->period_start_ms, name));
     return registry_roll_is_share(share, options, options->period_start_ms) ? share : NULL;
 }
 
@@ -110,13 +110,14 @@ void registry_roll_note_taken(struct registry *registry, const struct registry_k
     const struct board_options *options = registry_roll_options_of(key);
     struct bytes base;
     if (options == NULL || !options->window.is_share || board_count(&key->board) == 0 ||
-        registry_roll_follows(registry) || !archive_name_find_board(registry_name(key), &base)) {
+        registry_roll_follows(registry) ||
+        !registry_roll_archive_board(registry_name(key), &base)) {
         return;
     }
     struct registry_key *board =
         registry_find_name(registry_database(registry, key->database), base);
     const struct board_options *of_board = registry_roll_options_of(board);
-    if (of_board == NULL || of_board->window.count == 0 ||
+    if (of_board == NULL || !registry_slides(of_board) ||
         registry_state(key)->from_ms < registry_state(board)->from_ms) {
         return;
     }
@@ -129,7 +130,7 @@ void registry_roll_note_taken(struct registry *registry, const struct registry_k
 void registry_roll_note_removed(struct registry *registry, const struct registry_key *key) {
     const struct board_options *options = registry_roll_options_of(key);
     struct registry_key *share =
-        options != NULL && options->window.count > 0 && !registry_roll_follows(registry)
+        options != NULL && registry_slides(options) && !registry_roll_follows(registry)
             ? registry_roll_running_share(registry, key)
             : NULL;
     if (share == NULL) {
@@ -300,6 +301,61 @@ static void registry_roll_roll(struct registry *registry, struct registry_key *k
     }
 }
 
+/* ---- names of archives ---- */
+
+size_t registry_roll_archive_suffix(const struct period *period, int64_t time_ms, char *out) {
+    out[0] = '@';
+    return 1 + period_print_name(out + 1, period, time_ms);
+}
+
+struct bytes registry_roll_archive_name(struct bytes board, const struct period *period,
+                                        int64_t time_ms, char *out) {
+    CHECK(board.size <= REGISTRY_KEY_MAX);
+    memcpy(out, board.at, board.size);
+    return (struct bytes){.at = out,
+                          .size = board.size +
+                                  registry_roll_archive_suffix(period, time_ms, out + board.size)};
+}
+
+/* Take so many digits, or more where the number is open. */
+static bool registry_roll_take_digits(struct bytes *text, size_t least, size_t most) {
+    size_t count = 0;
+    while (count < text->size && count < most && text->at[count] >= '0' && text->at[count] <= '9') {
+        count++;
+    }
+    *text = bytes_behind(*text, count);
+    return count >= least;
+}
+
+static bool registry_roll_take(struct bytes *text, char character) {
+    bool is_there = text->size > 0 && text->at[0] == character;
+    *text = is_there ? bytes_behind(*text, 1) : *text;
+    return is_there;
+}
+
+/* What is behind the '@' is "2026-11-16", "2026-11-16T05", each perhaps with a number behind it, as
+ * it is written here. */
+bool registry_roll_archive_board(struct bytes name, struct bytes *board) {
+    for (size_t size = 1; size < name.size && size <= REGISTRY_SUFFIX_MAX; size++) {
+        struct bytes before = {.at = name.at, .size = name.size - size};
+        struct bytes text = bytes_behind(name, before.size + 1);
+        if (name.at[before.size] != '@') {
+            continue;
+        }
+        (void)registry_roll_take(&text, '-');
+        if (registry_roll_take_digits(&text, 4, 6) && registry_roll_take(&text, '-') &&
+            registry_roll_take_digits(&text, 2, 2) && registry_roll_take(&text, '-') &&
+            registry_roll_take_digits(&text, 2, 2) &&
+            (!registry_roll_take(&text, 'T') || registry_roll_take_digits(&text, 2, 2)) &&
+            (!registry_roll_take(&text, '.') || registry_roll_take_digits(&text, 1, 10)) &&
+            text.size == 0) {
+            *board = before;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- at the end of a period ---- */
 
 /* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
@@ -315,7 +371,7 @@ static struct bytes registry_roll_print_suffix(const struct registry *registry,
     const struct database *database = registry_read(registry, key->database);
     const struct registry_outside *outside = &registry->outside;
     size_t date_size =
-        archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
+        registry_roll_archive_suffix(&options->period, options->period_start_ms, suffix);
     size_t size = date_size;
     CHECK(base.size <= REGISTRY_KEY_MAX);
     memcpy(text, base.at, base.size);
@@ -362,8 +418,8 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
 static bool registry_roll_move(struct registry *registry, struct registry_key *key,
                                int64_t now_ms) {
     const struct board_options *options = registry_options(key);
-    if (options->window.count > 0) {
-        /* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
+    if (registry_slides(options)) {
+        /* It keeps its members: what one period brought is elsewhere already. */
         struct board_options next;
         struct board_state state = *registry_state(key);
         board_options_copy(registry_options(key), &next);
@@ -497,7 +553,7 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
     while (!registry_pass_is_over(&pass)) {
         struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
-        if (key != NULL && key->is_periodic && registry_options(key)->window.count == 0 &&
+        if (key != NULL && key->is_periodic && !registry_slides(registry_options(key)) &&
             registry_options(key)->period_start_ms > now_ms) {
             count += registry_options(key)->copies
                          ? registry_roll_enter_next(registry, key,
@@ -514,7 +570,7 @@ struct registry_key *registry_roll_find_due_base(struct registry *registry,
                                                  const struct registry_key *key, int64_t now_ms) {
     struct bytes base;
     struct registry_key *original =
-        now_ms >= registry->roll_at_ms && archive_name_find_board(registry_name(key), &base)
+        now_ms >= registry->roll_at_ms && registry_roll_archive_board(registry_name(key), &base)
             ? registry_find_name(registry_database(registry, key->database), base)
             : NULL;
     return original != NULL && registry_is_over(original, now_ms) ? original : NULL;
@@ -547,7 +603,7 @@ bool registry_roll_name_due(struct registry *registry, uint32_t database, struct
         return true;
     }
     return registry_roll_key_due(registry, database, name, now_ms) &&
-           (!archive_name_find_board(name, &base) ||
+           (!registry_roll_archive_board(name, &base) ||
             registry_roll_key_due(registry, database, base, now_ms));
 }
 
@@ -560,7 +616,7 @@ void registry_roll_catch_up(struct registry *registry, uint32_t number, struct b
     struct registry_key *key = registry_find_name(database, name);
     struct bytes base;
     struct registry_key *original =
-        archive_name_find_board(name, &base) ? registry_find_name(database, base) : NULL;
+        registry_roll_archive_board(name, &base) ? registry_find_name(database, base) : NULL;
     bool has_memory = true;
     if (key != NULL && registry_is_over(key, now_ms)) {
         has_memory = registry_roll_key(registry, key, now_ms);
@@ -587,10 +643,10 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
         return;
     }
     const struct board_options *options = registry_options(key);
-    if ((options->is_created || options->window.count > 0) && !has_expired) {
+    if ((options->is_created || registry_slides(options)) && !has_expired) {
         visit(context, registry_name(key));
     }
-    if (options->archives_max == 0 || registry_board_is_empty(key) || options->window.count > 0 ||
+    if (options->archives_max == 0 || registry_board_is_empty(key) || registry_slides(options) ||
         registry_roll_expires_before(registry_expiry_in(database, key), options) ||
         board_options_archive_end_ms(options) <= now_ms) {
         return; /* there is no archive then */
@@ -650,26 +706,6 @@ enum registry_status registry_roll_settle_archive(struct registry *registry,
     registry_set_state(registry, key, &state);
     registry->totals.settled++;
     return REGISTRY_OK;
-}
-
-/* ---- validation ---- */
-
-const char *registry_roll_check(const struct database *database, const struct registry_key *key) {
-    if (!key->is_periodic) {
-        return NULL;
-    }
-    const void *at = (const char *)key + registry_tail_offset(key->name_size);
-    const struct registry_tail *tail = at;
-    const struct expiry *rolls = &database->heaps[tail->roll_heap];
-    if (tail->key != key || tail->roll_place >= rolls->count) {
-        return "registry: a key's tail is another one's, or its place is outside the heap";
-    }
-    int64_t end_ms = registry_options(key)->period_end_ms;
-    int64_t time_ms =
-        expiry_has(rolls, &tail->roll_place) ? expiry_time_ms(rolls, tail->roll_place) : INT64_MIN;
-    return time_ms == end_ms || (tail->roll_heap == HEAP_COPIES && time_ms > end_ms)
-               ? NULL
-               : "registry: a key does not wait for the end of its period";
 }
 
 /* ---- archives that are copies ---- */

@@ -286,16 +286,3 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
     }
     return true;
 }
-
-/* ---- validation ---- */
-
-const char *registry_walk_check(const struct registry *registry) {
-    const struct registry_walk *walk = &registry->walk;
-    if (walk->open == NULL) {
-        return NULL;
-    }
-    if (walk->open->index < walk->pass.left[walk->open->database]) {
-        return "registry: the open key is ahead of the walk";
-    }
-    return registry->kinds[walk->open->kind]->check(registry, walk->open, &walk->cursor);
-}

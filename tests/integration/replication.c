@@ -146,10 +146,7 @@ IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
 /* ---- links ---- */
 
 IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(with_journal, with_journal);
     for (int i = 0; i < 10; i++) {
         commands_write(&MASTER->wire, 100);
         wire_check(&MASTER->wire, "CLIENT KILL TYPE replica", ":1");
@@ -279,10 +276,7 @@ IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on
                                  "--auto-aof-rewrite-percentage",
                                  "0",
                                  NULL};
-    node_start(MASTER, words);
-    node_start(REPLICA, words);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(words, words);
     memset(value, 'v', VALUE);
     int64_t before = wire_info(&REPLICA->wire, "used_memory");
     limit_files(REPLICA, 8 * MEBIBYTE);
@@ -311,10 +305,7 @@ IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on
 }
 
 IN_FIXTURE(a_save_in_the_tick_of_a_lifes_first_change_names_its_history) {
-    node_start(MASTER, without_journal);
-    node_start(REPLICA, without_journal);
-    node_follow(REPLICA, MASTER); /* so there is a history to be named */
-    node_wait_up(REPLICA);
+    nodes_start_pair(without_journal, without_journal); /* so there is a history to be named */
     wire_check(&MASTER->wire, "ZADD a 1 x", ":1");
     wire_check(&MASTER->wire, "SAVE", "OK");
     node_end(MASTER, SIGKILL);
@@ -468,10 +459,7 @@ IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {
 }
 
 IN_FIXTURE(keys_expire_and_boards_roll_only_when_the_master_says_so) {
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(with_journal, with_journal);
     wire_check(&MASTER->wire, "ZADD short 1 a", ":1");
     wire_check(&MASTER->wire, "PEXPIRE short 2000", ":1");
     node_wait_synced(REPLICA, MASTER);
@@ -596,10 +584,7 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     const char *const words[] = {
         "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
         "replica 4mb 2mb 5", NULL};
-    node_start(MASTER, words);
-    node_start(REPLICA, without_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(words, without_journal);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
         node_fill(MASTER, formatted("slow%d", i), LARGE_SHORT);
@@ -753,10 +738,7 @@ static void fill_at(struct node *node, const char *name, int count, const char *
 
 IN_FIXTURE(who_is_stale_and_what_is_settled_is_the_same_on_every_copy) {
     enum { FRESH = 20000, OLD = 40000 };
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(with_journal, with_journal);
     wire_check(&MASTER->wire, "LB.CREATE k FIELD a 20 TIME 42 MS SETTLE YES", "OK");
     fill_at(MASTER, "old", OLD, "1700000000000");
     fill_at(MASTER, "new", FRESH, formatted("%lld", (long long)time(NULL) * 1000));
@@ -878,10 +860,7 @@ IN_FIXTURE(a_master_of_another_format_is_not_followed_and_its_reasons_come_whole
 
 /* Whoever is told that a result counts already may wait until replicas have it. */
 IN_FIXTURE(wait_behind_a_result_that_comes_again_counts_who_has_the_first) {
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(with_journal, with_journal);
     WIRE(again, process_connect_tcp(&MASTER->server));
     process_signal(&REPLICA->server, SIGSTOP);
     wire_check(&MASTER->wire, "LB.ADD board ONCE a INCR 1 ann", ":1");

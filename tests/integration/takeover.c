@@ -20,13 +20,6 @@ static int large(void) {
 
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
 
-static void begin_pair(void) {
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
-}
-
 static void copy_directory(const char *from, const char *to) {
     const char *whole = formatted("%s/.", from);
     pid_t child = fork();
@@ -89,10 +82,7 @@ WITH_NODES(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
     /* So what it has answered is on its disk. */
     const char *const words[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
     char request[128];
-    node_start(MASTER, words);
-    node_start(REPLICA, with_journal);
-    node_follow(REPLICA, MASTER);
-    node_wait_up(REPLICA);
+    nodes_start_pair(words, with_journal);
     wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
     node_wait_synced(REPLICA, MASTER);
     copy_directory(MASTER->directory, THIRD->directory);
@@ -177,7 +167,7 @@ WITH_NODES(a_full_copy_takes_its_place_while_the_journal_is_turned_off) {
 /* ---- FAILOVER ---- */
 
 WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
-    begin_pair();
+    nodes_start_pair(with_journal, with_journal);
     wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
     node_wait_synced(REPLICA, MASTER);
     node_end(MASTER, SIGTERM);
@@ -196,7 +186,7 @@ WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 
 /* A command that changes large() members is applied on the replica in many steps: returns in the middle of them. */
 static void begin_long_change(void) {
-    begin_pair();
+    nodes_start_pair(with_journal, with_journal);
     send_noise(MASTER, "sum", large(), large());
     WAIT_UNTIL(wire_ask_integer(&REPLICA->wire, "ZCARD sum") > 0);
 }

@@ -92,7 +92,7 @@ FAULTS = [
     Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
           [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
-          [('server/dispatch/commit_wait.c',
+          [('server/dispatch/waiting.c',
             'return replication_sync_safe_group(&server->replication.sync,\n'
             '                                       persistence_safe_group(server->persistence),\n'
             '                                       clock_read_ms(&server->clock));',

@@ -108,6 +108,13 @@ void node_fill(struct node *master, const char *board, int count) {
 
 struct node nodes[NODES];
 
+void nodes_start_pair(const char *const *master_words, const char *const *replica_words) {
+    node_start(MASTER, master_words);
+    node_start(REPLICA, replica_words);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+}
+
 int nodes_set_up(void **state) {
     (void)state;
     signal(SIGPIPE, SIG_IGN);

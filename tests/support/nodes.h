@@ -43,6 +43,8 @@ extern struct node nodes[NODES];
 #define MASTER  (&nodes[0])
 #define REPLICA (&nodes[1])
 #define THIRD   (&nodes[2])
+/* The replica follows the master, and has its copy. */
+void nodes_start_pair(const char *const *master_words, const char *const *replica_words);
 int nodes_set_up(void **state);
 int nodes_tear_down(void **state);
 #define WITH_NODES(name) TEST_WITH(name, nodes_set_up, nodes_tear_down)

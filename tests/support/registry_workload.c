@@ -2,7 +2,6 @@
 #include "tests/support/registry_workload.h"
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_stale.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/stored_text.h"
 #include "tests/support/test.h"
@@ -492,9 +491,9 @@ static void pick_options(struct workload *workload, struct board_options *option
                                        .auto_ms = (int64_t)below(workload, 3) * 3600000,
                                        .is_for_all = below(workload, 2) == 0};
     options->has_hold = below(workload, 3) == 0 && options->window.count == 0;
-    options->has_hold =
-        options->has_hold && !options->has_rating && options->league.room == 0 &&
-        holds_refuse(&options->hold, options->has_limits, &options->layout.fields[0]) == NULL;
+    options->has_hold = options->has_hold && !options->has_rating && options->league.room == 0 &&
+                        board_options_hold_refuse(&options->hold, options->has_limits,
+                                                  &options->layout.fields[0]) == NULL;
 }
 
 static void pick_contests(struct workload *workload, struct board_options *options) {
@@ -594,9 +593,9 @@ static void wait_some(struct workload *workload) {
     uint64_t from_key = REGISTRY_STALE_BEGIN;
     uint32_t work = 1 + below(workload, 1000);
     bool is_done;
-    if (key != NULL && registry_stale_may_leave(key, workload->now_ms) &&
-        registry_stale_drop(workload->registry, key, workload->now_ms, &from_key, &work, &is_done) >
-            0 &&
+    if (key != NULL && registry_board_may_drop_stale(key, workload->now_ms) &&
+        registry_board_drop_stale(workload->registry, key, workload->now_ms, &from_key, &work,
+                                  &is_done) > 0 &&
         registry_board_is_over(key)) {
         registry_remove(workload->registry, key);
     }

@@ -9,7 +9,6 @@
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
 #include "server/dispatch/syntax.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
 
@@ -301,7 +300,7 @@ static bool board_task_open_league(struct server *server, const struct registry_
     struct buffer nowhere;
     struct reply reply;
     bool is_league = registry_options(key)->league.room > 0;
-    (void)!archive_name_find_board(registry_name(key), &room);
+    (void)!registry_roll_archive_board(registry_name(key), &room);
     if (is_league) {
         names[0] = names[1] = registry_name(key);
     } else if (!league_parse_room(room, &names[0], &names[1], &entry)) {

@@ -10,8 +10,8 @@
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/board_options.h"
+#include "skiplist/keyspace/registry.h"
 
 enum { ARCHIVES_TRIED = 8 }; /* names, without a number and with one */
 
@@ -56,7 +56,7 @@ bool lb_archives_next(struct lb_archives *archives, struct bytes *archive) {
     archives->left--;
     archives->time_ms = period_start(period, archives->time_ms - 1);
     size_t size = archives->name_size;
-    size += archive_name_print_suffix(period, archives->time_ms, archives->text + size);
+    size += registry_roll_archive_suffix(period, archives->time_ms, archives->text + size);
     archives->period_size = size;
     archives->number = 1;
     *archive = (struct bytes){.at = archives->text, .size = size};

@@ -4,7 +4,7 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/player.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry.h"
 
 bool lb_data_check_star(const struct call *call, struct bytes pattern) {
     const char *star = pattern.size > 0 ? memchr(pattern.at, '*', pattern.size) : NULL;
@@ -111,7 +111,7 @@ void lb_data_find_periods(const struct call *call, const struct bytes *members,
         *suffix = (struct bytes){.at = periods->texts[i], .size = 0};
         if (has_period) {
             suffix->size =
-                archive_name_print_suffix(&options->period, starts_ms[i], periods->texts[i]);
+                registry_roll_archive_suffix(&options->period, starts_ms[i], periods->texts[i]);
         }
     }
 }
@@ -239,7 +239,8 @@ bool lb_data_hset_begin(const struct call *call, const struct lb_hset *hset,
     struct bytes behind = {.at = suffix, .size = 0};
     const struct board_options *options = registry_options(board);
     if (lb_data_hset_names_period(hset) && options->period.unit != PERIOD_NONE) {
-        behind.size = archive_name_print_suffix(&options->period, options->period_start_ms, suffix);
+        behind.size =
+            registry_roll_archive_suffix(&options->period, options->period_start_ms, suffix);
         int64_t end_ms = board_options_archive_end_ms(options);
         if (place != NULL && end_ms != INT64_MAX && !options->settles) {
             place->expire_at_ms = end_ms;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/http/http_routes.h"
+#include "server/metrics/metrics.h"
 #include "tests/support/process.h"
 
 enum { REPLY_MAX = 1 << 16, LIMIT_MS = 60000 };
@@ -20,13 +20,13 @@ struct view {
 struct fixture {
     uv_loop_t loop;
     uv_timer_t awake; /* the engine's loop has always something to wait for */
-    struct http_routes *http;
-    struct http_routes_options options;
+    struct metrics_routes *http;
+    struct metrics_routes_options options;
     uint16_t port;
     unsigned looks;   /* by the engine */
     unsigned written; /* by the HTTP thread: read it when the thread has ended */
     struct view view;
-    struct http_route routes[5];
+    struct metrics_route routes[5];
     uint64_t live_before;
 };
 
@@ -108,22 +108,22 @@ static int begin(void **state) {
         return -1;
     }
     fixture->port = ntohs(address.sin_port);
-    fixture->routes[0] = (struct http_route){"/look", false, look, write_view, &fixture->view};
-    fixture->routes[1] = (struct http_route){"/fixed", false, NULL, write_fixed, NULL};
-    fixture->routes[2] = (struct http_route){"/closed", true, NULL, write_fixed, NULL};
-    fixture->routes[3] = (struct http_route){"/long", false, NULL, write_long, NULL};
-    fixture->options = (struct http_routes_options){
+    fixture->routes[0] = (struct metrics_route){"/look", false, look, write_view, &fixture->view};
+    fixture->routes[1] = (struct metrics_route){"/fixed", false, NULL, write_fixed, NULL};
+    fixture->routes[2] = (struct metrics_route){"/closed", true, NULL, write_fixed, NULL};
+    fixture->routes[3] = (struct metrics_route){"/long", false, NULL, write_long, NULL};
+    fixture->options = (struct metrics_routes_options){
         .routes = fixture->routes, .context = fixture, .hosts = "", .login = check_login};
-    fixture->http = http_routes_start(fd, &fixture->loop, &fixture->options, error);
+    fixture->http = metrics_routes_start(fd, &fixture->loop, &fixture->options, error);
     return fixture->http != NULL ? 0 : -1;
 }
 
 static void stop(void) {
     if (fixture->http != NULL) {
-        http_routes_stop(fixture->http);
+        metrics_routes_stop(fixture->http);
         uv_close((uv_handle_t *)&fixture->awake, NULL);
         uv_run(&fixture->loop, UV_RUN_DEFAULT);
-        http_routes_destroy(fixture->http);
+        metrics_routes_destroy(fixture->http);
         fixture->http = NULL;
     }
 }

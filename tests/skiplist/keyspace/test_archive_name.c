@@ -1,5 +1,5 @@
 /* Which names archives have. */
-#include "skiplist/keyspace/archive_name.h"
+#include "skiplist/keyspace/registry.h"
 
 #include "tests/support/test.h"
 
@@ -30,7 +30,7 @@ TEST(what_is_behind_the_at_sign_of_an_archive_is_a_period_and_perhaps_a_number) 
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct bytes board = {.size = 0};
-        bool is_archive = archive_name_find_board(bytes_from_text(rows[i].name), &board);
+        bool is_archive = registry_roll_archive_board(bytes_from_text(rows[i].name), &board);
         assert_int_equal(is_archive, rows[i].board_size > 0);
         assert_int_equal(board.size, rows[i].board_size);
     }

@@ -2,7 +2,6 @@
  * by one. */
 #include "tests/support/test.h"
 
-#include "skiplist/keyspace/archive_name.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
@@ -161,7 +160,7 @@ TEST(rooms_are_in_the_slot_of_their_league) {
             struct bytes archive = league_archive(&out, entry, &days);
             behind = bytes_behind(archive, out.prefix_size);
             assert_true(bytes_equal(behind, BYTES("3:17@2020-01-02")));
-            assert_true(archive_name_find_board(archive, &behind));
+            assert_true(registry_roll_archive_board(archive, &behind));
             assert_true(bytes_equal(behind, league_room(&out, 3, 17)));
         }
     }

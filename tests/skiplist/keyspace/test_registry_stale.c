@@ -1,5 +1,5 @@
 /* STALE, sentence by sentence, and against a naive twin. */
-#include "skiplist/keyspace/registry_stale.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/random.h"
@@ -58,12 +58,13 @@ static void pass(struct registry *registry, int64_t now_ms, uint32_t work_max) {
     registry_pass_begin(registry, &all, 0, REGISTRY_DATABASES);
     while (!registry_pass_is_over(&all)) {
         struct registry_key *key = registry_pass_next(registry, &all, now_ms);
-        bool is_done = key == NULL || !registry_stale_may_leave(key, now_ms);
+        bool is_done = key == NULL || !registry_board_may_drop_stale(key, now_ms);
         uint64_t from_key = REGISTRY_STALE_BEGIN;
         uint32_t removed_count = 0;
         while (!is_done) {
             uint32_t work = work_max;
-            removed_count += registry_stale_drop(registry, key, now_ms, &from_key, &work, &is_done);
+            removed_count +=
+                registry_board_drop_stale(registry, key, now_ms, &from_key, &work, &is_done);
         }
         if (removed_count > 0 && registry_board_is_over(key)) {
             registry_remove(registry, key);
@@ -253,7 +254,7 @@ REGISTRY_TEST(a_board_that_is_written_to_is_as_its_naive_twin) {
         bool is_done = false;
         while (!is_done) {
             uint32_t work = work_max;
-            (void)registry_stale_drop(registry, key, now_ms, &from_key, &work, &is_done);
+            (void)registry_board_drop_stale(registry, key, now_ms, &from_key, &work, &is_done);
             twin_check(key, &twin, now_ms, is_done);
             for (uint64_t writes = random_below(&random, 4); writes > 0 && !is_done; writes--) {
                 twin_write(registry, key, &random, &twin, now_ms);
