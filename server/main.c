@@ -18,7 +18,7 @@
 
 #include "server/acl/acl_file.h"
 #include "server/acl/player.h"
-#include "server/commands/admin/info.h"
+#include "server/commands/admin/admin.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
@@ -234,7 +234,7 @@ static void main_warn_of_ignored_settings(void) {
     char names[NAMES_MAX];
     int size = 0;
     unsigned count = 0, left_out = 0;
-    while (setting_redis_next_ignored(&program.server.settings, &place, &name)) {
+    while (setting_table_redis_next_ignored(&program.server.settings, &place, &name)) {
         count++;
         if (left_out > 0 || (size_t)size + name.size + 2 > sizeof names) {
             left_out++;

@@ -7,7 +7,7 @@
 
 #include "codec/glob.h"
 #include "server/dispatch/client_line.h"
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "server/sessions/board_events.h"
 #include "server/sessions/server.h"
 
@@ -36,18 +36,18 @@ static bool acl_check_may_access(const struct acl_selector *selector, struct byt
 static bool acl_check_may_access_all(const struct acl_selector *selector, uint32_t command,
                                      const struct request *request, uint32_t *position) {
     const struct key_spec *specs;
-    uint32_t count = key_spec_of(command, &specs);
+    uint32_t count = syntax_key_of(command, &specs);
     const struct command *entry = command_by_index(command);
     bool fits = count > 0; /* if not all keys do, the command will reply an error */
     for (uint32_t i = 0; i < count && fits && !selector->has_all_keys; i++) {
-        fits = key_spec_walk(entry, &specs[i], request).end != 0;
+        fits = syntax_key_walk(entry, &specs[i], request).end != 0;
     }
     if (selector->has_all_keys || !fits) {
         return true;
     }
-    struct request_keys keys = key_spec_request_begin(command, request);
-    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
-        unsigned access = key_spec_needs(keys.spec->flags);
+    struct request_keys keys = syntax_key_request_begin(command, request);
+    for (uint32_t at; (at = syntax_key_request_next(&keys)) > 0;) {
+        unsigned access = syntax_key_needs(keys.spec->flags);
         if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
             *position = at;
             return false;
@@ -133,8 +133,8 @@ enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
 
 bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key) {
     const struct key_spec *specs;
-    uint32_t count = key_spec_of(command, &specs);
-    unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
+    uint32_t count = syntax_key_of(command, &specs);
+    unsigned access = count > 0 ? syntax_key_needs(specs[0].flags) : 0;
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {
         if (acl_check_may_run(user->selectors[i], command, &none) &&

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "server/sessions/server.h"
 #include "server/system/digest.h"
 
@@ -68,9 +68,9 @@ const char *player_find_denial(const struct server *server, const struct session
         return text;
     }
     bool is_of_hashes = strcmp(entry->group, "hash") == 0;
-    struct request_keys keys = key_spec_request_begin(command, request);
+    struct request_keys keys = syntax_key_request_begin(command, request);
     for (uint32_t at;
-         key->boards[0] != '\0' && !is_of_hashes && (at = key_spec_request_next(&keys)) > 0;) {
+         key->boards[0] != '\0' && !is_of_hashes && (at = syntax_key_request_next(&keys)) > 0;) {
         struct bytes name = request->args[at];
         if (!jwt_takes_board(key, name)) {
             snprintf(text, PLAYER_TEXT_MAX,

@@ -1,7 +1,6 @@
 /* Shadow entries, and the commands that see them. See shadow.h. */
 #include "server/commands/shadow.h"
 
-#include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 #include "server/sessions/board_job.h"
 #include "server/sessions/notify.h"
@@ -123,8 +122,8 @@ bool shadow_may_be(const struct registry_key *key) {
     struct bytes prefix;
     struct bytes inner;
     struct league_entry entry;
-    if (options->has_rating || options->window.count > 0 || options->window.is_share ||
-        options->league.room > 0) {
+    if ((options->guards & (BOARD_RATED | BOARD_WINDOW | BOARD_LEAGUE)) != 0 ||
+        options->window.is_share) {
         return false;
     }
     (void)!registry_roll_archive_board(registry_name(key), &room);
@@ -231,11 +230,6 @@ static bool shadow_add_pair(const struct call *call, struct shadow_pair pair) {
     return !pairs->is_broken;
 }
 
-static void shadow_drop_pair(const struct call *call) {
-    struct buffer *pairs = &call->server->shadows.pairs;
-    buffer_cut(pairs, pairs->size - sizeof(struct shadow_pair));
-}
-
 static uint32_t shadow_pair_count(const struct call *call) {
     return (uint32_t)(call->server->shadows.pairs.size / sizeof(struct shadow_pair));
 }
@@ -340,7 +334,8 @@ static bool shadow_show(struct call *call, struct registry_key **key, struct sha
                                   (struct bytes){place, sizeof place}));
     }
     if (!shadow_put(call->registry, *key, member, note)) {
-        shadow_drop_pair(call);
+        struct buffer *pairs = &call->server->shadows.pairs;
+        buffer_cut(pairs, pairs->size - sizeof(struct shadow_pair));
         return false;
     }
     return true;
@@ -348,8 +343,8 @@ static bool shadow_show(struct call *call, struct registry_key **key, struct sha
 
 /* The members whom a request names on the boards that it names. A player writes nobody else. false: no memory. */
 static bool shadow_show_named(struct call *call, uint32_t command) {
-    struct request_keys keys = key_spec_request_begin(command, call->request);
-    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
+    struct request_keys keys = syntax_key_request_begin(command, call->request);
+    for (uint32_t at; (at = syntax_key_request_next(&keys)) > 0;) {
         struct registry_key *key = shadow_find_board(call, at);
         struct shadow_words words = shadow_find_words(call, key);
         for (uint32_t i = words.at; (key == NULL || shadow_may_be(key)) && i < call->request->count;
@@ -441,8 +436,8 @@ static bool shadow_hide_shown(const struct call *call) {
 /* Without an effect. false: no memory. */
 static bool shadow_show_own(const struct call *call, uint32_t command) {
     struct bytes member = shadow_own(call);
-    struct request_keys keys = key_spec_request_begin(command, call->request);
-    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
+    struct request_keys keys = syntax_key_request_begin(command, call->request);
+    for (uint32_t at; (at = syntax_key_request_next(&keys)) > 0;) {
         struct registry_key *key = shadow_find_board(call, at);
         struct board_member found;
         struct tag_values values;

@@ -19,7 +19,7 @@
  * the same group as the members: after kill -9 and on replicas the function holds. It does not cover
  * the time of a SUM, which is that of the last write.
  *
- * What leaves does so in window_job.c. */
+ * What leaves does so in steps: window_job. */
 #ifndef SERVER_WINDOW_H
 #define SERVER_WINDOW_H
 
@@ -43,10 +43,6 @@ struct window_shares {
 };
 void window_find_shares(struct registry *registry, const struct registry_key *key, int64_t now_ms,
                         struct window_shares *shares);
-/* The same in pieces of so many periods, while the board and its shares are there. true: that was the last one. */
-void window_begin_shares(const struct registry_key *key, struct window_shares *shares);
-bool window_find_more_shares(struct registry *registry, int64_t now_ms, uint32_t count,
-                             struct window_shares *shares);
 /* The share of the period that begins then; NULL: there is none. *is_taken: its name is another
  * key's. */
 struct registry_key *window_find_share(struct registry *registry, const struct registry_key *key,
@@ -102,10 +98,6 @@ MUST_CHECK bool window_follow(struct registry *registry, const struct registry_k
                               const struct board_member *member, struct registry_key *share,
                               const struct board_member *share_member, uint64_t after,
                               int64_t now_ms, uint64_t *board_key);
-/* What the board's member, which is there, is when what it had in a share leaves. false: that follows
- * from the other shares only. */
-MUST_CHECK bool window_leave(const struct registry_key *key, const struct board_member *member,
-                             uint64_t share_key, uint64_t *board_key);
 
 /* Take a member off the board and all its shares. Returns of how many boards it was taken. */
 uint32_t window_take(struct registry *registry, struct registry_key *key,

@@ -438,7 +438,7 @@ bool writing_create_board(const struct call *call, const struct board_options *k
                           unsigned choice, struct bytes name, struct board *board) {
     const struct board_options *options =
         kept != NULL ? kept : setting_board_options_for(&call->server->settings, name, choice);
-    if (kept == NULL && (options->window.count > 0 || options->has_rating)) {
+    if (kept == NULL && (options->guards & (BOARD_WINDOW | BOARD_RATED)) != 0) {
         return !writing_explain(call, options, BOARD_WRITE_WHOLE);
     }
     bool is_made = kept == NULL && choice == 0

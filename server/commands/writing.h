@@ -60,8 +60,7 @@ bool writing_explain(const struct call *call, const struct board_options *option
 MUST_CHECK static inline bool writing_refuses(const struct call *call,
                                               const struct board_options *options,
                                               enum board_write write) {
-    return (options->guards != 0 || options->window.count > 0) &&
-           writing_explain(call, options, write);
+    return options->guards != 0 && writing_explain(call, options, write);
 }
 
 /* Is it the name of a league's room, or of their template? */

@@ -181,7 +181,7 @@ struct command {
     const char *reply;              /* its shape (server/dispatch/shape.h); NULL for a container */
     unsigned flags;
     enum audit_class audit; /* AUDIT_NONE: its use is not logged */
-    /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'
+    /* What it does with its keys, for each key specification (server/dispatch/syntax.h), '|'
      * between them: "RW access delete|OW update". NULL: what follows from flags and names. */
     const char *key_access;
     const char *key_option; /* whose value is a key, which is read: "SINCE". NULL: there is none */

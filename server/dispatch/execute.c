@@ -8,7 +8,6 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/explain.h"
-#include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 #include "server/replication/replication.h"
 #include "server/sessions/job.h"
@@ -19,7 +18,7 @@
 void execute_init(const struct command_row *table) {
     syntax_reset();
     command_init(table, syntax_apply);
-    key_spec_init();
+    syntax_key_init();
 }
 
 /* ---- refusals ---- */
@@ -332,8 +331,8 @@ __attribute__((noinline)) static void execute_remember_keys(struct server *serve
         (command->flags & (COMMAND_READ | COMMAND_WRITE)) != COMMAND_READ) {
         return;
     }
-    struct request_keys keys = key_spec_request_begin(index, request);
-    for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
+    struct request_keys keys = syntax_key_request_begin(index, request);
+    for (uint32_t at; (at = syntax_key_request_next(&keys)) > 0;) {
         tracking_remember(server, session, request->args[at]);
     }
 }

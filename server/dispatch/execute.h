@@ -4,7 +4,7 @@
  *     slow log, monitors
  *
  * How this room works: a command is an entry (command.h), and what its entry says drives all else.
- * From its syntax follow its arity and its keys (syntax.h, key_spec.h), its options are read by its
+ * From its syntax follow its arity and its keys (syntax.h), its options are read by its
  * table (options.h), its flags decide when it is refused, its cost whether it takes too long (cost.h).
  * The handler gets a struct call (call.h). One that has to wait is served later (waiting.h). */
 #ifndef SERVER_EXECUTE_H

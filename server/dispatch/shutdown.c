@@ -20,24 +20,20 @@ static bool shutdown_prepare_persistence(struct server *server, enum persistence
     return false;
 }
 
-bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
-    replication_finish_promotion(server); /* nobody else may have what was received */
-    if (server->durability.is_loading) {
-        ending = PERSISTENCE_END_NOSAVE;
-    }
-    server->ending.how = ending;
-    return shutdown_prepare_persistence(
-        server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
-}
-
 /* ---- retiring ---- */
 
 static const char failed_text[] = "ERR Errors trying to SHUTDOWN. Check logs.";
 
-static bool shutdown_end(struct server *server) {
-    server->ending.is_asked =
-        shutdown_prepare(server, (enum persistence_ending)server->ending.how) ||
-        server->ending.retiring.is_forced;
+/* Save while the server can still go on. true: it ends. While boards are loading there is nothing to save. */
+static bool shutdown_prepare(struct server *server) {
+    replication_finish_promotion(server); /* nobody else may have what was received */
+    if (server->durability.is_loading) {
+        server->ending.how = PERSISTENCE_END_NOSAVE;
+    }
+    server->ending.is_asked = shutdown_prepare_persistence(
+                                  server, (enum persistence_ending)server->ending.how,
+                                  "the server goes on; make room, or end it with SHUTDOWN FORCE") ||
+                              server->ending.retiring.is_forced;
     return server->ending.is_asked;
 }
 
@@ -63,7 +59,7 @@ bool shutdown_begin(struct server *server, const struct shutdown_options *option
                   (long long)seconds, server->sessions.count);
         return true;
     }
-    return shutdown_end(server);
+    return shutdown_prepare(server);
 }
 
 /* An error for all who wait for the end: it does not come. */
@@ -84,7 +80,7 @@ static void shutdown_tell_who_asked(struct server *server) {
 }
 
 void shutdown_end_retiring(struct server *server) {
-    if (!shutdown_end(server)) {
+    if (!shutdown_prepare(server)) {
         server->ending.retiring.is_begun = false;
         shutdown_tell_who_asked(server);
     }

@@ -2,8 +2,8 @@
  * be kept is saved: once while it can still continue if saving fails, and once more when no client can
  * change anything.
  *
- *     SHUTDOWN, SIGTERM -> retires -> shutdown_prepare -> drain -> shutdown_finish -> the loop ends
- *                             \               \-> failed: logged, and the server continues
+ *     SHUTDOWN, SIGTERM -> retires -> prepares -> drain -> shutdown_finish -> the loop ends
+ *                             \           \-> failed: logged, and the server continues
  *                              \-> SHUTDOWN ABORT: the server continues
  *
  * While it retires, for shutdown-drain-timeout, everything works, and the health is red: PING is an
@@ -21,16 +21,14 @@ struct shutdown_options {
     bool is_force; /* also if saving fails */
 };
 /* SHUTDOWN, or a signal: retire, or prepare at once; then server->ending.is_asked is set. While it
- * retires, is_now ends that. false: as shutdown_prepare. */
+ * retires, is_now ends that. false: not everything is on disk, and the log says why; the server should continue.
+ * Blocks on the disk. */
 MUST_CHECK bool shutdown_begin(struct server *server, const struct shutdown_options *options);
 /* It has retired: prepare. On failure the server goes on, and who asked is told. */
 void shutdown_end_retiring(struct server *server);
 /* The server goes on, and who asked is told. false: it does not retire. */
 MUST_CHECK bool shutdown_abort(struct server *server);
-/* false: not everything is on disk, and the log says why; the server should continue. Blocks on the
- * disk. While boards are loading there is nothing to save, whatever ending says. */
-MUST_CHECK bool shutdown_prepare(struct server *server, enum persistence_ending ending);
-/* Save what has changed since shutdown_prepare, in the same way. On failure sets
+/* Save what has changed since it was prepared, in the same way. On failure sets
  * server->ending.has_failed. */
 void shutdown_finish(struct server *server);
 

@@ -3,7 +3,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/commit_wait.h"
+#include "server/durability/persistence.h"
 #include "server/replication/replication.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
@@ -65,7 +65,7 @@ static void waiting_serve_session(struct server *server, struct session *session
         server_set_writer(server, NULL);
         server_end_reply(server, session);
         if (server->persistence != NULL) {
-            commit_wait_note_change(server, session);
+            waiting_note_change(server, session);
         }
     }
     wait_drop_target(session);
@@ -168,4 +168,35 @@ bool waiting_unblock(struct server *server, struct session *session, bool is_err
         }
     }
     return true;
+}
+
+/* ---- answers that wait for what they show ---- */
+
+void waiting_note_change(const struct server *server, struct session *session) {
+    session->changed_group = persistence_last_group(server->persistence);
+    session->changed_epoch = server->replication.epoch;
+}
+
+bool waiting_holds_readers(const struct server *server) {
+    return server->persistence != NULL && (persistence_holds_readers(server->persistence) ||
+                                           sync_holds_answers(&server->replication.sync));
+}
+
+uint64_t waiting_free_group(struct server *server) {
+    uint64_t safe_group = persistence_safe_group(server->persistence);
+    uint64_t complete_group = persistence_complete_group(server->persistence);
+    if (sync_holds_answers(&server->replication.sync)) {
+        return 0;
+    }
+    if (server->replication.replicas == NULL) {
+        return safe_group;
+    }
+    server->owes_release = true;
+    return safe_group < complete_group ? safe_group : complete_group;
+}
+
+uint64_t waiting_open_group(const struct server *server) {
+    return replication_sync_safe_group(&server->replication.sync,
+                                       persistence_safe_group(server->persistence),
+                                       clock_read_ms(&server->clock));
 }

@@ -20,7 +20,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_GUARD, /* its password is looked at later (server/acl/auth_guard.h), or its token by a thread */
 };
 
-/* Output that must wait until the changes it shows may be seen (dispatch/commit_wait.h). In output order:
+/* Output that must wait until the changes it shows may be seen (dispatch/waiting.h). In output order:
  *
  *     [ free_size: may be sent ][ .. mark_end: group mark_group ][ the rest: rest_group, 0: none ]
  */

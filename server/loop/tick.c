@@ -3,7 +3,6 @@
 #include "server/loop/tick.h"
 
 #include "server/dispatch/command.h"
-#include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/settings_file.h"
 #include "server/dispatch/shutdown.h"
@@ -62,7 +61,7 @@ static bool tick_run_is_paused(struct tick *tick, const struct queue_entry *entr
     unsigned needs = command_needs(entry->session, command);
     return pause == SERVER_PAUSE_ALL ? (command->flags & COMMAND_NO_PAUSE) == 0
            : pause == SERVER_PAUSE_BOARDS
-               ? commit_wait_sees_boards(command) || (needs & COMMAND_WRITE) != 0
+               ? waiting_sees_boards(command) || (needs & COMMAND_WRITE) != 0
                : (needs & COMMAND_WRITE) != 0;
 }
 
@@ -103,7 +102,7 @@ static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
     if (server->persistence != NULL && !is_refused) {
         has_changed = server->durability.effect_count != effects_before;
         if (has_changed) {
-            commit_wait_note_change(server, session);
+            waiting_note_change(server, session);
         }
         tick_output_hold(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
@@ -262,7 +261,7 @@ static bool tick_run_jobs(struct tick *tick) {
         job_answer(tick->server, job, &reply);
         if (tick->server->persistence != NULL) {
             if (has_changed) {
-                commit_wait_note_change(tick->server, session);
+                waiting_note_change(tick->server, session);
             }
             tick_output_hold(connection, size_before, has_changed, NULL);
             tick_output_drop_outdated(tick->server, session, epoch);

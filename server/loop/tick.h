@@ -74,10 +74,11 @@ struct tick {
     struct {
         struct connection *first, *last;
     } lists[TICK_LISTS];
-    struct connection *waiting_first; /* connections whose output waits (commit_wait.h) */
-    uint64_t release_epoch;           /* of the answers in it that may leave */
-    struct session *auth_first;       /* SESSION_AUTHENTICATING */
-    int64_t auth_due_ms;              /* when the first of them may; monotonic */
+    struct connection
+        *waiting_first;         /* connections whose output waits (server/dispatch/waiting.h) */
+    uint64_t release_epoch;     /* of the answers in it that may leave */
+    struct session *auth_first; /* SESSION_AUTHENTICATING */
+    int64_t auth_due_ms;        /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* sum of their capacities */
     uint32_t buffer_count;

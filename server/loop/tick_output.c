@@ -2,8 +2,7 @@
 #include "server/loop/connection.h"
 
 #include "server/dispatch/command.h"
-#include "server/dispatch/commit_wait.h"
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/replication/replicator.h"
@@ -131,7 +130,7 @@ void tick_output_take_news(struct tick *tick, bool is_harmless) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > commit_wait_free_group(server) &&
+            if (group > waiting_free_group(server) &&
                 !(is_harmless && tick_output_is_stuck(server))) {
                 connection_withhold_output(connection, session->pushed_from, group, 0);
             }
@@ -144,8 +143,7 @@ void tick_output_take_news(struct tick *tick, bool is_harmless) {
 }
 
 bool tick_output_entry_sees_boards(const struct queue_entry *entry) {
-    return entry->command != COMMAND_NONE &&
-           commit_wait_sees_boards(command_by_index(entry->command));
+    return entry->command != COMMAND_NONE && waiting_sees_boards(command_by_index(entry->command));
 }
 
 /* ---- what a reply can show, told by its request ---- */
@@ -183,9 +181,9 @@ static bool tick_output_is_dirty(const struct persistence *persistence,
     if ((command->flags & COMMAND_NAMES) != 0 || (tick_output_is_of_boards(command) && has_names)) {
         return has_names; /* archives of a board, bans */
     }
-    uint32_t spec_count = key_spec_of(entry->command, &specs);
+    uint32_t spec_count = syntax_key_of(entry->command, &specs);
     for (uint32_t i = 0; i < spec_count; i++) {
-        struct key_walk walk = key_spec_walk(command, &specs[i], &entry->request);
+        struct key_walk walk = syntax_key_walk(command, &specs[i], &entry->request);
         if (walk.end == 0) {
             return true;
         }
@@ -205,11 +203,11 @@ static uint64_t tick_output_shown_key(const struct session *session,
     const struct key_spec *specs;
     if (!tick_output_is_of_its_keys(entry) ||
         tick_output_is_of_boards(command_by_index(entry->command)) ||
-        key_spec_of(entry->command, &specs) != 1) {
+        syntax_key_of(entry->command, &specs) != 1) {
         return 0;
     }
     struct key_walk walk =
-        key_spec_walk(command_by_index(entry->command), &specs[0], &entry->request);
+        syntax_key_walk(command_by_index(entry->command), &specs[0], &entry->request);
     bool is_one = walk.next < walk.end && walk.next + walk.step >= walk.end;
     return is_one ? persistence_dirty_key(session->database, entry->request.args[walk.next]) : 0;
 }
@@ -218,10 +216,10 @@ void tick_output_hold(struct connection *connection, size_t size_before, bool ha
                       const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
-    if (group <= commit_wait_free_group(server) || connection->session.output.size == size_before) {
+    if (group <= waiting_free_group(server) || connection->session.output.size == size_before) {
         return;
     }
-    bool holds_readers = commit_wait_holds_readers(server);
+    bool holds_readers = waiting_holds_readers(server);
     if (has_changed || (holds_readers && entry == NULL)) {
         connection_withhold_output(connection, size_before, group, 0);
     } else if (holds_readers && entry != NULL && tick_output_entry_sees_boards(entry) &&
@@ -244,7 +242,7 @@ void tick_output_release_answers(struct tick *tick) {
         return; /* when replicas were sent what the answers show */
     }
     tick->server->owes_release = false;
-    uint64_t group = commit_wait_open_group(tick->server);
+    uint64_t group = waiting_open_group(tick->server);
     struct connection *connection = tick->waiting_first;
     tick->release_epoch = replication_answer_epoch(&tick->server->replication);
     bool is_partial = connection != NULL && tick_output_is_stuck(tick->server);

@@ -342,8 +342,9 @@ bool feed_redis_encode_step(struct redis_encode *encode, struct buffer *out, siz
     return !out->is_broken;
 }
 
-void feed_redis_encode_put(struct redis_encode *encode, struct buffer *out,
-                           const char *const *words, uint32_t count) {
+/* Put a command of these words between two transactions. */
+static void feed_redis_encode_put(struct redis_encode *encode, struct buffer *out,
+                                  const char *const *words, uint32_t count) {
     struct bytes texts[WORDS_MAX];
     size_t size = out->size;
     CHECK(count <= WORDS_MAX && feed_redis_encode_is_between(encode));

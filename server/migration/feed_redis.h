@@ -90,9 +90,6 @@ MUST_CHECK bool feed_redis_encode_add(struct redis_encode *encode, const char *a
  * a group that was not written by this server; the stream is of no use then. */
 MUST_CHECK bool feed_redis_encode_step(struct redis_encode *encode, struct buffer *out,
                                        size_t size_max, uint64_t budget_ns);
-/* Put a command of these words between two transactions. */
-void feed_redis_encode_put(struct redis_encode *encode, struct buffer *out,
-                           const char *const *words, uint32_t count);
 
 /* ---- one that follows ---- */
 

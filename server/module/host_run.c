@@ -13,7 +13,7 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/explain.h"
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
 #include "server/sessions/job.h"
@@ -738,7 +738,7 @@ static bool host_run_put_keys(struct working_set *set, const struct command *com
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (!is_counted && command->last_key == command->first_key) {
         int at = command->first_key;
-        uint32_t option = key_spec_option(command, request);
+        uint32_t option = syntax_key_option(command, request);
         return at == 0 ||
                (working_set_put(set, argv[at], request->args[at]) &&
                 (option == 0 || working_set_put(set, argv[option], request->args[option])));
@@ -747,7 +747,7 @@ static bool host_run_put_keys(struct working_set *set, const struct command *com
     if (positions == NULL) {
         return false;
     }
-    int count = key_spec_positions(command, request, positions);
+    int count = syntax_key_positions(command, request, positions);
     bool are_put = true;
     for (int i = 0; i < count && are_put; i++) {
         are_put = working_set_put(set, argv[positions[i]], request->args[positions[i]]);
@@ -956,8 +956,8 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
     bool is_asked = ((command->flags & COMMAND_MOVABLE_KEYS) != 0 || command->key_option != NULL) &&
                     host_IsKeysPositionRequest(ctx);
     if (is_asked && !is_wrong) {
-        struct request_keys keys = key_spec_request_begin(command_index(command), &request);
-        for (uint32_t at; (at = key_spec_request_next(&keys)) > 0;) {
+        struct request_keys keys = syntax_key_request_begin(command_index(command), &request);
+        for (uint32_t at; (at = syntax_key_request_next(&keys)) > 0;) {
             host_KeyAtPosWithFlags(ctx, (int)at,
                                    (int)(keys.spec->flags & ~(unsigned)KEY_INCOMPLETE));
         }

@@ -11,7 +11,7 @@
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_run.h"
 #include "server/sessions/notify.h"
@@ -175,7 +175,7 @@ static bool module_load_describe(struct host_context *ctx, const char *name, uin
     enum { CATEGORIES_TEXT_MAX = 256 };
     const struct command *command = command_by_index(number);
     const struct key_spec *specs;
-    uint32_t count = key_spec_of(number, &specs);
+    uint32_t count = syntax_key_of(number, &specs);
     struct host_key_spec key_specs[KEY_SPECS_MAX + 1] = {{.begin_type = HOST_SEARCH_NONE}};
     for (uint32_t i = 0; i < count; i++) {
         key_specs[i] = module_load_copy_spec(&specs[i]);

@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 
 #include "server/acl/acl.h"
-#include "server/acl/acl_log.h"
 #include "server/acl/auth_guard.h"
 #include "server/durability/state.h"
 #include "server/replication/state.h"
@@ -207,7 +206,7 @@ struct server {
     uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
     /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
     bool has_news;
-    /* answers wait for no more than what replicas are sent in this tick: dispatch/commit_wait.h */
+    /* answers wait for no more than what replicas are sent in this tick: dispatch/waiting.h */
     bool owes_release;
     bool is_embedded; /* in another host, which keeps hashes of its own: here are only boards */
     struct durability_state durability;

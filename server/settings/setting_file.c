@@ -50,10 +50,10 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
                                   .origin = origin,
                                   .reason = reason};
     struct setting_redis_place place;
-    bool is_of_redis = setting == NULL && setting_redis_find(words[0], &place);
+    bool is_of_redis = setting == NULL && setting_table_redis_find(words[0], &place);
     bool is_fine = setting != NULL ? setting_value_assign(&input)
                    : is_of_redis
-                       ? setting_redis_ignore(settings, &place, words + 1, count - 1, reason)
+                       ? setting_table_redis_ignore(settings, &place, words + 1, count - 1, reason)
                        : setting_words_fail_unknown(reason, "unknown setting", words[0],
                                                     setting_file_next_setting_name, NULL);
     bool has_other_name = setting != NULL && !origin->is_argument;
@@ -300,7 +300,7 @@ static void setting_file_print_ignored(const struct settings *settings, const ch
                                        const struct errors *errors) {
     struct setting_redis_place place = {.row = NULL};
     struct bytes name;
-    bool has_more = setting_redis_next_ignored(settings, &place, &name);
+    bool has_more = setting_table_redis_next_ignored(settings, &place, &name);
     if (!has_more) {
         return;
     }
@@ -314,7 +314,7 @@ static void setting_file_print_ignored(const struct settings *settings, const ch
         fprintf(errors->out, "\n%s: ignored (%s):", path, row->why);
         do {
             fprintf(errors->out, " %.*s", (int)name.size, name.at);
-            has_more = setting_redis_next_ignored(settings, &place, &name);
+            has_more = setting_table_redis_next_ignored(settings, &place, &name);
         } while (has_more && place.row == row);
     }
     fprintf(errors->out, "\n");

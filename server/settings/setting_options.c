@@ -733,10 +733,10 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
         parsed.cap = has[BOARD_OPTION_CAP] ? parsed.cap : 0;
         parsed.limit = has[BOARD_OPTION_LIMIT] ? parsed.limit : 0;
     }
-    parsed.guards = board_options_guards(&parsed);
     if (!setting_options_finish_period(has, options->period.unit, &parsed, reason)) {
         return false;
     }
+    parsed.guards = board_options_guards(&parsed);
     /* Its records stay when nobody is ranked. */
     parsed.is_created |= (parsed.has_rating || parsed.has_limits || parsed.has_hold) &&
                          takes != SETTING_TAKES_STATE && takes != SETTING_TAKES_LEAGUE;

@@ -1,7 +1,6 @@
 /* Shared by the files of this folder; nobody else includes it.
  *
- *     setting_table.c   the table: names, defaults, explanations
- *     setting_redis.c   settings of Redis that are ignored, or refused
+ *     setting_table.c   the table: names, defaults, explanations; settings of Redis that are ignored, or refused
  *     setting_words.c   a line <-> words
  *     setting_value.c   words <-> the fields of struct settings
  *     setting_board.c   the same for layouts and the options that choose them
@@ -113,14 +112,14 @@ void setting_board_drop_replaced(struct settings *original, const struct setting
 /* Free the layouts and options from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 
-/* ---- setting_redis.c ---- */
+/* ---- setting_table.c ---- */
 
 /* Find a setting of Redis that is in no other table, in any case. */
-MUST_CHECK bool setting_redis_find(struct bytes name, struct setting_redis_place *place);
+MUST_CHECK bool setting_table_redis_find(struct bytes name, struct setting_redis_place *place);
 /* Note that it was given, with these values. false: they cannot be ignored. */
-MUST_CHECK bool setting_redis_ignore(struct settings *settings,
-                                     const struct setting_redis_place *place,
-                                     const struct bytes *values, size_t count, char *reason);
+MUST_CHECK bool setting_table_redis_ignore(struct settings *settings,
+                                           const struct setting_redis_place *place,
+                                           const struct bytes *values, size_t count, char *reason);
 
 /* ---- settings.c ---- */
 

@@ -255,7 +255,7 @@ struct settings {
     char *default_layouts; /* their names, with blanks between them */
     char *default_layout_origin;
     bool has_own_layouts, has_own_rules; /* of a draft: CONFIG SET replaces all of them */
-    /* Which settings of Redis were given and ignored: setting_redis_next_ignored */
+    /* Which settings of Redis were given and ignored: setting_table_redis_next_ignored */
     bool is_ignored[SETTING_REDIS_MAX];
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
     char *file_path;
@@ -324,10 +324,9 @@ enum setting_takes {
     SETTING_TAKES_STATE,
     SETTING_TAKES_LEAGUE
 };
-/* Parse options into *options, which may be those of a living board; the other fields stay. CAP,
- * LIMIT, OPENS, CLOSES, STALE, PERIOD, WINDOW and a TAG that is there take NONE too, and there is THAW. A period is not begun. On
- * false *options is unchanged, and reason
- * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
+/* Parse options into *options, which may be those of a living board; the other fields stay. A TAG that is there takes NONE.
+ * A period is not begun. On false *options is unchanged, and reason (SETTING_ERROR_MAX) says which option is wrong, what
+ * was given and what is allowed. */
 MUST_CHECK bool setting_options_parse(enum setting_takes takes, const struct bytes *words,
                                       size_t word_count, struct board_options *options,
                                       struct board_state *state, char *reason);
@@ -455,10 +454,11 @@ struct setting_redis_place {
     uint32_t count;    /* of the table's names, this one included */
 };
 /* Go to the next name. false: that was the last. */
-MUST_CHECK bool setting_redis_take(struct setting_redis_place *place, struct bytes *name);
+MUST_CHECK bool setting_table_redis_take(struct setting_redis_place *place, struct bytes *name);
 /* Go to the next name that was given and ignored. false: that was the last. */
-MUST_CHECK bool setting_redis_next_ignored(const struct settings *settings,
-                                           struct setting_redis_place *place, struct bytes *name);
+MUST_CHECK bool setting_table_redis_next_ignored(const struct settings *settings,
+                                                 struct setting_redis_place *place,
+                                                 struct bytes *name);
 
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */

@@ -21,7 +21,7 @@ struct web;
  * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
                                  const char *certificate, const char *key, char *error);
-/* Answers that wait (dispatch/commit_wait.h) may perhaps go. The engine's thread. web: a struct web. */
+/* Answers that wait (dispatch/waiting.h) may perhaps go. The engine's thread. web: a struct web. */
 void web_release_answers(void *web);
 /* The server drains: writes that come from now on are refused. false: some that came before are not answered yet. The
  * engine's thread. web: a struct web. */

@@ -7,10 +7,10 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_rules.h"
 #include "server/acl/player.h"
-#include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
-#include "server/dispatch/key_spec.h"
 #include "server/dispatch/login.h"
+#include "server/dispatch/syntax.h"
+#include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/sessions/job.h"
 #include "server/web/web_query.h"
@@ -230,8 +230,8 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
         reply_ok(&reply);
     }
     /* What it has read, but for hashes (lb_data.h). */
-    struct request_keys keys = key_spec_request_begin(number, &request);
-    for (uint32_t at; query->reads != NULL && (at = key_spec_request_next(&keys)) > 0;) {
+    struct request_keys keys = syntax_key_request_begin(number, &request);
+    for (uint32_t at; query->reads != NULL && (at = syntax_key_request_next(&keys)) > 0;) {
         server_reads_note(server, query->reads, query->database, request.args[at]);
     }
     query->commands[query->reply_count++].reply_end = query->replies.size;
@@ -291,14 +291,14 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     struct server *server = engine->server;
     bool sees_boards = false;
     for (unsigned i = 0; i < query->command_count; i++) {
-        sees_boards |= commit_wait_sees_boards(command_by_index(query->commands[i].number));
+        sees_boards |= waiting_sees_boards(command_by_index(query->commands[i].number));
     }
     bool has_changed = query->has_changed && server->persistence != NULL;
-    if (!has_changed && (!sees_boards || !commit_wait_holds_readers(server))) {
+    if (!has_changed && (!sees_boards || !waiting_holds_readers(server))) {
         return false;
     }
     query->held_for = persistence_last_group(server->persistence);
-    return query->held_for > commit_wait_free_group(server);
+    return query->held_for > waiting_free_group(server);
 }
 
 static void web_engine_execute(const struct web_engine *engine, struct web_query *query,
@@ -400,7 +400,7 @@ void web_engine_release_answers(struct web_engine *engine) {
     if (engine->held_first == NULL) {
         return;
     }
-    uint64_t group = commit_wait_open_group(engine->server);
+    uint64_t group = waiting_open_group(engine->server);
     uint64_t epoch = replication_answer_epoch(&engine->server->replication);
     struct web_query **at = &engine->held_first;
     while (*at != NULL) {

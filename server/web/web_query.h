@@ -468,7 +468,7 @@ struct web_engine {
     struct acl_user *public_user; /* NULL: nothing is public */
     uint32_t info, slowlog_get;   /* command_index of these */
     struct asks *asks;
-    struct web_query *held_first; /* whose answers wait (dispatch/commit_wait.h); next */
+    struct web_query *held_first; /* whose answers wait (dispatch/waiting.h); next */
 };
 
 /* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */

@@ -272,6 +272,7 @@ uint8_t board_options_guards(const struct board_options *options) {
                      (options->opens_ms != 0 ? BOARD_OPENS : 0) |
                      (options->closes_ms != 0 ? BOARD_CLOSES : 0) |
                      (options->league.room > 0 ? BOARD_LEAGUE : 0) |
+                     (options->window.count > 0 ? BOARD_WINDOW : 0) |
                      (options->has_rating ? BOARD_RATED : 0));
 }
 
@@ -355,6 +356,7 @@ uint32_t board_options_window_behind(const struct board_options *options,
 void board_options_without_window(const struct board_options *options, struct board_options *copy) {
     board_options_copy(options, copy);
     copy->window = (struct board_window){.count = 0};
+    copy->guards = board_options_guards(copy);
     if (options->window.count > 0) {
         copy->period = (struct period){.unit = PERIOD_NONE};
         copy->archives_max = 0;
@@ -398,8 +400,8 @@ enum board_refusal board_options_find_refusal(const struct board_options *option
     if ((guards & BOARD_CLOSES) != 0 && now_ms >= options->closes_ms) {
         return BOARD_REFUSE_AFTER;
     }
-    return options->window.count > 0 && write == BOARD_WRITE_WHOLE ? BOARD_REFUSE_WINDOW
-                                                                   : BOARD_TAKE;
+    return (guards & BOARD_WINDOW) != 0 && write == BOARD_WRITE_WHOLE ? BOARD_REFUSE_WINDOW
+                                                                      : BOARD_TAKE;
 }
 
 void board_options_end_period(const struct board_options *options, struct board_options *archive) {

@@ -38,6 +38,7 @@ enum {
     BOARD_CLOSES = 4,   /* closes_ms is */
     BOARD_RATED = 16,   /* matches alone write it */
     BOARD_LEAGUE = 8,   /* of a league: only LB.LEAGUE writes, and league.room is above 0 */
+    BOARD_WINDOW = 64,  /* what its members have follows from shares */
     BOARD_TICKETS = 32, /* players' results need a ticket: server/commands/ticketing.h */
 };
 
@@ -211,7 +212,7 @@ enum board_refusal board_options_find_refusal(const struct board_options *option
                                               enum board_write write, int64_t now_ms);
 static inline enum board_refusal board_options_refuse(const struct board_options *options,
                                                       enum board_write write, int64_t now_ms) {
-    return __builtin_expect(options->guards == 0 && options->window.count == 0, 1)
+    return __builtin_expect(options->guards == 0, 1)
                ? BOARD_TAKE
                : board_options_find_refusal(options, write, now_ms);
 }

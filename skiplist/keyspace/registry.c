@@ -567,8 +567,8 @@ registry_find_rolled(struct registry *registry, uint32_t database, struct bytes 
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        /* A board with a WINDOW takes a share along, which the caller may have found before. */
-        bool has_share = key->kind == REGISTRY_BOARD && registry_options(key)->window.count > 0;
+        /* A board that slides takes a share along, which the caller may have found before. */
+        bool has_share = key->kind == REGISTRY_BOARD && registry_slides(registry_options(key));
         if (!registry->is_still && (is_to_be_made || !has_share)) {
             (void)!registry_expire(registry, key);
         }
@@ -631,7 +631,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
     struct board_options plain;
     const struct board_options *like =
         registry->outside.options_for(registry->outside.context, name, 0);
-    if (like->window.count > 0) {
+    if (registry_slides(like)) {
         board_options_without_window(like, &plain);
         like = &plain;
     }
@@ -861,7 +861,7 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     return registry_create_key(number, name, kind, tail);
 }
 
-/* As registry_put_reserved, but what goes with a board with a WINDOW is still there: registry_note_removed follows with
+/* As registry_put_reserved, but what goes with a board that slides is still there: registry_note_removed follows with
  * the key that was replaced, which is returned, or NULL. */
 static struct registry_key *registry_put_over(struct registry *registry, struct registry_key *key,
                                               enum registry_walk_state state, int64_t expire_at_ms,
@@ -1104,7 +1104,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     }
     const struct board_options *held = NULL;
     if (key->kind == REGISTRY_BOARD && registry_options(key)->window.is_share) {
-        /* A share of a WINDOW is none under another name. */
+        /* A share is none under another name. */
         struct board_options options;
         board_options_without_window(registry_options(key), &options);
         held = board_options_hold(&registry->options, &options);
@@ -1115,7 +1115,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     return registry_rename_to(registry, key, to_database, to_name, held, EFFECT_RENAME, now_ms);
 }
 
-/* What is to be settled is there once, and so is a WINDOW, and the share of one. */
+/* What is to be settled is there once, and so is what slides, and its shares. */
 bool registry_hold_copied(struct registry *registry, const struct registry_key *key,
                           const struct board_options **held) {
     struct board_options options;

@@ -87,7 +87,7 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
 
-/* A board with a WINDOW is gone, and the board of its running period, of this name, with it. */
+/* A board of several periods is gone, and that of its running period, of this name, with it. */
 typedef void registry_share_gone(void *context, uint32_t database, struct bytes name);
 
 /* Is there a key of this name outside of the registry? */
@@ -391,7 +391,7 @@ MUST_CHECK bool registry_board_tags_fit(struct registry_key *key, const struct l
                                         unsigned *full);
 
 /* Create an empty board, outside the keyspace, with the options that options_for returns for this name,
- * without a WINDOW.
+ * as a copy of such a board has them (board_options_without_window).
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                                       struct board *board);
@@ -475,7 +475,7 @@ void registry_expiry_set_offset(struct registry *registry, int64_t offset_ms);
  * passive, all are reported at once. */
 bool registry_expiry_tell_shifted(struct registry *registry, uint32_t names_max);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed; keys_max, too,
- * if the work was that of many: the archive of a league's room was removed (league.h). */
+ * if the work was that of many: that of what goes before a key (struct key_kind). */
 uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
@@ -509,7 +509,7 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
                                               struct bytes archive,
                                               const struct board_options *next,
                                               int64_t expire_at_ms, int64_t now_ms);
-/* Is this key the share, of a board with a WINDOW and such options, of the period that begins then? */
+/* Is this key the share, of a board of several periods with such options, of the one that begins then? */
 bool registry_roll_is_share(const struct registry_key *key, const struct board_options *options,
                             int64_t start_ms);
 /* Settle an archive that is unsettled. It then gets the expiry that has waited for that, unless one was set meanwhile;
@@ -518,7 +518,7 @@ MUST_CHECK enum registry_status
 registry_roll_settle_archive(struct registry *registry, struct registry_key *key, int64_t now_ms);
 /* Unsettled archives of all databases. */
 uint64_t registry_unsettled_count(const struct registry *registry);
-/* Likewise, periods that have to leave boards with a WINDOW (board_options_window_behind). */
+/* Likewise, periods that have to leave boards (board_options_window_behind). */
 uint64_t registry_behind_count(const struct registry *registry);
 /* After the clock was set back: roll over boards whose periods begin later than now, as if their
  * periods were over, and name the archives after the periods they were in. Returns the number

@@ -32,7 +32,7 @@ static struct expiry_entry registry_expiry_first(const struct registry *registry
                           registry_first(registry, HEAP_LASTING));
 }
 
-/* At most so many members of a league at a time. */
+/* At most so many parts of what a key means to others at a time. */
 enum { SETTLED_MAX = 64 };
 
 uint32_t registry_expiry_remove_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {

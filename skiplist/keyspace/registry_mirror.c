@@ -300,10 +300,10 @@ static void registry_mirror_receive(void *context, const struct effect *effect) 
         }
         break;
     case EFFECT_OPTIONS:
-        /* A WINDOW that slides changes the options, but for the layout. A key that has got its PERIOD is another one. */
+        /* A board that slides changes its options, but for the layout. A key that has got its PERIOD is another one. */
         if (registry_mirror_is_of(mirror, effect) &&
             !(effect->key == mirror->key && effect->options != NULL &&
-              effect->options->window.count > 0 &&
+              registry_slides(effect->options) &&
               effect->options->is_dense == board_is_dense(&mirror->copy->board) &&
               layout_equal(&effect->options->layout, board_layout(&mirror->copy->board)))) {
             registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);

@@ -323,7 +323,7 @@ static inline int64_t registry_expiry_in(const struct database *database,
                ? REGISTRY_NO_EXPIRY
                : expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place);
 }
-/* Remove an expired key. false: no memory to settle the archive of a league's room; the key is still
+/* Remove an expired key. false: no memory for what goes before it (struct key_kind); the key is still
  * there, and as if missing. */
 MUST_CHECK bool registry_expire(struct registry *registry, struct registry_key *key);
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
@@ -412,9 +412,13 @@ static inline bool registry_is_copy_due(const struct registry_key *key, int64_t 
     return key->is_periodic && registry_options(key)->copies &&
            board_options_are_over(registry_options(key), now_ms);
 }
-/* Is it as if missing until its period has ended? A board with a WINDOW keeps its members then. */
+/* Does a board keep its members when its period ends, as it is of several (WINDOW)? */
+static inline bool registry_slides(const struct board_options *options) {
+    return options->window.count > 0;
+}
+/* Is it as if missing until its period has ended? */
 static inline bool registry_is_hidden(const struct registry_key *key, int64_t now_ms) {
-    return registry_is_over(key, now_ms) && registry_options(key)->window.count == 0;
+    return registry_is_over(key, now_ms) && !registry_slides(registry_options(key));
 }
 /* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
 static inline bool registry_is_current(const struct database *database,

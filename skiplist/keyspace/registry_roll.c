@@ -117,7 +117,7 @@ void registry_roll_note_taken(struct registry *registry, const struct registry_k
     struct registry_key *board =
         registry_find_name(registry_database(registry, key->database), base);
     const struct board_options *of_board = registry_roll_options_of(board);
-    if (of_board == NULL || of_board->window.count == 0 ||
+    if (of_board == NULL || !registry_slides(of_board) ||
         registry_state(key)->from_ms < registry_state(board)->from_ms) {
         return;
     }
@@ -130,7 +130,7 @@ void registry_roll_note_taken(struct registry *registry, const struct registry_k
 void registry_roll_note_removed(struct registry *registry, const struct registry_key *key) {
     const struct board_options *options = registry_roll_options_of(key);
     struct registry_key *share =
-        options != NULL && options->window.count > 0 && !registry_roll_follows(registry)
+        options != NULL && registry_slides(options) && !registry_roll_follows(registry)
             ? registry_roll_running_share(registry, key)
             : NULL;
     if (share == NULL) {
@@ -418,8 +418,8 @@ static struct archive registry_roll_plan_archive(const struct registry *registry
 static bool registry_roll_move(struct registry *registry, struct registry_key *key,
                                int64_t now_ms) {
     const struct board_options *options = registry_options(key);
-    if (options->window.count > 0) {
-        /* A board with a WINDOW keeps its members: what one period brought is elsewhere already. */
+    if (registry_slides(options)) {
+        /* It keeps its members: what one period brought is elsewhere already. */
         struct board_options next;
         struct board_state state = *registry_state(key);
         board_options_copy(registry_options(key), &next);
@@ -553,7 +553,7 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
     while (!registry_pass_is_over(&pass)) {
         struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
-        if (key != NULL && key->is_periodic && registry_options(key)->window.count == 0 &&
+        if (key != NULL && key->is_periodic && !registry_slides(registry_options(key)) &&
             registry_options(key)->period_start_ms > now_ms) {
             count += registry_options(key)->copies
                          ? registry_roll_enter_next(registry, key,
@@ -643,10 +643,10 @@ void registry_roll_visit_names(const struct registry *registry, const struct reg
         return;
     }
     const struct board_options *options = registry_options(key);
-    if ((options->is_created || options->window.count > 0) && !has_expired) {
+    if ((options->is_created || registry_slides(options)) && !has_expired) {
         visit(context, registry_name(key));
     }
-    if (options->archives_max == 0 || registry_board_is_empty(key) || options->window.count > 0 ||
+    if (options->archives_max == 0 || registry_board_is_empty(key) || registry_slides(options) ||
         registry_roll_expires_before(registry_expiry_in(database, key), options) ||
         board_options_archive_end_ms(options) <= now_ms) {
         return; /* there is no archive then */

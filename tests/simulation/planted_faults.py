@@ -27,11 +27,9 @@ FAULTS = [
           [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->state->is_walk_held);', 'return true;'),
            (PERSISTENCE, '    CHECK(!persistence->state->is_walk_held);\n', ''),
            ('server/replication/replicator.c', '!is_saved || master_link_stream_finish_group(&replicator->link)', 'true')]),
-    Fault('copy-of-the-same-number', 'async', False,
-          "a full copy of the same number is not passed on to a replica's replicas",
-          [('server/replication/master_link_stream.c', '    replicator_note_copy(replication->replicator);\n',
-            '    if (replication->group != persistence_last_group(link->server->persistence)) {\n'
-            '        replicator_note_copy(replication->replicator);\n    }\n')]),
+    Fault('copy-not-passed-on', 'async', False,
+          "a full copy is not passed on to a replica's replicas",
+          [('server/replication/master_link_stream.c', '    replicator_note_copy(replication->replicator);\n', '')]),
     Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
           [(QUORUM, 'if (replicator_pull_advances(quorum_replicator(quorum))) {', 'if (false) {')]),
     Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
@@ -94,7 +92,7 @@ FAULTS = [
     Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
           [(QUORUM, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
     Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
-          [('server/dispatch/commit_wait.c',
+          [('server/dispatch/waiting.c',
             'return replication_sync_safe_group(&server->replication.sync,\n'
             '                                       persistence_safe_group(server->persistence),\n'
             '                                       clock_read_ms(&server->clock));',

@@ -1,10 +1,9 @@
 /* COMMAND: the list of commands, the positions of their keys, and their syntax, all generated from
  * the entries. Formats and names are those of Redis 7.2. */
-#include "server/commands/admin/describe.h"
+#include "server/commands/admin/admin.h"
 
 #include "codec/glob.h"
 #include "server/dispatch/category.h"
-#include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
 
 /* ---- arguments ---- */
@@ -92,7 +91,7 @@ static uint64_t describe_docs(struct call *call, uint32_t index) {
     if (command->arguments != NULL) {
         const struct key_spec *specs;
         uint32_t key_count = 0;
-        describe_put_arguments(reply, command->arguments, key_spec_of(index, &specs), &key_count);
+        describe_put_arguments(reply, command->arguments, syntax_key_of(index, &specs), &key_count);
     }
     if (subcommand_count > 0) {
         reply_bulk_text(reply, "subcommands");
@@ -152,7 +151,7 @@ static const struct key_spec describe_channels = {
 static void describe_reply_keys(struct reply *reply, uint32_t index) {
     const struct command *command = command_by_index(index);
     const struct key_spec *specs;
-    uint32_t count = key_spec_of(index, &specs);
+    uint32_t count = syntax_key_of(index, &specs);
     if ((command->flags & COMMAND_SHARD) != 0) {
         specs = command->arity > 0 ? &describe_channel : &describe_channels;
         count = 1;
@@ -161,8 +160,8 @@ static void describe_reply_keys(struct reply *reply, uint32_t index) {
     for (uint32_t i = 0; i < count; i++) {
         struct words words = {.count = 0};
         bool is_range = !specs[i].is_counted;
-        for (unsigned flag = 1; key_spec_flag_name(flag) != NULL; flag <<= 1) {
-            describe_add(&words, (specs[i].flags & flag) != 0, key_spec_flag_name(flag));
+        for (unsigned flag = 1; syntax_key_flag_name(flag) != NULL; flag <<= 1) {
+            describe_add(&words, (specs[i].flags & flag) != 0, syntax_key_flag_name(flag));
         }
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");
@@ -348,7 +347,7 @@ static void getkeys_run(struct call *call) {
             call_out_of_memory(call);
             return;
         }
-        int count = key_spec_positions(command, &request, positions);
+        int count = syntax_key_positions(command, &request, positions);
         if (count < 0) {
             reply_error(call->reply, "ERR Invalid arguments specified for command");
         } else {

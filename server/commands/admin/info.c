@@ -2,7 +2,7 @@
  * and units, and are present only if they are meaningful for this server. Our own fields
  * (leaderboard_version, tick_longest_us) are added to them. What there is, and in which order, says the
  * table of figures. */
-#include "server/commands/admin/info.h"
+#include "server/commands/admin/admin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -174,3 +174,26 @@ void info_print(struct server *server, int64_t now_ms, const struct bytes *names
         }
     }
 }
+
+static void info_run(struct call *call) {
+    struct buffer text;
+    buffer_init(&text, 0);
+    info_print(call->server, call->now_ms, call->request->args + 1, call->request->count - 1,
+               &text);
+    if (text.is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_verbatim(call->reply, buffer_bytes(&text));
+    }
+    buffer_deinit(&text);
+}
+
+const struct command command_info = {
+    .name = "INFO",
+    .syntax = "[section...]",
+    .reply = "s",
+    .summary = "Figures of the server, by sections",
+    .complexity = "O(n) in the clients",
+    .flags = COMMAND_LOADING,
+    .run = info_run,
+};

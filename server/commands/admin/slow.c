@@ -1,6 +1,6 @@
 /* SLOWLOG: the most recent slow commands, newest first. LATENCY: events that took long, and
  * histograms of commands. */
-#include "server/commands/admin/describe.h"
+#include "server/commands/admin/admin.h"
 
 static void get_run(struct call *call) {
     const struct slowlog *slowlog = &call->server->slowlog;

@@ -3,7 +3,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/explain.h"
-#include "server/dispatch/key_spec.h"
+#include "server/dispatch/syntax.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
@@ -340,7 +340,7 @@ static int positions_of(const char *const *words, uint32_t count, uint32_t *posi
         args[i] = bytes_from_text(words[i]);
     }
     const struct request request = {.count = count, .args = args};
-    return key_spec_positions(command_find(args[0]), &request, positions);
+    return syntax_key_positions(command_find(args[0]), &request, positions);
 }
 
 SERVER_TEST(keys_stand_where_the_entry_says) {

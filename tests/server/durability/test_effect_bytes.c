@@ -357,6 +357,7 @@ static void pick_window(struct random *random, struct board_options *options,
     options->limit = 0;
     options->archives_are_writable = false;
     options->archives_max = BOARD_ARCHIVES_ALL;
+    options->guards |= BOARD_WINDOW;
     options->window =
         (struct board_window){.count = (uint16_t)(2 + random_below(random, BOARD_WINDOW_MAX - 1)),
                               .is_best = random_below(random, 2) == 0};

@@ -1,5 +1,5 @@
 /* The metrics as text, from figures that the test makes. */
-#include "server/commands/admin/info.h"
+#include "server/commands/admin/admin.h"
 #include "server/commands/table.h"
 #include "server/metrics/metrics.h"
 #include "server/replication/replication.h"

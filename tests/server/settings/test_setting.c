@@ -480,7 +480,7 @@ static const char *ignored_names(const struct settings *settings) {
     struct bytes name;
     size_t size = 0;
     names[0] = '\0';
-    while (setting_redis_next_ignored(settings, &place, &name)) {
+    while (setting_table_redis_next_ignored(settings, &place, &name)) {
         size +=
             (size_t)snprintf(names + size, sizeof names - size, " %.*s", (int)name.size, name.at);
     }
@@ -525,7 +525,7 @@ FIXTURE_TEST(what_is_only_safe_to_ignore_with_one_value_is_refused_with_another)
 FIXTURE_TEST(each_setting_of_redis_is_ignored_or_takes_one_value_and_is_in_no_other_table) {
     struct setting_redis_place place = {.row = NULL};
     struct bytes name;
-    while (setting_redis_take(&place, &name)) {
+    while (setting_table_redis_take(&place, &name)) {
         char line[256], other[256];
         const char *only = place.row->only;
         snprintf(line, sizeof line, "%.*s \"%s\"\n", (int)name.size, name.at,
@@ -536,7 +536,7 @@ FIXTURE_TEST(each_setting_of_redis_is_ignored_or_takes_one_value_and_is_in_no_ot
         struct setting_redis_place first = {.row = NULL};
         struct bytes before = {.size = 0};
         do {
-            assert_true(setting_redis_take(&first, &before));
+            assert_true(setting_table_redis_take(&first, &before));
         } while (!bytes_equal(before, name));
         assert_int_equal(first.count, place.count); /* it stands there once */
         assert_loads(fixture, line);

@@ -222,6 +222,7 @@ TEST(a_board_that_gets_a_window_meanwhile_is_lost) {
     options.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
     options.archives_max = 2;
     options.window.count = 2;
+    options.guards = BOARD_WINDOW;
     board_options_enter_period(&options, 0);
     assert_non_null(registry_board_alter(registry, key, &options, NULL));
     assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_LOST);

@@ -133,6 +133,7 @@ rules_test(every_difference_makes_other_options) {
                                                   .is_share = is_share,
                                                   .is_best = i == WINDOWS + 2};
         if (!is_share) {
+            options[i].guards = BOARD_WINDOW;
             board_options_begin_period(&options[i], 7200000);
         }
     }
@@ -237,6 +238,7 @@ rules_test(a_window_slides_and_its_shares_are_frozen_archives) {
     options.period = (struct period){.unit = PERIOD_HOUR, .every = 1};
     options.archives_max = 3;
     options.window.count = 3;
+    options.guards = BOARD_WINDOW;
     options.settles = true;
     int64_t start_us = options.layout.time.start_us;
     board_options_begin_period(&options, 10 * HOUR_MS + 5);
