@@ -1037,8 +1037,9 @@ bool persistence_step_receive(struct persistence *persistence, uint64_t budget_n
     }
     persistence_follow_keep(&persistence->store, persistence->settings);
     persistence_begin_saving(persistence, ADOPTION_ASKED);
+    /* A journal that is on goes on until persistence_second has turned it off as set. */
     staging_adopt(&persistence->staging,
-                  persistence->settings->appendonly || persistence->journaling == BROKEN);
+                  persistence->settings->appendonly || persistence->journaling != OFF);
     return has_more;
 }
 

@@ -130,6 +130,9 @@ static enum MHD_Result http_server_accept(void *context, const struct sockaddr *
     return is_refused ? MHD_NO : MHD_YES;
 }
 
+static void http_server_end_request(void *context, struct MHD_Connection *connection, void **own,
+                                    enum MHD_RequestTerminationCode code);
+
 /* A connection comes, or goes. */
 static void http_server_notify(void *context, struct MHD_Connection *connection, void **own,
                                enum MHD_ConnectionNotificationCode code) {
@@ -137,6 +140,11 @@ static void http_server_notify(void *context, struct MHD_Connection *connection,
     struct http_peer *peer = *own;
     if (code != MHD_CONNECTION_NOTIFY_STARTED) {
         *own = NULL;
+        if (peer != NULL && peer->exchange != NULL) {
+            /* The library (0.9.75) forgets the request when it answers a head that is too long. */
+            void *left = peer->exchange;
+            http_server_end_request(server, connection, &left, MHD_REQUEST_TERMINATED_WITH_ERROR);
+        }
         if (peer != NULL) {
             LIST_PART(server->peer_first, peer);
             server->peer_count--;

@@ -147,6 +147,23 @@ WITH_NODES(a_promotion_while_a_full_copy_takes_its_place_is_of_the_history_of_th
     }
 }
 
+/* The journal goes off within a second: a full copy that comes before that is saved, too. */
+WITH_NODES(a_full_copy_takes_its_place_while_the_journal_is_turned_off) {
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    wire_check(&MASTER->wire, "ZADD a 1 x", ":1");
+    for (int i = 0; i < 10; i++) {
+        wire_check(&REPLICA->wire, "CONFIG SET appendonly no", "OK");
+        node_follow(REPLICA, MASTER);
+        node_wait_synced(REPLICA, MASTER);
+        wire_check(&REPLICA->wire, "SAVE", "OK");
+        wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+        wire_check(&REPLICA->wire, "ZADD a 2 y", ":1");
+        wire_check(&REPLICA->wire, "CONFIG SET appendonly yes", "OK");
+        WAIT_UNTIL(strstr(wire_ask(&REPLICA->wire, "INFO persistence"), "aof_enabled:1") != NULL);
+    }
+}
+
 /* ---- FAILOVER ---- */
 
 WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
