@@ -173,15 +173,14 @@ class Followed(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="leaderboard-follow-") as directory:
             replica = Ours(directory, "--replicaof", f"127.0.0.1 {self.server.port}")
             self.addCleanup(lambda: replica.process.kill())
-            self.assertTrue(follow.wait_until(lambda: replica.client().zscore("board", "ann") == 1))
+            follow.wait_until(lambda: replica.client().zscore("board", "ann") == 1)
             replica.client().save()
             self.assertEqual(replica.stop(), 0)
-            self.assertTrue(follow.wait_until(lambda: not follower.info("replication")["repl_backlog_active"]))
+            follow.wait_until(lambda: not follower.info("replication")["repl_backlog_active"])
             self.old.zadd("board", {"bob": 2})
-            self.wait_for_offset()
+            follow.wait_for_offset(self.old, self.ours)
             replica = Ours(directory, "--replicaof", f"127.0.0.1 {self.server.port}")
-            self.assertTrue(follow.wait_until(
-                lambda: replica.client().info("replication").get("master_link_status") == "up"))
+            follow.wait_until(lambda: replica.client().info("replication").get("master_link_status") == "up")
             self.assertEqual(replica.client().zcard("board"), 2)
 
     def test_a_source_that_is_killed_and_comes_back(self):
