@@ -465,7 +465,8 @@ static bool web_boards_ask_search(struct web_query *query) {
     }
     query->scan.cursor_word = 0;
     if (is_by_name) {
-        int64_t from = (int64_t)query->scan.cursor;
+        uint64_t cursor = query->scan.cursor;
+        int64_t from = cursor < UINT32_MAX ? (int64_t)cursor : UINT32_MAX; /* no board has more */
         query->names = (struct session_names){.field = web_boards_name_field(query),
                                               .prefix = prefix,
                                               .left = (uint32_t)query->count - query->more};

@@ -446,6 +446,9 @@ static void web_openapi_put_value(struct json *json, struct shape shape, struct 
         while (shape_next_choice(&at, &choice)) {
             json_text(json, NULL, choice);
         }
+        if (shape.is_nullable) {
+            json_null(json, NULL);
+        }
         json_close(json, ']');
     } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS ||
                shape.kind == SHAPE_BASE64) {

@@ -141,12 +141,12 @@ static bool web_results_ask_held(struct web_query *query) {
 static bool web_results_ask_decision(struct web_query *query, const char *words) {
     struct bytes text = http_target_find(&query->target, "id");
     int64_t id;
-    if (text.size > 0 && (!bytes_parse_i64(text, &id) || id < 1)) {
+    if (text.at != NULL && (!bytes_parse_i64(text, &id) || id < 1)) {
         web_query_error(query, 400, "id is that of a held result");
         return false;
     }
     web_query_command(query, words);
-    if (text.size > 0) {
+    if (text.at != NULL) { /* an empty one is refused: it must not be all that is held */
         web_query_word(query, text);
     }
     return true;

@@ -285,6 +285,7 @@ class Boards(Case):
         self.assertEqual(found("q=mith"), [])
         self.assertEqual(found("q=id:1"), [])
         self.assertEqual(found("q=zo&data="), [])  # nothing is shown
+        self.assertEqual(found("q=zo&cursor=0.9223372036854775807"), [])  # behind all places
         seen, cursor = [], "0"
         while True:
             reply = self.api.get(f"/boards/crowd/search?by=name&q=zoe&count=3&cursor={cursor}")
@@ -428,6 +429,8 @@ class Boards(Case):
         paths = {re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), path) for path in reply["paths"]}
         self.assertEqual(paths, named)
         self.assertGreater(len(paths), 12)
+        outlook = reply["components"]["schemas"]["LeagueMember"]["properties"]["outlook"]
+        self.assertEqual((outlook["type"], outlook["enum"]), (["string", "null"], ["up", "stay", "down", None]))
 
     def test_what_is_wrong_is_said(self):
         for path in ("/boards/race/page?from=-1", "/boards/race/page?from=x", "/boards/race/page?count=0",

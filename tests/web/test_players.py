@@ -482,6 +482,8 @@ class Players(unittest.TestCase):
         status, reply, _ = self.write(ann, "ann", 7)
         self.assertEqual((status, reply["changed"], "held" in reply), (200, 1, False))
         self.assertEqual(self.problem(bob, "/boards/game/held/ann")[0], 405)
+        for nothing in ("?id=", "?id"):  # is not all of them
+            self.assertEqual(self.api.ask(f"/api/v1/boards/game/held/ann{nothing}", "DELETE", user="judge:p")[0], 400)
         me = self.api.get("/boards/game/me", **bearer(ann))
         self.assertEqual((me["rank"], me["row"]["score"]), (0, "7"))
         self.assertEqual([(each["id"], each["values"]) for each in me["held"]], [(1, ["5000"])])
