@@ -804,7 +804,7 @@ const struct web_route web_route_histogram = {
 static bool web_boards_ask_archives(struct web_query *query) {
     bool is_counted = query->where_count > 0;
     unsigned filter_words = 3 * query->where_count;
-    unsigned words = 2 + 5 + filter_words + 3 + query->data.count;
+    unsigned words = 2 + 6 + filter_words + 4 + query->data.count;
     unsigned by_words = WEB_WORDS_MAX / (words + (is_counted ? 2 + filter_words : 0));
     unsigned by_commands = WEB_COMMANDS_MAX / (2U + is_counted);
     if (!web_query_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT,

@@ -206,7 +206,7 @@ static bool web_results_print_league(struct web_query *query) {
 
 static bool web_results_ask_place(struct web_query *query) {
     query->data = (struct web_data){.count = 0};
-    query->has_tags = false;
+    query->has_tags = query->has_rating = false;
     web_query_command(query, "LB.LEAGUE|GET $board $member");
     return true;
 }

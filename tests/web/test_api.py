@@ -182,6 +182,8 @@ class Boards(Case):
                                      {"tier": tier, "members": members, "open_room": room, "open_room_members": inside}
                                      for tier, members, room, inside in ((3, 1, 0, 0), (2, 0, 0, 0), (1, 3, 2, 1))]})
         self.assertEqual([self.api.status(f"/leagues/{name}") for name in ("nothing", "race")], [404, 400])
+        self.assertEqual(self.api.get("/leagues/weekly/members/a?rating=1&tags=1&since=LAST&data=name&where=class:mage"),
+                         self.api.get("/leagues/weekly/members/a"))  # it has none of these parameters
         run("DEL", "weekly", "{weekly}:rooms", *(f"{{weekly}}:1:{n}" for n in (1, 2, 7)))
 
     def test_one_board(self):
@@ -625,6 +627,10 @@ class Groups(Case):
                              [count if n != 5 else 0 if pairs else 1 for n in range(16)])
             for each in reply["archives"]:
                 self.assertEqual(len(each["rows"]), each["count"])
+        for groups, fields in ((8, 4), (6, 5), (32, 8)):  # as many words as a round's commands take
+            reply = self.api.get("/boards/race:hour/archives" + self.query(*(("country", "DE"),) * groups,
+                                                                           rest=f"&tags=1&rating=1&data={','.join('a' * fields)}"))
+            self.assertEqual([each["name"] for each in reply["archives"]], names)
         self.assertEqual(self.api.status("/boards/race:hour/archives?where=clan:x"), 400)
         run("DEL", "race:hour", *names)
 
