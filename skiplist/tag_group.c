@@ -2,6 +2,7 @@
  *
  * A rank inside a group is a sum, as a rank is: the matching codes in the sheet before the place, and on each
  * level above, what is counted below the blocks to the left. */
+#include <endian.h>
 #include <stddef.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>

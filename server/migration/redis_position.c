@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "codec/list.h"
-#include "server/replication/replication.h"
+#include "server/replication/term.h"
 #include "skiplist/keyspace/registry.h"
 
 enum { TEXT_MAX = REPLICATION_ID_SIZE + REPLICATION_HOST_MAX + 64 };
@@ -28,7 +28,7 @@ bool redis_position_read(struct registry *registry, struct redis_position *posit
         return false;
     }
     struct bytes id = bytes_take_word(&text);
-    if (!replication_is_id(id) || !bytes_parse_u64(bytes_take_word(&text), &position->offset) ||
+    if (!term_is_id(id) || !bytes_parse_u64(bytes_take_word(&text), &position->offset) ||
         !bytes_parse_u64(bytes_take_word(&text), &position->database) ||
         !bytes_parse_u64(bytes_take_word(&text), &port) || port > UINT16_MAX ||
         text.size > REPLICATION_HOST_MAX) {

@@ -829,7 +829,7 @@ static bool feed_sync_is_id(const char *id, struct bytes wanted) {
 static bool feed_sync_is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
     const struct replication *replication = feed_replication(feed);
     uint64_t last_group = persistence_complete_group(feed->server->persistence);
-    if (group == 0 || !replication_is_id(id) || feed_sync_is_id(REPLICATION_NO_ID, id)) {
+    if (group == 0 || !term_is_id(id) || feed_sync_is_id(REPLICATION_NO_ID, id)) {
         return false;
     }
     return (feed_sync_is_id(replication->id, id) && group - 1 <= last_group) ||
@@ -931,7 +931,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            id.at != NULL && replication_is_id(id) && !feed_sync_is_id(REPLICATION_NO_ID, id);
+            id.at != NULL && term_is_id(id) && !feed_sync_is_id(REPLICATION_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;

@@ -562,7 +562,7 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
     }
     size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
     rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
-    if (!replication_is_id(rest)) {
+    if (!term_is_id(rest)) {
         master_link_fail_with_answer(link, "the master's answer is not valid", answer);
         return;
     }

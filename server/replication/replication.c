@@ -64,14 +64,9 @@ enum { NUMBER_MAX = 24 };
 /* Nothing in this database expires. */
 #define ANY_TIME INT64_MIN
 
-bool replication_is_id(struct bytes text) {
-    struct term term;
-    return term_parse(text, &term);
-}
-
 static bool replication_read_history_id(const struct hash *hash, struct bytes field, char *id) {
     struct bytes value;
-    if (!hash_find(hash, field, &value) || !replication_is_id(value)) {
+    if (!hash_find(hash, field, &value) || !term_is_id(value)) {
         return false;
     }
     memcpy(id, value.at, value.size);

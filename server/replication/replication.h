@@ -58,8 +58,6 @@ MUST_CHECK bool replication_take_history(struct registry *registry,
 MUST_CHECK bool replication_write_history(struct registry *registry, const struct history *history);
 /* They say nothing any more, as changes have no numbers from here on. */
 void replication_remove_history(struct registry *registry);
-/* 40 hex digits? */
-MUST_CHECK bool replication_is_id(struct bytes text);
 
 /* ---- the role ---- */
 

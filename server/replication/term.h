@@ -50,6 +50,11 @@ MUST_CHECK bool term_next(const struct term *highest, uint64_t node, uint64_t ra
 MUST_CHECK bool term_parse_node(struct bytes text, uint64_t *node);
 /* false: it is not 40 hex digits. */
 MUST_CHECK bool term_parse(struct bytes text, struct term *term);
+/* Can it be a replication id? Also one of a Redis. */
+static inline bool term_is_id(struct bytes text) {
+    struct term term;
+    return term_parse(text, &term);
+}
 
 /* ---- decisions ----
  *

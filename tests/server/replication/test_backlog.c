@@ -169,8 +169,8 @@ TEST(the_history_is_kept_in_the_keys) {
 }
 
 TEST(an_id_is_forty_lower_case_hex_digits) {
-    assert_true(replication_is_id(BYTES("0123456789abcdef0123456789abcdef01234567")));
-    assert_false(replication_is_id(BYTES("0123456789abcdef0123456789abcdef0123456")));
-    assert_false(replication_is_id(BYTES("0123456789abcdef0123456789abcdef0123456G")));
-    assert_false(replication_is_id(BYTES("?")));
+    assert_true(term_is_id(BYTES("0123456789abcdef0123456789abcdef01234567")));
+    assert_false(term_is_id(BYTES("0123456789abcdef0123456789abcdef0123456")));
+    assert_false(term_is_id(BYTES("0123456789abcdef0123456789abcdef0123456G")));
+    assert_false(term_is_id(BYTES("?")));
 }
