@@ -1,6 +1,6 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
-#include "server/acl/acl_file.h"
+#include "server/acl/acl_rules.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/dispatch/error_table.h"
@@ -58,7 +58,7 @@ static void load_settings(struct harness *harness, const char *text) {
         stop_test(error);
     }
     if (!settings_finish(&harness->server.settings, error) ||
-        !acl_file_begin(&harness->server, error)) {
+        !acl_rules_begin(&harness->server, error)) {
         stop_test(error);
     }
 }
