@@ -264,8 +264,8 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
         struct board_member from;
         uint64_t packed_key;
         board_look_up(&key->board, task->member, NULL, &from);
-        bool has_held = holding_has(key, task->member);
-        size_t held_room = holding_rename_size(key, task->member, task->to);
+        bool has_held = guarding_has_held(key, task->member);
+        size_t held_room = guarding_held_rename_size(key, task->member, task->to);
         /* LIMITS have counted one who has left. */
         if (!from.is_there && !has_held) {
             lb_move_drop_note(server->registry, key, task->member);
@@ -277,7 +277,7 @@ static void lb_move_act(struct server *server, struct board_task *task, struct r
             task->left_count++;
             return;
         }
-        holding_rename(server->registry, key, task->member, task->to);
+        guarding_held_rename(server->registry, key, task->member, task->to);
         if (!from.is_there) {
             registry_tell_members(server->registry, key);
             lb_move_drop_note(server->registry, key, task->member);
