@@ -3,7 +3,7 @@
 #include "server/acl/acl_rules.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/waiting.h"
 #include "server/sessions/board_job.h"
 #include "server/sessions/notify.h"
@@ -328,7 +328,7 @@ static const char *take_reply(struct harness *harness) {
     if (harness->reply.size > 0 && harness->reply.at[0] == '-') {
         struct bytes prefix = {.at = harness->reply.at + 1,
                                .size = strcspn(harness->reply.at + 1, " \r")};
-        CHECK(error_table_find(prefix) != NULL); /* it is described */
+        CHECK(explain_error(prefix) != NULL); /* it is described */
     }
     resp_arena_reset(&harness->arena);
     return harness->reply.at;
