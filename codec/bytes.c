@@ -2,6 +2,7 @@
 #include "codec/bytes.h"
 
 #include <limits.h>
+
 /* Not in the header: with sanitizers gcc would inline it and warn about impossible sizes. */
 bool bytes_equal_long(struct bytes a, struct bytes b) {
     return memcmp(a.at, b.at, a.size) == 0;

@@ -17,7 +17,7 @@ static void asks_push(struct ask_way *way, struct ask *first, struct ask *last) 
     } while (!atomic_compare_exchange_weak_explicit(&way->newest, &newest, first,
                                                     memory_order_release, memory_order_relaxed));
     if (newest == NULL) { /* the other side may have the question already */
-        wakeup_write(&way->wakeup);
+        worker_wakeup_write(&way->wakeup);
     }
 }
 
@@ -37,7 +37,7 @@ static struct ask *asks_take(struct ask_way *way) {
 /* The handle keeps no loop alive. */
 static bool asks_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void *asks),
                        struct asks *asks) {
-    if (!wakeup_init(&way->wakeup, loop)) {
+    if (!worker_wakeup_init(&way->wakeup, loop)) {
         return false;
     }
     way->wakeup.on_wake = on_wake;
@@ -73,7 +73,7 @@ static void asks_on_question(void *context) {
         asks_push(&asks->to_asker, newest, oldest);
     }
     if (asks->left_first != NULL) {
-        wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
+        worker_wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
     }
 }
 
@@ -98,7 +98,7 @@ void asks_answer(struct asks *asks, struct ask *ask) {
 }
 
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {
-    wakeup_close(&asks->to_engine.wakeup);
+    worker_wakeup_close(&asks->to_engine.wakeup);
     asks_drop_all(asks, asks->left_first, drop);
     asks_drop_all(asks, asks_take(&asks->to_engine), drop);
     asks_drop_all(asks, asks_take(&asks->to_asker), drop);
@@ -106,8 +106,8 @@ void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask))
 }
 
 void asks_deinit(struct asks *asks) {
-    wakeup_deinit(&asks->to_engine.wakeup);
-    wakeup_deinit(&asks->to_asker.wakeup);
+    worker_wakeup_deinit(&asks->to_engine.wakeup);
+    worker_wakeup_deinit(&asks->to_asker.wakeup);
 }
 
 /* ---- the asker ---- */
@@ -144,10 +144,10 @@ void asks_send(struct asks *asks) {
 }
 
 void asks_wake_asker(struct asks *asks) {
-    wakeup_write(&asks->to_asker.wakeup);
+    worker_wakeup_write(&asks->to_asker.wakeup);
 }
 
 void asks_detach(struct asks *asks) {
     asks_send(asks);
-    wakeup_close(&asks->to_asker.wakeup);
+    worker_wakeup_close(&asks->to_asker.wakeup);
 }

@@ -13,7 +13,7 @@
 #ifndef SERVER_ASKS_H
 #define SERVER_ASKS_H
 
-#include "server/system/wakeup.h"
+#include "server/system/worker.h"
 
 /* The first always, and further ones while these have not taken so long. */
 enum { ASKS_PER_TURN = 8, ASKS_NS_PER_TURN = 500000 };

@@ -830,7 +830,7 @@ static void tick_on_check(uv_check_t *check) {
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
     tick_begin_time(tick, begin);
-    wakeup_wake(&tick->network_wake);
+    worker_wakeup_wake(&tick->network_wake);
     server_update_time(server);
     tick_check_pause_time(tick);
     tick_network_take_batches(tick);
