@@ -37,7 +37,7 @@
 #include "server/network/acceptor.h"
 #include "server/network/tls.h"
 #include "server/replication/replicator.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/process.h"
@@ -594,11 +594,11 @@ static void main_wake_tick(void *tick) {
 
 static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
-    board_job_begin(server, &window_job);
-    board_job_begin(server, &rating_job);
-    board_job_begin(server, &hold_job);
-    board_job_begin(server, &shadow_job);
-    board_job_begin(server, &board_job_stale);
+    job_board_begin(server, &window_job);
+    job_board_begin(server, &rating_job);
+    job_board_begin(server, &hold_job);
+    job_board_begin(server, &shadow_job);
+    job_board_begin(server, &job_board_stale);
 }
 
 static bool main_start(void) {

@@ -5,7 +5,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/explain.h"
 #include "server/dispatch/waiting.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/sessions/notify.h"
 #include "server/system/tzdata.h"
 #include "server/web/value.h"
@@ -150,7 +150,7 @@ struct session *harness_connect(struct harness *harness) {
 
 void harness_drop_stale(struct harness *harness) {
     server_update_time(&harness->server);
-    board_job_begin(&harness->server, &board_job_stale);
+    job_board_begin(&harness->server, &job_board_stale);
     while (job_list_step(&harness->server, 0, true)) {}
     job_list_end(&harness->server);
 }

@@ -8,7 +8,7 @@
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/shadow.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 
 enum {
     COUNT_USUAL = 10,
@@ -361,7 +361,7 @@ const struct command command_lb_reject = {
 
 /* ---- AUTO ---- */
 
-/* What nobody has looked at is approved some time after it came, in steps (server/sessions/board_job.h) from the
+/* What nobody has looked at is approved some time after it came, in steps (server/sessions/job.h) from the
  * oldest id on, up to one that is not due.
  *
  * What cannot be written stays, and is tried again in the next pass. Of a board whose ids lie far apart a pass looks at
@@ -383,7 +383,7 @@ static bool lb_held_concerns(struct board_job *job, const struct registry_key *b
     if (!options->has_hold || options->hold.auto_ms == 0) {
         return false;
     }
-    board_job_await(job, job->server->clock.now_ms + PAUSE_MS);
+    job_board_await(job, job->server->clock.now_ms + PAUSE_MS);
     return guarding_held_count(board) > 0 && lb_held_find_refusal(board) == NULL;
 }
 
@@ -423,7 +423,7 @@ static bool lb_held_step(struct board_job *of, struct registry_key *board) {
             (void)!lb_held_approve(of->server, board, job->at, NULL, &silent);
             done++;
             /* What is written may replace the key. */
-            board = board_job_find(of);
+            board = job_board_find(of);
             has_more =
                 board != NULL && board->kind == REGISTRY_BOARD && lb_held_concerns(of, board);
         }

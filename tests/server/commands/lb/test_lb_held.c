@@ -1,7 +1,7 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
 #include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
