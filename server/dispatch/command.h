@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "protocol/resp.h"
-#include "server/sessions/audit.h"
+#include "server/sessions/server.h"
 #include "skiplist/keyspace/registry.h"
 
 struct call;

@@ -897,7 +897,7 @@ static void tick_on_second(uv_timer_t *timer) {
         replicator_second(tick->replicator);
         tick_set_idle(tick, true); /* what it has to say leaves with a tick */
     }
-    audit_second(server);
+    server_audit_second(server);
     settings_file_second(server);
     tick_output_free_idle_buffers(tick);
     memory_settle();

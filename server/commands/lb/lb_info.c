@@ -7,7 +7,6 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/scanning.h"
 
 static void lb_info_put_field(const struct call *call, const struct layout_field *field) {
     bool decays = layout_field_decays(field);
