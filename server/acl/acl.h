@@ -247,7 +247,7 @@ struct acl_log_entry {
     int64_t first_time_ms;
     const char *reason;                /* "command", "key", "channel", "auth"; static */
     const char *context;               /* "toplevel", "multi"; static */
-    struct bytes object, user, client; /* of client_line.h */
+    struct bytes object, user, client; /* session_print_line, without its end */
     int64_t time_ms;
     char texts[]; /* object and user */
 };
