@@ -156,10 +156,7 @@ static void master_link_close_socket(struct master_link *link) {
     buffer_deinit(&link->output);
     link->line = LINK_SAYS_PING;
     link->wanted_size = 0;
-    if (persistence_abandon_receive(link->server->persistence)) {
-        master_link_stream_take_copy(
-            link); /* what is asked for next is asked by what the keys say now */
-    }
+    master_link_stream_end_copy(link);
     link->server->replication.copy_size = 0;
 }
 
