@@ -5,7 +5,7 @@
  *        |                                                   |
  *        +--------------------> STOPPED <--------------------+      error says why
  *
- * LOADS fills another registry (server/rdb/rdb_load.h) beside the keys, which stay as they are: its form, its checksum, whether the boards take
+ * LOADS fills another registry (server/rdb/rdb.h) beside the keys, which stay as they are: its form, its checksum, whether the boards take
  * every member and every score, whether a key or a member is there twice, and what is kept beside the keys
  * (server/rdb/rdb_board.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
@@ -17,7 +17,7 @@
 #define SERVER_REDIS_STREAM_H
 
 #include "protocol/resp.h"
-#include "server/rdb/rdb_load.h"
+#include "server/rdb/rdb.h"
 #include "server/sessions/server.h"
 
 /* ---- the position ----

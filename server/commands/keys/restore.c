@@ -21,7 +21,7 @@
 #include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
-#include "server/rdb/rdb_write.h"
+#include "server/rdb/rdb.h"
 
 enum {
     BOARD_VERSION = 'B' << 8,        /* the lower byte: FILE_FORMAT */

@@ -5,7 +5,7 @@
 #include "tests/server/rdb/board_maker.h"
 
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_write.h"
+#include "server/rdb/rdb.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry.h"
 
