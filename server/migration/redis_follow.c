@@ -9,7 +9,6 @@
 #include "server/migration/redis_ask.h"
 #include "server/migration/redis_receive.h"
 #include "server/migration/redis_stream.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/log.h"
 

@@ -164,7 +164,7 @@ void master_link_drop(struct master_link *link, const char *reason);
 MUST_CHECK bool master_link_stream_step(struct master_link *link, uint64_t budget_ns);
 /* At the end of a tick: acknowledge what was applied, now or soon. */
 void master_link_stream_acknowledge(struct master_link *link);
-/* Ask the master to hand over to this server (server/replication/failover.h). false: it cannot be asked now. */
+/* Ask the master to hand over to this server (server/replication/replication.h). false: it cannot be asked now. */
 MUST_CHECK bool master_link_stream_ask_handover(struct master_link *link);
 void master_link_second(struct master_link *link);
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
