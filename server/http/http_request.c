@@ -143,7 +143,7 @@ static bool http_request_is_line_end(const char *at, const char *next) {
 
 /* Between the method and the target there are blanks, and nothing between the target and the version. */
 static bool http_request_is_line(const struct http_exchange *exchange, const char *method,
-                                const char *version) {
+                                 const char *version) {
     const char *at = method + strlen(method) + 1;
     if (exchange->target == NULL) {
         return true; /* which is refused otherwise */
@@ -154,7 +154,7 @@ static bool http_request_is_line(const struct http_exchange *exchange, const cha
 }
 
 static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, const char *name,
-                                           const char *value) {
+                                            const char *value) {
     struct http_request_seen *seen = own;
     struct http_exchange *exchange = seen->exchange;
     (void)kind;
@@ -178,7 +178,7 @@ static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, 
 }
 
 bool http_request_is_ambiguous(struct http_exchange *exchange, const char *method,
-                              const char *version) {
+                               const char *version) {
     struct http_request_seen seen = {.exchange = exchange, .at = version + strlen(version)};
     exchange->has_seen_all = true;
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_request_look_at,
@@ -199,7 +199,8 @@ bool http_request_is_ambiguous(struct http_exchange *exchange, const char *metho
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
                         "a header must not go on in a further line, or have NUL or CR in it, or "
                         "blanks in its name\n");
-    } else if (is_chunked && http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
+    } else if (is_chunked &&
+               http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
                         "Transfer-Encoding and Content-Length exclude each other\n");
     } else if (is_chunked && strcmp(version, MHD_HTTP_VERSION_1_1) < 0) {
@@ -216,7 +217,7 @@ bool http_request_is_ambiguous(struct http_exchange *exchange, const char *metho
 }
 
 static bool http_request_header_is(const struct http_exchange *exchange, const char *name,
-                           const char *value) {
+                                   const char *value) {
     const char *header = http_request_header(exchange, name);
     return header == NULL || strcasecmp(header, value) == 0;
 }
@@ -351,7 +352,7 @@ unsigned http_request_quality(const char *accept, const char *type) {
 /* ---- X-Forwarded-For ---- */
 
 bool http_request_take_forwarded(const char *header, size_t *size,
-                                uint8_t address[SUBNET_ADDRESS_SIZE]) {
+                                 uint8_t address[SUBNET_ADDRESS_SIZE]) {
     struct subnet taken;
     size_t begin = *size;
     while (begin > 0 && header[begin - 1] != ',') {
