@@ -93,7 +93,7 @@ static void web_reply_read_member(struct web *web, struct web_path *path,
                               .is_optional = member->is_optional};
     CHECK(member->name.size < sizeof path->key);
     memcpy(path->key, member->name.at, member->name.size);
-    if (path->has_source) {
+    if (member->source.at != NULL) {
         found = web_reply_read_source(path, source, member->source);
         shown = shown.kind == SHAPE_UNSAID ? shape_resolve(found) : shown;
     }
