@@ -694,7 +694,8 @@ void explain_word(const struct command *command, const struct request *request, 
         const struct argument *argument = match.asked.argument;
         bool is_value = argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
                         argument[1].name != NULL && argument[1].flags == 0;
-        bool is_option = (is_value || strstr(why, "before each member") != NULL) &&
+        bool is_option = (command->flags & COMMAND_WRITE) != 0 &&
+                         strncmp(why, "is not a ", 9) == 0 &&
                          explain_match_find_token(command->arguments, word) != NULL;
         explain_put(&text, "ERR ");
         explain_put_word(&text, word);
