@@ -579,7 +579,7 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
     }
     query->identity = who;
     query->route = request->operation != NULL ? request->operation->route : NULL;
-    query->answer = request->operation != NULL ? request->operation->answer : NULL;
+    query->answer = request->answer;
     memcpy(query->address, address, sizeof address);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
@@ -758,6 +758,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool writes = exchange->method > HTTP_HEAD;
     const struct web_operation *operation = web_openapi_find(exchange->method, target);
     request->operation = operation;
+    request->answer = operation != NULL ? web->answers[operation - web_operations] : NULL;
     unsigned methods = operation == NULL ? web_openapi_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
@@ -1067,6 +1068,7 @@ static struct web *web_create(struct server *server, char *error) {
         web_free(web);
         return NULL;
     }
+    web_reply_read_schemas(web, web_operations, web_operation_count);
     struct json json = web_json(&web->openapi);
     web_openapi_put(&json);
     if (web->openapi.is_broken) {

@@ -245,7 +245,7 @@ static void web_login_reply_me(struct web *web, struct web_request *request,
     }
     query->identity = *identity;
     query->route = &web_route_me;
-    query->answer = request->operation->answer;
+    query->answer = request->answer;
     web_run(request, query);
 }
 
@@ -479,7 +479,7 @@ void web_login_make_guest(struct web_request *request) {
         return;
     }
     query->route = &route;
-    query->answer = request->operation->answer;
+    query->answer = request->answer;
     web_reply_begin(query, WEB_NO_REPLY);
     web_reply_put_text(query, "player", player);
     web_reply_put_text(query, "token", (struct bytes){.at = token, .size = size});

@@ -716,7 +716,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     if (query->route == NULL) {
         const struct web_operation *operation = web_openapi_find(method, &query->target);
         query->route = operation != NULL ? operation->route : NULL;
-        query->answer = operation != NULL ? operation->answer : NULL;
+        query->answer = operation != NULL ? query->web->answers[operation - web_operations] : NULL;
     }
     if (query->route == NULL) {
         web_query_error(query, 404, "there is no such path: /api/v1/openapi.json lists all");
