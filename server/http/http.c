@@ -570,7 +570,8 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     exchange->stage = HTTP_READY;
     bool is_ambiguous = http_request_is_ambiguous(exchange, method, version);
-    if (http_request_head_is_too_long(exchange)) { /* the library has no room for any other answer */
+    if (http_request_head_is_too_long(
+            exchange)) { /* the library has no room for any other answer */
         http_server_answer_too_long(exchange);
         return true;
     }
