@@ -114,9 +114,6 @@ void replication_remove_replica(struct server *server, struct session *session);
 void replication_take_ack(struct server *server, struct replica *replica, uint64_t group);
 /* Where it can be reached: what it has announced, or where its connection comes from. */
 void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
-/* The replica in the list that is reached there; NULL: there is none. */
-struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
-                                         int64_t port);
 /* How many replicas that are online have acknowledged this group. */
 uint32_t replication_count_acked(const struct replication *replication, uint64_t group);
 /* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
