@@ -51,7 +51,7 @@ EXACT := -ffp-contract=off -fno-math-errno
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
-IS_GCC := $(findstring Free Software,$(shell $(CC) --version))
+IS_GCC := $(findstring Free Software,$(shell $(CC) --version 2>/dev/null))
 # Some 250 tests are linked in each build, each in a third of the time where this is there.
 QUICK_LINK := $(if $(IS_GCC),$(if $(shell $(CC) -fuse-ld=gold -Wl,--version 2>/dev/null),-fuse-ld=gold))
 LIBRARIES := -luv -lzstd -lz -lssl -lcrypto -lmicrohttpd -lgnutls -lhiredis

@@ -691,12 +691,16 @@ void explain_word(const struct command *command, const struct request *request, 
         explain_say_number(&text, match.asked.argument, word);
     } else {
         const char *near = explain_say_near_token(command->arguments, word, &best);
+        const struct argument *argument = match.asked.argument;
+        bool is_value = argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
+                        argument[1].name != NULL && argument[1].flags == 0;
+        bool is_option = (command->flags & COMMAND_WRITE) != 0 &&
+                         strncmp(why, "is not a ", 9) == 0 &&
+                         explain_match_find_token(command->arguments, word) != NULL;
         explain_put(&text, "ERR ");
         explain_put_word(&text, word);
-        explain_put(&text, " %s", why);
-        const struct argument *argument = match.asked.argument;
-        if (argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
-            argument[1].name != NULL && argument[1].flags == 0 && strchr(why, ':') == NULL) {
+        explain_put(&text, " %s", is_option ? "is an option: options come before the values" : why);
+        if (is_value && strchr(why, ':') == NULL && !is_option) {
             explain_put(&text, ": values come before the %s", argument[1].name);
         }
         if (near != NULL) {
@@ -729,7 +733,7 @@ static const struct {
     {"LB.DEL LB.DELETE ", "DEL ?"},
     {"LB.RESET LB.END ", "LB.ROLL ? archive"},
     {"LB.BOARDS LB.KEYS ", "LB.LIST"},
-    {"LB.HELP LB.COMMANDS ", "COMMAND DOCS"},
+    {"LB.HELP LB.COMMANDS ", "COMMAND DOCS, or help @leaderboard in redis-cli"},
 };
 
 static bool explain_is_number(struct bytes word) {

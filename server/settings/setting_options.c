@@ -607,19 +607,42 @@ static setting_options_parse_words *setting_options_find_words(const struct boar
                                                            : NULL;
 }
 
-/* false: the word is no option here; reason says what it is. */
-static bool setting_options_fail_word(struct bytes word, char *reason) {
+/* What a misspelled word may have been meant to be. */
+static const char *setting_options_next_word(const void *unused, uint32_t index) {
+    (void)unused;
+    if (index == BOARD_OPTION_COUNT) {
+        return NULL;
+    }
+    const struct board_option *option = &board_options[index];
+    bool is_given =
+        option->word != NULL && !option->is_state && !option->is_of_league && !option->is_of_line;
+    return is_given ? option->word : "";
+}
+
+/* false: the first word is no option here; reason says what it is. */
+static bool setting_options_fail_word(const struct parsing *parsing) {
+    struct bytes word = parsing->words[0];
+    char *reason = parsing->reason;
     const struct board_option *of_line = setting_options_find(word, SETTING_TAKES_LINE);
+    uint64_t bits;
     if (of_line != NULL) {
         return setting_words_fail(reason, "%s is for `board` lines of leaderboard.conf",
                                   of_line->word);
     }
-    bool is_of_layout =
-        bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT");
-    return setting_words_fail(reason,
-                              is_of_layout
-                                  ? "'%s' is misplaced: give one layout, before the options"
-                                  : "unknown board option '%s': allowed are " SETTING_OPTIONS,
+    if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
+        return setting_words_fail(reason, "'%s' is misplaced: give one layout, before the options",
+                                  bytes_show(word).text);
+    }
+    if (parsing->takes != SETTING_TAKES_LINE && parsing->word_count > 1 &&
+        bytes_parse_u64(parsing->words[1], &bits) && bits <= 64) {
+        return setting_words_fail(reason,
+                                  "unknown board option '%s': did you mean a layout, FIELD %s %u?",
+                                  bytes_show(word).text, bytes_show(word).text, (unsigned)bits);
+    }
+    (void)setting_words_fail_unknown(reason, "unknown board option", word,
+                                     setting_options_next_word, NULL);
+    return strstr(reason, "did you mean") == NULL &&
+           setting_words_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
                               bytes_show(word).text);
 }
 
@@ -635,7 +658,7 @@ static bool setting_options_parse_option(struct parsing *parsing, size_t *size) 
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
     if (option == NULL) {
-        return setting_options_fail_word(words[0], reason);
+        return setting_options_fail_word(parsing);
     }
     if (parsing->has[option - board_options]) {
         return setting_words_fail(reason, "%s may be given only once", option->word);

@@ -719,7 +719,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
         query->answer = operation != NULL ? query->web->answers[operation - web_operations] : NULL;
     }
     if (query->route == NULL) {
-        web_query_error(query, 404, "there is no such path: docs/web.md lists them");
+        web_query_error(query, 404, "there is no such path: /api/v1/openapi.json lists all");
         return false;
     }
     if (!web_query_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||
