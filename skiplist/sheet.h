@@ -19,8 +19,8 @@
 #include "codec/bytes.h"
 #include "codec/check.h"
 #include "codec/tag.h"
+#include "skiplist/index.h"
 #include "skiplist/map.h"
-#include "skiplist/nodes.h"
 
 /* ---- dictionaries, tag_dictionary.c ----
  *

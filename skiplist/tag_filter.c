@@ -663,10 +663,10 @@ uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned
     const struct skiplist *list = &board->large->list;
     uint32_t id = list->root;
     while (skiplist_node(list, id)->level > 2) {
-        id = index_children(nodes_index(list, id))[0];
+        id = index_children(index_at(list, id))[0];
     }
     const struct tag_counts *counts =
-        skiplist_node(list, id)->level == 2 ? nodes_index(list, id)->counts : NULL;
+        skiplist_node(list, id)->level == 2 ? index_at(list, id)->counts : NULL;
     for (uint32_t i = 0; counts != NULL && i < tags->plan.list_count; i++) {
         has_sums = has_sums && ((lists >> i & 1) == 0 || !counts->lists[i].is_crowded);
     }
