@@ -34,7 +34,8 @@ static inline void sheet_note_values(const struct tags *tags, uint32_t code, boo
     for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
         uint32_t value = sheet_slot_extract(tags->slots[i], code);
         if (value != 0) {
-            (is_lost ? tag_dictionary_release : tag_dictionary_use)(&tags->slots[i]->values, value);
+            (is_lost ? tags_dictionary_release : tags_dictionary_use)(&tags->slots[i]->values,
+                                                                      value);
         }
     }
 }
@@ -478,7 +479,7 @@ static void sheet_use_all(const struct tags *tags, const struct sheet *sheet) {
 void sheet_recount(struct skiplist *list) {
     const struct tags *tags = list->tags;
     for (uint32_t i = 0; i < tags->count; i++) {
-        tag_dictionary_begin_recount(&tags->slots[i]->values);
+        tags_dictionary_begin_recount(&tags->slots[i]->values);
     }
     sheet_use_all(tags, sheet_of_leaf(list));
     for (uint32_t id = 0; id < list->node_end; id++) {
@@ -488,7 +489,7 @@ void sheet_recount(struct skiplist *list) {
         }
     }
     for (uint32_t i = 0; i < tags->count; i++) {
-        tag_dictionary_end_recount(&tags->slots[i]->values);
+        tags_dictionary_end_recount(&tags->slots[i]->values);
     }
 }
 
@@ -621,7 +622,7 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
     }
     bool has_leaf = list->root != SKIPLIST_NONE && skiplist_node(list, list->root)->level == 0;
     for (uint32_t t = 0; t < tags->count; t++) {
-        if (!tag_dictionary_validate(&tags->slots[t]->values, reason)) {
+        if (!tags_dictionary_validate(&tags->slots[t]->values, reason)) {
             return false;
         }
         check.uses[t] = memory_allocate_zeroed(tags->slots[t]->values.end * sizeof *check.uses[t]);
@@ -636,7 +637,7 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
         const struct tag_dictionary *values = &tags->slots[t]->values;
         for (uint32_t code = 1; code < values->end && check.wrong == NULL; code++) {
             bool is_free = (values->at[code] & 1) != 0;
-            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
+            uint32_t uses = is_free ? 0 : tags_dictionary_at(values, code)->use_count;
             if (uses != check.uses[t][code]) {
                 check.wrong = "tags: the members that have a value are not counted right";
             }

@@ -237,7 +237,7 @@ static bool tag_histogram_list(struct histogram_task *task, uint32_t from, uint3
 }
 
 static struct bytes tag_histogram_text(const struct tag_slot *slot, uint32_t value) {
-    return value != 0 ? tag_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
+    return value != 0 ? tags_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
 }
 
 /* Put entries in the order of their values, whose first `depth` bytes are equal: by the next eight bytes of each, then those

@@ -14,7 +14,7 @@
 
 #include "codec/glob.h"
 #include "server/dispatch/syntax.h"
-#include "skiplist/scan.h"
+#include "skiplist/map.h"
 
 enum { SCANNING_COUNT = 10 }; /* COUNT, if it is not given */
 
