@@ -81,8 +81,8 @@ static bool web_gzip_put(struct web_gzip *gzip, struct bytes text, struct buffer
 }
 
 static bool web_gzip_is_taken(const struct http_exchange *exchange) {
-    const char *accepted = http_header_find(exchange, "Accept-Encoding");
-    return accepted != NULL && http_header_quality(accepted, "gzip") > 0;
+    const char *accepted = http_request_header(exchange, "Accept-Encoding");
+    return accepted != NULL && http_request_quality(accepted, "gzip") > 0;
 }
 
 /* The text compressed, which stays there for the next one; empty: it is not compressed. */
@@ -198,7 +198,7 @@ void web_answer_text(struct web_request *request, struct web_text *text) {
     web_begin_answer(exchange, 200);
     if (text->is_public) {
         /* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
-        const char *known = http_header_find(exchange, "If-None-Match");
+        const char *known = http_request_header(exchange, "If-None-Match");
         snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
                  (unsigned long long)XXH3_64bits(text->body.at, text->body.size));
         reply->is_kept = true;
@@ -275,7 +275,7 @@ static bool web_files_begins_with(const struct http_target *target, const char *
 static bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
     static const char *const views[] = {"", "boards", "server", "login", "embed"};
     struct http_reply *reply = &exchange->reply;
-    const char *accept = http_header_find(exchange, "Accept");
+    const char *accept = http_request_header(exchange, "Accept");
     bool is_view = false;
     if (web_files_begins_with(target, "api")) {
         return false;
@@ -293,7 +293,7 @@ static bool web_files_answer(struct http_exchange *exchange, const struct http_t
         /* Somebody has typed an address that does not exist: the page says so, with a way on. */
         reply->status = is_view ? reply->status : 404;
     }
-    const char *known = http_header_find(exchange, "If-None-Match");
+    const char *known = http_request_header(exchange, "If-None-Match");
     reply->content_type = file->type;
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "no-cache");
@@ -514,7 +514,7 @@ void web_run(struct web_request *request, struct web_query *query) {
 /* "abc", or abc: an id of a result. The exchange has the header as long as it lives, which is long enough: words are
  * read by the engine also behind that, so the query has a copy. */
 static bool web_take_key(const struct http_exchange *exchange, struct web_query *query) {
-    const char *header = http_header_find(exchange, "Idempotency-Key");
+    const char *header = http_request_header(exchange, "Idempotency-Key");
     if (header == NULL) {
         return true;
     }
@@ -579,7 +579,7 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
     }
     query->identity = who;
     query->route = request->operation != NULL ? request->operation->route : NULL;
-    query->answer = request->operation != NULL ? request->operation->answer : NULL;
+    query->answer = request->answer;
     memcpy(query->address, address, sizeof address);
     if (!web_query_parse(query, exchange->method, exchange->target) ||
         !web_take_body(request, query)) {
@@ -601,16 +601,16 @@ static bool web_is_path(const struct http_target *target, unsigned from, const c
 
 /* Pages of these sites may ask. NULL: it is of none of them. */
 static const char *web_find_origin(const struct web *web, const struct http_exchange *exchange) {
-    const char *origin = http_header_find(exchange, "Origin");
+    const char *origin = http_request_header(exchange, "Origin");
     for (unsigned i = 0; origin != NULL && i < web->origin_count; i++) {
         if (bytes_equal_ignoring_case(bytes_from_text(origin), web->origins[i])) {
             return origin;
         }
     }
     bool asks_for_all =
-        exchange->method <= HTTP_HEAD && http_header_find(exchange, "Authorization") == NULL;
+        exchange->method <= HTTP_HEAD && http_request_header(exchange, "Authorization") == NULL;
     /* A browser may ask first whether a page may read, without a header of its own. */
-    const char *method = http_header_find(exchange, "Access-Control-Request-Method");
+    const char *method = http_request_header(exchange, "Access-Control-Request-Method");
     bool asks_to_read = exchange->method == HTTP_OPTIONS && method != NULL &&
                         (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
     return web->is_open && origin != NULL && (asks_for_all || asks_to_read) ? "*" : NULL;
@@ -618,10 +618,10 @@ static const char *web_find_origin(const struct web *web, const struct http_exch
 
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
 static bool web_is_of_other_site(const struct http_exchange *exchange) {
-    const char *site = http_header_find(exchange, "Sec-Fetch-Site");
-    const char *mode = http_header_find(exchange, "Sec-Fetch-Mode");
-    const char *origin = http_header_find(exchange, "Origin");
-    const char *host = http_header_find(exchange, "Host");
+    const char *site = http_request_header(exchange, "Sec-Fetch-Site");
+    const char *mode = http_request_header(exchange, "Sec-Fetch-Mode");
+    const char *origin = http_request_header(exchange, "Origin");
+    const char *host = http_request_header(exchange, "Host");
     bool is_navigation =
         exchange->method <= HTTP_HEAD && mode != NULL && strcmp(mode, "navigate") == 0;
     bool is_own = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -641,7 +641,7 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     struct http_reply *reply = &exchange->reply;
     bool is_for_all = request->origin != NULL && strcmp(request->origin, "*") == 0;
     if (request->origin == NULL ||
-        http_header_find(exchange, "Access-Control-Request-Method") == NULL) {
+        http_request_header(exchange, "Access-Control-Request-Method") == NULL) {
         reply->allowed = methods;
         http_exchange_refuse(exchange, 405, "only pages of other sites ask for OPTIONS\n");
         return;
@@ -708,9 +708,9 @@ static bool web_refuse_write(struct web_request *request, const struct http_targ
     struct http_exchange *exchange = request->exchange;
     bool is_by_browser = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        is_by_browser |= http_header_find(exchange, names[i]) != NULL;
+        is_by_browser |= http_request_header(exchange, names[i]) != NULL;
     }
-    const char *type = http_header_find(exchange, "Content-Type");
+    const char *type = http_request_header(exchange, "Content-Type");
     size_t size = type != NULL ? strcspn(type, "; ") : 0;
     bool is_json = type != NULL && size == strlen("application/json") &&
                    strncasecmp(type, "application/json", size) == 0;
@@ -718,7 +718,7 @@ static bool web_refuse_write(struct web_request *request, const struct http_targ
         http_exchange_refuse(exchange, 403, "this server takes no writes here: see web-write\n");
     } else if (!is_json && (exchange->method == HTTP_POST || operation->body != NULL)) {
         http_exchange_refuse(exchange, 415, "a body has the Content-Type application/json\n");
-    } else if (is_by_browser && http_header_find(exchange, "Authorization") == NULL) {
+    } else if (is_by_browser && http_request_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
         http_exchange_refuse(exchange, 401,
                              "a browser writes as a user that the header Authorization names\n");
@@ -733,12 +733,12 @@ static void web_find_user(struct web *web, struct web_request *request,
                           const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
-    struct bytes key = http_target_find(target, "key");
+    struct bytes key = http_request_parameter(target, "key");
     if (request->wants_stream && key.at != NULL) {
         web_login_by_key(request, key);
         return;
     }
-    if (http_header_find(exchange, "Authorization") != NULL) {
+    if (http_request_header(exchange, "Authorization") != NULL) {
         web_login_by_header(request);
         return;
     }
@@ -758,6 +758,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool writes = exchange->method > HTTP_HEAD;
     const struct web_operation *operation = web_openapi_find(exchange->method, target);
     request->operation = operation;
+    request->answer = operation != NULL ? web->answers[operation - web_operations] : NULL;
     unsigned methods = operation == NULL ? web_openapi_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
@@ -795,11 +796,12 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     if (writes && operation == NULL) {
-        http_exchange_refuse(exchange, 404, "there is no such path: docs/web.md lists them\n");
+        http_exchange_refuse(exchange, 404,
+                             "there is no such path: /api/v1/openapi.json lists all\n");
         return;
     }
     bool makes_key = operation != NULL && operation->route == &web_route_stream_key;
-    if (makes_key && http_header_find(exchange, "Authorization") == NULL) {
+    if (makes_key && http_request_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
         http_exchange_refuse(exchange, 401,
                              "a key of a stream is for the user whom the header Authorization "
@@ -830,7 +832,7 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     *request = (struct web_request){.web = web, .exchange = exchange};
     exchange->own = request;
     memcpy(text, exchange->target, size + 1);
-    const char *wrong = http_target_parse(text, &target);
+    const char *wrong = http_request_parse_target(text, &target);
     bool is_of_api = wrong == NULL && web_is_path(&target, 0, "api");
     unsigned version = is_of_api && web_is_path(&target, 1, "v1"); /* /api/openapi.json, too */
     if (wrong != NULL) {
@@ -861,7 +863,7 @@ static void web_leave(void *context, struct http_exchange *exchange) {
     if (request == NULL) {
         return;
     }
-    http_login_leave(request->login);
+    http_ask_leave_login(request->login);
     if (request->query != NULL) {
         web_query_leave(request->query);
     }
@@ -896,7 +898,7 @@ static void web_step(void *context, int64_t now_ms) {
 
 static void web_drop(void *context, struct ask *ask) {
     struct web *web = context;
-    if (http_login_drop(ask) || web_kept_drop(web, ask)) {
+    if (http_ask_drop_login(ask) || web_kept_drop(web, ask)) {
         return;
     }
     struct web_query *query = (struct web_query *)ask;
@@ -1067,6 +1069,7 @@ static struct web *web_create(struct server *server, char *error) {
         web_free(web);
         return NULL;
     }
+    web_reply_read_schemas(web, web_operations, web_operation_count);
     struct json json = web_json(&web->openapi);
     web_openapi_put(&json);
     if (web->openapi.is_broken) {

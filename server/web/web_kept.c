@@ -62,7 +62,7 @@ static void web_kept_on_reads_ended(void *context, struct ask *ask) {
     web_kept_free((struct web_kept *)ask);
 }
 
-/* On the engine's thread (asks.h). */
+/* On the engine's thread (http.h). */
 static bool web_kept_end_reads(void *context, struct ask *ask) {
     const struct web_engine *engine = context;
     server_reads_end(engine->server, &((struct web_kept *)ask)->reads);

@@ -8,7 +8,7 @@
 #include "codec/list.h"
 #include "codec/tag.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 
 enum { TEXTS_MAX = 8192, OUT_FIRST = 2048, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -253,7 +253,7 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
             return;
         }
     }
-    const struct error_row *row = error_table_find(prefix);
+    const struct explained_error *row = explain_error(prefix);
     /* LIMITS: "TOOSOON EVERY 10 S: wait 4 s" */
     struct bytes before = BYTES(": wait ");
     const char *wait = row != NULL && row->http_status == 429
@@ -419,7 +419,7 @@ void web_query_command(struct web_query *query, const char *words, ...) {
 
 bool web_query_number(struct web_query *query, const char *name, int64_t lowest, int64_t highest,
                       int64_t otherwise, int64_t *number) {
-    struct bytes text = http_target_find(&query->target, name);
+    struct bytes text = http_request_parameter(&query->target, name);
     *number = otherwise;
     if (text.at == NULL) {
         return true;
@@ -627,8 +627,8 @@ enum { FIRST = 2 /* of the path, behind api and v1 */ };
 /* ?hash=PATTERN&data=FIELD,FIELD, or what web-data says. */
 static bool web_query_read_data(struct web_query *query) {
     const struct web *web = query->web;
-    struct bytes pattern = http_target_find(&query->target, "hash");
-    struct bytes fields = http_target_find(&query->target, "data");
+    struct bytes pattern = http_request_parameter(&query->target, "hash");
+    struct bytes fields = http_request_parameter(&query->target, "data");
     query->data = web->data;
     query->data.is_default = web->data.pattern.at != NULL;
     if (fields.at == NULL && pattern.at == NULL) {
@@ -671,7 +671,7 @@ static bool web_query_read_tags(struct web_query *query) {
     }
     query->has_tags = has_tags != 0;
     query->has_rating = has_rating != 0;
-    struct bytes since = http_target_find(&query->target, "since");
+    struct bytes since = http_request_parameter(&query->target, "since");
     query->since = since.size > 0 ? since : (struct bytes){.at = NULL};
     for (unsigned i = 0; i < query->target.parameter_count; i++) {
         struct bytes text = query->target.parameters[i].value;
@@ -708,7 +708,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
         web_query_error(query, 503, "out of memory");
         return false;
     }
-    const char *wrong = http_target_parse(query->text.at, &query->target);
+    const char *wrong = http_request_parse_target(query->text.at, &query->target);
     if (wrong != NULL) {
         web_query_error(query, 400, "%s", wrong);
         return false;
@@ -716,10 +716,10 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     if (query->route == NULL) {
         const struct web_operation *operation = web_openapi_find(method, &query->target);
         query->route = operation != NULL ? operation->route : NULL;
-        query->answer = operation != NULL ? operation->answer : NULL;
+        query->answer = operation != NULL ? query->web->answers[operation - web_operations] : NULL;
     }
     if (query->route == NULL) {
-        web_query_error(query, 404, "there is no such path: docs/web.md lists them");
+        web_query_error(query, 404, "there is no such path: /api/v1/openapi.json lists all");
         return false;
     }
     if (!web_query_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||

@@ -175,10 +175,8 @@ struct web_write {
 enum { WEB_OPEN_MAX = 8 };
 struct web_open {
     bool is_list;
-    struct web_path *at, *end; /* of an object: the members that are left */
-    const struct shape
-        *item; /* of a list: its elements, and behind it, if they are lists, theirs */
-    const struct shape *source; /* what the reply is */
+    struct web_path *at, *end;      /* of an object: the members that are left */
+    const struct web_part *element; /* of a list */
     struct value_reader reply;
     const void *figures; /* whose figures are members; NULL: none are */
     enum figure_of of;
@@ -195,7 +193,7 @@ struct web_query {
     struct ask ask; /* first */
     struct web *web;
     const struct web_route *route;
-    const char *answer;                /* the schema of what it replies: web_openapi.c */
+    const struct web_object *answer;   /* what it replies; NULL: no object */
     struct web_query *next, *previous; /* of those that wait */
     enum web_query_state state;
     bool is_view;
@@ -337,6 +335,10 @@ void web_query_keep(struct web_query *query, struct bytes text);
 
 #define WEB_NO_REPLY ((struct value_reader){.at = NULL})
 
+/* Read the schemas of these operations' answers, at the start: query->answer is one of web->answers. */
+void web_reply_read_schemas(struct web *web, const struct web_operation *operations,
+                            unsigned count);
+
 /* Begin the answer, an object of the schema that its operation names (web_openapi.c), whose members are written in that
  * order: those with a source from the reply, board, league, member, db, count, fields, data_fields and repeated from what
  * is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
@@ -443,6 +445,7 @@ struct web_request {
     struct http_login_ask *login;          /* that the engine has */
     struct web_query *query;               /* that is being answered */
     const struct web_operation *operation; /* NULL: there is none */
+    const struct web_object *answer;       /* of that */
     bool wants_stream, wants_login;
     const char *origin; /* of another site that may ask (web-allow-origin), or "*"; NULL: of none */
     struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
@@ -474,7 +477,7 @@ struct web_engine {
 /* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */
 MUST_CHECK bool web_engine_init(struct web_engine *engine, struct server *server, char *error);
 void web_engine_deinit(struct web_engine *engine);
-/* Answer a struct web_query (asks.h). */
+/* Answer a struct web_query (http.h). */
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);
@@ -630,13 +633,16 @@ void web_openapi_put(struct json *json);
 
 /* ---- all ---- */
 
+/* Bounds of what the schemas of all answers hold. They are read at the start, which fails where they do not fit: so a
+ * schema that needs more is seen by every test of a server, and these are made larger. */
 enum {
-    WEB_OBJECTS = 256, /* a power of two, of which less than half are used */
-    WEB_PATHS = 768,
-    WEB_LISTS = 96,
+    WEB_ANSWERS = 64,  /* operations */
+    WEB_OBJECTS = 96,  /* schemas, and objects in them */
+    WEB_PATHS = 512,   /* members of all these */
+    WEB_ELEMENTS = 64, /* lists among the members, and in lists */
     WEB_PATH_STEPS = 4,
-    WEB_NUMBERS = 64,
 };
+enum { WEB_NUMBERS = 64 };
 enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048, WEB_FILES_MAX = 64 };
 
 /* web-avatars: which field of the data is a picture's address, and where pictures may be. */
@@ -669,16 +675,16 @@ enum {
 unsigned web_take_rate(struct web *web, struct web_rates *rates,
                        const struct http_exchange *exchange, int64_t units);
 
-/* Schemas as they were read, once each: an object and its members, one behind the other. Texts stay where they are. */
+/* Schemas as they were read: an object and its members, one behind the other. Texts stay where they are. */
 struct web_object {
-    const char *text, *from,
-        *name; /* of a schema its name; of an object in one its members, and their source */
-    struct web_path *first, *end; /* NULL: the place is free */
-    struct shape source;
+    const char *text, *from; /* its members, and those of the shape that they come from */
+    struct web_path *first, *end;
 };
-/* A list's elements, theirs if they are lists, and what the elements of the list are in the reply. */
-struct web_list {
-    struct shape items[2], source;
+/* How a member or an element is shown. */
+struct web_part {
+    enum shape_kind kind;
+    const struct web_object *object; /* of SHAPE_MAP and SHAPE_NAMED */
+    const struct web_part *element;  /* of SHAPE_ARRAY */
 };
 /* A member, and where in a reply it is: of each step the name, in a map, and the place, in a list. */
 struct web_path {
@@ -694,9 +700,8 @@ struct web_path {
         WEB_ASKED_FIELDS,
         WEB_ASKED_DATA,
         WEB_ASKED_REPEATED,
-    } asked;                     /* without a source: what of the query it is */
-    struct shape found, shown;   /* what is there, and how it is shown */
-    const struct web_list *list; /* NULL: it is none */
+    } asked; /* without a source: what of the query it is */
+    struct web_part part;
     unsigned step_count;
     struct web_path_step {
         struct bytes word;
@@ -728,10 +733,12 @@ struct web {
     struct web_sessions sessions, stream_keys;
     struct web_views views;
     struct web_kept_answers kept;
-    struct web_object objects[WEB_OBJECTS]; /* web_reply.c */
+    const struct web_object *answers[WEB_ANSWERS]; /* of each operation; NULL: it has none */
+    const struct web_object *rating;               /* of rows */
+    struct web_object objects[WEB_OBJECTS];        /* web_reply.c */
     struct web_path paths[WEB_PATHS];
-    struct web_list lists[WEB_LISTS];
-    unsigned object_count, path_count, list_count;
+    struct web_part elements[WEB_ELEMENTS];
+    unsigned object_count, path_count, element_count;
     struct value_entries entries;           /* of a map in the replies that are being printed */
     struct web_number numbers[WEB_NUMBERS]; /* web_query.c */
     struct web_history history;

@@ -37,101 +37,108 @@ static const struct {
     {"data_fields", WEB_ASKED_DATA}, {"repeated", WEB_ASKED_REPEATED},
 };
 
-/* What the path leads to, word by word. */
-static void web_reply_read_source(struct web_path *found, struct bytes path) {
-    for (struct bytes word; path.size > 0 && path.at[0] != '.';
-         path = bytes_behind(path, path.size > word.size ? word.size + 1 : word.size)) {
-        const char *dot = memchr(path.at, '.', path.size);
+/* The steps to what the text names, word by word; what is there. */
+static struct shape web_reply_read_source(struct web_path *path, struct shape found,
+                                          struct bytes text) {
+    for (struct bytes word; text.size > 0 && text.at[0] != '.';
+         text = bytes_behind(text, text.size > word.size ? word.size + 1 : word.size)) {
+        const char *dot = memchr(text.at, '.', text.size);
         struct shape_member member;
-        word = (struct bytes){path.at, dot != NULL ? (size_t)(dot - path.at) : path.size};
-        found->found = shape_resolve(found->found);
-        const char *inner = found->found.inner;
-        CHECK(found->step_count < WEB_PATH_STEPS);
-        struct web_path_step *step = &found->steps[found->step_count++];
+        word = (struct bytes){text.at, dot != NULL ? (size_t)(dot - text.at) : text.size};
+        const char *inner = shape_resolve(found).inner;
+        CHECK(path->step_count < WEB_PATH_STEPS);
+        struct web_path_step *step = &path->steps[path->step_count++];
         *step = (struct web_path_step){.word = word};
         while (shape_next(&inner, &member) && !bytes_equal(member.name, word)) {
             step->index++;
         }
-        found->found = member.type;
+        found = member.type;
     }
+    return found;
 }
 
-static void web_reply_read_member(struct web *web, const struct shape_member *member,
-                                  const struct shape *source) {
-    CHECK(web->path_count < WEB_PATHS);
-    struct web_path *path = &web->paths[web->path_count++];
+static const struct web_object *web_reply_read_object(struct web *web, const char *text,
+                                                      struct shape source);
+
+static const struct web_object *web_reply_read_schema(struct web *web, struct bytes name) {
+    struct shape source;
+    const char *text = web_openapi_schema(name, &source);
+    return web_reply_read_object(web, text, source);
+}
+
+/* has_source: the reply has a list, too, whose elements the shown ones come from; else they come from what is around. */
+static struct web_part web_reply_read_part(struct web *web, struct shape shown, struct shape source,
+                                           bool has_source) {
+    struct web_part part = {.kind = shown.kind};
+    source = shape_resolve(source);
+    if (shown.kind == SHAPE_ARRAY) {
+        CHECK(web->element_count < WEB_ELEMENTS);
+        struct web_part *element = &web->elements[web->element_count++];
+        struct shape of_list = has_source ? shape_read(source.inner) : source;
+        *element = web_reply_read_part(web, shape_read(shown.inner), of_list, has_source);
+        part.element = element;
+    } else if (shown.kind == SHAPE_MAP) {
+        part.object = web_reply_read_object(web, shown.inner, source);
+    } else if (shown.kind == SHAPE_NAMED) {
+        part.object = web_reply_read_schema(web, shown.name);
+    }
+    return part;
+}
+
+static void web_reply_read_member(struct web *web, struct web_path *path,
+                                  const struct shape_member *member, struct shape source) {
+    struct shape found = source, shown = member->type;
     *path = (struct web_path){.has_source = member->source.at != NULL,
                               .is_bytes = member->is_bytes,
-                              .is_optional = member->is_optional,
-                              .found = *source,
-                              .shown = member->type};
+                              .is_optional = member->is_optional};
     CHECK(member->name.size < sizeof path->key);
     memcpy(path->key, member->name.at, member->name.size);
-    if (path->has_source) {
-        web_reply_read_source(path, member->source);
-        path->shown = member->type.kind == SHAPE_UNSAID ? shape_resolve(path->found) : path->shown;
+    if (member->source.at != NULL) {
+        found = web_reply_read_source(path, source, member->source);
+        shown = shown.kind == SHAPE_UNSAID ? shape_resolve(found) : shown;
     }
     for (size_t i = 0; i < sizeof web_reply_asked / sizeof web_reply_asked[0]; i++) {
         if (!path->has_source && strcmp(web_reply_asked[i].name, path->key) == 0) {
             path->asked = web_reply_asked[i].asked;
         }
     }
-    if (path->shown.kind == SHAPE_ARRAY) {
-        CHECK(web->list_count < WEB_LISTS);
-        struct web_list *list = &web->lists[web->list_count++];
-        struct shape of_list = shape_resolve(path->found);
-        list->items[0] = shape_read(path->shown.inner);
-        if (list->items[0].kind == SHAPE_ARRAY) {
-            list->items[1] = shape_read(list->items[0].inner);
-        }
-        list->source = path->has_source ? shape_read(of_list.inner) : of_list;
-        path->list = list;
-    }
+    path->part = web_reply_read_part(web, shown, found, path->has_source);
 }
 
-/* The place of an object that was read, or for one that was not. */
-static struct web_object *web_reply_find_place(struct web *web, const char *text, const char *from,
-                                               const char *name) {
-    size_t at = (size_t)(uintptr_t)text * 31 + (size_t)(uintptr_t)from;
-    struct web_object *object;
-    do {
-        object = &web->objects[at++ % WEB_OBJECTS];
-    } while (object->first != NULL &&
-             !(object->text == text && object->from == from && object->name == name));
-    return object;
-}
-
-static void web_reply_read_object(struct web *web, struct web_object *object, const char *text) {
+/* The members that stand there in a schema, taken from this shape: one behind the other, and then what is in them. */
+static const struct web_object *web_reply_read_object(struct web *web, const char *text,
+                                                      struct shape source) {
+    struct web_object *object = web->objects;
+    struct web_object *end = object + web->object_count;
     struct shape_member member;
-    CHECK(++web->object_count <= WEB_OBJECTS / 2);
-    object->first = &web->paths[web->path_count];
-    while (shape_next(&text, &member)) {
-        web_reply_read_member(web, &member, &object->source);
+    while (object < end && !(object->text == text && object->from == source.inner)) {
+        object++;
+    }
+    if (object < end) {
+        return object;
+    }
+    CHECK(web->object_count++ < WEB_OBJECTS);
+    struct web_path *path = &web->paths[web->path_count];
+    *object = (struct web_object){.text = text, .from = source.inner, .first = path};
+    for (const char *at = text; shape_next(&at, &member);) {
+        CHECK(web->path_count++ < WEB_PATHS);
     }
     object->end = &web->paths[web->path_count];
-}
-
-/* The object whose members stand there in a schema, taken from this shape. */
-static const struct web_object *web_reply_find_object(struct web *web, const char *text,
-                                                      const struct shape *source) {
-    struct web_object *object = web_reply_find_place(web, text, source->inner, source->name.at);
-    if (object->first == NULL) {
-        *object = (struct web_object){
-            .text = text, .from = source->inner, .name = source->name.at, .source = *source};
-        web_reply_read_object(web, object, text);
+    for (const char *at = text; shape_next(&at, &member); path++) {
+        web_reply_read_member(web, path, &member, source);
     }
     return object;
 }
 
-/* The schema of this name, as it stands in a text that stays. */
-static const struct web_object *web_reply_find_schema(struct web *web, struct bytes name) {
-    struct web_object *object = web_reply_find_place(web, name.at, NULL, NULL);
-    if (object->first == NULL) {
-        *object = (struct web_object){.text = name.at};
-        const char *text = web_openapi_schema(name, &object->source);
-        web_reply_read_object(web, object, text);
+void web_reply_read_schemas(struct web *web, const struct web_operation *operations,
+                            unsigned count) {
+    CHECK(count <= WEB_ANSWERS);
+    for (unsigned i = 0; i < count; i++) {
+        const char *answer = operations[i].answer;
+        web->answers[i] =
+            answer != NULL ? web_reply_read_schema(web, bytes_from_text(answer)) : NULL;
     }
-    return object;
+    web->rating = web_reply_read_schema(web, BYTES("Rating"));
 }
 
 /* Go to what a path leads to in a value. false: nothing is there, or null. */
@@ -177,7 +184,6 @@ static void web_reply_open_object(struct web_query *query, const char *key,
     open->is_list = false;
     open->at = object->first;
     open->end = object->end;
-    open->source = &object->source;
     json_open(&query->json, key, '{');
 }
 
@@ -262,8 +268,7 @@ static void web_reply_put_record(struct web_query *query, const char *key, uint6
     if (query->has_rating) {
         struct value_reader at = *reader;
         if (value_next(&at).kind == VALUE_LIST) {
-            const struct web_object *rating = web_reply_find_schema(query->web, BYTES("Rating"));
-            web_reply_open_object(query, "rating", rating, *reader);
+            web_reply_open_object(query, "rating", query->web->rating, *reader);
             web_reply_close(query);
         } else {
             json_null(json, "rating");
@@ -275,35 +280,31 @@ static void web_reply_put_record(struct web_query *query, const char *key, uint6
 
 /* ---- members that come from a reply, or are asked for ---- */
 
-/* A value of this shape, of which `shape` says what is shown. */
-static void web_reply_put_value(struct web_query *query, const char *key, struct shape shape,
-                                struct shape source, struct value_reader at) {
+static void web_reply_put_value(struct web_query *query, const char *key,
+                                const struct web_part *part, struct value_reader at) {
     struct json *json = &query->json;
     struct value_reader here = at;
-    source = shape_resolve(source);
-    if (shape.kind == SHAPE_NAMED) { /* Row */
+    if (part->kind == SHAPE_NAMED) { /* Row */
         uint64_t before_fields = 3;
         web_reply_put_record(query, key, value_next(&here).count - before_fields, &at, NULL);
-    } else if (shape.kind == SHAPE_ARRAY) {
-        const struct shape item = shape_read(shape.inner), of_item = shape_read(source.inner);
+    } else if (part->kind == SHAPE_ARRAY) {
         json_open(json, key, '[');
         for (uint64_t left = value_next(&here).count; left > 0; left--) {
-            web_reply_put_value(query, NULL, item, of_item, here);
+            web_reply_put_value(query, NULL, part->element, here);
             value_skip(&here);
         }
         json_close(json, ']');
-    } else if (shape.kind == SHAPE_MAP) {
-        web_reply_open_object(query, key, web_reply_find_object(query->web, shape.inner, &source),
-                              at);
+    } else if (part->kind == SHAPE_MAP) {
+        web_reply_open_object(query, key, part->object, at);
         web_reply_close(query);
     } else {
         struct value value = value_next(&here);
-        if (shape.kind == SHAPE_BOOLEAN) {
+        if (part->kind == SHAPE_BOOLEAN) {
             json_boolean(json, key, value.number != 0 || value.kind == VALUE_TEXT); /* OK */
-        } else if (shape.kind == SHAPE_INTEGER) {
+        } else if (part->kind == SHAPE_INTEGER) {
             json_integer(json, key, value.number);
-        } else if (shape.kind == SHAPE_TIME || shape.kind == SHAPE_SECONDS) {
-            bool is_in_ms = shape.kind == SHAPE_TIME;
+        } else if (part->kind == SHAPE_TIME || part->kind == SHAPE_SECONDS) {
+            bool is_in_ms = part->kind == SHAPE_TIME;
             json_time_ms(json, key, is_in_ms ? value.number : value.number * 1000);
         } else {
             json_text(json, key, value.text); /* of an integer its digits */
@@ -318,9 +319,9 @@ static void web_reply_put_sourced(struct web_query *query, const struct web_path
         if (path->is_bytes) {
             json_bytes(&query->json, path->key, value_next(&at).text);
         } else {
-            web_reply_put_value(query, path->key, path->shown, path->found, at);
+            web_reply_put_value(query, path->key, &path->part, at);
         }
-    } else if (path->shown.kind == SHAPE_ARRAY) {
+    } else if (path->part.kind == SHAPE_ARRAY) {
         json_open(&query->json, path->key, '[');
         json_close(&query->json, ']');
     } else {
@@ -380,7 +381,7 @@ static bool web_reply_put_asked(struct web_query *query, const struct web_path *
         json_close(json, ']');
         return true;
     case WEB_ASKED_REPEATED:
-        if (query->write.has_ids && path->shown.kind == SHAPE_INTEGER) {
+        if (query->write.has_ids && path->part.kind == SHAPE_INTEGER) {
             json_integer(json, path->key, web_write_count_repeated(query));
             return true;
         }
@@ -417,28 +418,20 @@ static const struct web_path *web_reply_go_to(struct web_query *query, const cha
 
 void web_reply_begin(struct web_query *query, struct value_reader reply) {
     query->open_count = 0;
-    web_reply_open_object(query, NULL,
-                          web_reply_find_schema(query->web, bytes_from_text(query->answer)), reply);
+    web_reply_open_object(query, NULL, query->answer, reply);
 }
 
 void web_reply_open(struct web_query *query, const char *name, struct value_reader reply) {
     const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
-    const struct web_open *within = web_reply_top(query);
+    const struct web_part *part = path != NULL ? &path->part : web_reply_top(query)->element;
     const char *key = path != NULL ? path->key : NULL;
-    const struct shape *shape = path != NULL ? &path->shown : within->item;
-    const struct shape *source = path != NULL && path->has_source ? &path->found : within->source;
-    if (shape->kind == SHAPE_ARRAY) {
+    if (part->kind == SHAPE_ARRAY) {
         struct web_open *open = web_reply_push(query, reply);
         open->is_list = true;
-        open->item = path != NULL ? path->list->items : within->item + 1;
-        open->source = path != NULL ? &path->list->source : source;
+        open->element = part->element;
         json_open(&query->json, key, '[');
     } else {
-        web_reply_open_object(query, key,
-                              shape->kind == SHAPE_NAMED
-                                  ? web_reply_find_schema(query->web, shape->name)
-                                  : web_reply_find_object(query->web, shape->inner, source),
-                              reply);
+        web_reply_open_object(query, key, part->object, reply);
     }
 }
 
@@ -483,7 +476,7 @@ void web_reply_put_items(struct web_query *query, struct value_reader *list) {
 static const char *web_reply_choose(struct web_query *query, const char *name,
                                     enum shape_kind *kind, bool *is_bytes) {
     const struct web_path *path = name != NULL ? web_reply_go_to(query, name) : NULL;
-    *kind = path != NULL ? path->shown.kind : web_reply_top(query)->item->kind;
+    *kind = path != NULL ? path->part.kind : web_reply_top(query)->element->kind;
     *is_bytes = path != NULL && path->is_bytes;
     return path != NULL ? path->key : NULL;
 }

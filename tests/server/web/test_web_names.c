@@ -30,6 +30,9 @@ static void put(struct members *members, struct bytes member) {
 /* One request, all of its rounds. */
 static void ask(struct harness *h, const char *target, struct members *found, char cursor[64]) {
     struct web_engine engine = {.server = &h->server};
+    if (web.object_count == 0) {
+        web_reply_read_schemas(&web, web_operations, web_operation_count);
+    }
     struct web_query *query = web_query_create(&web);
     assert_non_null(query);
     query->identity = (struct web_identity){.kind = WEB_ANYBODY, .is_local = true};
