@@ -269,13 +269,29 @@ static struct registry_key *league_find_of_room(const struct registry *registry,
     return league != NULL ? league : league_find(registry, number, inner, rooms);
 }
 
-const struct registry_key *league_of_room(const struct registry *registry, uint32_t database,
+const struct registry_key *league_of_room(const struct registry *registry, uint32_t number,
                                           struct bytes name) {
+    static const char end[] = {':', 'r', 'o', 'o', 'm', 's'};
     struct league_entry entry;
     const struct board_options *rooms;
-    return league_count(registry) > 0
-               ? league_find_of_room(registry, database, name, &entry, &rooms)
-               : NULL;
+    if (league_count(registry) == 0) {
+        return NULL;
+    }
+    if (name.size <= sizeof end || memcmp(name.at + name.size - sizeof end, end, sizeof end) != 0) {
+        return league_find_of_room(registry, number, name, &entry, &rooms);
+    }
+    name.size -= sizeof end; /* of the template, which may have gone */
+    for (int i = 0; i < 2 && name.size > 0; i++) {
+        const struct registry_key *key = registry_find_name(registry_read(registry, number), name);
+        if (key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->league.room > 0) {
+            return key;
+        }
+        if (name.size <= 2 || name.at[0] != '{' || name.at[name.size - 1] != '}') {
+            break;
+        }
+        name = (struct bytes){.at = name.at + 1, .size = name.size - 2};
+    }
+    return NULL;
 }
 
 /* false: no memory. */
