@@ -1,5 +1,5 @@
-/* See replicator.h. */
-#include "server/replication/replicator.h"
+/* See replication.h. */
+#include "server/replication/replication.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "server/replication/feed.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
-#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {
