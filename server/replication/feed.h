@@ -198,6 +198,10 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */
 void feed_open(struct feed *feed);
+/* Also without replicas? A replica that has no journal keeps it for those who lag behind once it is promoted. */
+static inline bool feed_is_kept(const struct server *server) {
+    return replication_is_replica(&server->replication) && !server->settings.appendonly;
+}
 /* Write the ids into the keys: what follows is of this history. A server that has only been started owes
  * that: it is done together with its first change, so that one that is made a replica before that has
  * nothing of its own, and goes on where it was. */

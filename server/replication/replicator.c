@@ -392,6 +392,10 @@ bool replicator_end_tick(struct replicator *replicator) {
     if (!replication_is_replica(&server->replication) || redis_follow_is_on(replicator->redis)) {
         server->replication.group = persistence_last_group(server->persistence);
     }
+    if (server->replication.link == REPLICATION_LINK_CONNECTED && feed_is_kept(server) &&
+        !server->durability.has_gap && !redis_follow_is_on(replicator->redis)) {
+        feed_open(replicator->feed);
+    }
     bool has_more = feed_step(replicator->feed);
     replicator_tell_quorum(replicator, quorum_end_tick);
     master_link_stream_acknowledge(&replicator->link);
