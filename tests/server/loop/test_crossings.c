@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/commands/ban.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
@@ -485,7 +485,7 @@ static void begin_server(bool is_first) {
     job_board_begin(x.f.server, &window_job);
     job_board_begin(x.f.server, &rating_job);
     job_board_begin(x.f.server, &hold_job);
-    job_board_begin(x.f.server, &shadow_job);
+    job_board_begin(x.f.server, &ban_shadow_job);
     job_board_begin(x.f.server, &job_board_stale);
     connect_clients();
 }
