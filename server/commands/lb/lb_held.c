@@ -308,8 +308,8 @@ const struct command command_lb_approve = {
     .name = "LB.APPROVE",
     .syntax = "key member [id:integer]",
     .reply = "i",
-    .summary = "Rank what is held of a member, or one result of it, by the time when it came; how "
-               "many results",
+    .summary = "Rank a member's held results, or one of them, by the time when they came; "
+               "count them",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",
@@ -352,7 +352,7 @@ const struct command command_lb_reject = {
     .name = "LB.REJECT",
     .syntax = "key member [id:integer]",
     .reply = "i",
-    .summary = "Drop what is held of a member, or one result of it; how many results",
+    .summary = "Drop a member's held results, or one of them; count them",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .audit = AUDIT_PLAYERS,
