@@ -494,7 +494,7 @@ static void begin_server(bool is_first) {
         loop_start_kept(&x.f, settings);
         harness_set_clock(x.f.harness, wall_us);
     }
-    x.f.server->shadows.run = shadow_run_call; /* as main.c says */
+    x.f.server->shadows.run = ban_shadow_run_call; /* as main.c says */
     job_board_begin(x.f.server, &window_job);
     job_board_begin(x.f.server, &rating_job);
     job_board_begin(x.f.server, &hold_job);
