@@ -15,7 +15,7 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
         return call_refuse(call,
                            "ERR SHADOW is for players with tokens, and the module has no players");
     }
-    if (task->is_shadow && !shadow_fits(task->member)) {
+    if (task->is_shadow && !ban_shadow_fits(task->member)) {
         return call_refuse(call, "ERR the member's name is too long for SHADOW");
     }
     switch (ban_put(call->registry, call->session->database, task->member,
@@ -58,17 +58,17 @@ static void lb_ban_act(struct server *server, struct board_task *task, struct re
     if (kind == BAN_NONE && (task->is_shadow || !is_over)) {
         return;
     }
-    if (kind != BAN_SHADOW || !shadow_may_be(key)) {
+    if (kind != BAN_SHADOW || !ban_shadow_may_be(key)) {
         board_task_take(server, task, key);
         return;
     }
-    switch (shadow_hide(server->registry, &key, task->member)) {
+    switch (ban_shadow_hide(server->registry, &key, task->member)) {
     case SHADOW_KEPT:
         notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
         registry_tell_members(server->registry, key);
         break;
     case SHADOW_NONE:
-        if (!shadow_is_there(key, task->member)) {
+        if (!ban_shadow_is_there(key, task->member)) {
             return; /* results of it are held */
         }
         break;
