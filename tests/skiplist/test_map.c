@@ -122,12 +122,12 @@ static void map_test(const char *name,
 /* Returns how often the table got another size. */
 static int change_at_random(struct map *map, struct model *model, struct random *random,
                             bool is_crowded) {
-    enum { STEPS = 20000 };
+    const uint32_t steps = test_rounds(20000, 20000);
     int sizes_seen = 0;
     uint32_t bucket_count = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (uint32_t i = 0; i < steps; i++) {
         /* Growing and shrinking alternate several times. */
-        bool is_growing = (i / (STEPS / 8 + 1)) % 2 == 0;
+        bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
         uint64_t dice = random_below(random, 10);
         if (dice < (is_growing ? 6U : 2U)) {
             random_put(map, model, random, is_crowded);
