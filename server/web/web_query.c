@@ -8,7 +8,7 @@
 #include "codec/list.h"
 #include "codec/tag.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 
 enum { TEXTS_MAX = 8192, OUT_FIRST = 2048, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -253,7 +253,7 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
             return;
         }
     }
-    const struct error_row *row = error_table_find(prefix);
+    const struct explained_error *row = explain_error(prefix);
     /* LIMITS: "TOOSOON EVERY 10 S: wait 4 s" */
     struct bytes before = BYTES(": wait ");
     const char *wait = row != NULL && row->http_status == 429
