@@ -705,7 +705,7 @@ FORCE:
 
 # The code of a test runs for seconds at the most: -Og takes half of the compiler's time that -O2 does. What the tests test
 # is compiled as it is for users.
-$(addsuffix .o,$(UNITS) $(INTEGRATION)): CFLAGS := $(CFLAGS:-O2=-Og)
+$(addsuffix .o,$(UNITS) $(INTEGRATION)): CFLAGS := $(patsubst -O1,-Og,$(CFLAGS:-O2=-Og))
 
 # What scores that decay are compared with, calculated with 200 digits.
 $(B)/tests/codec/decay_cases.h: tests/codec/decay_cases.py
