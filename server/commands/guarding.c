@@ -266,7 +266,10 @@ static struct bytes guarding_held_cut(struct bytes text) {
     return (struct bytes){text.at, text.size < HELD_USER_MAX ? text.size : HELD_USER_MAX};
 }
 
-static size_t guarding_held_pack(const struct held *held, char note[RESULT_BYTES_MAX]) {
+static void guarding_held_put_result(struct registry *registry, struct registry_key *key,
+                                     const struct held *held) {
+    char note[RESULT_BYTES_MAX];
+    char name[ID_NAME_BYTES];
     const struct bytes texts[] = {held->member, held->user, held->address, held->words};
     char *at = note + RESULT_HEAD_BYTES;
     bytes_put_u64(note, (uint64_t)held->at_us);
@@ -283,16 +286,8 @@ static size_t guarding_held_pack(const struct held *held, char note[RESULT_BYTES
         memcpy(at, texts[i].size > 0 ? texts[i].at : "", texts[i].size);
         at += texts[i].size;
     }
-    return (size_t)(at - note);
-}
-
-static void guarding_held_put_result(struct registry *registry, struct registry_key *key,
-                                     const struct held *held) {
-    char note[RESULT_BYTES_MAX];
-    char name[ID_NAME_BYTES];
-    size_t size = guarding_held_pack(held, note);
     guarding_held_set(registry, key, guarding_held_id_name(held->id, name),
-                      (struct bytes){note, size});
+                      (struct bytes){note, (size_t)(at - note)});
 }
 
 static size_t guarding_held_size(const struct held *held) {
@@ -563,20 +558,6 @@ static void guarding_tidy(const struct writing *writing) {
     }
 }
 
-static void guarding_note(const struct writing *writing, struct bytes member,
-                          const struct limited *limited) {
-    struct registry_key *key = writing_shown_key(writing);
-    uint32_t count = registry_note_count(key);
-    if (limited->size > 0) {
-        bool is_put = registry_note_put(writing->call->registry, key, member,
-                                        (struct bytes){limited->record, limited->size});
-        CHECK(is_put);
-    }
-    if (limited->size == 0 || registry_note_count(key) > count) {
-        guarding_tidy(writing);
-    }
-}
-
 /* ---- both ---- */
 
 /* false: the error was replied. */
@@ -645,7 +626,17 @@ size_t guarding_growth_size(const struct writing *writing, const struct guards *
 void guarding_put(struct writing *writing, const struct guarding_result *result,
                   const struct guarded *guarded) {
     if (guarding_has_limits(writing)) {
-        guarding_note(writing, result->member, &guarded->limited);
+        const struct limited *limited = &guarded->limited;
+        struct registry_key *key = writing_shown_key(writing);
+        uint32_t count = registry_note_count(key);
+        if (limited->size > 0) {
+            bool is_put = registry_note_put(writing->call->registry, key, result->member,
+                                            (struct bytes){limited->record, limited->size});
+            CHECK(is_put);
+        }
+        if (limited->size == 0 || registry_note_count(key) > count) {
+            guarding_tidy(writing);
+        }
     }
     if (guarded->held != 0) {
         struct held_words words = {.size = 0};

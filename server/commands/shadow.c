@@ -469,20 +469,6 @@ static bool shadow_show_own(const struct call *call, uint32_t command) {
     return true;
 }
 
-static void shadow_hide_own(const struct call *call) {
-    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
-        struct registry_key *key = shadow_find_board(call, shadow_pair_at(call, i).key_at);
-        struct board_member found;
-        struct bytes note;
-        if (key != NULL && shadow_find_note(key, shadow_own(call), &note)) {
-            board_look_up(&key->board, shadow_own(call), NULL, &found);
-            if (found.is_there) {
-                board_remove_member(&key->board, &found);
-            }
-        }
-    }
-}
-
 static void shadow_run_writing(struct call *call, uint32_t command) {
     struct server_shadows *shadows = &call->server->shadows;
     struct reply before = *call->reply;
@@ -513,7 +499,18 @@ void shadow_run_call(struct call *call) {
         } else {
             call_out_of_memory(call);
         }
-        shadow_hide_own(call);
+        /* And hide them again. */
+        for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+            struct registry_key *key = shadow_find_board(call, shadow_pair_at(call, i).key_at);
+            struct board_member found;
+            struct bytes note;
+            if (key != NULL && shadow_find_note(key, shadow_own(call), &note)) {
+                board_look_up(&key->board, shadow_own(call), NULL, &found);
+                if (found.is_there) {
+                    board_remove_member(&key->board, &found);
+                }
+            }
+        }
     }
     buffer_clear(&shadows->pairs);
 }

@@ -224,12 +224,6 @@ static wide_sum window_value(const struct layout *layout, uint64_t key, unsigned
            (wide_sum)layout_field_zero(&layout->fields[index]);
 }
 
-static void window_add(const struct layout *layout, uint64_t key, struct window_sums *sums) {
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        sums->at[i] += window_value(layout, key, i);
-    }
-}
-
 /* The key of the sums, without a time. *fits: every one is in its field's range. */
 static uint64_t window_pack(const struct layout *layout, const struct window_sums *sums,
                             bool *fits) {
@@ -299,7 +293,9 @@ static void window_take_in(const struct window_group *group, uint32_t index, uin
     struct window_value *value = &group->values[index];
     const struct layout *layout = board_layout(&group->shares->key->board);
     if (group->sums != NULL) {
-        window_add(layout, key, &group->sums[index]);
+        for (unsigned i = 0; i < layout->field_count; i++) {
+            group->sums[index].at[i] += window_value(layout, key, i);
+        }
         if (value->is_undated) {
             value->times = layout_later_time(layout, value->times, key);
         }

@@ -40,13 +40,8 @@ struct setting_words {
 /* false: reason (SETTING_ERROR_MAX) says what is wrong with the line. */
 MUST_CHECK bool setting_value_split_line(struct bytes line, struct setting_words *words,
                                          char *reason);
-/* Words end up in terminated texts. false: one has a zero byte inside. */
-MUST_CHECK bool setting_value_check_words(const struct bytes *words, size_t count, char *reason);
 /* Is the line blank or a comment? */
 bool setting_value_is_silent_line(struct bytes line);
-/* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
- * bytes. Returns the size. */
-size_t setting_value_quote(char *out, struct bytes word);
 /* Has the word only letters, digits and bytes of others? */
 bool setting_value_is_of(struct bytes word, const char *others);
 /* Fail with "unknown setting 'prot'; did you mean 'port'?", where what is "unknown setting". next

@@ -72,7 +72,8 @@ bool setting_value_split_line(struct bytes line, struct setting_words *words, ch
                               "by a blank or the end of the line");
 }
 
-bool setting_value_check_words(const struct bytes *words, size_t count, char *reason) {
+/* Words end up in terminated texts. false: one has a zero byte inside. */
+static bool setting_value_check_words(const struct bytes *words, size_t count, char *reason) {
     for (size_t i = 0; i < count; i++) {
         if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
             return setting_value_fail(reason, "a zero byte is not allowed");
@@ -113,7 +114,9 @@ static size_t setting_value_put_escaped(char *out, char byte) {
     return 4;
 }
 
-size_t setting_value_quote(char *out, struct bytes word) {
+/* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
+ * bytes. Returns the size. */
+static size_t setting_value_quote(char *out, struct bytes word) {
     if (word.size > 0 && setting_value_is_of(word, "_-./:*?[]^,@%+=~")) {
         memcpy(out, word.at, word.size);
         return word.size;
