@@ -34,7 +34,7 @@ SANITIZE ?=
 TINY     ?=
 NO_SSE   ?=
 WERROR   ?=
-FUZZ_SECONDS ?= 5
+FUZZ_SECONDS ?= 3
 # How far clang's analyzer follows a function: it takes most of the time, which grows with this. Nightly: clang's own.
 LINT_NODES ?= 25000
 # The same inputs in the same order every time; 0: others every time.
@@ -394,7 +394,7 @@ check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages arm64
 	@$(PARALLEL) layers format-check docs-check
 	@mkdir -p $(B)
-	@nice -n 19 $(MAKE) --no-print-directory lint rating-hash model > $(B)/computed.log 2>&1 & computed=$$!; \
+	@nice -n 19 $(MAKE) --no-print-directory lint rating-hash model TEST_PART=$(CHECK_PART) > $(B)/computed.log 2>&1 & computed=$$!; \
 	    $(MAKE) --no-print-directory python-types-check node-types-check && \
 	    $(MAKE) --no-print-directory checked-scripts && \
 	    $(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize TEST_PART=$(CHECK_PART) && \
@@ -491,7 +491,7 @@ rating-hash: ## 10^6 rated matches have the same bits by gcc and clang, -O0 to -
 	@.ci/install-packages check
 	@.ci/install-packages arm64
 	@mkdir -p $(B)
-	@.ci/rating-hash $(RATING_HASH) $(FLAGS) $(EXACT)
+	@LEADERBOARD_TEST_PART=$(TEST_PART) .ci/rating-hash $(RATING_HASH) $(FLAGS) $(EXACT)
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so
@@ -507,7 +507,7 @@ monitoring-check: ## alert rules, dashboard and scrapes by promtool; redis_expor
 	@$(PARALLEL) $(SERVER) $(B)/peers/promtool
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/metrics/run tools
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (5), with clang's libFuzzer
+fuzz: ## every fuzz target for FUZZ_SECONDS (3), with clang's libFuzzer
 	@.ci/install-packages check
 	@$(PARALLEL) fuzz-build CC=clang B=$(B)/fuzz \
 	    SANITIZE=fuzzer-no-link,address,undefined CFLAGS="-O1 -g1"

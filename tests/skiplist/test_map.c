@@ -322,7 +322,7 @@ static void ignore_id(void *context, uint32_t id) {
 /* What is left then has hashes close together: a smaller table would be crowded, and each scan step
  * and look-up would read thousands of buckets. */
 TEST(removing_in_the_order_of_a_scan_crowds_no_table) {
-    enum { ENTRIES = 200000, READ_MAX = 1024 + 300 /* buckets; MAP_SCAN_EMPTY_MAX are empty */ };
+    enum { ENTRIES = 100000, READ_MAX = 1024 + 300 /* buckets; MAP_SCAN_EMPTY_MAX are empty */ };
     struct random random = random_begin(__func__);
     struct listed listed = {.hashes = calloc(ENTRIES, sizeof *listed.hashes)};
     assert_non_null(listed.hashes);
