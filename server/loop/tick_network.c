@@ -13,10 +13,6 @@
 #include "server/dispatch/waiting.h"
 #include "server/system/log.h"
 
-enum {
-    FULL_LOG_MS = 60000,
-};
-
 /* Of a batch that another thread has filled; otherwise the connections were just used. */
 static void tick_network_fetch_connections(const struct batch *batch, size_t begin, size_t end) {
     if (batch->network == NULL || !batch->network->has_thread) {
@@ -135,7 +131,7 @@ static void tick_network_take_accepted(struct tick *tick, const struct batch *ba
         }
     }
     if (batch->turned_away.error != 0) {
-        if (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= FULL_LOG_MS) {
+        if (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= TICK_FULL_LOG_MS) {
             tick->full_logged_at_ms = now_ms;
             log_write(
                 LOG_WARNING,
