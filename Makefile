@@ -392,7 +392,8 @@ check: ## everything CI asks of the code, beside make test
 	@.ci/install-packages check
 	@.ci/install-packages clients
 	@.ci/install-packages arm64
-	@$(PARALLEL) layers format-check docs-check
+	@$(PARALLEL) layers format-check
+	@$(MAKE) --no-print-directory docs-check
 	@mkdir -p $(B)
 	@nice -n 19 $(MAKE) --no-print-directory lint rating-hash model TEST_PART=$(CHECK_PART) > $(B)/computed.log 2>&1 & computed=$$!; \
 	    $(MAKE) --no-print-directory python-types-check node-types-check && \
