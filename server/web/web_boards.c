@@ -377,8 +377,10 @@ static bool web_boards_print_member(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_member = {
-    .ask = web_boards_ask_member, .print = web_boards_print_member, .is_kept = true};
+const struct web_route web_route_member = {.ask = web_boards_ask_member,
+                                           .print = web_boards_print_member,
+                                           .is_of_member = true,
+                                           .is_kept = true};
 
 /* ---- searching by the names that are shown ---- */
 
