@@ -620,7 +620,7 @@ MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/c
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/sessions/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
-        $(addprefix server/replication/,replication.c failover.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
+        $(addprefix server/replication/,replication.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c
 	@mkdir -p $(@D)

@@ -207,7 +207,7 @@ static bool http_server_count_client(struct http_exchange *exchange) {
     (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_server_keep_last,
                                     &value);
     size_t size = value != NULL ? strlen(value) : 0;
-    while (http_header_take_forwarded(value, &size, address)) {
+    while (http_request_take_forwarded(value, &size, address)) {
         memcpy(peer->client, address, sizeof peer->client);
         if (!http_server_is_proxy(server, address)) {
             break;
@@ -244,7 +244,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
-        if (http_header_find(exchange, names[i]) != NULL) {
+        if (http_request_header(exchange, names[i]) != NULL) {
             return false;
         }
     }
@@ -569,21 +569,21 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     bool is_known = number != HTTP_OTHER || options->methods != 0;
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     exchange->stage = HTTP_READY;
-    if (http_header_is_ambiguous(exchange, method, version)) {
+    if (http_request_is_ambiguous(exchange, method, version)) {
         return true;
     }
-    if (http_header_are_too_long(exchange)) {
+    if (http_request_head_is_too_long(exchange)) {
         http_server_answer_too_long(exchange);
         return true;
     }
-    const char *length = http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length = http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t size = 0;
     bool is_length = length != NULL && bytes_parse_u64(bytes_from_text(length), &size);
     /* How long a chunked body is, its last chunk says. */
-    bool is_chunked = http_header_find(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    bool is_chunked = http_request_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     size_t body_max = http_server_body_max(exchange);
-    if (!http_header_allows_host(http_header_find(exchange, MHD_HTTP_HEADER_HOST),
-                                 options->hosts)) {
+    if (!http_request_allows_host(http_request_header(exchange, MHD_HTTP_HEADER_HOST),
+                                  options->hosts)) {
         http_reply_fill(exchange, 421,
                         "this server does not know itself by that name: ask it by its address, "
                         "or add the name to %s\n",
@@ -596,7 +596,7 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
         } else {
             http_reply_fill(exchange, 413, "a request has no body here\n");
         }
-    } else if (http_header_refuse_coding(exchange)) {
+    } else if (http_request_refuse_coding(exchange)) {
         /* The reply says why. */
     } else if (!http_server_count_client(exchange)) {
         char address[HTTP_ADDRESS_MAX];
@@ -848,7 +848,7 @@ static void http_server_log(void *context, const char *format, va_list arguments
             http_server_answer_too_long(exchange);
             continue;
         }
-        const char *length = http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        const char *length = http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
         bool is_long =
             length != NULL && length[0] != '\0' && length[strspn(length, "0123456789")] == '\0';
         http_reply_fill(exchange, is_long ? 413 : MHD_HTTP_BAD_REQUEST,
@@ -861,7 +861,7 @@ static void http_server_log(void *context, const char *format, va_list arguments
 /* ---- for handlers ---- */
 
 void http_server_ask(struct http_server *server, struct ask *ask) {
-    asks_put(&server->asks, ask);
+    http_ask_put(&server->asks, ask);
 }
 
 struct asks *http_server_asks(struct http_server *server) {
@@ -947,7 +947,7 @@ static void http_server_on_timer(uv_timer_t *timer) {
     if (handler->step != NULL) {
         handler->step(handler->context, now_ms);
     }
-    asks_send(&server->asks); /* timers may run behind the check */
+    http_ask_send(&server->asks); /* timers may run behind the check */
     http_server_set_timer(server);
 }
 
@@ -978,7 +978,7 @@ static void http_server_end(struct http_server *server) {
     uv_close((uv_handle_t *)&server->timer, NULL);
     uv_close((uv_handle_t *)&server->idle, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
-    asks_detach(&server->asks);
+    http_ask_detach(&server->asks);
 }
 
 static void http_server_on_check(uv_check_t *check) {
@@ -1004,7 +1004,7 @@ static void http_server_on_check(uv_check_t *check) {
     } else {
         uv_idle_stop(&server->idle);
     }
-    asks_send(&server->asks);
+    http_ask_send(&server->asks);
     http_server_set_timer(server);
 }
 
@@ -1058,7 +1058,7 @@ static bool http_server_init_handles(struct http_server *server) {
         return false;
     }
     http_server_set_timer(server);
-    return asks_attach(&server->asks, &server->loop);
+    return http_ask_attach(&server->asks, &server->loop);
 }
 
 /* What a program can do nothing about, and that happens to none: out of memory or descriptors in the
@@ -1092,8 +1092,8 @@ struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
     }
     *options->place = server;
     if (uv_loop_init(&server->loop) != 0 ||
-        !asks_init(&server->asks, engine_loop, options->handler->engine_context,
-                   options->handler->context) ||
+        !http_ask_init(&server->asks, engine_loop, options->handler->engine_context,
+                       options->handler->context) ||
         !http_server_init_handles(server) ||
         uv_thread_create(&server->thread, http_server_run_thread, server) != 0) {
         /* The handles cannot be taken back without turning the engine's loop: the server does not start,
@@ -1111,14 +1111,14 @@ static void http_server_drop_nothing(void *context, struct ask *ask) {
 void http_server_stop(struct http_server *server) {
     const struct http_handler *handler = server->options.handler;
     atomic_store_explicit(&server->is_stopping, true, memory_order_release);
-    asks_wake_asker(&server->asks);
+    http_ask_wake_asker(&server->asks);
     uv_thread_join(&server->thread);
     CHECK(uv_loop_close(&server->loop) == 0);
-    asks_close(&server->asks, handler->drop != NULL ? handler->drop : http_server_drop_nothing);
+    http_ask_close(&server->asks, handler->drop != NULL ? handler->drop : http_server_drop_nothing);
 }
 
 void http_server_destroy(struct http_server *server) {
-    asks_deinit(&server->asks);
+    http_ask_deinit(&server->asks);
     memory_free(server->streams);
     memory_free(server);
 }

@@ -4,7 +4,7 @@
  *     HTTP thread                                               engine's thread
  *
  *     socket, headers, Host, body
- *     handle(): reply at once, or wait   --- ask (asks.h) --->   answer
+ *     handle(): reply at once, or wait   --- struct ask    --->   answer
  *     done: http_exchange_ready          <-------------------
  *     or stream: one text after another, the newest replaces those not begun
  *
@@ -24,8 +24,8 @@
 #include "codec/buffer.h"
 #include "codec/check.h"
 #include "codec/subnet.h"
-#include "server/http/asks.h"
 #include "server/system/jwt.h"
+#include "server/system/wakeup.h"
 
 #define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
 
@@ -53,6 +53,68 @@ enum {
 int http_listen(const char *family, const char *address, int64_t port, char *error);
 /* The text of a PEM file, to be freed with memory_free. NULL: error (HTTP_ERROR_MAX) says why. */
 MUST_CHECK char *http_read_pem(const char *path, char *error);
+
+/* ---- questions to the engine: http_ask.c ----
+ *
+ * Questions from another thread to the engine's, which answers them between two ticks. So what the
+ * engine owns is read without a lock, and the engine never waits for the other side.
+ *
+ *     asker    http_ask_put, http_ask_send ---> to_engine ---> answer()   engine: in its loop's poll, at most ASKS_PER_TURN
+ *              done()              <--- to_asker  <---            of them a turn
+ *
+ * Questions of a turn go together, and so do answers: waking the other side, and going from one to the other where both
+ * have one processor, takes longer than many an answer. A question is its asker's memory: the engine uses it from
+ * http_ask_put to done.
+ *
+ * How many questions there are at a time is the asker's to limit: the listener has one a route, and one a
+ * request that gives a password; server/web/ limits the time that they take. */
+
+/* The first always, and further ones while these have not taken so long. */
+enum { ASKS_PER_TURN = 8, ASKS_NS_PER_TURN = 500000 };
+
+struct ask {
+    struct ask *next;
+    /* On the engine's thread. It must be short. false: it is answered later, by http_ask_answer. */
+    bool (*answer)(void *context, struct ask *ask);
+    /* On the asker's thread, with the answer. */
+    void (*done)(void *context, struct ask *ask);
+};
+
+/* One direction. */
+struct ask_way {
+    _Atomic(struct ask *) newest;
+    struct wakeup wakeup;
+};
+
+struct asks {
+    struct ask_way to_engine, to_asker;
+    struct ask *left_first; /* the engine has taken them, but not answered yet, oldest first */
+    struct ask *put_newest, *put_oldest; /* the asker has put them, but not sent yet */
+    unsigned put_count;
+    void *engine_context, *asker_context;
+};
+
+/* Must be zeroed. engine_context is for answer, asker_context for done. The handles keep no loop alive.
+ * false: no descriptor; nothing is left behind. */
+MUST_CHECK bool http_ask_init(struct asks *asks, uv_loop_t *engine_loop, void *engine_context,
+                              void *asker_context);
+/* On the asker's thread, before anything else there. false: libuv failed. */
+MUST_CHECK bool http_ask_attach(struct asks *asks, uv_loop_t *asker_loop);
+/* The asker: put a question; it is sent with others, as soon as there are ASKS_PER_TURN. */
+void http_ask_put(struct asks *asks, struct ask *ask);
+/* The asker, at the end of each turn of its loop: send what was put. */
+void http_ask_send(struct asks *asks);
+/* The engine: give back what answer has kept. */
+void http_ask_answer(struct asks *asks, struct ask *ask);
+/* Wake the asker's loop; any thread. */
+void http_ask_wake_asker(struct asks *asks);
+/* The asker, at its end: its loop must turn once more. */
+void http_ask_detach(struct asks *asks);
+/* The engine, when the asker's thread has ended: its loop must turn once more, and then http_ask_deinit. The
+ * questions that are left are given to drop, with asker_context; those that answer has kept are the
+ * engine's to give back before. */
+void http_ask_close(struct asks *asks, void (*drop)(void *context, struct ask *ask));
+void http_ask_deinit(struct asks *asks);
 
 /* ---- the listener ---- */
 
@@ -130,7 +192,7 @@ struct http_exchange {
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
     const char *line; /* where the target was in the request's line */
-    size_t head_size; /* of line and headers, once http_header_is_ambiguous has seen them */
+    size_t head_size; /* of line and headers, once http_request_is_ambiguous has seen them */
     bool is_begun, has_lingered, is_suspended, is_stream_over;
     bool is_too_long; /* its body, which came in chunks, or of which nothing is wanted */
     bool is_answered; /* past the library */
@@ -204,7 +266,7 @@ void http_server_destroy(struct http_server *server);
 /* Of the thread's clock, in milliseconds. */
 int64_t http_server_now(const struct http_server *server);
 void http_server_ask(struct http_server *server, struct ask *ask);
-/* The engine's side of a question whose answer returned false (asks.h). */
+/* The engine's side of a question whose answer returned false. */
 struct asks *http_server_asks(struct http_server *server);
 unsigned http_server_connections(const struct http_server *server);
 /* Does it speak TLS? */
@@ -234,7 +296,7 @@ bool http_exchange_peer(const struct http_exchange *exchange, char *address);
  * request has a header that proxies add. Such a header gives nobody more than without it. */
 bool http_exchange_is_local(const struct http_exchange *exchange);
 
-/* ---- who asks: http_login.c ----
+/* ---- who asks: http_ask.c ----
  *
  * A user's password or token, looked at by the engine before a request is handled. It outlives its request. */
 
@@ -277,28 +339,28 @@ struct http_login_ask {
 };
 
 /* One that has the client filled in; check and done as in the struct. NULL: out of memory, which is replied. */
-struct http_login_ask *http_login_create(struct http_exchange *exchange,
-                                         enum http_verdict (*check)(void *engine_context,
-                                                                    struct http_login *login),
-                                         void (*done)(void *context, struct http_login_ask *login));
+struct http_login_ask *
+http_ask_create_login(struct http_exchange *exchange,
+                      enum http_verdict (*check)(void *engine_context, struct http_login *login),
+                      void (*done)(void *context, struct http_login_ask *login));
 /* Take what the header Authorization has: user and password (Basic), or a token (Bearer, RFC 6750), if anything.
  * false: what was given fits no user. */
-MUST_CHECK bool http_login_take_header(struct http_login_ask *login);
+MUST_CHECK bool http_ask_take_login(struct http_login_ask *login);
 /* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
  * login is freed. */
-void http_login_ask(struct http_login_ask *login);
+void http_ask_login(struct http_login_ask *login);
 /* Answer HTTP_LOGIN_TOO_SOON. */
-void http_login_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given);
+void http_ask_refuse_too_soon(struct http_exchange *exchange, const struct http_login *given);
 /* 403, with the client's address; more may follow. */
 #define HTTP_LOCAL_ALONE                                                                           \
     "not from %s: without a password (requirepass) only this machine is let in, and nobody "       \
     "through a proxy, while protected-mode is on"
 /* The request is over. login: NULL: none. */
-void http_login_leave(struct http_login_ask *login);
+void http_ask_leave_login(struct http_login_ask *login);
 /* Forgets the password, and frees. */
-void http_login_destroy(struct http_login_ask *login);
+void http_ask_destroy_login(struct http_login_ask *login);
 /* A question that was dropped: free it, if it is a login. */
-bool http_login_drop(struct ask *ask);
+bool http_ask_drop_login(struct ask *ask);
 
 /* ---- errors, and what is sent of replies: http_reply.c ---- */
 
@@ -325,20 +387,20 @@ struct MHD_Response *http_reply_take_spare(struct http_spares *spares,
 void http_reply_give_spare(struct http_spares *spares, struct http_spare *spare);
 void http_reply_destroy_spares(struct http_spares *spares);
 
-/* ---- what headers of a request mean: http_header.c ---- */
+/* ---- what headers of a request mean: http_request.c ---- */
 
 /* A header; NULL: it has none. */
-const char *http_header_find(const struct http_exchange *exchange, const char *name);
+const char *http_request_header(const struct http_exchange *exchange, const char *name);
 
 /* For the listener. Each fills in why it refuses the head; false: it does not.
  * What another program on the way may read otherwise: where the request ends, whom it is for, or from whom it is
  * (RFC 9110, 5.3; RFC 9112, 3.2). */
-bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method,
-                              const char *version);
+bool http_request_is_ambiguous(struct http_exchange *exchange, const char *method,
+                               const char *version);
 /* How the body is coded: in chunks or not at all. */
-bool http_header_refuse_coding(struct http_exchange *exchange);
+bool http_request_refuse_coding(struct http_exchange *exchange);
 /* Is there too little room for the reply's? Nothing is filled in. */
-bool http_header_are_too_long(const struct http_exchange *exchange);
+bool http_request_head_is_too_long(const struct http_exchange *exchange);
 enum {
     HTTP_RECORD_SIZE = 64
 }; /* of what the library has of a header or parameter, at most, beside its text */
@@ -351,26 +413,26 @@ enum {
  *
  * A page that a browser has loaded from evil.example may give that name this server's address, and then
  * read from it (DNS rebinding). Its requests name evil.example. */
-bool http_header_allows_host(const char *host, const char *names);
+bool http_request_allows_host(const char *host, const char *names);
 
 /* How welcome a media type, "text/plain", is by an Accept header, or "gzip" by Accept-Encoding: 0 (not at all) .. 1000. Parameters
  * beside q are ignored. NULL: everything is welcome. */
-unsigned http_header_quality(const char *accept, const char *type);
+unsigned http_request_quality(const char *accept, const char *type);
 
 /* Take the last of the addresses, which commas separate, from the first *size bytes of an X-Forwarded-For
  * header, and shorten *size to what is before it. A port behind it is no part of it. false: there is none, or it
  * is no address. header may be NULL if *size is 0. */
-MUST_CHECK bool http_header_take_forwarded(const char *header, size_t *size,
-                                           uint8_t address[SUBNET_ADDRESS_SIZE]);
+MUST_CHECK bool http_request_take_forwarded(const char *header, size_t *size,
+                                            uint8_t address[SUBNET_ADDRESS_SIZE]);
 
 /* Is it an Authorization header with a token, "Bearer lbt_8f3e" (RFC 6750)? token: empty, if what follows is none;
  * else of the characters that it may have. */
-MUST_CHECK bool http_header_bearer(const char *header, struct bytes *token);
+MUST_CHECK bool http_request_bearer(const char *header, struct bytes *token);
 
 /* The value of a cookie in the Cookie header; at NULL: there is none. header may be NULL. */
-struct bytes http_header_find_cookie(const char *header, const char *name);
+struct bytes http_request_cookie(const char *header, const char *name);
 
-/* ---- the target: http_target.c ----
+/* ---- the target: http_request.c ----
  *
  * What stands behind GET: the path and the query, taken apart. All of it may come from anybody.
  *
@@ -391,8 +453,8 @@ struct http_target {
 
 /* Take it apart in place: text is terminated, and decoded where it is; the target borrows it. Percent signs
  * must be followed by two hexadecimal digits; a plus in the query is a blank. NULL, or why it is refused. */
-MUST_CHECK const char *http_target_parse(char *text, struct http_target *target);
+MUST_CHECK const char *http_request_parse_target(char *text, struct http_target *target);
 /* A parameter's value, the first of that name; at NULL: there is none. */
-struct bytes http_target_find(const struct http_target *target, const char *name);
+struct bytes http_request_parameter(const struct http_target *target, const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 #include "server/durability/staging.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
-#include "server/replication/failover.h"
+#include "server/replication/replication.h"
 #include "server/replication/replicator.h"
 #include "server/sessions/board_events.h"
 #include "server/sessions/job.h"
@@ -483,7 +483,7 @@ static bool tick_serve_waiting(struct tick *tick) {
             tick_output_release_answers(tick);
         }
     }
-    failover_step(server, tick->waiting_first != NULL);
+    replication_failover_step(server, tick->waiting_first != NULL);
     replication->has_acks = false;
     bool has_more = waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
@@ -539,7 +539,7 @@ static void tick_check_pause_time(struct tick *tick) {
         server_end_pause(server);
     }
     if (tick->is_draining) {
-        (void)failover_abort(server, "shutdown");
+        (void)replication_failover_abort(server, "shutdown");
     }
     tick_hold_due(tick, server_pause(server) != SERVER_PAUSE_NONE);
 }
@@ -753,7 +753,7 @@ static int64_t tick_wait_ms(const struct tick *tick) {
     if (give_up_ms != REGISTRY_NO_EXPIRY) {
         wait_ms = tick_sooner(wait_ms, give_up_ms, monotonic_ms);
     }
-    int64_t failover_ms = failover_due_ms(server);
+    int64_t failover_ms = replication_failover_due_ms(server);
     return failover_ms != INT64_MAX ? tick_sooner(wait_ms, failover_ms, monotonic_ms) : wait_ms;
 }
 

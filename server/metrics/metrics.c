@@ -190,8 +190,8 @@ void metrics_print(const struct figures *figures, enum metrics_format format, st
 /* ---- formats ---- */
 
 enum metrics_format metrics_choose(const char *accept) {
-    return http_header_quality(accept, "text/plain") >
-                   http_header_quality(accept, "application/openmetrics-text")
+    return http_request_quality(accept, "text/plain") >
+                   http_request_quality(accept, "application/openmetrics-text")
                ? METRICS_PROMETHEUS
                : METRICS_OPENMETRICS;
 }
@@ -266,7 +266,7 @@ static void metrics_routes_on_answer(void *context, struct ask *ask) {
         if (request->is_asked) {
             metrics_routes_part(request);
             if (request->exchange->stage == HTTP_WAITS) {
-                route->is->write(route->is->view, http_header_find(request->exchange, "Accept"),
+                route->is->write(route->is->view, http_request_header(request->exchange, "Accept"),
                                  &request->exchange->reply);
                 http_exchange_ready(request->exchange);
             }
@@ -294,7 +294,7 @@ static void metrics_routes_run(struct metrics_routes *http, struct metrics_reque
 static void metrics_routes_refuse_login(struct http_exchange *exchange,
                                         const struct http_login_ask *login) {
     if (login->verdict == HTTP_LOGIN_TOO_SOON) {
-        http_login_refuse_too_soon(exchange, &login->given);
+        http_ask_refuse_too_soon(exchange, &login->given);
         return;
     }
     if (login->verdict == HTTP_LOGIN_REFUSED) {
@@ -363,18 +363,18 @@ static void metrics_routes_handle(void *context, struct http_exchange *exchange)
         return;
     }
     struct http_login_ask *login =
-        http_login_create(exchange, metrics_routes_check_login, metrics_routes_on_login);
+        http_ask_create_login(exchange, metrics_routes_check_login, metrics_routes_on_login);
     if (login == NULL) {
         return;
     }
-    if (!http_login_take_header(login)) {
+    if (!http_ask_take_login(login)) {
         login->verdict = HTTP_LOGIN_NEEDED;
         metrics_routes_refuse_login(exchange, login);
-        http_login_destroy(login);
+        http_ask_destroy_login(login);
         return;
     }
     request->login = login;
-    http_login_ask(login);
+    http_ask_login(login);
 }
 
 static void metrics_routes_leave(void *context, struct http_exchange *exchange) {
@@ -382,7 +382,7 @@ static void metrics_routes_leave(void *context, struct http_exchange *exchange) 
     (void)context;
     if (request != NULL) {
         metrics_routes_part(request);
-        http_login_leave(request->login);
+        http_ask_leave_login(request->login);
         memory_free(request);
     }
 }
@@ -397,7 +397,7 @@ static void metrics_routes_step(void *context, int64_t now_ms) {
 
 static void metrics_routes_drop(void *context, struct ask *ask) {
     (void)context;
-    (void)http_login_drop(ask);
+    (void)http_ask_drop_login(ask);
 }
 
 /* ---- its beginning and end ---- */

@@ -1,6 +1,6 @@
 /* What the server answers over HTTP: /metrics, /healthz, /readyz. /metrics copies the figures on the engine's thread, and
  * prints them on the HTTP thread: as OpenMetrics 1.0, or in the text format of Prometheus that is older. INFO and the page
- * (web/) show the same figures. They are a table of routes on a listener (http.h), and questions to the engine (asks.h):
+ * (web/) show the same figures. They are a table of routes on a listener (http.h), and questions to the engine (http.h):
  *
  *     HTTP thread (low priority)                         engine's thread
  *

@@ -10,7 +10,6 @@
 #include "server/durability/persistence.h"
 #include "server/rdb/rdb_board.h"
 #include "server/replication/feed.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"

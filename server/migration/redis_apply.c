@@ -27,7 +27,7 @@ void redis_apply_reset(struct redis_apply *apply) {
     apply->error[0] = '\0';
     apply->question = REDIS_QUESTION_NONE;
     apply->has_keys = false;
-    redis_position_forget_asked(&apply->asked);
+    redis_stream_forget_asked(&apply->asked);
 }
 
 void redis_apply_deinit(struct redis_apply *apply) {
@@ -178,13 +178,13 @@ static void redis_apply_settle(struct redis_apply *apply, struct registry_key *k
 /* ---- keys that are asked for ---- */
 
 static bool redis_apply_is_asked(struct redis_apply *apply, struct bytes name) {
-    return redis_position_is_asked(&apply->asked, redis_apply_database(apply), name);
+    return redis_stream_is_asked(&apply->asked, redis_apply_database(apply), name);
 }
 
 /* What the key holds is not known from now on. false: error. */
 static bool redis_apply_ask_in(struct redis_apply *apply, uint32_t database, struct bytes name,
                                bool wants_value) {
-    return redis_position_ask(&apply->asked, database, name, wants_value, apply->offset) ||
+    return redis_stream_ask(&apply->asked, database, name, wants_value, apply->offset) ||
            redis_apply_fail_memory(apply);
 }
 
@@ -198,7 +198,7 @@ bool redis_apply_resume(struct redis_apply *apply, uint64_t offset, uint64_t dat
     redis_apply_reset(apply);
     apply->database = database;
     apply->offset = offset;
-    return redis_position_resume_asked(&apply->asked, offset);
+    return redis_stream_resume_asked(&apply->asked, offset);
 }
 
 /* ---- ZADD, ZINCRBY ---- */
@@ -465,7 +465,7 @@ static bool redis_apply_flush(struct redis_apply *apply, const struct request *r
     bool is_all = bytes_is(request->args[0], "FLUSHALL");
     uint32_t database = is_all ? REGISTRY_DATABASES : redis_apply_database(apply);
     (void)registry_flush(apply->registry, database);
-    redis_position_ask_again(&apply->asked, database);
+    redis_stream_ask_again(&apply->asked, database);
     return true;
 }
 
@@ -506,8 +506,7 @@ static bool redis_apply_swapdb(struct redis_apply *apply, const struct request *
     if (a == b) {
         return true;
     }
-    bool is_asked =
-        redis_position_swap_asked(&apply->asked, (uint32_t)a, (uint32_t)b, apply->offset);
+    bool is_asked = redis_stream_swap_asked(&apply->asked, (uint32_t)a, (uint32_t)b, apply->offset);
     return (is_asked || redis_apply_fail_memory(apply)) &&
            redis_apply_key_move_all(apply, (uint32_t)a, spare) &&
            redis_apply_key_move_all(apply, (uint32_t)b, (uint32_t)a) &&
@@ -533,7 +532,7 @@ static bool redis_apply_key_move_to(struct redis_apply *apply, struct bytes from
         return true;
     }
     if (redis_apply_is_asked(apply, from) ||
-        redis_position_is_asked(&apply->asked, to_database, to)) {
+        redis_stream_is_asked(&apply->asked, to_database, to)) {
         return redis_apply_ask_in(apply, to_database, to, false) &&
                (is_copy || redis_apply_ask_in(apply, database, from, false));
     }
@@ -860,7 +859,7 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
     session_init(&apply->session, 0, 0);
     apply->session.user = server->acl.users.default_user;
     buffer_init(&apply->replies, 0);
-    redis_position_init_asked(&apply->asked, server->registry);
+    redis_stream_init_asked(&apply->asked, server->registry);
     buffer_init(&apply->keys, 0);
     buffer_init(&apply->made_others, 0);
     buffer_init(&apply->rolled_name, 0);
@@ -873,7 +872,7 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
 }
 
 void redis_apply_take_nothing(struct redis_apply *apply, const struct redis_asked *asked) {
-    redis_apply_remove_in(apply, asked->database, redis_position_name(asked));
+    redis_apply_remove_in(apply, asked->database, redis_stream_asked_name(asked));
 }
 
 void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked *asked,
@@ -881,7 +880,7 @@ void redis_apply_begin_value(struct redis_apply *apply, const struct redis_asked
     apply->merge.has_removed = false;
     apply->merge.rank = 0;
     apply->load.now_us = apply->now_us;
-    rdb_load_begin_value(&apply->load, version, asked->database, redis_position_name(asked));
+    rdb_load_begin_value(&apply->load, version, asked->database, redis_stream_asked_name(asked));
 }
 
 /* Before Redis 7 a source says how long there is to live: about the same time is the same. */
@@ -889,7 +888,7 @@ bool redis_apply_end_value(struct redis_apply *apply, const struct redis_asked *
                            int64_t expire_at_ms, bool is_about) {
     enum { ABOUT_MS = 1000 };
     uint64_t before = apply->database;
-    struct bytes name = redis_position_name(asked);
+    struct bytes name = redis_stream_asked_name(asked);
     rdb_load_end_value(&apply->load);
     apply->database = asked->database;
     const struct registry_key *key = redis_apply_find(apply, name);

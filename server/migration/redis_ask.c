@@ -305,7 +305,7 @@ static uint32_t redis_ask_choose_keys(struct redis_ask *ask) {
             /* What makes an answer long is most likely here already. */
             const struct registry_key *key =
                 at->wants_value ? registry_peek(ask->stream->apply.registry, at->database,
-                                                redis_position_name(at), REDIS_APPLY_LONG_AGO)
+                                                redis_stream_asked_name(at), REDIS_APPLY_LONG_AGO)
                                 : NULL;
             size += key == NULL                   ? 0
                     : key->kind == REGISTRY_BOARD ? board_count(&key->board)
@@ -338,9 +338,9 @@ static void redis_ask_send_keys(struct redis_ask *ask, uint64_t received) {
     ask->queued_left = 3;
     for (struct redis_asked *at = ask->asked; at != NULL; at = redis_ask_find_sent(at->next)) {
         const struct bytes expiry[] = {ask->has_expire_times ? BYTES("PEXPIRETIME") : BYTES("PTTL"),
-                                       redis_position_name(at)};
+                                       redis_stream_asked_name(at)};
         const struct bytes value[] = {at->wants_value ? BYTES("DUMP") : BYTES("TYPE"),
-                                      redis_position_name(at)};
+                                      redis_stream_asked_name(at)};
         if (at->wants_value) {
             redis_ask_say_bytes(ask, expiry, 2);
         }
@@ -390,7 +390,7 @@ static void redis_ask_go_on(struct redis_ask *ask) {
     }
     ask->state = REDIS_ASK_READY;
     stream->limit = UINT64_MAX;
-    stream->answered = redis_position_end_asked(&stream->apply.asked, stream->offset);
+    stream->answered = redis_stream_end_asked(&stream->apply.asked, stream->offset);
 }
 
 static bool redis_ask_take_offset(struct redis_ask *ask, const struct answer *answer) {
@@ -433,7 +433,7 @@ static bool redis_ask_end_body(struct redis_ask *ask) {
     if (!is_known || (stored != 0 && stored != ask->crc)) {
         return redis_apply_fail(
             &ask->stream->apply, "key '%s' of database %u: the source's DUMP has %s %u%s",
-            bytes_show(redis_position_name(ask->asked)).text, (unsigned)ask->asked->database,
+            bytes_show(redis_stream_asked_name(ask->asked)).text, (unsigned)ask->asked->database,
             is_known ? "a wrong checksum, in RDB version" : "RDB version", version,
             is_known ? "" : ", which needs a newer server here");
     }

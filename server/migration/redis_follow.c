@@ -7,10 +7,8 @@
 
 #include "server/durability/persistence.h"
 #include "server/migration/redis_ask.h"
-#include "server/migration/redis_position.h"
 #include "server/migration/redis_receive.h"
 #include "server/migration/redis_stream.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/log.h"
 
@@ -98,7 +96,7 @@ bool redis_follow_free_some(struct redis_follow *follow, uint64_t budget_ns) {
 /* ---- the position ---- */
 
 static void redis_follow_drop_position(struct redis_follow *follow) {
-    redis_position_remove(follow->server->registry);
+    redis_stream_remove_position(follow->server->registry);
     follow->position = (struct redis_position){.offset = 0};
 }
 
@@ -117,7 +115,7 @@ static void redis_follow_write_position(struct redis_follow *follow) {
     position->port = replication->master_port;
     memcpy(position->id, follow->receive.id, sizeof position->id);
     memcpy(position->host, replication->master_host, sizeof position->host);
-    if (!redis_position_write(follow->server->registry, position)) {
+    if (!redis_stream_write_position(follow->server->registry, position)) {
         *position = (struct redis_position){.offset = 0};
     }
 }
@@ -151,7 +149,7 @@ void redis_follow_begin(struct redis_follow *follow) {
     follow->ask.id = follow->receive.id;
     registry_set_passive(follow->server->registry, true);
     /* The position in the keys, if it is of this source. */
-    if (!redis_position_read(follow->server->registry, &follow->position) ||
+    if (!redis_stream_read_position(follow->server->registry, &follow->position) ||
         strcmp(follow->position.host, replication->master_host) != 0 ||
         follow->position.port != replication->master_port) {
         redis_follow_drop_position(follow);
@@ -368,7 +366,7 @@ static bool redis_follow_finish_asking(struct redis_follow *follow, uint64_t bud
     if (!redis_follow_ask(follow, budget_ns)) {
         return true;
     }
-    (void)redis_position_end_asked(&apply->asked, UINT64_MAX);
+    (void)redis_stream_end_asked(&apply->asked, UINT64_MAX);
     if (apply->asked.count > 0 && follow->ask.state != REDIS_ASK_CLOSED) {
         return false;
     }
@@ -377,7 +375,7 @@ static bool redis_follow_finish_asking(struct redis_follow *follow, uint64_t bud
                   "replication: the source cannot be asked any more: keys that are not as it has "
                   "them count=%u first=\"%s\"",
                   (unsigned)apply->asked.count,
-                  bytes_show(redis_position_name(apply->asked.first)).text);
+                  bytes_show(redis_stream_asked_name(apply->asked.first)).text);
     }
     return true;
 }

@@ -79,7 +79,7 @@ static inline bool rdb_board_is_whole(const struct rdb_board *board) {
 /* ---- writing ---- */
 
 /* Where the parts of the value go: the host's own files (server/module/host_type.c), or a file for a Redis with the
- * module (rdb_write.h). */
+ * module (rdb.h). */
 struct rdb_board_sink {
     void (*put_number)(void *context, uint64_t number);
     void (*put_text)(void *context, struct bytes text);

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "server/durability/persistence.h"
-#include "server/replication/failover.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/replication/wire.h"
 #include "server/system/clock.h"

@@ -20,8 +20,6 @@
 #include "server/migration/redis_receive.h"
 #include "server/network/batch.h"
 #include "server/network/tls.h"
-#include "server/replication/failover.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/log.h"
 
@@ -156,10 +154,7 @@ static void master_link_close_socket(struct master_link *link) {
     buffer_deinit(&link->output);
     link->line = LINK_SAYS_PING;
     link->wanted_size = 0;
-    if (persistence_abandon_receive(link->server->persistence)) {
-        master_link_stream_take_copy(
-            link); /* what is asked for next is asked by what the keys say now */
-    }
+    master_link_stream_end_copy(link);
     link->server->replication.copy_size = 0;
 }
 
@@ -233,7 +228,7 @@ void master_link_lose(struct master_link *link) {
     link->failures += link->failures < UINT32_MAX;
     if (link->wants_failover) {
         link->wants_failover = false;
-        failover_end(link->server, false); /* which may end this link */
+        replication_failover_end(link->server, false); /* which may end this link */
     }
     if (link->state == LINK_WAITS) {
         master_link_wait_for_attempt(link);
@@ -547,7 +542,7 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
     bool is_continued = master_link_greet_begins_with(answer, "+CONTINUE ");
     if (link->wants_failover && bytes_equal(answer, BYTES("+AGREED"))) {
         link->wants_failover = false;
-        failover_end(link->server, true);
+        replication_failover_end(link->server, true);
         master_link_fail(link, "the new master is not open yet");
         /* The next attempt is to come at once. */
         link->failures = 0;
@@ -572,7 +567,7 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
     }
     if (link->wants_failover) {
         link->wants_failover = false;
-        failover_end(link->server, true);
+        replication_failover_end(link->server, true);
     }
     if (is_continued) {
         master_link_stream_continue(link, rest);

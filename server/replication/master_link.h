@@ -164,7 +164,7 @@ void master_link_drop(struct master_link *link, const char *reason);
 MUST_CHECK bool master_link_stream_step(struct master_link *link, uint64_t budget_ns);
 /* At the end of a tick: acknowledge what was applied, now or soon. */
 void master_link_stream_acknowledge(struct master_link *link);
-/* Ask the master to hand over to this server (server/replication/failover.h). false: it cannot be asked now. */
+/* Ask the master to hand over to this server (server/replication/replication.h). false: it cannot be asked now. */
 MUST_CHECK bool master_link_stream_ask_handover(struct master_link *link);
 void master_link_second(struct master_link *link);
 
@@ -213,8 +213,9 @@ bool master_link_may_read(const struct master_link *link);
 void master_link_take_input(struct master_link *link);
 void master_link_stream_continue(struct master_link *link, struct bytes id);
 void master_link_stream_begin_copy(struct master_link *link);
-/* A full copy has replaced the keys, and all that was known of them. false: it does not say which history it is of. */
-bool master_link_stream_take_copy(struct master_link *link);
+/* No copy comes any more. One that is whole by then takes the keys' place, and what is asked for next is asked by what
+ * these say: another copy, if they do not say which history they are of. */
+void master_link_stream_end_copy(struct master_link *link);
 /* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
 void master_link_stream_say_ack(struct master_link *link, uint64_t group);
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
@@ -38,7 +37,8 @@ void master_link_stream_begin_copy(struct master_link *link) {
     master_link_move(link, LINK_COPY_BEGUN);
 }
 
-bool master_link_stream_take_copy(struct master_link *link) {
+/* It has replaced the keys, and all that was known of them. false: it does not say which history it is of. */
+MUST_CHECK static bool master_link_stream_take_copy(struct master_link *link) {
     struct replication *replication = &link->server->replication;
     replication_note_copy(link->server);
     replicator_note_copy(replication->replicator);
@@ -50,6 +50,14 @@ bool master_link_stream_take_copy(struct master_link *link) {
     replication->is_whole = true;
     link->server->durability.has_gap = false;
     return true;
+}
+
+void master_link_stream_end_copy(struct master_link *link) {
+    bool is_in_place = persistence_abandon_receive(link->server->persistence);
+    if (is_in_place && !master_link_stream_take_copy(link)) {
+        log_write(LOG_WARNING, "replica: the full copy does not say which history it is of, and is "
+                               "asked for again");
+    }
 }
 
 /* It is loaded, and in place. */

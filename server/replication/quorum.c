@@ -15,7 +15,6 @@
 
 #include "server/durability/persistence.h"
 #include "server/durability/store.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 #include "server/system/clock.h"
 #include "server/system/digest.h"

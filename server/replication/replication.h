@@ -5,11 +5,11 @@
  * numbers are of; an id is a term (term.h), so ids also say which is the newer one. With
  * sync-replicas the quorum (quorum.h, its decisions: term.h) lets a master open only with
  * enough votes, and answer only what enough replicas have. replicator.h holds these parts, and is
- * called by the tick and by commands; failover.h hands the master's place over.
+ * called by the tick and by commands; FAILOVER hands the master's place over.
  *
  * This header is what changes the state (state.h), and what commands ask of it. The replicator
  * opens connections, copies and applies, and keeps the state up to date; it is told what is asked
- * for by hub.h. Without one (tests of handlers, the module) both ends work, and nothing is connected.
+ * for by what stands last here. Without one (tests of handlers, the module) both ends work, and nothing is connected.
  *
  *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
  *                                    | replication_follow: another master
@@ -26,7 +26,9 @@
 
 #include "server/replication/state.h"
 
+struct buffer;
 struct registry;
+struct reply;
 struct server;
 
 /* ---- the history in the keys ----
@@ -135,5 +137,120 @@ const char *replication_read_refusal(const struct server *server);
 bool replication_serves_as_master(const struct server *server);
 /* What INFO says, and Sentinel reads, as slave_priority. */
 int64_t replication_priority(const struct server *server);
+
+/* ---- FAILOVER ----
+ *
+ * This master hands its place to one of its replicas, and loses no write.
+ *
+ *     NONE --begin--> WAITS: writes are held back until the target has acknowledged the last group, and
+ *                            every write that was made before is answered
+ *                     WAITS --caught up, or forced after the timeout--> SHIFTS: this server becomes a
+ *                                                 replica of the target, which becomes master by that
+ *                     WAITS --aborted, or timeout--> NONE: as before
+ *                     SHIFTS --the target has agreed--> NONE: writes go on, and are refused READONLY
+ *                     SHIFTS --aborted, or refused--> NONE: a master again, with a new id
+ *
+ * Redis's command and names.
+ *
+ * Sentinel promotes without asking the master: SLAVEOF NO ONE to a replica. A replica whose master is there passes
+ * that on, and the master hands over to it:
+ *
+ *     replica   <-- SLAVEOF NO ONE          replication_failover_ask
+ *               REPLCONF HANDOVER -->       replication_failover_take_order: as FAILOVER TO that replica
+ *               <-- LB.SYNC .. FAILOVER     it is master. Without that, after HANDOVER_MS, by itself
+ *
+ * Then the old master does what Sentinel orders of one that it has replaced: its file says whose replica it is, and its
+ * clients are closed, so that they ask Sentinel. */
+
+struct failover_options {
+    struct bytes host; /* at NULL: whichever replica catches up first */
+    int64_t port;
+    bool is_forced;     /* after the timeout, whether it has caught up or not */
+    int64_t timeout_ms; /* 0: none */
+};
+
+/* Why it cannot begin, Redis's text; NULL: it has begun. caller: who asks for it; NULL: a replica. Where a Sentinel watches, that
+ * must be one: a Sentinel that has not ordered the change takes this server for a master that has failed, some 20
+ * s later, and promotes whom it likes. */
+MUST_CHECK const char *replication_failover_begin(struct server *server,
+                                                  const struct session *caller,
+                                                  const struct failover_options *options);
+/* In every tick: has somebody caught up, or is the time over? has_waiting_answers: some wait for the disk or
+ * for replicas. */
+void replication_failover_step(struct server *server, bool has_waiting_answers);
+/* When replication_failover_step has something to do by itself, monotonic; INT64_MAX: never. */
+int64_t replication_failover_due_ms(const struct server *server);
+/* false: there is none. reason: for the log. */
+bool replication_failover_abort(struct server *server, const char *reason);
+/* SLAVEOF NO ONE: true: it is passed on to the master, and the promotion follows. false: not now; promote. */
+MUST_CHECK bool replication_failover_ask(struct server *server, const struct session *caller);
+/* REPLCONF HANDOVER, of a replica: hand over to it. What forbids that is logged: the replica does not wait for long. */
+void replication_failover_take_order(struct server *server, const struct replica *replica);
+/* The machinery: the target has answered. No-op if no FAILOVER shifts. */
+void replication_failover_end(struct server *server, bool is_agreed);
+
+/* ---- what is asked of the replicator ----
+ *
+ * By commands and by the parts of this room. replicator.c does it, and tests of handlers put another one in its place
+ * (tests/support/noted_replicator.h): no part knows more of it than this.
+ *
+ * For commands, between the effects of two of them: all return at once; anything that takes time goes on in the loop.
+ * Without a replicator (NULL) they do nothing. */
+
+/* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
+ * received already of the old master stays. is_failover: a FAILOVER shifts: let the
+ * server at master_host become master, by a handshake that ends in LB.SYNC ... FAILOVER;
+ * replication_failover_end is told its answer. */
+void replicator_follow(struct replicator *replicator, bool is_failover);
+/* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true:
+ * that is done, and `group` is right: a new id begins behind it as soon as this returns. It is to
+ * be on disk before a write is answered. false: it goes on in steps, and replication_open
+ * follows. */
+MUST_CHECK bool replicator_promote(struct replicator *replicator);
+/* The rest of it at once: then replication_open was called. */
+void replicator_finish_promotion(struct replicator *replicator);
+/* The ids are new (after replicator_promote, and by replication_change_id): the keys are to say
+ * so. */
+void replicator_write_history(struct replicator *replicator);
+/* LB.SYNC, PSYNC: answer it, and send the session what it asks for. */
+void replicator_sync(struct replicator *replicator, struct replica *replica,
+                     const struct replication_wish *wish, struct reply *reply);
+/* The session's replica is gone; free what `feed` points to. */
+void replicator_leave(struct replicator *replicator, struct replica *replica);
+/* All replicas that are online are to acknowledge soon (WAIT, FAILOVER). */
+void replicator_ask_acks(struct replicator *replicator);
+/* A replica: ask the master to hand over to this server. false: it cannot be asked. */
+MUST_CHECK bool replicator_ask_handover(struct replicator *replicator);
+/* REPLCONF PRESENT, and ACK ... PROBE (quorum.h). */
+void replicator_register(struct replicator *replicator, struct replica *replica,
+                         const struct sync_registration *said, struct reply *reply);
+void replicator_acknowledge(struct replicator *replicator, struct replica *replica, uint64_t acked,
+                            uint64_t probe);
+/* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
+void replicator_acknowledge_bytes(struct replicator *replicator, struct replica *replica,
+                                  uint64_t offset);
+/* CLIENT KILL TYPE master: drop the link, and connect anew. */
+void replicator_drop_link(struct replicator *replicator);
+/* Following a Redis: INFO's lines about it, "name:value\r\n". */
+void replicator_print_source(struct replicator *replicator, struct buffer *out);
+
+/* ---- for the quorum, the feed and the link ---- */
+
+/* Let the tick run. */
+void replicator_wake(struct replicator *replicator);
+/* Close all replicas: they come again. */
+void replicator_drop_replicas(struct replicator *replicator, const char *reason);
+/* A master's full copy has replaced the keys: replicas begin anew. */
+void replicator_note_copy(struct replicator *replicator);
+/* Take over what that server has; the role stays master. */
+void replicator_pull(struct replicator *replicator, const char *host, uint16_t port);
+void replicator_end_pull(struct replicator *replicator);
+/* Has the pull got further since it was asked last? */
+MUST_CHECK bool replicator_pull_advances(struct replicator *replicator);
+/* Begin the history of this id, behind the last group: the server changes its keys itself now.
+ * false: no memory, nothing changed. */
+MUST_CHECK bool replicator_open_term(struct replicator *replicator, const struct term *id);
+/* It does not any more. */
+void replicator_close_term(struct replicator *replicator);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "server/durability/persistence.h"
 #include "server/migration/redis_follow.h"
-#include "server/migration/redis_position.h"
+#include "server/migration/redis_stream.h"
 #include "server/replication/feed.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
@@ -137,7 +137,7 @@ static bool replicator_promote_some(struct replicator *replicator, uint64_t budg
         return false;
     }
     master_link_apply_rest(link); /* frees what held them */
-    redis_position_remove(server->registry);
+    redis_stream_remove_position(server->registry);
     server->replication.group = persistence_last_group(server->persistence);
     if (replicator->quorum != NULL) {
         quorum_promote(replicator->quorum); /* closed: the keys are still not its own to change */
@@ -267,7 +267,7 @@ static void replicator_begin(struct replicator *replicator) {
     bool has_history = replication_read_history(server->registry, &history);
     replicator->has_begun = true;
     if (!replication_is_replica(replication)) {
-        redis_position_remove(server->registry);
+        redis_stream_remove_position(server->registry);
     }
     replication->group = persistence_last_group(persistence);
     server->durability.has_gap = false;

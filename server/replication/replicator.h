@@ -5,7 +5,7 @@
  *             ... commands ...; their group ends
  *             replicator_end_tick: groups go to replicas, acknowledgements to the master
  *
- * What else is asked of it, by commands and by these parts, is in hub.h.
+ * What else is asked of it, by commands and by these parts, is in replication.h.
  *
  * The history is opened, which means written into the keys (replication.h), when the first replica
  * comes, and anew at each promotion of a master and with its first change after each start: an id
@@ -13,7 +13,7 @@
 #ifndef SERVER_REPLICATOR_H
 #define SERVER_REPLICATOR_H
 
-#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 
 struct server;
 struct uv_loop_s;

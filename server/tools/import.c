@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "codec/bytes.h"
-#include "server/rdb/rdb_load.h"
+#include "server/rdb/rdb.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 #include "server/tools/tools.h"

@@ -21,7 +21,7 @@
 #include "codec/timestamp.h"
 #include "server/durability/snapshot.h"
 #include "server/durability/verify.h"
-#include "server/rdb/rdb_write.h"
+#include "server/rdb/rdb.h"
 #include "server/settings/settings.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"

@@ -80,7 +80,7 @@ MUST_CHECK redisReply *tools_link_reply(struct tools_link *link);
 
 /* ---- --import dump.rdb [configuration file] [--setting value ...]: import.c ----
  *
- * Fills the data directory of these settings from a dump of Redis or Valkey (server/rdb/rdb_load.h), and
+ * Fills the data directory of these settings from a dump of Redis or Valkey (server/rdb/rdb.h), and
  * leaves a snapshot that a start with the same settings loads. The directory must not have files of a
  * server yet. An error leaves it as it was. With --format this is another import. */
 

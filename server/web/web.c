@@ -147,7 +147,7 @@ static unsigned web_find_methods(const struct http_target *target) {
 /* "abc", or abc: an id of a result. The exchange has the header as long as it lives, which is long enough: words are
  * read by the engine also behind that, so the query has a copy. */
 static bool web_take_key(const struct http_exchange *exchange, struct web_query *query) {
-    const char *header = http_header_find(exchange, "Idempotency-Key");
+    const char *header = http_request_header(exchange, "Idempotency-Key");
     if (header == NULL) {
         return true;
     }
@@ -242,16 +242,16 @@ static bool web_is_path(const struct http_target *target, unsigned from, const c
 
 /* Pages of these sites may ask. NULL: it is of none of them. */
 static const char *web_find_origin(const struct web *web, const struct http_exchange *exchange) {
-    const char *origin = http_header_find(exchange, "Origin");
+    const char *origin = http_request_header(exchange, "Origin");
     for (unsigned i = 0; origin != NULL && i < web->origin_count; i++) {
         if (bytes_equal_ignoring_case(bytes_from_text(origin), web->origins[i])) {
             return origin;
         }
     }
     bool asks_for_all =
-        exchange->method <= HTTP_HEAD && http_header_find(exchange, "Authorization") == NULL;
+        exchange->method <= HTTP_HEAD && http_request_header(exchange, "Authorization") == NULL;
     /* A browser may ask first whether a page may read, without a header of its own. */
-    const char *method = http_header_find(exchange, "Access-Control-Request-Method");
+    const char *method = http_request_header(exchange, "Access-Control-Request-Method");
     bool asks_to_read = exchange->method == HTTP_OPTIONS && method != NULL &&
                         (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
     return web->is_open && origin != NULL && (asks_for_all || asks_to_read) ? "*" : NULL;
@@ -259,10 +259,10 @@ static const char *web_find_origin(const struct web *web, const struct http_exch
 
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
 static bool web_is_of_other_site(const struct http_exchange *exchange) {
-    const char *site = http_header_find(exchange, "Sec-Fetch-Site");
-    const char *mode = http_header_find(exchange, "Sec-Fetch-Mode");
-    const char *origin = http_header_find(exchange, "Origin");
-    const char *host = http_header_find(exchange, "Host");
+    const char *site = http_request_header(exchange, "Sec-Fetch-Site");
+    const char *mode = http_request_header(exchange, "Sec-Fetch-Mode");
+    const char *origin = http_request_header(exchange, "Origin");
+    const char *host = http_request_header(exchange, "Host");
     bool is_navigation =
         exchange->method <= HTTP_HEAD && mode != NULL && strcmp(mode, "navigate") == 0;
     bool is_own = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -282,7 +282,7 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     struct http_reply *reply = &exchange->reply;
     bool is_for_all = request->origin != NULL && strcmp(request->origin, "*") == 0;
     if (request->origin == NULL ||
-        http_header_find(exchange, "Access-Control-Request-Method") == NULL) {
+        http_request_header(exchange, "Access-Control-Request-Method") == NULL) {
         reply->allowed = methods;
         http_exchange_refuse(exchange, 405, "only pages of other sites ask for OPTIONS\n");
         return;
@@ -349,9 +349,9 @@ static bool web_refuse_write(struct web_request *request, const struct http_targ
     struct http_exchange *exchange = request->exchange;
     bool is_by_browser = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        is_by_browser |= http_header_find(exchange, names[i]) != NULL;
+        is_by_browser |= http_request_header(exchange, names[i]) != NULL;
     }
-    const char *type = http_header_find(exchange, "Content-Type");
+    const char *type = http_request_header(exchange, "Content-Type");
     size_t size = type != NULL ? strcspn(type, "; ") : 0;
     bool is_json = type != NULL && size == strlen("application/json") &&
                    strncasecmp(type, "application/json", size) == 0;
@@ -359,7 +359,7 @@ static bool web_refuse_write(struct web_request *request, const struct http_targ
         http_exchange_refuse(exchange, 403, "this server takes no writes here: see web-write\n");
     } else if (!is_json && (exchange->method == HTTP_POST || operation->body != NULL)) {
         http_exchange_refuse(exchange, 415, "a body has the Content-Type application/json\n");
-    } else if (is_by_browser && http_header_find(exchange, "Authorization") == NULL) {
+    } else if (is_by_browser && http_request_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
         http_exchange_refuse(exchange, 401,
                              "a browser writes as a user that the header Authorization names\n");
@@ -374,12 +374,12 @@ static void web_find_user(struct web *web, struct web_request *request,
                           const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
-    struct bytes key = http_target_find(target, "key");
+    struct bytes key = http_request_parameter(target, "key");
     if (request->wants_stream && key.at != NULL) {
         web_login_by_key(request, key);
         return;
     }
-    if (http_header_find(exchange, "Authorization") != NULL) {
+    if (http_request_header(exchange, "Authorization") != NULL) {
         web_login_by_header(request);
         return;
     }
@@ -441,7 +441,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     bool makes_key = operation != NULL && operation->route == &web_route_stream_key;
-    if (makes_key && http_header_find(exchange, "Authorization") == NULL) {
+    if (makes_key && http_request_header(exchange, "Authorization") == NULL) {
         exchange->reply.is_login_wanted = request->origin == NULL;
         http_exchange_refuse(exchange, 401,
                              "a key of a stream is for the user whom the header Authorization "
@@ -472,7 +472,7 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     *request = (struct web_request){.web = web, .exchange = exchange};
     exchange->own = request;
     memcpy(text, exchange->target, size + 1);
-    const char *wrong = http_target_parse(text, &target);
+    const char *wrong = http_request_parse_target(text, &target);
     bool is_of_api = wrong == NULL && web_is_path(&target, 0, "api");
     unsigned version = is_of_api && web_is_path(&target, 1, "v1"); /* /api/openapi.json, too */
     if (wrong != NULL) {
@@ -496,7 +496,7 @@ static void web_leave(void *context, struct http_exchange *exchange) {
     if (request == NULL) {
         return;
     }
-    http_login_leave(request->login);
+    http_ask_leave_login(request->login);
     if (request->query != NULL) {
         web_query_leave(request->query);
     }
@@ -523,7 +523,7 @@ static void web_step(void *context, int64_t now_ms) {
 
 static void web_drop(void *context, struct ask *ask) {
     struct web *web = context;
-    if (http_login_drop(ask) || web_answer_drop(web, ask)) {
+    if (http_ask_drop_login(ask) || web_answer_drop(web, ask)) {
         return;
     }
     struct web_query *query = (struct web_query *)ask;

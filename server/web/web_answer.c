@@ -88,8 +88,8 @@ static bool web_answer_put_gzip(struct web_gzip *gzip, struct bytes text, struct
 }
 
 static bool web_answer_takes_gzip(const struct http_exchange *exchange) {
-    const char *accepted = http_header_find(exchange, "Accept-Encoding");
-    return accepted != NULL && http_header_quality(accepted, "gzip") > 0;
+    const char *accepted = http_request_header(exchange, "Accept-Encoding");
+    return accepted != NULL && http_request_quality(accepted, "gzip") > 0;
 }
 
 /* The text compressed, which stays there for the next one; empty: it is not compressed. */
@@ -205,7 +205,7 @@ static void web_answer_text(struct web_request *request, struct web_text *text) 
     web_answer_begin(exchange, 200);
     if (text->is_public) {
         /* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
-        const char *known = http_header_find(exchange, "If-None-Match");
+        const char *known = http_request_header(exchange, "If-None-Match");
         snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
                  (unsigned long long)XXH3_64bits(text->body.at, text->body.size));
         reply->is_kept = true;
@@ -298,7 +298,7 @@ static bool web_answer_begins_with(const struct http_target *target, const char 
 bool web_answer_file(struct http_exchange *exchange, const struct http_target *target) {
     static const char *const views[] = {"", "boards", "server", "login", "embed"};
     struct http_reply *reply = &exchange->reply;
-    const char *accept = http_header_find(exchange, "Accept");
+    const char *accept = http_request_header(exchange, "Accept");
     bool is_view = false;
     if (web_answer_begins_with(target, "api")) {
         return false;
@@ -316,7 +316,7 @@ bool web_answer_file(struct http_exchange *exchange, const struct http_target *t
         /* Somebody has typed an address that does not exist: the page says so, with a way on. */
         reply->status = is_view ? reply->status : 404;
     }
-    const char *known = http_header_find(exchange, "If-None-Match");
+    const char *known = http_request_header(exchange, "If-None-Match");
     reply->content_type = file->type;
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "no-cache");
@@ -537,7 +537,7 @@ static void web_answer_on_reads_ended(void *context, struct ask *ask) {
     web_answer_free((struct web_kept *)ask);
 }
 
-/* On the engine's thread (asks.h). */
+/* On the engine's thread (http.h). */
 static bool web_answer_end_reads(void *context, struct ask *ask) {
     const struct web_engine *engine = context;
     server_reads_end(engine->server, &((struct web_kept *)ask)->reads);

@@ -12,7 +12,7 @@
 
 /* A cursor is "0", or a part and the cursor within it: "1.1234". false: the error was written. */
 static bool web_boards_read_cursor(struct web_query *query) {
-    struct bytes text = http_target_find(&query->target, "cursor");
+    struct bytes text = http_request_parameter(&query->target, "cursor");
     const char *dot = text.at != NULL ? memchr(text.at, '.', text.size) : NULL;
     uint64_t part = 0;
     if (text.at == NULL || bytes_equal(text, BYTES("0"))) {
@@ -87,7 +87,7 @@ static bool web_boards_ask_list(struct web_query *query) {
          !web_query_number(query, "rooms", 0, 1, 1, &query->from))) {
         return false;
     }
-    struct bytes match = http_target_find(&query->target, "match");
+    struct bytes match = http_request_parameter(&query->target, "match");
     if (match.size > GLOB_PATTERN_MAX) {
         web_query_error(query, 400, "match is too long: at most %d bytes", GLOB_PATTERN_MAX);
         return false;
@@ -112,7 +112,7 @@ static bool web_boards_is_room(struct bytes name, struct value_reader board) {
 
 /* Keep of these boards those that are listed. */
 static void web_boards_keep(struct web_query *query, struct value_reader reader) {
-    struct bytes match = http_target_find(&query->target, "match");
+    struct bytes match = http_request_parameter(&query->target, "match");
     struct value list = value_next(&reader);
     for (uint64_t i = 0; i < list.count; i++) {
         struct value_reader begin = reader;
@@ -447,8 +447,8 @@ static struct bytes web_boards_prefix_pattern(struct web_query *query, struct by
 
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static bool web_boards_ask_search(struct web_query *query) {
-    struct bytes prefix = http_target_find(&query->target, "q");
-    struct bytes by = http_target_find(&query->target, "by");
+    struct bytes prefix = http_request_parameter(&query->target, "q");
+    struct bytes by = http_request_parameter(&query->target, "by");
     bool is_by_name = bytes_equal(by, BYTES("name"));
     if (query->round == 0) {
         if (!web_boards_read_cursor(query) ||
@@ -503,8 +503,8 @@ static bool web_boards_ask_search(struct web_query *query) {
 }
 
 static bool web_boards_print_search(struct web_query *query) {
-    struct bytes prefix = http_target_find(&query->target, "q");
-    if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
+    struct bytes prefix = http_request_parameter(&query->target, "q");
+    if (bytes_equal(http_request_parameter(&query->target, "by"), BYTES("name"))) {
         return web_boards_print_names(query);
     }
     if (!query->scan.is_over) {
@@ -610,7 +610,7 @@ static bool web_boards_place_by_decades(struct bins *bins, unsigned steps, int64
 
 /* false: the error was written. */
 static bool web_boards_place(struct web_query *query, struct bins *bins) {
-    struct bytes spacing = http_target_find(&query->target, "spacing");
+    struct bytes spacing = http_request_parameter(&query->target, "spacing");
     bool is_auto = bytes_equal(spacing, BYTES("auto"));
     bool is_log = bytes_equal(spacing, BYTES("log"));
     if (spacing.at != NULL && !is_auto && !is_log && !bytes_equal(spacing, BYTES("even"))) {

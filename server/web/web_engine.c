@@ -415,6 +415,6 @@ void web_engine_release_answers(struct web_engine *engine) {
             query->verdict = WEB_LOADING;
         }
         *at = query->next;
-        asks_answer(engine->asks, &query->ask);
+        http_ask_answer(engine->asks, &query->ask);
     }
 }

@@ -100,17 +100,17 @@ static void web_login_print_name(const struct web *web, bool is_secure,
 /* *is_secure: of the cookie's name. */
 static struct web_session *
 web_login_take_cookie(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
-    const char *cookies = http_header_find(exchange, "Cookie");
+    const char *cookies = http_request_header(exchange, "Cookie");
     char name[WEB_COOKIE_NAME_MAX];
     *is_secure = http_server_is_secure(web->http);
     if (cookies == NULL) {
         return NULL;
     }
     web_login_print_name(web, *is_secure = true, name);
-    struct bytes token = http_header_find_cookie(cookies, name);
+    struct bytes token = http_request_cookie(cookies, name);
     if (token.at == NULL && !http_server_is_secure(web->http)) {
         web_login_print_name(web, *is_secure = false, name);
-        token = http_header_find_cookie(cookies, name);
+        token = http_request_cookie(cookies, name);
     }
     return token.at != NULL
                ? web_login_find_session(&web->sessions, token, http_server_now(web->http))
@@ -186,7 +186,7 @@ bool web_login_read(const char *text, struct http_login *login) {
 static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
-        http_login_refuse_too_soon(exchange, &login->given);
+        http_ask_refuse_too_soon(exchange, &login->given);
         return;
     case HTTP_LOGIN_REFUSED:
         http_exchange_refuse(exchange, 403, WEB_TLS_NEEDED "\n", login->given.address);
@@ -263,7 +263,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     web_login_end(web, request, &was_secure);
     web_login_add_session(&web->sessions, &identity, http_server_now(web->http), token);
     /* Is it TLS that the browser speaks, with this server or with a proxy before it? */
-    const char *origin = http_header_find(exchange, "Origin");
+    const char *origin = http_request_header(exchange, "Origin");
     bool is_secure =
         http_server_is_secure(web->http) || (origin != NULL && strncmp(origin, "https://", 8) == 0);
     web_login_set_cookie(request, is_secure, token, WEB_TOKEN_SIZE);
@@ -272,9 +272,9 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
 
 void web_login_log_in(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
-    const char *type = http_header_find(exchange, "Content-Type");
+    const char *type = http_request_header(exchange, "Content-Type");
     struct http_login_ask *login =
-        http_login_create(exchange, web_engine_check_login, web_login_is_answered);
+        http_ask_create_login(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
         return;
     }
@@ -282,7 +282,7 @@ void web_login_log_in(struct web_request *request) {
     if (type == NULL || strncmp(type, "application/json", 16) != 0 || exchange->body.is_broken ||
         strlen(exchange->body.at) + 1 != exchange->body.size ||
         !web_login_read(exchange->body.at, &login->given)) {
-        http_login_destroy(login);
+        http_ask_destroy_login(login);
         http_exchange_refuse(
             exchange, 400,
             "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "
@@ -291,7 +291,7 @@ void web_login_log_in(struct web_request *request) {
     }
     explicit_bzero(exchange->body.at, exchange->body.size);
     request->login = login;
-    http_login_ask(login);
+    http_ask_login(login);
 }
 
 /* The machine's time: the engine looks at the end of a token once more, by its own. */
@@ -305,13 +305,13 @@ void web_login_by_header(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct web *web = request->web;
     struct http_login_ask *login =
-        http_login_create(exchange, web_engine_check_login, web_login_is_answered);
+        http_ask_create_login(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
         return;
     }
     struct http_login *given = &login->given;
-    if (!http_login_take_header(login) || !given->has_password) {
-        http_login_destroy(login);
+    if (!http_ask_take_login(login) || !given->has_password) {
+        http_ask_destroy_login(login);
         exchange->reply.is_login_wanted = true;
         http_exchange_refuse(exchange, 401, WEB_NO_SUCH_USER);
         return;
@@ -330,7 +330,7 @@ void web_login_by_header(struct web_request *request) {
         }
     }
     if (found != NULL) {
-        http_login_destroy(login);
+        http_ask_destroy_login(login);
         web->run_as(request, &found->identity);
         return;
     }
@@ -347,7 +347,7 @@ void web_login_by_header(struct web_request *request) {
         }
     }
     request->login = login;
-    http_login_ask(login);
+    http_ask_login(login);
 }
 
 /* ---- keys of streams: an EventSource of a browser sends no header ---- */

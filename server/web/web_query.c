@@ -506,7 +506,7 @@ void web_query_command(struct web_query *query, const char *words, ...) {
 
 bool web_query_number(struct web_query *query, const char *name, int64_t lowest, int64_t highest,
                       int64_t otherwise, int64_t *number) {
-    struct bytes text = http_target_find(&query->target, name);
+    struct bytes text = http_request_parameter(&query->target, name);
     *number = otherwise;
     if (text.at == NULL) {
         return true;
@@ -715,8 +715,8 @@ enum { FIRST = 2 /* of the path, behind api and v1 */ };
 /* ?hash=PATTERN&data=FIELD,FIELD, or what web-data says. */
 static bool web_query_read_data(struct web_query *query) {
     const struct web *web = query->web;
-    struct bytes pattern = http_target_find(&query->target, "hash");
-    struct bytes fields = http_target_find(&query->target, "data");
+    struct bytes pattern = http_request_parameter(&query->target, "hash");
+    struct bytes fields = http_request_parameter(&query->target, "data");
     query->data = web->data;
     query->data.is_default = web->data.pattern.at != NULL;
     if (fields.at == NULL && pattern.at == NULL) {
@@ -759,7 +759,7 @@ static bool web_query_read_tags(struct web_query *query) {
     }
     query->has_tags = has_tags != 0;
     query->has_rating = has_rating != 0;
-    struct bytes since = http_target_find(&query->target, "since");
+    struct bytes since = http_request_parameter(&query->target, "since");
     query->since = since.size > 0 ? since : (struct bytes){.at = NULL};
     for (unsigned i = 0; i < query->target.parameter_count; i++) {
         struct bytes text = query->target.parameters[i].value;
@@ -797,7 +797,7 @@ bool web_query_parse(struct web_query *query, const struct web_route *route, con
         web_query_error(query, 503, "out of memory");
         return false;
     }
-    const char *wrong = http_target_parse(query->text.at, &query->target);
+    const char *wrong = http_request_parse_target(query->text.at, &query->target);
     if (wrong != NULL) {
         web_query_error(query, 400, "%s", wrong);
         return false;

@@ -489,7 +489,7 @@ struct web_engine {
 /* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */
 MUST_CHECK bool web_engine_init(struct web_engine *engine, struct server *server, char *error);
 void web_engine_deinit(struct web_engine *engine);
-/* Answer a struct web_query (asks.h). */
+/* Answer a struct web_query (http.h). */
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
 void web_engine_release_answers(struct web_engine *engine);

@@ -122,7 +122,7 @@ static bool web_results_print_rating(struct web_query *query) {
 
 static bool web_results_ask_held(struct web_query *query) {
     int64_t cursor;
-    struct bytes text = http_target_find(&query->target, "cursor");
+    struct bytes text = http_request_parameter(&query->target, "cursor");
     if (!web_query_number(query, "count", 1, 100, 25, &query->count)) {
         return false;
     }
@@ -139,7 +139,7 @@ static bool web_results_ask_held(struct web_query *query) {
 }
 
 static bool web_results_ask_decision(struct web_query *query, const char *words) {
-    struct bytes text = http_target_find(&query->target, "id");
+    struct bytes text = http_request_parameter(&query->target, "id");
     int64_t id;
     if (text.at != NULL && (!bytes_parse_i64(text, &id) || id < 1)) {
         web_query_error(query, 400, "id is that of a held result");
@@ -164,8 +164,8 @@ static bool web_results_ask_reject(struct web_query *query) {
 
 /* ?shadow=1&seconds=N&match=GLOB */
 static bool web_results_ask_ban(struct web_query *query) {
-    struct bytes match = http_target_find(&query->target, "match");
-    bool has_end = http_target_find(&query->target, "seconds").size > 0;
+    struct bytes match = http_request_parameter(&query->target, "match");
+    bool has_end = http_request_parameter(&query->target, "seconds").size > 0;
     int64_t is_shadow;
     int64_t seconds;
     if (!web_query_number(query, "shadow", 0, 1, 0, &is_shadow) ||

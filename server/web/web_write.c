@@ -859,7 +859,7 @@ bool web_write_read(struct web_query *query) {
     reader.kind = kind;
     reader.number = web_query_first_number(query->web, names[kind]);
     reader.has_rank = has_rank != 0 && kind == WEB_RESULTS_OF_BOARD;
-    reader.hash = http_target_find(&query->target, "hash");
+    reader.hash = http_request_parameter(&query->target, "hash");
     reader.hash = reader.hash.at != NULL ? reader.hash : query->web->data.pattern;
     struct web_match match;
     struct web_result results[2]; /* the one before, and this one */

@@ -37,7 +37,7 @@ static bool answer(struct redis_ask *ask, struct bytes *answers, size_t piece) {
         redis_apply_take_nothing(apply, at);
         at->state = REDIS_ASKED_ANSWERED;
     }
-    stream->answered = redis_position_end_asked(&apply->asked, UINT64_MAX);
+    stream->answered = redis_stream_end_asked(&apply->asked, UINT64_MAX);
     ask->state = REDIS_ASK_READY;
     return is_fine;
 }

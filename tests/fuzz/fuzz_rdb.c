@@ -1,6 +1,6 @@
 /* Any bytes as a dump file, or as the value of a DUMP payload: never a crash, and boards that hold
  * together. The first byte picks the size of the pieces; whole or in pieces, the result is the same. */
-#include "server/rdb/rdb_load.h"
+#include "server/rdb/rdb.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { NOW_S = 1767225600, VERSION = 10, HEAD = 10 };

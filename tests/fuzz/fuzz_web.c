@@ -12,7 +12,7 @@ static void check_within(struct bytes part, const char *text, size_t size) {
 
 static void check_target(char *text, size_t size) {
     struct http_target target;
-    if (http_target_parse(text, &target) != NULL) {
+    if (http_request_parse_target(text, &target) != NULL) {
         return;
     }
     CHECK(target.segment_count >= 1 && target.segment_count <= HTTP_SEGMENTS_MAX);
@@ -53,19 +53,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     text[size] = '\0';
     size_t length = strlen(text);
-    struct bytes cookie = http_header_find_cookie(text, "leaderboard");
+    struct bytes cookie = http_request_cookie(text, "leaderboard");
     if (cookie.at != NULL) {
         check_within(cookie, text, length);
     }
-    (void)!http_header_allows_host(text, "boards.example.com");
+    (void)!http_request_allows_host(text, "boards.example.com");
     size_t rest = length;
     uint8_t address[SUBNET_ADDRESS_SIZE];
     while (rest > 0) {
         size_t before = rest;
-        (void)!http_header_take_forwarded(text, &rest, address);
+        (void)!http_request_take_forwarded(text, &rest, address);
         CHECK(rest < before);
     }
-    (void)http_header_quality(text, "text/plain");
+    (void)http_request_quality(text, "text/plain");
     if (web_login_read(text, &login)) {
         CHECK(strlen(login.user) < sizeof login.user);
         CHECK(strlen(login.password) < sizeof login.password);

@@ -35,7 +35,7 @@ FAULTS = [
     Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
           [(QUORUM, 'if (replicator_pull_advances(quorum_replicator(quorum))) {', 'if (false) {')]),
     Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
-          [('server/replication/failover.c',
+          [('server/replication/replication.c',
             'bool is_held = has_waiting_answers && sync_holds_answers(&replication->sync);',
             'bool is_held = false;\n    (void)has_waiting_answers;')]),
 

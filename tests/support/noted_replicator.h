@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 
 struct replicator {

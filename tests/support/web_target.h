@@ -10,7 +10,7 @@ MUST_CHECK static inline bool web_target_parse(struct web_query *query, enum htt
     struct http_target target;
     const struct web_operation *operation = NULL;
     snprintf(copy, sizeof copy, "%s", text);
-    if (http_target_parse(copy, &target) == NULL) {
+    if (http_request_parse_target(copy, &target) == NULL) {
         operation = web_find_operation(method, &target);
     }
     if (operation != NULL) {

@@ -6,7 +6,7 @@
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
-#include "server/replication/hub.h"
+#include "server/replication/replication.h"
 #include "server/sessions/tracking.h"
 
 /* ---- one line of CLIENT LIST ---- */

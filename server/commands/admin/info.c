@@ -9,7 +9,6 @@
 
 #include "server/dispatch/command.h"
 #include "server/metrics/figures.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 
 struct info {

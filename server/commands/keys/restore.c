@@ -18,10 +18,10 @@
 #include "server/dispatch/syntax.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
+#include "server/rdb/rdb.h"
 #include "server/rdb/rdb_bytes.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
-#include "server/rdb/rdb_write.h"
 
 enum {
     BOARD_VERSION = 'B' << 8,        /* the lower byte: FILE_FORMAT */

@@ -1,13 +1,11 @@
 /* REPLICAOF SLAVEOF ROLE: whose replica this server is. FAILOVER: hand over to a replica
- * (server/replication/failover.h). WAIT: until replicas have what this client has written. REPLCONF: what a replica
+ * (server/replication/replication.h). WAIT: until replicas have what this client has written. REPLCONF: what a replica
  * tells its master about itself. LB.SYNC: a replica asks for the groups of effects from a number on. PSYNC, SYNC: a
  * Redis asks for a copy, and for the commands after it (server/replication/feed.h). */
 #include <stdio.h>
 
 #include "server/dispatch/syntax.h"
 #include "server/durability/file_format.h"
-#include "server/replication/failover.h"
-#include "server/replication/hub.h"
 #include "server/replication/replication.h"
 
 /* ---- REPLICAOF SLAVEOF ---- */
@@ -41,7 +39,7 @@ static void replicaof_run(struct call *call) {
     if (call->server->replication.failover.state != REPLICATION_FAILOVER_NONE) {
         reply_error(call->reply, "ERR REPLICAOF not allowed while failing over.");
     } else if (call_arg_is(call, 1, "NO") && call_arg_is(call, 2, "ONE")) {
-        if (!failover_ask(call->server, call->session)) {
+        if (!replication_failover_ask(call->server, call->session)) {
             replication_promote(call->server);
         }
         reply_ok(call->reply);
@@ -158,7 +156,7 @@ static const struct binding failover_bindings[] = {
 static void failover_run(struct call *call) {
     struct failover_options options = {.timeout_ms = 0};
     if (call->request->count == 2 && call_arg_is(call, 1, "ABORT")) {
-        if (failover_abort(call->server, "as asked")) {
+        if (replication_failover_abort(call->server, "as asked")) {
             reply_ok(call->reply);
         } else {
             reply_error(call->reply, "ERR No failover in progress.");
@@ -168,7 +166,7 @@ static void failover_run(struct call *call) {
     if (!syntax_read(call, &options)) {
         return;
     }
-    const char *why = failover_begin(call->server, call->session, &options);
+    const char *why = replication_failover_begin(call->server, call->session, &options);
     if (why != NULL) {
         reply_error(call->reply, why);
     } else {
@@ -364,7 +362,8 @@ static void replconf_run(struct call *call) {
         return;
     }
     if (count == 2 && call_arg_is(call, 1, "HANDOVER") && session_is_replica(call->session)) {
-        failover_take_order(call->server, call->session->replica); /* it gets no reply */
+        replication_failover_take_order(call->server,
+                                        call->session->replica); /* it gets no reply */
         return;
     }
     if (count % 2 == 0) {

@@ -9,9 +9,9 @@ TEST(addresses_and_names_without_a_dot_are_this_server) {
         "localhost", "localhost:9121", "LOCALHOST",   "db1",   "db1:9121",   "localhost.",
     };
     for (size_t i = 0; i < COUNT_OF(allowed); i++) {
-        assert_true(http_header_allows_host(allowed[i], ""));
+        assert_true(http_request_allows_host(allowed[i], ""));
     }
-    assert_true(http_header_allows_host(NULL, ""));
+    assert_true(http_request_allows_host(NULL, ""));
 }
 
 TEST(other_names_are_not_unless_they_are_listed) {
@@ -32,18 +32,18 @@ TEST(other_names_are_not_unless_they_are_listed) {
         "[]",
     };
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
-        assert_false(http_header_allows_host(refused[i], "boards.example.com"));
+        assert_false(http_request_allows_host(refused[i], "boards.example.com"));
     }
-    assert_true(http_header_allows_host("boards.example.com", "boards.example.com"));
+    assert_true(http_request_allows_host("boards.example.com", "boards.example.com"));
     assert_true(
-        http_header_allows_host("Boards.Example.COM.:9121", "  a.b boards.example.com c.d"));
-    assert_false(http_header_allows_host("boards.example.co", "boards.example.com"));
-    assert_false(http_header_allows_host("boards.example.comm", "boards.example.com"));
-    assert_true(http_header_allows_host("evil.example", "a.b *"));
+        http_request_allows_host("Boards.Example.COM.:9121", "  a.b boards.example.com c.d"));
+    assert_false(http_request_allows_host("boards.example.co", "boards.example.com"));
+    assert_false(http_request_allows_host("boards.example.comm", "boards.example.com"));
+    assert_true(http_request_allows_host("evil.example", "a.b *"));
     char longest[400];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_false(http_header_allows_host(longest, "*"));
+    assert_false(http_request_allows_host(longest, "*"));
 }
 
 TEST(the_closest_range_of_an_accept_header_counts) {
@@ -72,7 +72,7 @@ TEST(the_closest_range_of_an_accept_header_counts) {
          "application/openmetrics-text", 1000},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        unsigned quality = http_header_quality(cases[i].accept, cases[i].type);
+        unsigned quality = http_request_quality(cases[i].accept, cases[i].type);
         if (quality != cases[i].quality) {
             fail_msg("%s for %s: %u", cases[i].accept, cases[i].type, quality);
         }
@@ -87,13 +87,13 @@ TEST(forwarded_addresses_are_taken_from_the_last_to_the_first) {
     struct subnet taken = {.bits = 128};
     for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         char text[SUBNET_TEXT_MAX];
-        assert_true(http_header_take_forwarded(header, &size, taken.address));
+        assert_true(http_request_take_forwarded(header, &size, taken.address));
         subnet_print(&taken, text);
         assert_string_equal(text, addresses[i]);
     }
     assert_int_equal(size, 0);
-    assert_false(http_header_take_forwarded(header, &size, taken.address));
-    assert_false(http_header_take_forwarded(NULL, &size, taken.address));
+    assert_false(http_request_take_forwarded(header, &size, taken.address));
+    assert_false(http_request_take_forwarded(NULL, &size, taken.address));
 }
 
 TEST(what_is_no_address_was_forwarded_by_nobody) {
@@ -109,7 +109,7 @@ TEST(what_is_no_address_was_forwarded_by_nobody) {
     for (size_t i = 0; i < COUNT_OF(headers); i++) {
         uint8_t address[SUBNET_ADDRESS_SIZE] = {7};
         size_t size = strlen(headers[i]);
-        if (http_header_take_forwarded(headers[i], &size, address) || address[0] != 7) {
+        if (http_request_take_forwarded(headers[i], &size, address) || address[0] != 7) {
             fail_msg("taken from '%s'", headers[i]);
         }
         assert_true(size < strlen(headers[i]) || size == 0);
@@ -141,7 +141,7 @@ TEST(a_bearers_token_has_the_characters_of_one) {
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes token = BYTES("?");
-        bool is_bearer = http_header_bearer(cases[i].header, &token);
+        bool is_bearer = http_request_bearer(cases[i].header, &token);
         if (is_bearer != (cases[i].token != NULL) ||
             (is_bearer && !bytes_equal(token, bytes_from_text(cases[i].token)))) {
             fail_msg("'%s'", cases[i].header);
@@ -150,14 +150,14 @@ TEST(a_bearers_token_has_the_characters_of_one) {
 }
 
 TEST(a_cookie_is_found_by_its_whole_name) {
-    assert_true(bytes_equal(http_header_find_cookie("leaderboard=12", "leaderboard"), BYTES("12")));
-    assert_true(bytes_equal(http_header_find_cookie("a=b; leaderboard=12; c=d", "leaderboard"),
-                            BYTES("12")));
-    assert_true(bytes_equal(http_header_find_cookie("a=leaderboard=1;leaderboard=", "leaderboard"),
-                            BYTES("")));
+    assert_true(bytes_equal(http_request_cookie("leaderboard=12", "leaderboard"), BYTES("12")));
+    assert_true(
+        bytes_equal(http_request_cookie("a=b; leaderboard=12; c=d", "leaderboard"), BYTES("12")));
+    assert_true(
+        bytes_equal(http_request_cookie("a=leaderboard=1;leaderboard=", "leaderboard"), BYTES("")));
     assert_null(
-        http_header_find_cookie("xleaderboard=1; leaderboardx=2; leaderboard", "leaderboard").at);
-    assert_null(http_header_find_cookie("", "leaderboard").at);
-    assert_null(http_header_find_cookie(NULL, "leaderboard").at);
-    assert_null(http_header_find_cookie(";;; ;", "leaderboard").at);
+        http_request_cookie("xleaderboard=1; leaderboardx=2; leaderboard", "leaderboard").at);
+    assert_null(http_request_cookie("", "leaderboard").at);
+    assert_null(http_request_cookie(NULL, "leaderboard").at);
+    assert_null(http_request_cookie(";;; ;", "leaderboard").at);
 }

@@ -10,7 +10,7 @@ static char text[TEXT_MAX];
 static const char *parse(const char *given, struct http_target *target) {
     assert_true(strlen(given) < sizeof text);
     snprintf(text, sizeof text, "%s", given);
-    return http_target_parse(text, target);
+    return http_request_parse_target(text, target);
 }
 
 static void check_bytes(struct bytes bytes, const char *expected, size_t size) {
@@ -26,11 +26,11 @@ TEST(a_path_and_a_query_are_taken_apart) {
     check_bytes(target.segments[3], "week/47", 7);
     check_bytes(target.segments[4], "page", 4);
     assert_int_equal(target.parameter_count, 4);
-    check_bytes(http_target_find(&target, "from"), "0", 1);
-    check_bytes(http_target_find(&target, "name"), "a b+", 4);
-    check_bytes(http_target_find(&target, "x"), "", 0);
-    assert_non_null(http_target_find(&target, "x").at);
-    assert_null(http_target_find(&target, "fro").at);
+    check_bytes(http_request_parameter(&target, "from"), "0", 1);
+    check_bytes(http_request_parameter(&target, "name"), "a b+", 4);
+    check_bytes(http_request_parameter(&target, "x"), "", 0);
+    assert_non_null(http_request_parameter(&target, "x").at);
+    assert_null(http_request_parameter(&target, "fro").at);
 }
 
 TEST(parts_may_be_empty_and_hold_any_bytes) {
@@ -44,7 +44,7 @@ TEST(parts_may_be_empty_and_hold_any_bytes) {
     check_bytes(target.segments[2], "", 0);
     assert_null(parse("/a%00%ff%FE+?q=%00=", &target));
     check_bytes(target.segments[0], "a\0\xff\xfe+", 5);
-    check_bytes(http_target_find(&target, "q"), "\0=", 2);
+    check_bytes(http_request_parameter(&target, "q"), "\0=", 2);
 }
 
 #define SIXTEEN "a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p"

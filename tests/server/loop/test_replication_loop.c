@@ -3,7 +3,6 @@
 #include "codec/memory.h"
 #include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
-#include "server/replication/failover.h"
 #include "server/replication/replication.h"
 #include "server/replication/replicator.h"
 #include "tests/support/loop_server.h"
@@ -175,7 +174,7 @@ LOOP_SERVER_TEST(writes_wait_during_a_failover_and_reads_do_not, NULL) {
     loop_turn_some(f);
     assert_int_equal(replication_of(f)->failover.state, REPLICATION_FAILOVER_SHIFTS);
     loop_expect_nothing(f, bob); /* until the target has agreed */
-    failover_end(f->server, true);
+    replication_failover_end(f->server, true);
     loop_expect(f, bob, "-READONLY You can't write against a read only replica.\r\n");
 }
 

@@ -2,7 +2,7 @@
  * by what follows a Redis with the module here: equal after each. The module itself is in tests/module/test_leaving.py. */
 #include "server/migration/feed_redis.h"
 #include "server/migration/redis_stream.h"
-#include "server/rdb/rdb_write.h"
+#include "server/rdb/rdb.h"
 #include "server/replication/wire.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/effect.h"

@@ -4,7 +4,6 @@
 
 #include "protocol/resp.h"
 #include "server/migration/redis_ask.h"
-#include "server/migration/redis_position.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
 
@@ -446,8 +445,8 @@ ASK_TEST(a_restart_knows_which_keys_were_not_answered) {
     expect(p, "ZREVRANGE z 0 -1", "*3\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n");
     expect_exact(p);
     struct redis_asked_keys kept;
-    redis_position_init_asked(&kept, p->h->server.registry);
-    assert_true(redis_position_resume_asked(&kept, 0));
+    redis_stream_init_asked(&kept, p->h->server.registry);
+    assert_true(redis_stream_resume_asked(&kept, 0));
     assert_int_equal(kept.count, 0);
 }
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_SERVER_RDB_LOADING_H
 #define TESTS_SERVER_RDB_LOADING_H
 
-#include "server/rdb/rdb_load.h"
+#include "server/rdb/rdb.h"
 #include "tests/server/rdb/rdb_maker.h"
 #include "tests/support/harness.h"
 

@@ -4,8 +4,8 @@
 
 #include "tests/server/rdb/board_maker.h"
 
+#include "server/rdb/rdb.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_write.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry.h"
 

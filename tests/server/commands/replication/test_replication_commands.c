@@ -3,7 +3,6 @@
  * the same words: tests/integration/roles.c. */
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
-#include "server/replication/failover.h"
 #include "server/replication/replication.h"
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
@@ -38,7 +37,7 @@ static bool has_line(struct harness *h, struct session *s, const char *line) {
 static void pass(struct harness *h, int64_t ms) {
     h->wall_us += ms * 1000;
     server_update_time(&h->server);
-    failover_step(&h->server, false);
+    replication_failover_step(&h->server, false);
 }
 
 /* ---- the role ---- */
@@ -437,13 +436,13 @@ REPLICATION_TEST(failover_waits_until_its_target_has_everything) {
     harness_expect(h, s, "REPLICAOF NO ONE", "-ERR REPLICAOF not allowed while failing over.\r\n");
     assert_true(has_line(h, s, "master_failover_state:waiting-for-sync"));
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
-    failover_step(&h->server, false);
+    replication_failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
     assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
-    failover_step(&h->server, false);
+    replication_failover_step(&h->server, false);
     assert_true(has_line(h, s, "master_failover_state:failover-in-progress"));
     harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
-    failover_end(&h->server, true);
+    replication_failover_end(&h->server, true);
     assert_true(has_line(h, s, "master_failover_state:no-failover"));
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
     assert_int_equal(r->role, REPLICATION_REPLICA);
@@ -455,9 +454,9 @@ REPLICATION_TEST(failover_waits_for_answers_that_would_be_lost) {
     r->sync.state = SYNC_OPEN;
     assert_string_equal(harness_run(h, replica, "REPLCONF ACK 9"), "");
     harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
-    failover_step(&h->server, true);
+    replication_failover_step(&h->server, true);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
-    failover_step(&h->server, false);
+    replication_failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
 }
 
@@ -467,7 +466,7 @@ REPLICATION_TEST(failover_does_not_wait_for_the_disk_of_the_old_master) {
     r->group = 9;
     assert_string_equal(harness_run(h, replica, "REPLCONF ACK 9"), "");
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
-    failover_step(&h->server, true);
+    replication_failover_step(&h->server, true);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
 }
 
@@ -512,10 +511,10 @@ REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is
     assert_string_equal(h->server.settings.replicaof_host == NULL ? "" : "set", "");
     pass(h, 999);
     assert_int_equal(r->role, REPLICATION_REPLICA);
-    assert_int_equal(failover_due_ms(&h->server), h->server.clock.monotonic_ms + 1);
+    assert_int_equal(replication_failover_due_ms(&h->server), h->server.clock.monotonic_ms + 1);
     pass(h, 1);
     assert_int_equal(r->role, REPLICATION_MASTER);
-    assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
+    assert_int_equal(replication_failover_due_ms(&h->server), INT64_MAX);
 }
 
 REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_once) {
@@ -544,11 +543,11 @@ REPLICATION_TEST(what_was_passed_on_ends_with_the_link) {
         if (i == 0) {
             harness_expect(h, sentinel, "SLAVEOF 127.0.0.1 7001", "+OK\r\n");
             assert_string_equal(h->server.settings.replicaof_host, "127.0.0.1");
-            assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
+            assert_int_equal(replication_failover_due_ms(&h->server), INT64_MAX);
             continue;
         }
         r->link = REPLICATION_LINK_CONNECT;
-        failover_step(&h->server, false);
+        replication_failover_step(&h->server, false);
         assert_int_equal(r->role, REPLICATION_MASTER);
     }
 }
@@ -559,7 +558,7 @@ REPLICATION_TEST(failover_takes_whoever_is_there_first) {
     r->group = 9;
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
-    failover_step(&h->server, false);
+    replication_failover_step(&h->server, false);
     harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
 }
 
@@ -579,7 +578,7 @@ REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
     pass(h, 1000);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
     assert_int_equal(r->role, REPLICATION_REPLICA);
-    failover_end(&h->server, false); /* refused: a master again */
+    replication_failover_end(&h->server, false); /* refused: a master again */
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "ZADD a 1 b", ":1\r\n");
@@ -638,8 +637,8 @@ REPLICATION_TEST(the_replicator_is_told_in_order) {
     replicator.calls[0] = '\0';
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
-    failover_step(&h->server, false);
-    failover_end(&h->server, false);
+    replication_failover_step(&h->server, false);
+    replication_failover_end(&h->server, false);
     harness_disconnect(h, replica);
     assert_string_equal(replicator.calls, "ask shift promote history leave ");
 }

@@ -1,7 +1,7 @@
 /* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_bytes.h and
  * rdb_board.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
  * into a registry: for --import, and for a server that follows Redis. The RESTORE of a client makes one key in its own way
- * (server/commands/keys/restore.c). rdb_write.h is the way back.
+ * (server/commands/keys/restore.c). rdb_write is the way back.
  *
  * Sorted sets become boards, boards of the module and hashes stay what they are, all else is counted.
  *
@@ -14,8 +14,8 @@
  * for clients, and do not hold back an import. A board of the module keeps everything as it was. So do its bans, and the
  * durable jobs that it had not finished, which a server carries out when it starts. Where rdb_load_step has failed, the
  * registry holds a part of the file; each key is whole or not there. */
-#ifndef SERVER_RDB_LOAD_H
-#define SERVER_RDB_LOAD_H
+#ifndef SERVER_RDB_H
+#define SERVER_RDB_H
 
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
@@ -95,5 +95,34 @@ bool rdb_load_cut_missing(const struct rdb_load *load, struct registry_key *key,
                           uint32_t count);
 /* Free what was fed. */
 void rdb_load_end_value(struct rdb_load *load);
+
+/* ---- writing ----
+ *
+ * A registry's keys as an RDB file, version 10 (Redis 7.0 and later, Valkey): what a Redis with the module loads, and
+ * what is read here.
+ *
+ *     "REDIS0010"  aux fields  bans and durable jobs (rdb_board.h)
+ *     database 0   [expiry] board: a value of the module's type (rdb_board.h)
+ *                  [expiry] hash: a hash of Redis
+ *     database 1 ...
+ *     end, checksum
+ *
+ * Nothing of the keys is lost: layouts, options, times, order of arrival, expiries, databases. */
+
+/* Takes the next bytes, which are borrowed. false: it cannot, and the rest is not written. */
+typedef bool rdb_write_put(void *context, const char *at, size_t size);
+
+/* time_us: the server time that goes with the keys. One at a time in a process. false: put failed, or there is no
+ * memory. */
+MUST_CHECK bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put,
+                          void *context);
+
+/* ---- the value of DUMP ---- */
+
+/* A length, or another number: 6, 14, 32 or 64 bits. */
+void rdb_write_length(struct buffer *out, uint64_t length);
+void rdb_write_text(struct buffer *out, struct bytes text);
+/* Behind a value: 2 bytes version, and the CRC-64 of all before it. */
+void rdb_write_footer(struct buffer *out, unsigned version);
 
 #endif

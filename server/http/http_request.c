@@ -7,9 +7,98 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- what stands there, and what must not ---- */
+/* ---- the target ---- */
 
-const char *http_header_find(const struct http_exchange *exchange, const char *name) {
+/* A part of the text. */
+struct http_request_part {
+    char *at;
+    size_t size;
+    bool is_coded; /* has a % or + */
+};
+
+/* The one up to one of the stops; *at is then at the stop. */
+static struct http_request_part http_request_take_part(char **at, char stop, char other) {
+    struct http_request_part part = {.at = *at};
+    char byte;
+    while ((byte = **at) != '\0' && byte != stop && byte != other) {
+        part.is_coded |= byte == '%' || byte == '+';
+        ++*at;
+    }
+    part.size = (size_t)(*at - part.at);
+    return part;
+}
+
+/* Decode in place. false: a percent sign without two digits. */
+static bool http_request_decode(struct http_request_part part, bool is_query, struct bytes *text) {
+    char *at = part.at;
+    size_t size = 0;
+    for (size_t i = 0; part.is_coded && i < part.size; i++) {
+        char byte = at[i];
+        if (byte == '%') {
+            int high = part.size - i > 2 ? bytes_hex_value(at[i + 1]) : -1;
+            int low = part.size - i > 2 ? bytes_hex_value(at[i + 2]) : -1;
+            if (high < 0 || low < 0) {
+                return false;
+            }
+            byte = (char)(high << 4 | low);
+            i += 2;
+        } else if (byte == '+' && is_query) {
+            byte = ' ';
+        }
+        at[size++] = byte;
+    }
+    *text = (struct bytes){.at = at, .size = part.is_coded ? size : part.size};
+    return true;
+}
+
+const char *http_request_parse_target(char *text, struct http_target *target) {
+    char *at = text;
+    target->segment_count = target->parameter_count = 0;
+    if (*at != '/') {
+        return "the path does not begin with /";
+    }
+    while (*at == '/') {
+        at++;
+        const struct http_request_part part = http_request_take_part(&at, '/', '?');
+        if (target->segment_count == HTTP_SEGMENTS_MAX) {
+            return "the path has too many parts";
+        }
+        if (!http_request_decode(part, false, &target->segments[target->segment_count++])) {
+            return "a % in the path is not followed by two hexadecimal digits";
+        }
+    }
+    while (*at != '\0') {
+        at++; /* behind ? or & */
+        const struct http_request_part name = http_request_take_part(&at, '=', '&');
+        at += *at == '=';
+        const struct http_request_part value = http_request_take_part(&at, '&', '&');
+        if (name.size == 0 && value.size == 0) {
+            continue;
+        }
+        if (target->parameter_count == HTTP_PARAMETERS_MAX) {
+            return "the query has too many parameters";
+        }
+        struct http_parameter *parameter = &target->parameters[target->parameter_count++];
+        if (!http_request_decode(name, true, &parameter->name) ||
+            !http_request_decode(value, true, &parameter->value)) {
+            return "a % in the query is not followed by two hexadecimal digits";
+        }
+    }
+    return NULL;
+}
+
+struct bytes http_request_parameter(const struct http_target *target, const char *name) {
+    for (unsigned i = 0; i < target->parameter_count; i++) {
+        if (bytes_equal(target->parameters[i].name, bytes_from_text(name))) {
+            return target->parameters[i].value;
+        }
+    }
+    return (struct bytes){.at = NULL};
+}
+
+/* ---- headers: what stands there, and what must not ---- */
+
+const char *http_request_header(const struct http_exchange *exchange, const char *name) {
     if (exchange->has_seen_all) {
         bool may_be = (exchange->seen_letters >> (name[0] & 31) & 1) != 0;
         for (unsigned i = 0; may_be && i < exchange->seen_count; i++) {
@@ -23,12 +112,12 @@ const char *http_header_find(const struct http_exchange *exchange, const char *n
 }
 
 /* Of two of these, another program on the way may believe the other one. The first is that of HTTP/1.1. */
-static const char *const http_header_single[] = {
+static const char *const http_request_single[] = {
     MHD_HTTP_HEADER_HOST,         MHD_HTTP_HEADER_CONTENT_LENGTH, MHD_HTTP_HEADER_TRANSFER_ENCODING,
     MHD_HTTP_HEADER_CONTENT_TYPE, MHD_HTTP_HEADER_AUTHORIZATION,  "Idempotency-Key",
 };
 
-struct http_header_seen {
+struct http_request_seen {
     struct http_exchange *exchange;
     unsigned single;     /* bits: which of those there are */
     const char *doubled; /* one that is there twice; NULL: none */
@@ -48,13 +137,13 @@ enum { HTTP_HEADER_IS_RAW = true };
  *
  *     "Content-Length: 26\0 9\r\nHost: a\r\n\r\n"
  *                      ^value ^at     ^the next name is not behind at */
-static bool http_header_is_line_end(const char *at, const char *next) {
+static bool http_request_is_line_end(const char *at, const char *next) {
     return at[0] == '\0' && (next == at + 1 || (at[1] == '\0' && next == at + 2));
 }
 
 /* Between the method and the target there are blanks, and nothing between the target and the version. */
-static bool http_header_is_line(const struct http_exchange *exchange, const char *method,
-                                const char *version) {
+static bool http_request_is_line(const struct http_exchange *exchange, const char *method,
+                                 const char *version) {
     const char *at = method + strlen(method) + 1;
     if (exchange->target == NULL) {
         return true; /* which is refused otherwise */
@@ -64,9 +153,9 @@ static bool http_header_is_line(const struct http_exchange *exchange, const char
            strchr(exchange->target, '\r') == NULL;
 }
 
-static enum MHD_Result http_header_look_at(void *own, enum MHD_ValueKind kind, const char *name,
-                                           const char *value) {
-    struct http_header_seen *seen = own;
+static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                                            const char *value) {
+    struct http_request_seen *seen = own;
     struct http_exchange *exchange = seen->exchange;
     (void)kind;
     exchange->has_seen_all &= exchange->seen_count < HTTP_SEEN_MAX;
@@ -74,34 +163,34 @@ static enum MHD_Result http_header_look_at(void *own, enum MHD_ValueKind kind, c
         exchange->seen_letters |= UINT32_C(1) << (name[0] & 31);
         exchange->seen[exchange->seen_count++] = (struct http_header){.name = name, .value = value};
     }
-    for (size_t i = 0; i < sizeof http_header_single / sizeof http_header_single[0]; i++) {
-        if (((name[0] ^ http_header_single[i][0]) & 31) == 0 &&
-            strcasecmp(name, http_header_single[i]) == 0) {
-            seen->doubled = (seen->single >> i & 1) != 0 ? http_header_single[i] : seen->doubled;
+    for (size_t i = 0; i < sizeof http_request_single / sizeof http_request_single[0]; i++) {
+        if (((name[0] ^ http_request_single[i][0]) & 31) == 0 &&
+            strcasecmp(name, http_request_single[i]) == 0) {
+            seen->doubled = (seen->single >> i & 1) != 0 ? http_request_single[i] : seen->doubled;
             seen->single |= 1U << i;
         }
     }
     seen->is_odd |= value == NULL || strpbrk(name, " \t\r") != NULL ||
                     strchr(value, '\r') != NULL ||
-                    (HTTP_HEADER_IS_RAW && !http_header_is_line_end(seen->at, name));
+                    (HTTP_HEADER_IS_RAW && !http_request_is_line_end(seen->at, name));
     seen->at = seen->is_odd ? seen->at : value + strlen(value);
     return MHD_YES;
 }
 
-bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method,
-                              const char *version) {
-    struct http_header_seen seen = {.exchange = exchange, .at = version + strlen(version)};
+bool http_request_is_ambiguous(struct http_exchange *exchange, const char *method,
+                               const char *version) {
+    struct http_request_seen seen = {.exchange = exchange, .at = version + strlen(version)};
     exchange->has_seen_all = true;
-    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_header_look_at,
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_request_look_at,
                                     &seen);
-    bool is_chunked = http_header_find(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    bool is_chunked = http_request_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     size_t size = exchange->head_size = info != NULL ? info->header_size : 0;
     if (HTTP_HEADER_IS_RAW && !seen.is_odd) {
-        seen.is_odd = !http_header_is_line(exchange, method, version) || size < 2 ||
-                      !(http_header_is_line_end(seen.at, method + size - 1) ||
-                        http_header_is_line_end(seen.at, method + size - 2));
+        seen.is_odd = !http_request_is_line(exchange, method, version) || size < 2 ||
+                      !(http_request_is_line_end(seen.at, method + size - 1) ||
+                        http_request_is_line_end(seen.at, method + size - 2));
     }
     if (seen.doubled != NULL) {
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is there twice\n",
@@ -110,7 +199,8 @@ bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
                         "a header must not go on in a further line, or have NUL or CR in it, or "
                         "blanks in its name\n");
-    } else if (is_chunked && http_header_find(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
+    } else if (is_chunked &&
+               http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL) {
         http_reply_fill(exchange, MHD_HTTP_BAD_REQUEST,
                         "Transfer-Encoding and Content-Length exclude each other\n");
     } else if (is_chunked && strcmp(version, MHD_HTTP_VERSION_1_1) < 0) {
@@ -126,18 +216,18 @@ bool http_header_is_ambiguous(struct http_exchange *exchange, const char *method
     return true;
 }
 
-static bool http_header_is(const struct http_exchange *exchange, const char *name,
-                           const char *value) {
-    const char *header = http_header_find(exchange, name);
+static bool http_request_header_is(const struct http_exchange *exchange, const char *name,
+                                   const char *value) {
+    const char *header = http_request_header(exchange, name);
     return header == NULL || strcasecmp(header, value) == 0;
 }
 
-bool http_header_refuse_coding(struct http_exchange *exchange) {
-    if (!http_header_is(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, "chunked")) {
+bool http_request_refuse_coding(struct http_exchange *exchange) {
+    if (!http_request_header_is(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, "chunked")) {
         http_reply_fill(exchange, MHD_HTTP_NOT_IMPLEMENTED,
                         "Transfer-Encoding is chunked, and no other\n");
         exchange->reply.is_last = true;
-    } else if (!http_header_is(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING, "identity")) {
+    } else if (!http_request_header_is(exchange, MHD_HTTP_HEADER_CONTENT_ENCODING, "identity")) {
         http_reply_fill(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                         "a body is not compressed here: Content-Encoding is identity\n");
         http_reply_header(&exchange->reply, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
@@ -149,14 +239,14 @@ bool http_header_refuse_coding(struct http_exchange *exchange) {
 
 /* The library has room for HTTP_CONNECTION_SIZE, in which it keeps the head as it came, a record of each header, parameter
  * and cookie, of which none is shorter than two bytes, and the cookies once more; and what is left has the reply's head. */
-bool http_header_are_too_long(const struct http_exchange *exchange) {
+bool http_request_head_is_too_long(const struct http_exchange *exchange) {
     size_t size = exchange->head_size;
     if (size * (HTTP_RECORD_SIZE / 2 + 2) <= HTTP_HEAD_SIZE_MAX) {
         return false;
     }
     enum MHD_ValueKind kinds = MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND;
     int records = MHD_get_connection_values(exchange->connection, kinds, NULL, NULL);
-    const char *cookie = http_header_find(exchange, MHD_HTTP_HEADER_COOKIE);
+    const char *cookie = http_request_header(exchange, MHD_HTTP_HEADER_COOKIE);
     return size + (size_t)records * HTTP_RECORD_SIZE + (cookie != NULL ? strlen(cookie) : 0) >
            HTTP_HEAD_SIZE_MAX;
 }
@@ -165,7 +255,7 @@ bool http_header_are_too_long(const struct http_exchange *exchange) {
 
 enum { HOST_MAX = 256 };
 
-bool http_header_allows_host(const char *host, const char *names) {
+bool http_request_allows_host(const char *host, const char *names) {
     char name[HOST_MAX];
     struct in_addr address;
     struct in6_addr long_address;
@@ -206,7 +296,7 @@ bool http_header_allows_host(const char *host, const char *names) {
 enum { QUALITY_MAX = 1000 };
 
 /* The q of a range, up to the end of it: "1", "0.25", of up to three digits. */
-static unsigned http_header_quality_of(const char *range, size_t size) {
+static unsigned http_request_quality_of(const char *range, size_t size) {
     for (const char *at = range; at + 2 < range + size; at++) {
         const char *name = at[0] == ';' ? at + 1 + strspn(at + 1, " \t") : "";
         if ((name[0] != 'q' && name[0] != 'Q') || name[1] != '=') {
@@ -228,7 +318,7 @@ static unsigned http_header_quality_of(const char *range, size_t size) {
 }
 
 /* How exactly the range names the type: 3 itself, 2 "text/" + "*", 1 anything, 0 not at all. */
-static unsigned http_header_match(const char *range, size_t size, const char *type) {
+static unsigned http_request_match(const char *range, size_t size, const char *type) {
     size_t kind = strcspn(type, "/") + 1;
     if (size == 3 && memcmp(range, "*/*", 3) == 0) {
         return 1;
@@ -239,7 +329,7 @@ static unsigned http_header_match(const char *range, size_t size, const char *ty
     return size == strlen(type) && strncasecmp(range, type, size) == 0 ? 3 : 0;
 }
 
-unsigned http_header_quality(const char *accept, const char *type) {
+unsigned http_request_quality(const char *accept, const char *type) {
     unsigned best = 0;
     unsigned quality = 0;
     if (accept == NULL) {
@@ -248,8 +338,8 @@ unsigned http_header_quality(const char *accept, const char *type) {
     while (*(accept += strspn(accept, ", \t")) != '\0') {
         size_t size = strcspn(accept, ",");
         size_t name = strcspn(accept, ";, \t");
-        unsigned how = http_header_match(accept, name < size ? name : size, type);
-        unsigned how_welcome = http_header_quality_of(accept, size);
+        unsigned how = http_request_match(accept, name < size ? name : size, type);
+        unsigned how_welcome = http_request_quality_of(accept, size);
         if (how > best || (how == best && how > 0 && how_welcome > quality)) {
             best = how;
             quality = how_welcome;
@@ -261,8 +351,8 @@ unsigned http_header_quality(const char *accept, const char *type) {
 
 /* ---- X-Forwarded-For ---- */
 
-bool http_header_take_forwarded(const char *header, size_t *size,
-                                uint8_t address[SUBNET_ADDRESS_SIZE]) {
+bool http_request_take_forwarded(const char *header, size_t *size,
+                                 uint8_t address[SUBNET_ADDRESS_SIZE]) {
     struct subnet taken;
     size_t begin = *size;
     while (begin > 0 && header[begin - 1] != ',') {
@@ -297,7 +387,7 @@ bool http_header_take_forwarded(const char *header, size_t *size,
 
 /* ---- Authorization ---- */
 
-bool http_header_bearer(const char *header, struct bytes *token) {
+bool http_request_bearer(const char *header, struct bytes *token) {
     static const char scheme[] = "Bearer";
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "-._~+/";
@@ -315,7 +405,7 @@ bool http_header_bearer(const char *header, struct bytes *token) {
     return true;
 }
 
-struct bytes http_header_find_cookie(const char *header, const char *name) {
+struct bytes http_request_cookie(const char *header, const char *name) {
     size_t name_size = strlen(name);
     while (header != NULL && *header != '\0') {
         header += strspn(header, " \t;");
