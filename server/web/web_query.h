@@ -164,7 +164,7 @@ struct web_write {
     struct bytes id;    /* Idempotency-Key; NULL: none */
     char id_text[64];
     bool has_ids;                     /* some result has one */
-    unsigned char route[DIGEST_SIZE]; /* to which they belong: the path, and its board or league */
+    unsigned char route[DIGEST_SIZE]; /* to which they belong: the path, and its board */
     struct buffer words, commands;    /* struct bytes, and struct web_command */
     struct buffer firsts;             /* unsigned: of each command the index of its first result */
     unsigned result_count, weight;    /* weight: one on several boards counts for each */
@@ -354,8 +354,7 @@ void web_reply_read_schemas(struct web *web, const struct web_operation *operati
                             unsigned count);
 
 /* Begin the answer, an object of the schema that its operation names (web_openapi.c), whose members are written in that
- * order: those with a source from the reply, board, league, member, db, count, fields, data_fields and repeated from what
- * is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
+ * order: those with a source from the reply, those that web_reply_asked lists from what is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
  * another one that is not put, or is not next, is a bug. */
 void web_reply_begin(struct web_query *query, struct value_reader reply);
 /* Close all that is open. false, as print returns at the end. */
