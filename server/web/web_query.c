@@ -278,24 +278,20 @@ void web_query_put_problem(struct json *json, unsigned status, struct bytes deta
     json_close(json, '}');
 }
 
-/* Behind a command that was refused: how many results are written; -1: this request has none. */
-static int64_t web_query_count_written(const struct web_query *query) {
-    const struct web_write *write = &query->write;
-    if (write->result_count == 0 || query->verdict != WEB_ALLOWED) {
-        return -1;
-    }
-    const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
-    return query->reply_count > 0 ? firsts[query->reply_count - 1] : 0;
-}
-
 static void web_query_fail(struct web_query *query, unsigned status, struct bytes detail,
                            struct bytes redis) {
+    const struct web_write *write = &query->write;
     bool writes = query->route != NULL && query->route->writes;
+    int64_t written = -1;
+    if (writes && write->result_count > 0 && query->verdict == WEB_ALLOWED) {
+        /* What came before the command that was refused. */
+        const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
+        written = query->reply_count > 0 ? firsts[query->reply_count - 1] : 0;
+    }
     buffer_clear(&query->out);
     query->json = web_json(&query->out);
     query->status = status;
-    web_query_put_problem(&query->json, status, detail, redis,
-                          writes ? web_query_count_written(query) : -1);
+    web_query_put_problem(&query->json, status, detail, redis, written);
 }
 
 void web_query_error(struct web_query *query, unsigned status, const char *format, ...) {

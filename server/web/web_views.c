@@ -84,12 +84,6 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     view->query->out = json;
 }
 
-/* From one text of a viewer to the next: looks, which see that a right is withdrawn, are as often as ever. */
-static int64_t web_views_pace_ms(const struct web_view *view) {
-    int64_t pace_ms = view->viewer_count > WEB_VIEW_MS ? view->viewer_count : WEB_VIEW_MS;
-    return view->is_server || pace_ms > WEB_SERVER_VIEW_MS ? WEB_SERVER_VIEW_MS : pace_ms;
-}
-
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
     struct http_exchange *exchange = viewer->exchange;
     if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over &&
@@ -107,7 +101,10 @@ static void web_views_send_to(struct web_view *view, struct web_request *viewer,
         return;
     }
     viewer->version = view->version;
-    viewer->due_ms = now_ms + web_views_pace_ms(view);
+    /* Looks, which see that a right is withdrawn, are as often as ever. */
+    int64_t pace_ms = view->viewer_count > WEB_VIEW_MS ? view->viewer_count : WEB_VIEW_MS;
+    bool is_slow = view->is_server || pace_ms > WEB_SERVER_VIEW_MS;
+    viewer->due_ms = now_ms + (is_slow ? WEB_SERVER_VIEW_MS : pace_ms);
     http_stream_put(exchange, view->text);
     if (view->is_over) {
         http_stream_end(exchange);
