@@ -51,7 +51,7 @@ EXACT := -ffp-contract=off -fno-math-errno
 LINK  := -pthread
 # Ordinary objects are in programs and in the simulator's shared object alike.
 SHARED := -fPIC -fno-semantic-interposition -ffunction-sections -fdata-sections
-IS_GCC := $(findstring Free Software,$(shell $(CC) --version))
+IS_GCC := $(findstring Free Software,$(shell $(CC) --version 2>/dev/null))
 # Some 250 tests are linked in each build, each in a third of the time where this is there.
 QUICK_LINK := $(if $(IS_GCC),$(if $(shell $(CC) -fuse-ld=gold -Wl,--version 2>/dev/null),-fuse-ld=gold))
 LIBRARIES := -luv -lzstd -lz -lssl -lcrypto -lmicrohttpd -lgnutls -lhiredis
@@ -617,7 +617,7 @@ endif
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
-    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/holding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/sessions/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
         $(addprefix server/replication/,replication.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \

@@ -7,7 +7,7 @@
  * next best may be in any period. */
 #include "bench/driver.h"
 #include "server/commands/window.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 
 #define HOUR_US INT64_C(3600000000)
 enum {
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
     memory_init(); /* as the server does */
     int periods = argc > 2 ? (int)strtol(argv[2], NULL, 10) : FULL_PERIODS;
     driver_start(&driver);
-    board_job_begin(&driver.server, &window_job);
+    job_board_begin(&driver.server, &window_job);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (argc < 4 || i == strtoul(argv[3], NULL, 10)) {
             measure(&driver, members, periods, &rows[i]);

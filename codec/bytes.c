@@ -1,6 +1,8 @@
 /* Byte string comparison, and conversion between 64-bit integers and text. */
 #include "codec/bytes.h"
 
+#include <limits.h>
+
 /* Not in the header: with sanitizers gcc would inline it and warn about impossible sizes. */
 bool bytes_equal_long(struct bytes a, struct bytes b) {
     return memcmp(a.at, b.at, a.size) == 0;
@@ -214,4 +216,37 @@ enum bytes_word_status bytes_take_quoted(struct bytes *line, char **out, struct 
     }
     *line = (struct bytes){.at = at, .size = (size_t)(end - at)};
     return BYTES_WORD_TAKEN;
+}
+
+unsigned bytes_distance(struct bytes one, struct bytes other, bool is_case_ignored) {
+    /* Optimal string alignment; of the table the last three rows are looked at. */
+    unsigned rows[3][BYTES_SHOWN_MAX + 1];
+    if (one.size > BYTES_SHOWN_MAX || other.size > BYTES_SHOWN_MAX) {
+        return UINT_MAX;
+    }
+    for (size_t j = 0; j <= other.size; j++) {
+        rows[0][j] = (unsigned)j;
+    }
+    char previous_a = '\0';
+    for (size_t i = 1; i <= one.size; i++) {
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i + 2) % 3];
+        char a = is_case_ignored ? bytes_lower(one.at[i - 1]) : one.at[i - 1];
+        char previous_b = '\0';
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= other.size; j++) {
+            char b = is_case_ignored ? bytes_lower(other.at[j - 1]) : other.at[j - 1];
+            unsigned best = above[j - 1] + (a != b);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a == previous_b && b == previous_a &&
+                rows[(i + 1) % 3][j - 2] + 1 < best) {
+                best = rows[(i + 1) % 3][j - 2] + 1;
+            }
+            row[j] = best;
+            previous_b = b;
+        }
+        previous_a = a;
+    }
+    return rows[one.size % 3][other.size];
 }

@@ -191,6 +191,10 @@ struct bytes_shown {
 };
 struct bytes_shown bytes_show(struct bytes text);
 
+/* How many letters to add, take away, change or swap with their neighbour make one text of the other: for misspelled
+ * words. UINT_MAX: one has more than BYTES_SHOWN_MAX bytes. */
+unsigned bytes_distance(struct bytes one, struct bytes other, bool is_case_ignored);
+
 /* For "%.*s": the size, at most size_max. */
 static inline int bytes_shown_size(struct bytes text, size_t size_max) {
     return (int)(text.size < size_max ? text.size : size_max);

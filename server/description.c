@@ -4,7 +4,7 @@
 #include "codec/json.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/shape.h"
 #include "server/dispatch/syntax.h"
 #include "server/metrics/figures.h"
@@ -229,7 +229,7 @@ void description_write(FILE *file) {
     description_put_options(&json);
     description_put_figures(&json);
     json_open(&json, "errors", '[');
-    for (const struct error_row *row = error_table; row->prefix != NULL; row++) {
+    for (const struct explained_error *row = explain_errors; row->prefix != NULL; row++) {
         json_open(&json, NULL, '{');
         description_put(&json, "prefix", row->prefix);
         if (row->http_status != 0) {

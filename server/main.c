@@ -16,7 +16,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "server/acl/acl_file.h"
+#include "server/acl/acl_rules.h"
 #include "server/acl/player.h"
 #include "server/commands/admin/admin.h"
 #include "server/commands/lb/board_task.h"
@@ -37,7 +37,7 @@
 #include "server/network/acceptor.h"
 #include "server/network/tls.h"
 #include "server/replication/replicator.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/process.h"
@@ -148,7 +148,7 @@ static void main_free_certificates(void) {
 static bool main_check_as_started(const struct settings *settings, char *error) {
     struct server *server = &program.server;
     server->settings = *settings; /* borrowed */
-    bool is_fine = main_rename_commands(settings, error) && acl_file_begin(server, error) &&
+    bool is_fine = main_rename_commands(settings, error) && acl_rules_begin(server, error) &&
                    tls_settings_open(&program.tls, settings, error) &&
                    main_read_certificates(settings, error);
     tls_settings_close(&program.tls);
@@ -263,7 +263,7 @@ static bool main_prepare(int argc, char **argv, char *error) {
     bool is_loaded = setting_file_apply_arguments(settings, argc, argv, error);
     setting_file_hide_arguments(argc, argv);
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
-        !acl_file_begin(&program.server, error) ||
+        !acl_rules_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
         !acceptor_listen(&program.listeners, settings, error)) {
         return false;
@@ -594,11 +594,11 @@ static void main_wake_tick(void *tick) {
 
 static void main_resume_jobs(struct server *server) {
     board_task_resume(server);
-    board_job_begin(server, &window_job);
-    board_job_begin(server, &rating_job);
-    board_job_begin(server, &hold_job);
-    board_job_begin(server, &shadow_job);
-    board_job_begin(server, &board_job_stale);
+    job_board_begin(server, &window_job);
+    job_board_begin(server, &rating_job);
+    job_board_begin(server, &hold_job);
+    job_board_begin(server, &shadow_job);
+    job_board_begin(server, &job_board_stale);
 }
 
 static bool main_start(void) {

@@ -7,7 +7,7 @@
  * A request is allowed if one selector allows all of it. Rules are read and written by
  * server/acl/acl_rules.h, which knows the commands' names; here commands are numbers.
  *
- * How this room works: rules are text (acl_rules.h), kept in files (acl_file.h) and applied to users
+ * How this room works: rules are text in files and commands (acl_rules.h), and are applied to users
  * here; acl_check.h asks whether a user may run a request; what is refused is noted (struct acl_log), and
  * wrong passwords make the next attempt wait (auth_guard.h).
  *
@@ -247,7 +247,7 @@ struct acl_log_entry {
     int64_t first_time_ms;
     const char *reason;                /* "command", "key", "channel", "auth"; static */
     const char *context;               /* "toplevel", "multi"; static */
-    struct bytes object, user, client; /* of client_line.h */
+    struct bytes object, user, client; /* session_print_line, without its end */
     int64_t time_ms;
     char texts[]; /* object and user */
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/dispatch/client_line.h"
 #include "server/dispatch/syntax.h"
 #include "server/sessions/board_events.h"
 #include "server/sessions/server.h"
@@ -147,6 +146,19 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
 
 /* ---- denials ---- */
 
+void acl_check_log(struct server *server, const struct session *session, const char *reason,
+                   struct bytes object, struct bytes user) {
+    const char *context = session->transaction.is_open ? "multi" : "toplevel";
+    struct buffer line;
+    buffer_init(&line, 0);
+    session_print_line(session, command_last_name(session), server->clock.monotonic_ms, &line);
+    struct bytes text = {.at = line.at,
+                         .size = line.size > 0 ? line.size - 1 : 0}; /* without its end */
+    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, reason, context,
+                object, user, text, server->clock.now_ms);
+    buffer_deinit(&line);
+}
+
 const char *acl_check_deny(struct server *server, const struct session *session, uint32_t command,
                            const struct request *request, enum acl_denial denial, uint32_t position,
                            bool is_changed, char *text) {
@@ -158,7 +170,7 @@ const char *acl_check_deny(struct server *server, const struct session *session,
     struct bytes object = denial == ACL_DENIED_COMMAND ? bytes_from_text(command_full_name(command))
                                                        : request->args[position];
     CHECK(denial != ACL_ALLOWED);
-    client_line_log(server, session, reasons[denial], object, session->user->name);
+    acl_check_log(server, session, reasons[denial], object, session->user->name);
     if (is_changed) {
         snprintf(text, ACL_DENIAL_MAX,
                  "NOPERM ACLs rules changed between the moment the transaction was accumulated and "

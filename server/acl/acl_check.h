@@ -18,6 +18,9 @@ MUST_CHECK enum acl_denial acl_check(const struct acl_user *user, uint32_t comma
 /* One key of a command that waited for it. */
 MUST_CHECK bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key);
 
+/* Note in ACL LOG what was refused to a client; reason: as acl_log_add has it. */
+void acl_check_log(struct server *server, const struct session *session, const char *reason,
+                   struct bytes object, struct bytes user);
 /* Note a denied request in ACL LOG, and return Redis's error. text: ACL_DENIAL_MAX. is_changed: it
  * was queued by MULTI when it was still allowed. */
 enum { ACL_DENIAL_MAX = 256 };

@@ -1,4 +1,4 @@
-/* The rules of a user, as text: Redis's.
+/* Users as text: the rules of a user, which are Redis's, and `user` lines of leaderboard.conf or of the aclfile.
  *
  *     on >secret ~app:* &app:* +@read -lb.forget +config|get (%R~top:* +@read)
  *
@@ -12,6 +12,7 @@
 
 #include "codec/buffer.h"
 #include "server/acl/acl.h"
+#include "server/sessions/server.h"
 
 enum acl_status {
     ACL_OK,
@@ -59,5 +60,27 @@ void acl_rules_print_keys(const struct acl_selector *selector, struct buffer *ou
 void acl_rules_print_channels(const struct acl_selector *selector, struct buffer *out);
 /* "on", "nopass", "sanitize-payload"; NULL after the last. */
 const char *acl_rules_flag(const struct acl_user *user, uint32_t nth);
+
+/* ---- users in files ---- */
+
+enum { ACL_FILE_ERROR_MAX = 4096 };
+
+/* Make server->acl.users from the settings, and from the aclfile if there is one, whose absolute path is
+ * then server->acl.path. Call before server_life_init; execute_init has been called. false: error
+ * (SETTING_ERROR_MAX) says why. */
+MUST_CHECK bool acl_rules_begin(struct server *server, char *error);
+/* ACL LOAD: all users as the file has them, or on an error nothing. Clients of users that are gone are
+ * closed, but the caller gets its reply. error: ACL_FILE_ERROR_MAX, one line that names each bad line. */
+MUST_CHECK bool acl_rules_load(struct server *server, const struct session *caller, char *error);
+/* ACL SAVE: temporary file, fsync, rename. error: ACL_FILE_ERROR_MAX. */
+MUST_CHECK bool acl_rules_save(const struct server *server, char *error);
+/* Before CONFIG REWRITE: make the settings' `user` lines those of the users there are. Lines that say
+ * what holds stay as they are. false: out of memory, or a user has too many rules for a line; error
+ * (SETTING_ERROR_MAX). */
+MUST_CHECK bool acl_rules_to_settings(struct server *server, char *error);
+/* Close the clients of a user that is to be removed; the one that runs a command gets its reply
+ * first. */
+void acl_rules_close_clients(struct server *server, const struct acl_user *user,
+                             const struct session *caller);
 
 #endif

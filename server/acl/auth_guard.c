@@ -8,7 +8,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "server/sessions/audit.h"
 #include "server/sessions/server.h"
 
 /* ---- addresses ---- */
@@ -222,9 +221,9 @@ void auth_guard_note(struct server *server, const struct session *session, bool 
     int64_t delay_ms = auth_guard_delay_ms(guard, &server->settings, address, name, now_ms);
     snprintf(details, sizeof details, "failures=%u delay_ms=%lld%s", failures, (long long)delay_ms,
              session->id == 0 ? " by=http" : "");
-    struct audit_who who = audit_session(session);
+    struct audit_who who = server_audit_who(session);
     who.user = shown;
-    audit_write_refused(server, AUDIT_AUTH, who, "auth failed", details);
+    server_audit_write_refused(server, AUDIT_AUTH, who, "auth failed", details);
 }
 
 bool auth_guard_allows_queued(const struct server *server, const struct session *session,

@@ -1,6 +1,4 @@
-/* Scans in steps. See scanning.h. */
-#include "server/commands/scanning.h"
-
+/* Scans in steps. See keyspace.h. */
 #include "server/commands/keyspace.h"
 
 void scanning_begin(struct scanning *scanning, const struct call *call, struct glob *glob) {

@@ -2,7 +2,7 @@
 #include "server/commands/shadow.h"
 
 #include "server/dispatch/syntax.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/sessions/notify.h"
 #include "skiplist/keyspace/registry.h"
 
@@ -461,20 +461,6 @@ static bool shadow_show_own(const struct call *call, uint32_t command) {
     return true;
 }
 
-static void shadow_hide_own(const struct call *call) {
-    for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
-        struct registry_key *key = shadow_find_board(call, shadow_pair_at(call, i).key_at);
-        struct board_member found;
-        struct bytes note;
-        if (key != NULL && shadow_find_note(key, shadow_own(call), &note)) {
-            board_look_up(&key->board, shadow_own(call), NULL, &found);
-            if (found.is_there) {
-                board_remove_member(&key->board, &found);
-            }
-        }
-    }
-}
-
 static void shadow_run_writing(struct call *call, uint32_t command) {
     struct server_shadows *shadows = &call->server->shadows;
     struct reply before = *call->reply;
@@ -505,12 +491,23 @@ void shadow_run_call(struct call *call) {
         } else {
             call_out_of_memory(call);
         }
-        shadow_hide_own(call);
+        /* And hide them again. */
+        for (uint32_t i = 0; i < shadow_pair_count(call); i++) {
+            struct registry_key *key = shadow_find_board(call, shadow_pair_at(call, i).key_at);
+            struct board_member found;
+            struct bytes note;
+            if (key != NULL && shadow_find_note(key, shadow_own(call), &note)) {
+                board_look_up(&key->board, shadow_own(call), NULL, &found);
+                if (found.is_there) {
+                    board_remove_member(&key->board, &found);
+                }
+            }
+        }
     }
     buffer_clear(&shadows->pairs);
 }
 
-/* ---- bans that are over: put back in steps (server/sessions/board_job.h) ----
+/* ---- bans that are over: put back in steps (server/sessions/job.h) ----
  *
  * A pass notes when the next ban ends: until then, or until bans change, there is nothing to do. */
 
@@ -531,7 +528,7 @@ static void shadow_job_see(struct board_job *job, const struct registry_key *key
             int64_t until_ms = ban_until(pair.value);
             /* Others were over for each board of this pass. */
             if (until_ms > job->passed_ms) {
-                board_job_await(job, until_ms);
+                job_board_await(job, until_ms);
             }
         }
     }
@@ -539,27 +536,27 @@ static void shadow_job_see(struct board_job *job, const struct registry_key *key
 
 static void shadow_job_receive(struct board_job *job, const struct effect *effect) {
     if (effect->database == BAN_DATABASE) {
-        board_job_await(job, effect->kind == EFFECT_PUT ? ban_until(effect->value) : 0);
+        job_board_await(job, effect->kind == EFFECT_PUT ? ban_until(effect->value) : 0);
     }
 }
 
 /* One that is new, or comes to another place by a removal, is of a ban whose end is known. */
-static enum board_job_change shadow_job_visit(struct board_job *job, struct registry_key *board,
+static enum job_board_change shadow_job_visit(struct board_job *job, struct registry_key *board,
                                               struct bytes name) {
     struct registry *registry = job->server->registry;
     struct bytes member;
     if (!shadow_find_member(name, &member)) {
-        return BOARD_JOB_SAME;
+        return JOB_BOARD_SAME;
     }
     if (ban_holds(registry, board->database, registry_name(board), member,
                   job->server->clock.now_ms)) {
-        return BOARD_JOB_SAME;
+        return JOB_BOARD_SAME;
     }
-    return shadow_return(registry, board, member) ? BOARD_JOB_CHANGED : BOARD_JOB_NO_MEMORY;
+    return shadow_return(registry, board, member) ? JOB_BOARD_CHANGED : JOB_BOARD_NO_MEMORY;
 }
 
 static bool shadow_job_step(struct board_job *job, struct registry_key *board) {
-    return board_job_step_notes(job, board, STEP_NOTES, STEP_RETURNED, shadow_job_visit);
+    return job_board_step_notes(job, board, STEP_NOTES, STEP_RETURNED, shadow_job_visit);
 }
 
 const struct board_work shadow_job = {.size = sizeof(struct board_job),

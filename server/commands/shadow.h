@@ -57,7 +57,7 @@ uint32_t shadow_count_shown(const struct call *call, const struct registry_key *
 
 /* Run a command with the shadows that it sees: server.shadows.run. */
 void shadow_run_call(struct call *call);
-/* Puts those back whose ban is over (server/sessions/board_job.h). */
+/* Puts those back whose ban is over (server/sessions/job.h). */
 extern const struct board_work shadow_job;
 
 #endif

@@ -2,7 +2,7 @@
  *
  * How this room works: a folder holds a group of commands, a file a family of them, each entry beside
  * its handler. What writes members goes through writing.h, so that no command can bypass a board's
- * options or a ban (ban.h); what walks over keys in steps goes through scanning.h and keyspace.h. */
+ * options or a ban (ban.h); what walks over keys in steps goes through keyspace.h. */
 #ifndef SERVER_TABLE_H
 #define SERVER_TABLE_H
 

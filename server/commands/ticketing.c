@@ -126,13 +126,6 @@ static bool ticketing_refuse(const struct ticketing_board *board, enum ticket_re
     return false;
 }
 
-static bool ticketing_refuse_status(const struct ticketing_board *board, enum jwt_status status) {
-    return ticketing_refuse(
-        board, status == JWT_EXPIRED || status == JWT_NOT_YET ? TICKET_OVER : TICKET_WRONG,
-        status == JWT_NO_KEY ? "no player-key has its kid, and this server has not made it"
-                             : jwt_status_text(status));
-}
-
 /* ---- checking ---- */
 
 struct ticketing_read {
@@ -229,11 +222,17 @@ static bool ticketing_check_board(const struct call *call, const struct ticketin
             bytes_shown_size(board->name, NAMES_MAX), board->name.at);
         return false;
     }
+    if (wrong != NULL) {
+        bool is_over = wrong->status == JWT_EXPIRED || wrong->status == JWT_NOT_YET;
+        return ticketing_refuse(board, is_over ? TICKET_OVER : TICKET_WRONG,
+                                wrong->status == JWT_NO_KEY
+                                    ? "no player-key has its kid, and this server has not made it"
+                                    : jwt_status_text(wrong->status));
+    }
     char text[128];
     snprintf(text, sizeof text, "it is not for board '%.*s'",
              bytes_shown_size(board->name, NAMES_MAX), board->name.at);
-    return wrong != NULL ? ticketing_refuse_status(board, wrong->status)
-                         : ticketing_refuse(board, TICKET_OTHER, text);
+    return ticketing_refuse(board, TICKET_OTHER, text);
 }
 
 /* Is there room for these marks beside all others? false: the error was replied. */

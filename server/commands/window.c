@@ -1,7 +1,7 @@
 /* Shares, and values that follow from them. See window.h. */
 #include "server/commands/window.h"
 
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/sessions/notify.h"
 #include "server/sessions/server.h"
 #include "skiplist/keyspace/registry.h"
@@ -224,12 +224,6 @@ static wide_sum window_value(const struct layout *layout, uint64_t key, unsigned
            (wide_sum)layout_field_zero(&layout->fields[index]);
 }
 
-static void window_add(const struct layout *layout, uint64_t key, struct window_sums *sums) {
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        sums->at[i] += window_value(layout, key, i);
-    }
-}
-
 /* The key of the sums, without a time. *fits: every one is in its field's range. */
 static uint64_t window_pack(const struct layout *layout, const struct window_sums *sums,
                             bool *fits) {
@@ -299,7 +293,9 @@ static void window_take_in(const struct window_group *group, uint32_t index, uin
     struct window_value *value = &group->values[index];
     const struct layout *layout = board_layout(&group->shares->key->board);
     if (group->sums != NULL) {
-        window_add(layout, key, &group->sums[index]);
+        for (unsigned i = 0; i < layout->field_count; i++) {
+            group->sums[index].at[i] += window_value(layout, key, i);
+        }
         if (value->is_undated) {
             value->times = layout_later_time(layout, value->times, key);
         }
@@ -657,7 +653,7 @@ bool window_put(struct registry *registry, struct registry_key *key,
 
 /* ---- what leaves ----
  *
- * It does so in steps (server/sessions/board_job.h): a period ends, or a share is removed.
+ * It does so in steps (server/sessions/job.h): a period ends, or a share is removed.
  *
  *     ANEW     some members, in the order of their hashes, get what follows from the shares
  *     LEAVING  the next members of the first share leave, by rank; behind the last one the next
@@ -807,7 +803,7 @@ static void window_job_receive(struct board_job *of, const struct effect *effect
     }
     /* What was made anew under another state is made anew once more. */
     if (effect->kind == EFFECT_STATE && registry_state(key)->is_anew &&
-        board_job_holds(of, effect->database, effect->name)) {
+        job_board_holds(of, effect->database, effect->name)) {
         window_job_rewind(job);
     }
 }
@@ -821,7 +817,7 @@ static void window_job_collect(void *context, const struct board_stored *entry) 
     uint32_t size = (uint32_t)member.size;
     char *at = buffer_reserve(&job->members, sizeof size + size);
     if (at == NULL) {
-        board_job_wait(&job->of);
+        job_board_wait(&job->of);
         return;
     }
     memcpy(at, &size, sizeof size);
@@ -902,7 +898,7 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
         }
     }
     if (!window_job_renew_members(job, key, shares, count, &is_changed)) {
-        board_job_wait(&job->of);
+        job_board_wait(&job->of);
         return;
     }
     if (job->member_at == job->members.size) {
@@ -1056,7 +1052,7 @@ static void window_job_leave(struct window_job *job, struct registry_key *key) {
         state.left = 0;
     }
     if (!memory_reserve_begin(board_growth_size(&key->board, step.count))) {
-        board_job_wait(&job->of);
+        job_board_wait(&job->of);
         return;
     }
     window_job_set(job, key, &state);

@@ -120,7 +120,7 @@ void window_note_moved(struct registry *registry, struct registry_key *key,
 MUST_CHECK bool window_keep_shares(struct registry *registry, struct registry_key *key,
                                    const struct board_options *options, int64_t now_ms);
 
-/* What leaves does so in steps (server/sessions/board_job.h). */
+/* What leaves does so in steps (server/sessions/job.h). */
 extern const struct board_work window_job;
 
 #endif

@@ -65,6 +65,11 @@ const char *command_full_name(uint32_t index) {
     return command_numbers[index].full_name;
 }
 
+const char *command_last_name(const struct session *session) {
+    return session->last_command != NULL ? command_full_name(command_index(session->last_command))
+                                         : "NULL";
+}
+
 uint32_t command_index(const struct command *command) {
     size_t index = (size_t)((const struct command_number *)(const void *)command - command_numbers);
     CHECK(index < command_number_count);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "protocol/resp.h"
-#include "server/sessions/audit.h"
+#include "server/sessions/server.h"
 #include "skiplist/keyspace/registry.h"
 
 struct call;
@@ -285,6 +285,8 @@ static inline bool command_is_reachable(uint32_t index) {
 }
 /* "zadd", "client|setname" (lower case, static storage). */
 const char *command_full_name(uint32_t index);
+/* The same of the command that a client sent last; "NULL": none. */
+const char *command_last_name(const struct session *session);
 bool command_is_subcommand(uint32_t index);
 
 /* The command that a request names, or its subcommand if there is one. COMMAND_NONE: not found. */

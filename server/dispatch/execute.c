@@ -204,8 +204,8 @@ static bool execute_refuse(struct server *server, struct session *session, uint3
             snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
                      command_full_name(index), (unsigned long long)memory_used(),
                      (unsigned long long)server->settings.maxmemory);
-            audit_write_refused(server, AUDIT_MAXMEMORY, audit_session(session),
-                                "maxmemory reached", details);
+            server_audit_write_refused(server, AUDIT_MAXMEMORY, server_audit_who(session),
+                                       "maxmemory reached", details);
         }
         if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
             /* It ends the transaction. Monitors saw the MULTI, so they get the EXEC, too. */
@@ -313,9 +313,9 @@ execute_audit_command(struct server *server, const struct session *session, uint
         memcpy(details + size, "\"", 2);
     }
     if (has_failed) {
-        audit_write_refused(server, class, audit_session(session), event, details);
+        server_audit_write_refused(server, class, server_audit_who(session), event, details);
     } else {
-        audit_write(server, audit_session(session), event, details);
+        server_audit_write(server, server_audit_who(session), event, details);
     }
     /* Users, settings, the role: all that an answer depends on besides keys. */
     server_reads_outdate_all(server);

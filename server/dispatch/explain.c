@@ -21,7 +21,6 @@ enum {
     WANTED_SHOWN = 320, /* bytes of the words that were expected */
     SYNTAX_SHOWN = 320, /* bytes of the syntax */
     REASON_SHOWN = 512,
-    NEAR_SIZE_MAX = 24, /* of names that are compared for misspellings */
 };
 
 struct text {
@@ -57,35 +56,6 @@ static bool explain_is_named(const struct command *command) {
 }
 
 /* ---- names that are nearly the same ---- */
-
-/* The letters to add, take away, change or swap with the next one, up to this many. */
-static unsigned explain_distance(struct bytes one, struct bytes other, unsigned max) {
-    unsigned rows[3][NEAR_SIZE_MAX + 1];
-    if (one.size > NEAR_SIZE_MAX || other.size > NEAR_SIZE_MAX) {
-        return max;
-    }
-    for (size_t j = 0; j <= other.size; j++) {
-        rows[0][j] = (unsigned)j;
-    }
-    for (size_t i = 1; i <= one.size; i++) {
-        unsigned *row = rows[i % 3];
-        const unsigned *above = rows[(i + 2) % 3];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= other.size; j++) {
-            char a = bytes_lower(one.at[i - 1]), b = bytes_lower(other.at[j - 1]);
-            unsigned best = above[j - 1] + (a != b);
-            best = above[j] + 1 < best ? above[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a == bytes_lower(other.at[j - 2]) &&
-                b == bytes_lower(one.at[i - 2]) && rows[(i + 1) % 3][j - 2] + 1 < best) {
-                best = rows[(i + 1) % 3][j - 2] + 1;
-            }
-            row[j] = best;
-        }
-    }
-    unsigned distance = rows[one.size % 3][other.size];
-    return distance < max ? distance : max;
-}
 
 /* So far apart is too far for a misspelling. */
 static unsigned explain_limit(struct bytes word) {
@@ -449,7 +419,7 @@ static const char *explain_say_near_token(const struct argument *list, struct by
         const char *inner = explain_say_near_token(list->children, word, best);
         near = inner != NULL ? inner : near;
         if (list->token != NULL) {
-            unsigned distance = explain_distance(word, bytes_from_text(list->token), *best);
+            unsigned distance = bytes_distance(word, bytes_from_text(list->token), true);
             if (distance > 0 && distance < *best) {
                 near = list->token;
                 *best = distance;
@@ -691,12 +661,16 @@ void explain_word(const struct command *command, const struct request *request, 
         explain_say_number(&text, match.asked.argument, word);
     } else {
         const char *near = explain_say_near_token(command->arguments, word, &best);
+        const struct argument *argument = match.asked.argument;
+        bool is_value = argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
+                        argument[1].name != NULL && argument[1].flags == 0;
+        bool is_option = (command->flags & COMMAND_WRITE) != 0 &&
+                         strncmp(why, "is not a ", 9) == 0 &&
+                         explain_match_find_token(command->arguments, word) != NULL;
         explain_put(&text, "ERR ");
         explain_put_word(&text, word);
-        explain_put(&text, " %s", why);
-        const struct argument *argument = match.asked.argument;
-        if (argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
-            argument[1].name != NULL && argument[1].flags == 0 && strchr(why, ':') == NULL) {
+        explain_put(&text, " %s", is_option ? "is an option: options come before the values" : why);
+        if (is_value && strchr(why, ':') == NULL && !is_option) {
             explain_put(&text, ": values come before the %s", argument[1].name);
         }
         if (near != NULL) {
@@ -729,7 +703,7 @@ static const struct {
     {"LB.DEL LB.DELETE ", "DEL ?"},
     {"LB.RESET LB.END ", "LB.ROLL ? archive"},
     {"LB.BOARDS LB.KEYS ", "LB.LIST"},
-    {"LB.HELP LB.COMMANDS ", "COMMAND DOCS"},
+    {"LB.HELP LB.COMMANDS ", "COMMAND DOCS, or help @leaderboard in redis-cli"},
 };
 
 static bool explain_is_number(struct bytes word) {
@@ -754,7 +728,7 @@ void explain_unknown(const struct request *request, char *out) {
     for (uint32_t i = 0; instead == NULL && name.size > 3 && i < command_count(); i++) {
         const struct command *command = command_by_index(i);
         struct bytes each = bytes_from_text(command->name);
-        unsigned distance = command_is_subcommand(i) ? best : explain_distance(name, each, best);
+        unsigned distance = command_is_subcommand(i) ? best : bytes_distance(name, each, true);
         if (distance < best && command_find(each) == command) {
             best = distance;
             near = command->name;
@@ -786,4 +760,84 @@ void explain_unknown(const struct request *request, char *out) {
         }
     }
     explain_put(&text, "?)");
+}
+
+/* ---- what errors mean ---- */
+
+/* The harness holds every error that a test gets against the table. */
+const struct explained_error explain_errors[] = {
+    {"ERR", 0, "The request is wrong: its words, a value, or a key that is not there.",
+     "Correct the request. The text says what is wrong."},
+    {"BANNED", 403, "The member is banned from this board.",
+     "`LB.BANS` shows bans; `LB.UNBAN` ends one."},
+    {"BUSYKEY", 409, "The name of a new board is taken.",
+     "Choose another name, or remove the key."},
+    {"CLOSED", 409, "The board is not open yet (`OPENS`), or no longer (`CLOSES`).",
+     "`LB.INFO` shows both times; `LB.ALTER` changes them."},
+    {"DENIED", 0,
+     "The server has no password and refuses clients of other machines (`protected-mode`).",
+     "Set a password: [secure.md](../operate/secure.md)."},
+    {"EXECABORT", 0, "`EXEC` has run nothing, because a command before it was refused.",
+     "Find the first error between `MULTI` and `EXEC`, and send all of it again."},
+    {"FROZEN", 409, "The board takes no writes: it is an archive, or `FREEZE` was given.",
+     "`LB.ALTER key THAW`, if the results may change."},
+    {"FULL", 0, "The board has as many members as `LIMIT` allows, and takes no new ones.",
+     "`LB.ALTER key LIMIT n` raises it; `CAP` drops the worst member instead."},
+    {"LIMIT", 422, "The board's `LIMITS` do not allow a result with this value.",
+     "The text names the limit. `LB.ALTER key LIMITS ...` changes it."},
+    {"LOADING", 503,
+     "The server loads its boards, shuts down, or is not open yet as the new master.",
+     "Send it again later. `INFO persistence` shows the time that is left."},
+    {"MASTERDOWN", 503,
+     "This replica has lost its master, and `replica-serve-stale-data` is `no`, or what it has is "
+     "too old.",
+     "Ask another server; look at the link in `INFO replication`."},
+    {"MISCONF", 503, "The journal or a snapshot could not be written, so writes are refused.",
+     "Look at the disk and the log. Writes work again after the next success."},
+    {"NOAUTH", 0, "The connection has not logged in.", "`AUTH user password` first."},
+    {"NOMASTERLINK", 503, "A replica asks a server that cannot give it anything now.",
+     "Nothing: the replica asks again. If it stays, see `INFO replication`."},
+    {"NOPERM", 403, "The user may not run this command, or not on this key or channel.",
+     "`ACL WHOAMI` names the user, `ACL LOG` the refusals; `ACL SETUSER` changes rights."},
+    {"NOPROTO", 0, "`HELLO` asks for a protocol other than 2 and 3.", "`HELLO 3` or `HELLO 2`."},
+    {"NOREPLICAS", 503, "Too few replicas are connected (`min-replicas-to-write`).",
+     "Bring replicas back, or lower the setting."},
+    {"OOM", 503, "`maxmemory` is reached, or the system has no memory left.",
+     "Raise `maxmemory`, or remove boards: `LB.LIST`, `MEMORY USAGE key`."},
+    {"READONLY", 503, "This server is a replica.",
+     "Write to the master: `INFO replication` names it."},
+    {"TICKET", 403,
+     "A player's result on a board with `TICKETS` has no ticket, or one that does not count.",
+     "`LB.TICKET` at the start of each run, and `TICKET t` with its result: "
+     "[tickets.md](tickets.md)."},
+    {"TOOLONG", 0, "The command would hold up everybody for longer than `busy-command-limit`.",
+     "Use what the text names instead, or raise the setting."},
+    {"TOOSOON", 429,
+     "The member has sent as much as the board takes of one for now (`LIMITS`: `EVERY`, `RESULTS`, "
+     "`GAIN`), or the run was too short (`MINTIME`). Over HTTP also: 16 bans of the user are "
+     "still being carried out.",
+     "Send it again after the seconds that the text says."},
+    {"TRYAGAIN", 503,
+     "Something else must end first: another long command, a copy, or younger ids of `ONCE`.",
+     "Send it again later."},
+    {"UNBLOCKED", 0,
+     "Waiting was ended by `CLIENT UNBLOCK`, or because the server became a replica. A write that "
+     "waited "
+     "for replicas may have been kept.",
+     "Send reads again; for writes see [retries.md](retries.md)."},
+    {"WRONGPASS", 0, "The user, the password or both are wrong, or the user is off.",
+     "Check both. Wrong passwords are answered slower each time."},
+    {"WRONGTYPE", 404,
+     "The key is there, but it is a board and not a hash, or the other way round.",
+     "`TYPE key` says what it is."},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct explained_error *explain_error(struct bytes prefix) {
+    for (const struct explained_error *row = explain_errors; row->prefix != NULL; row++) {
+        if (bytes_equal(prefix, bytes_from_text(row->prefix))) {
+            return row;
+        }
+    }
+    return NULL;
 }

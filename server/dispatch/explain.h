@@ -12,6 +12,7 @@
 #ifndef SERVER_EXPLAIN_H
 #define SERVER_EXPLAIN_H
 
+#include "codec/bytes.h"
 #include "server/dispatch/command.h"
 
 /* Longest error, terminator included. Long or binary words are shown shortened and escaped. */
@@ -30,5 +31,18 @@ void explain_reason(const struct command *command, const char *reason, char *out
  * is nearly the same. An empty text: nothing is like it. */
 enum { EXPLAIN_HINT_MAX = 160 };
 void explain_unknown(const struct request *request, char *out);
+
+/* ---- what errors mean ---- */
+
+/* The words that errors begin with. docs/write makes docs/reference/errors.md of it. */
+struct explained_error {
+    const char *prefix;   /* "READONLY"; NULL ends the table */
+    unsigned http_status; /* 0: 400, and 422 for a write */
+    const char *meaning;  /* why a command gets it; sentences */
+    const char *advice;   /* what to do */
+};
+extern const struct explained_error explain_errors[];
+/* By the first word of an error. NULL: there is no such row. */
+const struct explained_error *explain_error(struct bytes prefix);
 
 #endif

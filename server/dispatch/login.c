@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "server/acl/acl_check.h"
 #include "server/acl/player.h"
-#include "server/dispatch/client_line.h"
 #include "server/system/digest.h"
 #include "server/system/log.h"
 
@@ -15,7 +15,7 @@ static void login_note(struct server *server, struct session *session, bool is_r
                        struct bytes word) {
     auth_guard_note(server, session, is_right, name, shown);
     if (!is_right) {
-        client_line_log(server, session, "auth", word, logged);
+        acl_check_log(server, session, "auth", word, logged);
     }
 }
 

@@ -1,7 +1,7 @@
 /* See settings_file.h. */
 #include "server/dispatch/settings_file.h"
 
-#include "server/acl/acl_file.h"
+#include "server/acl/acl_rules.h"
 #include "server/system/log.h"
 
 enum {
@@ -12,7 +12,7 @@ enum {
 
 bool settings_file_write(struct server *server, char *error) {
     bool is_written =
-        acl_file_to_settings(server, error) && setting_file_rewrite(&server->settings, error);
+        acl_rules_to_settings(server, error) && setting_file_rewrite(&server->settings, error);
     if (is_written || server->settings.file_path == NULL ||
         setting_file_is_written(&server->settings, "replicaof")) {
         const struct server_rewrite *rewrite = &server->rewrite;

@@ -810,24 +810,6 @@ uint32_t syntax_behind_options(const struct command *command, const struct reque
     return index + (end - begin);
 }
 
-uint32_t syntax_find(const struct command *command, const struct request *request,
-                     const char *word) {
-    const struct syntax_form *form = command->form;
-    uint32_t index = form->first, words;
-    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
-        if (!syntax_measure_step(form, request, step, index, &words)) {
-            return 0;
-        }
-        index += words;
-    }
-    for (uint32_t next; (next = syntax_skip(command, request, index)) > index; index = next) {
-        if (bytes_is(request->args[index], word)) {
-            return index + 1;
-        }
-    }
-    return 0;
-}
-
 const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index) {
     const struct syntax_form *form = call->command->form;
     const struct syntax_item *taken, *item;
@@ -975,9 +957,21 @@ uint32_t syntax_key_option(const struct command *command, const struct request *
     if (command->key_option == NULL || command_has_wrong_arity(command, request)) {
         return 0;
     }
-    uint32_t index = syntax_find(command, request, command->key_option);
-    /* A word in the place of the key: SINCE LAST. */
-    return index > 0 && !bytes_is(request->args[index], "LAST") ? index : 0;
+    const struct syntax_form *form = command->form;
+    uint32_t index = form->first, words;
+    for (const struct syntax_item *step = form->steps; step < form->options; step++) {
+        if (!syntax_measure_step(form, request, step, index, &words)) {
+            return 0;
+        }
+        index += words;
+    }
+    for (uint32_t next; (next = syntax_skip(command, request, index)) > index; index = next) {
+        if (bytes_is(request->args[index], command->key_option)) {
+            /* A word in the place of the key: SINCE LAST. */
+            return bytes_is(request->args[index + 1], "LAST") ? 0 : index + 1;
+        }
+    }
+    return 0;
 }
 
 struct key_walk syntax_key_walk(const struct command *command, const struct key_spec *spec,

@@ -57,9 +57,6 @@ bool syntax_is_option(const struct call *call, uint32_t index);
  * NULL: there was none left. */
 const char *syntax_take_use(const struct call *call, struct option_uses *uses, uint32_t *index);
 
-/* The index of the first value of an option in a request that may be wrong; 0: it is not there. */
-uint32_t syntax_find(const struct command *command, const struct request *request,
-                     const char *word);
 /* Where the argument is, in a request that may be wrong, that is at this index where no options stand before it. */
 uint32_t syntax_behind_options(const struct command *command, const struct request *request,
                                uint32_t index);
@@ -123,7 +120,7 @@ struct request_keys {
 struct request_keys syntax_key_request_begin(uint32_t command, const struct request *request);
 /* The position of the next key; 0: there is no more. */
 uint32_t syntax_key_request_next(struct request_keys *keys);
-/* Where the key is that the value of the command's key_option is; 0: none. */
+/* Where the key is that the value of the command's key_option is, in a request that may be wrong; 0: none. */
 uint32_t syntax_key_option(const struct command *command, const struct request *request);
 /* The positions of all the request's keys, fewer than its arguments. Returns their number, or -1 if
  * the arguments do not fit the command. */

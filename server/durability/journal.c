@@ -551,10 +551,14 @@ static void journal_on_written(void *context) {
     } else if (result->status == JOURNAL_RESULT_FULL) {
         journal->error = journal->result.error;
         if (!journal->is_stalled) {
-            log_write(
-                LOG_WARNING,
-                "journal: the disk does not take what was written, trying again: %s waiting=%zu",
-                strerror(journal->error), journal_waiting_size(journal));
+            log_write(LOG_WARNING,
+                      "journal: the disk does not take what was written, trying again: %s "
+                      "waiting=%zu dir=%s advice=\"%s, and do not restart: it is tried each "
+                      "second\"",
+                      strerror(journal->error), journal_waiting_size(journal), journal->store->path,
+                      journal->error == ENOSPC || journal->error == EDQUOT
+                          ? "make room on this disk"
+                          : "look at this disk");
             journal->stall_count++;
         }
         journal->is_stalled = true;

@@ -25,7 +25,7 @@
 #include "codec/check.h"
 #include "codec/subnet.h"
 #include "server/system/jwt.h"
-#include "server/system/wakeup.h"
+#include "server/system/worker.h"
 
 #define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
 

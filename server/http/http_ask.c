@@ -21,7 +21,7 @@ static void http_ask_push(struct ask_way *way, struct ask *first, struct ask *la
     } while (!atomic_compare_exchange_weak_explicit(&way->newest, &newest, first,
                                                     memory_order_release, memory_order_relaxed));
     if (newest == NULL) { /* the other side may have the question already */
-        wakeup_write(&way->wakeup);
+        worker_wakeup_write(&way->wakeup);
     }
 }
 
@@ -41,7 +41,7 @@ static struct ask *http_ask_take(struct ask_way *way) {
 /* The handle keeps no loop alive. */
 static bool http_ask_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void *asks),
                            struct asks *asks) {
-    if (!wakeup_init(&way->wakeup, loop)) {
+    if (!worker_wakeup_init(&way->wakeup, loop)) {
         return false;
     }
     way->wakeup.on_wake = on_wake;
@@ -77,7 +77,7 @@ static void http_ask_on_question(void *context) {
         http_ask_push(&asks->to_asker, newest, oldest);
     }
     if (asks->left_first != NULL) {
-        wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
+        worker_wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
     }
 }
 
@@ -102,7 +102,7 @@ void http_ask_answer(struct asks *asks, struct ask *ask) {
 }
 
 void http_ask_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {
-    wakeup_close(&asks->to_engine.wakeup);
+    worker_wakeup_close(&asks->to_engine.wakeup);
     http_ask_drop_all(asks, asks->left_first, drop);
     http_ask_drop_all(asks, http_ask_take(&asks->to_engine), drop);
     http_ask_drop_all(asks, http_ask_take(&asks->to_asker), drop);
@@ -110,8 +110,8 @@ void http_ask_close(struct asks *asks, void (*drop)(void *context, struct ask *a
 }
 
 void http_ask_deinit(struct asks *asks) {
-    wakeup_deinit(&asks->to_engine.wakeup);
-    wakeup_deinit(&asks->to_asker.wakeup);
+    worker_wakeup_deinit(&asks->to_engine.wakeup);
+    worker_wakeup_deinit(&asks->to_asker.wakeup);
 }
 
 /* ---- the asker ---- */
@@ -148,12 +148,12 @@ void http_ask_send(struct asks *asks) {
 }
 
 void http_ask_wake_asker(struct asks *asks) {
-    wakeup_write(&asks->to_asker.wakeup);
+    worker_wakeup_write(&asks->to_asker.wakeup);
 }
 
 void http_ask_detach(struct asks *asks) {
     http_ask_send(asks);
-    wakeup_close(&asks->to_asker.wakeup);
+    worker_wakeup_close(&asks->to_asker.wakeup);
 }
 
 /* ---- logins ---- */

@@ -498,7 +498,20 @@ static struct connection *connection_create(struct tick *tick, const struct acce
 
 static bool connection_refuse(struct tick *tick, const struct accepted *accepted,
                               const char *text) {
+    const struct server *server = tick->server;
+    int64_t now_ms = server->clock.monotonic_ms;
     tick->server->stats.connections_rejected++;
+    if (connection_is_full(server) &&
+        (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= TICK_FULL_LOG_MS)) {
+        char address[SESSION_ADDRESS_MAX];
+        connection_print_address(&accepted->peer, address);
+        tick->full_logged_at_ms = now_ms;
+        log_write(
+            LOG_WARNING,
+            "maxclients reached, rejecting new clients addr=%s maxclients=%lld advice=\"close "
+            "clients, then CONFIG SET maxclients; metrics-port still answers\"",
+            address, (long long)server->settings.maxclients);
+    }
     if (accepted->is_tls) {
         close(accepted->fd); /* before its handshake it understands nothing */
     } else {

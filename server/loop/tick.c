@@ -830,7 +830,7 @@ static void tick_on_check(uv_check_t *check) {
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
     tick_begin_time(tick, begin);
-    wakeup_wake(&tick->network_wake);
+    worker_wakeup_wake(&tick->network_wake);
     server_update_time(server);
     tick_check_pause_time(tick);
     tick_network_take_batches(tick);
@@ -897,7 +897,7 @@ static void tick_on_second(uv_timer_t *timer) {
         replicator_second(tick->replicator);
         tick_set_idle(tick, true); /* what it has to say leaves with a tick */
     }
-    audit_second(server);
+    server_audit_second(server);
     settings_file_second(server);
     tick_output_free_idle_buffers(tick);
     memory_settle();

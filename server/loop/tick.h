@@ -151,7 +151,7 @@ void tick_output_take_buffer(struct tick *tick, struct session *session);
  *     tick_network.c   the networks, and the queue of what they bring
  *     tick_output.c    output: lending buffers, what waits, what leaves */
 
-enum { TICK_SECOND_MS = 1000 };
+enum { TICK_SECOND_MS = 1000, TICK_FULL_LOG_MS = 60000 };
 
 /* ---- tick_network.c ---- */
 

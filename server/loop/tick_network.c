@@ -13,10 +13,6 @@
 #include "server/dispatch/waiting.h"
 #include "server/system/log.h"
 
-enum {
-    FULL_LOG_MS = 60000,
-};
-
 /* Of a batch that another thread has filled; otherwise the connections were just used. */
 static void tick_network_fetch_connections(const struct batch *batch, size_t begin, size_t end) {
     if (batch->network == NULL || !batch->network->has_thread) {
@@ -135,7 +131,7 @@ static void tick_network_take_accepted(struct tick *tick, const struct batch *ba
         }
     }
     if (batch->turned_away.error != 0) {
-        if (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= FULL_LOG_MS) {
+        if (tick->full_logged_at_ms == 0 || now_ms - tick->full_logged_at_ms >= TICK_FULL_LOG_MS) {
             tick->full_logged_at_ms = now_ms;
             log_write(
                 LOG_WARNING,
@@ -223,8 +219,8 @@ void tick_network_join(struct tick *tick) {
         }
     }
     if (tick->networks[0].has_thread) {
-        wakeup_close(&tick->network_wake);
-        wakeup_deinit(&tick->network_wake);
+        worker_wakeup_close(&tick->network_wake);
+        worker_wakeup_deinit(&tick->network_wake);
         tick_close_handle((uv_handle_t *)&tick->prepare);
     }
 }
@@ -261,9 +257,9 @@ static void tick_network_on_prepare(uv_prepare_t *prepare) {
         return;
     }
     if (tick->is_request_near) {
-        tick->is_request_near = wakeup_spin(tick->spin_ns, tick_network_has_requests, tick);
+        tick->is_request_near = worker_wakeup_spin(tick->spin_ns, tick_network_has_requests, tick);
     }
-    wakeup_sleep(&tick->network_wake);
+    worker_wakeup_sleep(&tick->network_wake);
     if (tick_network_has_batches(tick)) {
         tick_set_idle(tick, true);
     }
@@ -298,7 +294,7 @@ bool tick_network_init(struct tick *tick) {
         bool has_room = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > (int)count;
         tick->spin_ns = has_room ? SPIN_NS : 0;
         tick->prepare.data = tick;
-        if (!wakeup_init(&tick->network_wake, tick->loop) ||
+        if (!worker_wakeup_init(&tick->network_wake, tick->loop) ||
             uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
             uv_prepare_start(&tick->prepare, tick_network_on_prepare) != 0) {
             return false;

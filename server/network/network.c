@@ -115,7 +115,7 @@ static void network_hand_over(struct network *network) {
     struct batch *batch;
     while (ring_has_room(&network->to_engine) && (batch = network_finish_batch(network)) != NULL) {
         CHECK(ring_put(&network->to_engine, batch));
-        wakeup_send(network->engine_wake);
+        worker_wakeup_send(network->engine_wake);
     }
 }
 
@@ -128,7 +128,7 @@ static void network_stop_if_asked(struct network *network) {
     if (!network->is_stopping || network->intake.transports != NULL) {
         return;
     }
-    wakeup_close(&network->wake);
+    worker_wakeup_close(&network->wake);
     uv_close((uv_handle_t *)&network->prepare, NULL);
     uv_close((uv_handle_t *)&network->check, NULL);
     uv_close((uv_handle_t *)&network->idle, NULL);
@@ -147,9 +147,9 @@ static void network_on_prepare(uv_prepare_t *prepare) {
     struct network *network = prepare->data;
     if (network->intake.in_flight >
         0) { /* the engine has requests of ours and is about to answer */
-        (void)wakeup_spin(network->spin_ns, network_has_replies, network);
+        (void)worker_wakeup_spin(network->spin_ns, network_has_replies, network);
     }
-    wakeup_sleep(&network->wake);
+    worker_wakeup_sleep(&network->wake);
     if (ring_is_empty(&network->to_network)) {
         uv_idle_stop(&network->idle);
     } else {
@@ -159,7 +159,7 @@ static void network_on_prepare(uv_prepare_t *prepare) {
 
 static void network_on_check(uv_check_t *check) {
     struct network *network = check->data;
-    wakeup_wake(&network->wake);
+    worker_wakeup_wake(&network->wake);
     intake_begin_turn(&network->intake);
     struct replies *replies;
     struct batch *batch;
@@ -230,7 +230,7 @@ static bool network_init_handles(struct network *network) {
     }
     network->prepare.data = network;
     network->check.data = network;
-    if (!wakeup_init(&network->wake, loop)) {
+    if (!worker_wakeup_init(&network->wake, loop)) {
         CHECK(uv_loop_close(loop) == 0);
         return false;
     }
@@ -255,7 +255,7 @@ bool network_start(struct network *network, const struct network_options *option
         network_stop_if_asked(network);
         uv_run(&network->own_loop, UV_RUN_DEFAULT);
         CHECK(uv_loop_close(&network->own_loop) == 0);
-        wakeup_deinit(&network->wake);
+        worker_wakeup_deinit(&network->wake);
         return false;
     }
     network->has_thread = true;
@@ -357,7 +357,7 @@ bool network_push(struct network *network) {
         }
     }
     if (has_put) {
-        wakeup_send(&network->wake);
+        worker_wakeup_send(&network->wake);
     }
     return network->waiting_first != NULL;
 }
@@ -428,7 +428,7 @@ void network_join(struct network *network) {
     }
     uv_thread_join(&network->thread);
     network->is_joined = true;
-    wakeup_deinit(&network->wake);
+    worker_wakeup_deinit(&network->wake);
     CHECK(uv_loop_close(&network->own_loop) == 0);
 }
 

@@ -25,7 +25,7 @@
 #include "server/network/batch.h"
 #include "server/network/intake.h"
 #include "server/network/transport.h"
-#include "server/system/wakeup.h"
+#include "server/system/worker.h"
 
 /* What a network is made with. All is borrowed. */
 struct network_options {

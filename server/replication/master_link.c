@@ -493,7 +493,11 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
         return;
     }
     if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
-        master_link_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
+        master_link_fail_with_answer(link,
+                                     master_link_greet_begins_with(answer, "-NOAUTH")
+                                         ? "the master wants a password, set masterauth"
+                                         : "the master answers REPLCONF leaderboard",
+                                     answer);
         return;
     }
     if (link->redis != NULL) {

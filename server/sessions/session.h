@@ -277,4 +277,8 @@ void session_memory_forget(struct client_memory *memory, struct session *session
 /* A session of the largest non-empty class. NULL: there is none. */
 struct session *session_memory_largest(const struct client_memory *memory);
 
+/* Append its line of CLIENT LIST, CLIENT INFO and ACL LOG, with the line end. command: command_last_name. */
+void session_print_line(const struct session *session, const char *command, int64_t monotonic_ms,
+                        struct buffer *out);
+
 #endif

@@ -13,7 +13,7 @@
 #include "codec/glob.h"
 
 static bool setting_board_is_name(struct bytes name) {
-    return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
+    return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_value_is_of(name, "_-");
 }
 
 /* For scores that are no small integers, and for times as scores, in the units that programs have: those of
@@ -128,17 +128,17 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
     if (!setting_board_is_name(name)) {
-        return setting_words_fail(
+        return setting_value_fail(
             in->reason,
             "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
             "are allowed",
             bytes_show(name).text, SETTING_LAYOUT_NAME_MAX);
     }
     if (layout_parse_words(in->words + 1, in->count - 1, &layout, error) != LAYOUT_OK) {
-        return setting_words_fail(in->reason, "%s", error);
+        return setting_value_fail(in->reason, "%s", error);
     }
     if (bytes_is(name, "default")) {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "'default' is built in and cannot be changed; give your "
                                   "layout another name and choose it with default-layout");
     }
@@ -147,16 +147,16 @@ bool setting_board_assign_layout(const struct setting_input *in) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
         return (in->origin->is_argument && layout_equal(&found->options.layout, &layout)) ||
-               setting_words_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
+               setting_value_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
-        return setting_words_fail(in->reason, "at most %d layouts are allowed",
+        return setting_value_fail(in->reason, "at most %d layouts are allowed",
                                   SETTING_LAYOUTS_MAX - 1);
     }
     struct setting_layout *created = setting_board_create_layout(
         name, setting_board_join_words(in->words + 1, in->count - 1), &layout);
     if (created == NULL) {
-        return setting_words_fail(in->reason, "out of memory");
+        return setting_value_fail(in->reason, "out of memory");
     }
     settings->layouts[settings->layout_count++] = created;
     return true;
@@ -169,7 +169,7 @@ static void setting_board_print_origin(const struct setting_origin *origin, cons
                                        char *out) {
     if (origin->file_name != NULL) {
         snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s",
-                 setting_words_show_path(origin->file_name).text, origin->line, name);
+                 setting_value_show_path(origin->file_name).text, origin->line, name);
     } else {
         snprintf(out, SETTING_ERROR_MAX, "%s%s", origin->is_argument ? "option --" : "", name);
     }
@@ -218,7 +218,7 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     }
     if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
         (option_count > 0 && (rule->own == NULL || rule->text == NULL))) {
-        return setting_words_fail(in->reason, "out of memory");
+        return setting_value_fail(in->reason, "out of memory");
     }
     if (option_count == 0) {
         return true;
@@ -226,23 +226,23 @@ static bool setting_board_init_rule(struct setting_rule *rule, const struct sett
     return setting_options_parse(SETTING_TAKES_LINE, options, option_count, rule->own, NULL,
                                  in->reason) &&
            (setting_board_keep_tags(rule, &rule->own->layout.tags) ||
-            setting_words_fail(in->reason, "out of memory"));
+            setting_value_fail(in->reason, "out of memory"));
 }
 
 bool setting_board_assign_rule(const struct setting_input *in) {
     struct settings *settings = in->settings;
     struct setting_rule rule;
     if (in->count < 2) {
-        return setting_words_fail(
+        return setting_value_fail(
             in->reason,
             "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
     }
     if (in->words[0].size == 0 || in->words[0].size > GLOB_PATTERN_MAX) {
-        return setting_words_fail(in->reason, "a pattern of 1 to %d bytes is needed",
+        return setting_value_fail(in->reason, "a pattern of 1 to %d bytes is needed",
                                   GLOB_PATTERN_MAX);
     }
     if (!setting_board_is_name(in->words[1])) {
-        return setting_words_fail(in->reason, "'%s' is not a layout name",
+        return setting_value_fail(in->reason, "'%s' is not a layout name",
                                   bytes_show(in->words[1]).text);
     }
     bool is_fine = setting_board_init_rule(&rule, in);
@@ -256,7 +256,7 @@ bool setting_board_assign_rule(const struct setting_input *in) {
     }
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
         is_fine =
-            setting_words_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
+            setting_value_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
     }
     if (is_fine && is_new) {
         settings->rules[settings->rule_count++] = rule;
@@ -292,7 +292,7 @@ bool setting_board_replace(const struct setting_input *in) {
         draft->rule_count = 0;
     }
     while (bytes_take_line(&rest, &line)) {
-        if (!setting_words_is_silent(line) && !setting_value_assign_text(in, line)) {
+        if (!setting_value_is_silent_line(line) && !setting_value_assign_text(in, line)) {
             return false;
         }
     }
@@ -317,7 +317,7 @@ bool setting_board_repeat_rules(struct settings *draft, char *reason) {
             (rule->text != NULL && copy->text == NULL) ||
             (rule->own != NULL && copy->own == NULL) ||
             !setting_board_keep_tags(copy, rule->tags)) {
-            return setting_words_fail(reason, "out of memory");
+            return setting_value_fail(reason, "out of memory");
         }
         if (rule->own != NULL) {
             board_options_copy(rule->own, copy->own);
@@ -348,7 +348,7 @@ static const char *setting_board_next_layout_name(const void *context, uint32_t 
 }
 
 void setting_board_explain(const struct settings *settings, struct bytes name, char *reason) {
-    setting_words_fail_unknown(reason, "there is no layout", name, setting_board_next_layout_name,
+    setting_value_fail_unknown(reason, "there is no layout", name, setting_board_next_layout_name,
                                settings);
 }
 
@@ -373,17 +373,17 @@ bool setting_board_assign_default(const struct setting_input *in) {
     char reason[SETTING_ERROR_MAX];
     bool may_come_later = in->origin->file_name != NULL || in->origin->is_argument;
     if (in->count > SETTING_DEFAULT_LAYOUTS_MAX) {
-        return setting_words_fail(in->reason, "at most %d layouts are allowed",
+        return setting_value_fail(in->reason, "at most %d layouts are allowed",
                                   SETTING_DEFAULT_LAYOUTS_MAX);
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!setting_board_is_name(in->words[i])) {
-            return setting_words_fail(in->reason, "'%s' is not a layout name",
+            return setting_value_fail(in->reason, "'%s' is not a layout name",
                                       bytes_show(in->words[i]).text);
         }
         for (size_t j = 0; j < i; j++) {
             if (bytes_equal(in->words[j], in->words[i])) {
-                return setting_words_fail(in->reason, "layout '%s' is given twice",
+                return setting_value_fail(in->reason, "layout '%s' is given twice",
                                           bytes_show(in->words[i]).text);
             }
         }
@@ -400,7 +400,7 @@ bool setting_board_assign_default(const struct setting_input *in) {
         setting_value_replace(settings, &settings->default_layout_origin, bytes_from_text(origin));
     memory_free(names);
     if (!is_kept) {
-        return setting_words_fail(in->reason, "out of memory");
+        return setting_value_fail(in->reason, "out of memory");
     }
     settings->default_count = (uint32_t)in->count;
     (void)!setting_board_find_defaults(settings, reason); /* again when all layouts are known */
@@ -442,7 +442,7 @@ static bool setting_board_resolve_rule(const struct settings *settings, struct s
     }
     rule->options = rule->own != NULL ? rule->own : &found->options;
     if (rule->options->is_packed && rule->options->period.unit != PERIOD_NONE) {
-        return setting_words_fail(reason,
+        return setting_value_fail(reason,
                                   "PACKED and PERIOD exclude each other: a PERIOD moves the "
                                   "START of times that are packed already. LB.ALTER gives "
                                   "the board its PERIOD after the move");
@@ -455,11 +455,11 @@ bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char 
     while (*next < settings->rule_count) {
         struct setting_rule *rule = &settings->rules[(*next)++];
         if (!setting_board_resolve_rule(settings, rule, reason)) {
-            return setting_words_fail(error, "%s: %s", rule->origin, reason);
+            return setting_value_fail(error, "%s: %s", rule->origin, reason);
         }
     }
     return (*next)++ > settings->rule_count || setting_board_find_defaults(settings, reason) ||
-           setting_words_fail(error, "%s: %s", settings->default_layout_origin, reason);
+           setting_value_fail(error, "%s: %s", settings->default_layout_origin, reason);
 }
 
 bool setting_board_resolve(struct settings *settings, char *error) {

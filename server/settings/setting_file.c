@@ -25,10 +25,10 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 static bool setting_file_fail_at(char *error, const struct setting_origin *origin,
                                  struct bytes name, bool is_known, const char *reason) {
     if (origin->is_argument) {
-        return setting_words_fail(error, "option --%s: %s", bytes_show(name).text, reason);
+        return setting_value_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
-    return setting_words_fail(error, "%s:%u: %s%s%s",
-                              setting_words_show_path(origin->file_name).text, origin->line,
+    return setting_value_fail(error, "%s:%u: %s%s%s",
+                              setting_value_show_path(origin->file_name).text, origin->line,
                               is_known ? bytes_show(name).text : "", is_known ? ": " : "", reason);
 }
 
@@ -54,7 +54,7 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
     bool is_fine = setting != NULL ? setting_value_assign(&input)
                    : is_of_redis
                        ? setting_table_redis_ignore(settings, &place, words + 1, count - 1, reason)
-                       : setting_words_fail_unknown(reason, "unknown setting", words[0],
+                       : setting_value_fail_unknown(reason, "unknown setting", words[0],
                                                     setting_file_next_setting_name, NULL);
     bool has_other_name = setting != NULL && !origin->is_argument;
     struct bytes name = has_other_name ? bytes_from_text(setting->name) : words[0];
@@ -86,8 +86,8 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
         origin.line++;
         struct setting_words words = {.count = 0};
         char reason[SETTING_ERROR_MAX];
-        if (setting_words_is_silent(line) ||
-            (setting_words_split(line, &words, reason)
+        if (setting_value_is_silent_line(line) ||
+            (setting_value_split_line(line, &words, reason)
                  ? setting_file_assign_line(settings, words.words, words.count, &origin, error)
                  : setting_file_fail_at(error, &origin, BYTES(""), false, reason))) {
             const struct setting *setting =
@@ -115,7 +115,7 @@ bool setting_file_apply_text(struct settings *settings, struct bytes text, const
 /* ---- Files ---- */
 
 static bool setting_file_fail_to_read(char *error, const char *file_name, const char *why) {
-    return setting_words_fail(error, "cannot read %s: %s", setting_words_show_path(file_name).text,
+    return setting_value_fail(error, "cannot read %s: %s", setting_value_show_path(file_name).text,
                               why);
 }
 
@@ -128,7 +128,7 @@ static bool setting_file_read_all(int fd, const char *file_name, char **text, si
             capacity = 2 * capacity + READ_STEP;
             char *grown = memory_resize(*text, capacity);
             if (grown == NULL) {
-                return setting_words_fail(error, "out of memory");
+                return setting_value_fail(error, "out of memory");
             }
             *text = grown;
         }
@@ -175,7 +175,7 @@ static bool setting_file_load(struct settings *settings, const char *path, char 
         realpath(path, absolute) != NULL) {
         is_fine =
             setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
-            setting_words_fail(error, "out of memory");
+            setting_value_fail(error, "out of memory");
     }
     return is_fine;
 }
@@ -195,7 +195,7 @@ static bool setting_file_load_option(struct settings *settings, const char *opti
     struct bytes words[SETTING_WORDS_MAX];
     char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);
-    if (!setting_words_split(text, &own, reason)) {
+    if (!setting_value_split_line(text, &own, reason)) {
         return setting_file_fail_at(error, &origin, text, false, reason);
     }
     if (own.count == 0) {
@@ -241,7 +241,7 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
     settings->is_save_begun = false;
     for (int next; first < argc; first = next) {
         if (!setting_file_is_option(argv[first])) {
-            return setting_words_fail(
+            return setting_value_fail(
                 error,
                 "argument '%s': only the first argument may be a file, and options "
                 "begin with --name",
@@ -283,7 +283,7 @@ void setting_file_hide_arguments(int argc, char **argv) {
             continue;
         }
         bool is_setting =
-            setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) && own.count > 0;
+            setting_value_split_line(bytes_from_text(argv[i] + 2), &own, reason) && own.count > 0;
         const struct setting *setting = is_setting ? settings_find(own.words[0]) : NULL;
         is_hidden = setting != NULL && ((setting->flags & SETTING_SECRET) != 0 ||
                                         setting->kind.type == SETTING_TYPE_USER);
@@ -381,7 +381,7 @@ struct rewrite {
 };
 
 static bool setting_file_fail_rewrite(char *error, const char *why) {
-    return setting_words_fail(error, "Rewriting config file: %s", why);
+    return setting_value_fail(error, "Rewriting config file: %s", why);
 }
 
 /* ---- What to write ---- */
@@ -440,7 +440,7 @@ static void setting_file_put_line(struct rewrite *rewrite, struct bytes line,
     char text[SETTING_VALUE_MAX];
     size_t size;
     /* The whole text was loaded before: every line can be split, and is a setting's or ignored. */
-    CHECK(setting_words_split(line, &words, reason));
+    CHECK(setting_value_split_line(line, &words, reason));
     const struct setting *setting = settings_find(words.words[0]);
     if (setting == NULL || !rewrite->is_changed[setting - setting_table]) {
         buffer_append_bytes(&rewrite->out, line_with_end);
@@ -452,7 +452,8 @@ static void setting_file_put_line(struct rewrite *rewrite, struct bytes line,
     }
     struct bytes value = {.at = text, .size = size};
     struct setting_words wanted = {.count = 0};
-    bool is_same = setting_words_split(value, &wanted, reason) && words.count == wanted.count + 1;
+    bool is_same =
+        setting_value_split_line(value, &wanted, reason) && words.count == wanted.count + 1;
     for (size_t i = 0; i < wanted.count && is_same; i++) {
         is_same = bytes_equal(words.words[i + 1], wanted.words[i]);
     }
@@ -470,7 +471,7 @@ static void setting_file_put_lines(struct rewrite *rewrite) {
     while (bytes_take_line(&rest, &line)) {
         struct bytes with_end = {.at = begin, .size = (size_t)(rest.at - begin)};
         begin = rest.at;
-        if (!setting_words_is_silent(line)) {
+        if (!setting_value_is_silent_line(line)) {
             setting_file_put_line(rewrite, line, with_end);
             continue;
         }
@@ -539,7 +540,7 @@ bool setting_file_replace(const char *path, const struct buffer *text) {
 
 bool setting_file_rewrite(const struct settings *settings, char *error) {
     if (settings->file_path == NULL) {
-        return setting_words_fail(error, "The server is running without a config file");
+        return setting_value_fail(error, "The server is running without a config file");
     }
     struct rewrite rewrite = {.settings = settings};
     char *text = NULL;

@@ -157,13 +157,13 @@ static bool setting_options_fail_value(const struct board_option *option, const 
         snprintf(range, sizeof range, ": %" PRId64 "..%" PRId64, option->minimum, option->maximum);
     }
     if (option->is_of_league && option->form == BOARD_FORM_CHOICE) {
-        return setting_words_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
+        return setting_value_fail(reason, "%s is unknown: use %s", option->word, option->wanted);
     }
     if (word == NULL || option->is_of_league) {
-        return setting_words_fail(reason, "%s needs %s%s%s", option->word,
+        return setting_value_fail(reason, "%s needs %s%s%s", option->word,
                                   forms[option->form].article, option->wanted, range);
     }
-    return setting_words_fail(reason, "%s '%s' is %s %s%s", option->word, bytes_show(*word).text,
+    return setting_value_fail(reason, "%s '%s' is %s %s%s", option->word, bytes_show(*word).text,
                               forms[option->form].error, option->wanted, range);
 }
 
@@ -172,14 +172,14 @@ static bool setting_options_parse_tag(struct parsing *parsing) {
     struct tag_set *tags = &parsing->options->layout.tags;
     char ignored[TAG_ERROR_MAX];
     if (parsing->word_count < 3) {
-        return setting_words_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
+        return setting_value_fail(parsing->reason, "TAG needs a name and a width: TAG name bits");
     }
     struct bytes name = parsing->words[1];
     struct bytes bits = parsing->words[2];
     int index = tag_set_find(tags, name);
     bool is_none = bytes_is(bits, "NONE");
     if (tag_set_find(&parsing->given, name) >= 0) {
-        return setting_words_fail(parsing->reason, "TAG %s may be given only once",
+        return setting_value_fail(parsing->reason, "TAG %s may be given only once",
                                   bytes_show(name).text);
     }
     if (is_none && index < 0) {
@@ -200,7 +200,7 @@ static bool setting_options_parse_tag(struct parsing *parsing) {
     }
     /* More of them than a set has cannot be given without naming one again. */
     return tag_set_add(&parsing->given, name, BYTES("1"), ignored) ||
-           setting_words_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
+           setting_value_fail(parsing->reason, "more than %d tags are named", (int)TAGS_MAX);
 }
 
 /* The row of an option that begins with this word; NULL: none. */
@@ -238,7 +238,7 @@ static bool setting_options_parse_pair(const struct parsing *parsing,
     int64_t second = 0;
     *size = is_alone ? 2 : 3;
     if (is_alone ? options->window.count == 0 : parsing->word_count < 3) {
-        return setting_words_fail(parsing->reason, "%s needs %s", option->word, option->behind);
+        return setting_value_fail(parsing->reason, "%s needs %s", option->word, option->behind);
     }
     if (!setting_options_parse_number(option, words[1], &value)) {
         return setting_options_fail_value(option, &words[1], parsing->reason);
@@ -251,7 +251,7 @@ static bool setting_options_parse_pair(const struct parsing *parsing,
     }
     board_options_set(option, options, NULL, is_age ? value * second : value);
     return is_alone || second != 0 ||
-           setting_words_fail(parsing->reason, "%s %" PRId64 " '%s' is unknown: use %s",
+           setting_value_fail(parsing->reason, "%s %" PRId64 " '%s' is unknown: use %s",
                               option->word, value, bytes_show(words[2]).text, option->second);
 }
 
@@ -262,7 +262,7 @@ static bool setting_options_parse_league(const struct parsing *parsing,
     for (*size = 1; *size == 1 || option->is_more; (*size)++, option++) {
         if (*size == parsing->word_count ||
             !setting_options_parse_number(option, parsing->words[*size], &value)) {
-            return setting_words_fail(parsing->reason, "LEAGUE needs five numbers");
+            return setting_value_fail(parsing->reason, "LEAGUE needs five numbers");
         }
         board_options_set(option, parsing->options, NULL, value);
     }
@@ -304,7 +304,7 @@ static bool setting_options_parse_parameter(const struct parsing *parsing,
         char range[2][DECIMAL_TEXT_MAX + 1];
         range[0][decimal_print(range[0], decimal_from_i64(least), decimals)] = '\0';
         range[1][decimal_print(range[1], decimal_from_i64(most), decimals)] = '\0';
-        return setting_words_fail(
+        return setting_value_fail(
             parsing->reason, "RATING %s %s '%s' is not a number with at most %u decimals: %s..%s",
             rating_system_name(rule->system), rating_parameter_name(parameter),
             bytes_show(word).text, decimals, range[0], range[1]);
@@ -344,7 +344,7 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
             break; /* the system has no such parameter */
         }
         if (has[i] || *size + 1 == parsing->word_count) {
-            return setting_words_fail(parsing->reason, "RATING %s %s %s",
+            return setting_value_fail(parsing->reason, "RATING %s %s %s",
                                       rating_system_name(system), rating_parameter_name(i),
                                       has[i] ? "may be given only once" : "needs a value");
         }
@@ -358,7 +358,7 @@ static bool setting_options_parse_rating(const struct parsing *parsing,
         rule->of[i] = has[i] ? rule->of[i] : rule->of[RATING_K];
     }
     return rating_rule_check(rule, &wrong) ||
-           setting_words_fail(parsing->reason, "RATING %s %s does not fit the others",
+           setting_value_fail(parsing->reason, "RATING %s %s does not fit the others",
                               rating_system_name(system), rating_parameter_name(wrong));
 }
 
@@ -415,7 +415,7 @@ static bool setting_options_parse_limit(const struct parsing *parsing, enum limi
                                                        : unit_ms;
         is_fine = limits_validate(rule);
     }
-    return is_fine || setting_words_fail(parsing->reason, "LIMITS %s%s%s is not valid: use %s %s",
+    return is_fine || setting_value_fail(parsing->reason, "LIMITS %s%s%s is not valid: use %s %s",
                                          limit_rows[limit].name, word_count > 0 ? " " : "",
                                          word_count > 0 ? bytes_show(words[0]).text : "",
                                          limit_rows[limit].name, setting_options_limit_form(has));
@@ -447,7 +447,7 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
             break;
         }
         if (limits_has(&options->limits, limit)) {
-            return setting_words_fail(parsing->reason, "LIMITS %s may be given only once",
+            return setting_value_fail(parsing->reason, "LIMITS %s may be given only once",
                                       limit_rows[limit].name);
         }
         if (!setting_options_parse_limit(parsing, limit, words + *size + 1, word_count - *size - 1,
@@ -457,7 +457,7 @@ static bool setting_options_parse_limits(const struct parsing *parsing,
         *size += 1 + more;
     }
     return options->limits.has != 0 ||
-           setting_words_fail(parsing->reason, "LIMITS %s needs %s",
+           setting_value_fail(parsing->reason, "LIMITS %s needs %s",
                               setting_options_whom(is_for_all), option->behind);
 }
 
@@ -560,17 +560,17 @@ static bool setting_options_parse_hold(const struct parsing *parsing,
             break;
         }
         if (!setting_options_parse_held(rule, held, words + *size, word_count - *size)) {
-            return setting_words_fail(parsing->reason, "HOLD %s needs %s behind it", word.text,
+            return setting_value_fail(parsing->reason, "HOLD %s needs %s behind it", word.text,
                                       held_rows[held].wanted);
         }
         if (has[held]) {
-            return setting_words_fail(parsing->reason, "HOLD %s may be given only once", word.text);
+            return setting_value_fail(parsing->reason, "HOLD %s may be given only once", word.text);
         }
         has[held] = true;
         *size += held_rows[held].size;
     }
     return board_options_hold_is_right(rule) ||
-           setting_words_fail(parsing->reason, "HOLD %s needs %s", setting_options_whom(is_for_all),
+           setting_value_fail(parsing->reason, "HOLD %s needs %s", setting_options_whom(is_for_all),
                               option->behind);
 }
 
@@ -607,19 +607,42 @@ static setting_options_parse_words *setting_options_find_words(const struct boar
                                                            : NULL;
 }
 
-/* false: the word is no option here; reason says what it is. */
-static bool setting_options_fail_word(struct bytes word, char *reason) {
+/* What a misspelled word may have been meant to be. */
+static const char *setting_options_next_word(const void *unused, uint32_t index) {
+    (void)unused;
+    if (index == BOARD_OPTION_COUNT) {
+        return NULL;
+    }
+    const struct board_option *option = &board_options[index];
+    bool is_given =
+        option->word != NULL && !option->is_state && !option->is_of_league && !option->is_of_line;
+    return is_given ? option->word : "";
+}
+
+/* false: the first word is no option here; reason says what it is. */
+static bool setting_options_fail_word(const struct parsing *parsing) {
+    struct bytes word = parsing->words[0];
+    char *reason = parsing->reason;
     const struct board_option *of_line = setting_options_find(word, SETTING_TAKES_LINE);
+    uint64_t bits;
     if (of_line != NULL) {
-        return setting_words_fail(reason, "%s is for `board` lines of leaderboard.conf",
+        return setting_value_fail(reason, "%s is for `board` lines of leaderboard.conf",
                                   of_line->word);
     }
-    bool is_of_layout =
-        bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT");
-    return setting_words_fail(reason,
-                              is_of_layout
-                                  ? "'%s' is misplaced: give one layout, before the options"
-                                  : "unknown board option '%s': allowed are " SETTING_OPTIONS,
+    if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
+        return setting_value_fail(reason, "'%s' is misplaced: give one layout, before the options",
+                                  bytes_show(word).text);
+    }
+    if (parsing->takes != SETTING_TAKES_LINE && parsing->word_count > 1 &&
+        bytes_parse_u64(parsing->words[1], &bits) && bits <= 64) {
+        return setting_value_fail(reason,
+                                  "unknown board option '%s': did you mean a layout, FIELD %s %u?",
+                                  bytes_show(word).text, bytes_show(word).text, (unsigned)bits);
+    }
+    (void)setting_value_fail_unknown(reason, "unknown board option", word,
+                                     setting_options_next_word, NULL);
+    return strstr(reason, "did you mean") == NULL &&
+           setting_value_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
                               bytes_show(word).text);
 }
 
@@ -635,10 +658,10 @@ static bool setting_options_parse_option(struct parsing *parsing, size_t *size) 
     }
     const struct board_option *option = setting_options_find(words[0], parsing->takes);
     if (option == NULL) {
-        return setting_options_fail_word(words[0], reason);
+        return setting_options_fail_word(parsing);
     }
     if (parsing->has[option - board_options]) {
-        return setting_words_fail(reason, "%s may be given only once", option->word);
+        return setting_value_fail(reason, "%s may be given only once", option->word);
     }
     parsing->has[option - board_options] = true;
     bool is_none =
@@ -679,7 +702,7 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
         }
         bool applies = board_options_applies(option, options);
         if (!applies && has[i] && option->needs != BOARD_NEEDS_WINDOW) {
-            return setting_words_fail(reason, "%s requires %s", option->word,
+            return setting_value_fail(reason, "%s requires %s", option->word,
                                       !has_period ? "PERIOD HOUR|DAY|WEEK|MONTH|YEAR"
                                       : option->needs == BOARD_NEEDS_WEEK ? "PERIOD WEEK"
                                                                           : "EVERY 2 or more");
@@ -695,10 +718,10 @@ static bool setting_options_finish_period(const bool *has, enum period_unit unit
     const struct board_option *other =
         options->window.count > 0 ? board_options_find_alone(options) : NULL;
     if (other != NULL) {
-        return setting_words_fail(reason, "WINDOW and %s exclude each other", other->alone);
+        return setting_value_fail(reason, "WINDOW and %s exclude each other", other->alone);
     }
     return options->archives_max >= options->window.count ||
-           setting_words_fail(reason,
+           setting_value_fail(reason,
                               "WINDOW %u requires ARCHIVE %u or more: it ranks what they hold",
                               (unsigned)options->window.count, (unsigned)options->window.count);
 }
@@ -722,11 +745,11 @@ bool setting_options_parse(enum setting_takes takes, const struct bytes *words, 
     }
     /* Do they fit each other? One that is given replaces the other of a `board` line, or of a living board. */
     if (has[BOARD_OPTION_FREEZE] && has[BOARD_OPTION_THAW]) {
-        return setting_words_fail(reason, "FREEZE and THAW exclude each other");
+        return setting_value_fail(reason, "FREEZE and THAW exclude each other");
     }
     if (parsed.cap > 0 && parsed.limit > 0) {
         if (has[BOARD_OPTION_CAP] == has[BOARD_OPTION_LIMIT]) {
-            return setting_words_fail(reason,
+            return setting_value_fail(reason,
                                       "CAP and LIMIT exclude each other: a full board either "
                                       "drops its last member or refuses newcomers");
         }
@@ -829,7 +852,7 @@ bool setting_options_check(const struct board_options *options, char *reason) {
     const struct layout_time *time = &options->layout.time;
     const char *conflict = board_options_find_conflict(options);
     if (conflict != NULL) {
-        return setting_words_fail(reason, "%s", conflict);
+        return setting_value_fail(reason, "%s", conflict);
     }
     /* The times of a board with a WINDOW do not begin anew with each period. */
     if (options->period.unit == PERIOD_NONE || time->bits == 0 || options->window.count > 0) {
@@ -847,7 +870,7 @@ bool setting_options_check(const struct board_options *options, char *reason) {
     if (options->period.every > 1) {
         snprintf(every, sizeof every, " EVERY %u", (unsigned)options->period.every);
     }
-    return setting_words_fail(
+    return setting_value_fail(
         reason, "PERIOD %s%s needs at least TIME %u %s: TIME %u %s has too few bits",
         period_unit_name(options->period.unit), every, bits, unit, (unsigned)time->bits, unit);
 }

@@ -1,8 +1,7 @@
 /* Shared by the files of this folder; nobody else includes it.
  *
  *     setting_table.c   the table: names, defaults, explanations; settings of Redis that are ignored, or refused
- *     setting_words.c   a line <-> words
- *     setting_value.c   words <-> the fields of struct settings
+ *     setting_value.c   a line <-> words <-> the fields of struct settings
  *     setting_board.c   the same for layouts and the options that choose them
  *     setting_options.c words -> board options
  *     setting_file.c    files, the command line, and CONFIG REWRITE
@@ -25,12 +24,12 @@ enum {
 };
 
 /* printf into an error (SETTING_ERROR_MAX); returns false, so that failing is one statement. */
-__attribute__((format(printf, 2, 3))) bool setting_words_fail(char *error, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool setting_value_fail(char *error, const char *format, ...);
 
 /* As bytes_show for a path; of a long one the end is shown. */
-struct bytes_shown setting_words_show_path(const char *path);
+struct bytes_shown setting_value_show_path(const char *path);
 
-/* ---- setting_words.c ---- */
+/* ---- setting_value.c: lines and words ---- */
 
 /* The words of a line; they point into the line or into room. */
 struct setting_words {
@@ -39,23 +38,19 @@ struct setting_words {
     char room[SETTING_LINE_MAX];
 };
 /* false: reason (SETTING_ERROR_MAX) says what is wrong with the line. */
-MUST_CHECK bool setting_words_split(struct bytes line, struct setting_words *words, char *reason);
-/* Words end up in terminated texts. false: one has a zero byte inside. */
-MUST_CHECK bool setting_words_check(const struct bytes *words, size_t count, char *reason);
+MUST_CHECK bool setting_value_split_line(struct bytes line, struct setting_words *words,
+                                         char *reason);
 /* Is the line blank or a comment? */
-bool setting_words_is_silent(struct bytes line);
-/* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
- * bytes. Returns the size. */
-size_t setting_words_quote(char *out, struct bytes word);
+bool setting_value_is_silent_line(struct bytes line);
 /* Has the word only letters, digits and bytes of others? */
-bool setting_words_is_of(struct bytes word, const char *others);
+bool setting_value_is_of(struct bytes word, const char *others);
 /* Fail with "unknown setting 'prot'; did you mean 'port'?", where what is "unknown setting". next
  * returns the index-th of the existing words, NULL after the last. */
-typedef const char *setting_words_next(const void *context, uint32_t index);
-bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
-                                setting_words_next *next, const void *context);
+typedef const char *setting_value_next(const void *context, uint32_t index);
+bool setting_value_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_value_next *next, const void *context);
 
-/* ---- setting_value.c ---- */
+/* ---- setting_value.c: values ---- */
 
 /* Where a value was given, for errors found later. */
 struct setting_origin {

@@ -825,7 +825,7 @@ bool setting_table_redis_ignore(struct settings *settings, const struct setting_
     const char *only = place->row->only;
     CHECK(place->count <= SETTING_REDIS_MAX);
     if (only != NULL && (count != 1 || !bytes_is(values[0], only))) {
-        return setting_words_fail(reason, "%s%s%s", place->row->why,
+        return setting_value_fail(reason, "%s%s%s", place->row->why,
                                   only[0] != '\0' ? ", so the only value is " : "", only);
     }
     settings->is_ignored[place->count - 1] = true;

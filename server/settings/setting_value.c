@@ -6,16 +6,150 @@
  * A setting's kind, in its row of the table, says where its field is, how it is written and which
  * values are allowed. Error texts are those of Redis where it has them: clients and operators know
  * them. */
-#include "server/settings/setting_private.h"
-
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "codec/buffer.h"
+#include "codec/bytes.h"
+#include "server/settings/setting_private.h"
 #include "server/system/digest.h"
+
+/* ---- messages ---- */
+
+bool setting_value_fail(char *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, SETTING_ERROR_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+struct bytes_shown setting_value_show_path(const char *path) {
+    struct bytes text = bytes_from_text(path);
+    if (text.size <= BYTES_SHOWN_MAX) {
+        return bytes_show(text);
+    }
+    size_t skipped = text.size - (BYTES_SHOWN_MAX - 3);
+    struct bytes_shown tail =
+        bytes_show((struct bytes){.at = text.at + skipped, .size = text.size - skipped});
+    struct bytes_shown shown;
+    snprintf(shown.text, sizeof shown.text, "...%.*s", BYTES_SHOWN_MAX - 3, tail.text);
+    return shown;
+}
+
+/* ---- a line to words ---- */
+
+bool setting_value_is_silent_line(struct bytes line) {
+    size_t i = 0;
+    while (i < line.size && bytes_is_blank(line.at[i])) {
+        i++;
+    }
+    return i == line.size || line.at[i] == '#';
+}
+
+bool setting_value_split_line(struct bytes line, struct setting_words *words, char *reason) {
+    struct bytes word;
+    char *out = words->room;
+    enum bytes_word_status status;
+    words->count = 0;
+    if (line.size > sizeof words->room) {
+        return setting_value_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
+    }
+    while ((status = bytes_take_quoted(&line, &out, &word)) == BYTES_WORD_TAKEN) {
+        if (words->count == SETTING_WORDS_MAX) {
+            return setting_value_fail(reason, "a line may have at most %d words",
+                                      SETTING_WORDS_MAX);
+        }
+        words->words[words->count++] = word;
+    }
+    return status == BYTES_WORDS_END ||
+           setting_value_fail(reason,
+                              "unbalanced quotes: a closing quote is missing, or is not followed "
+                              "by a blank or the end of the line");
+}
+
+/* Words end up in terminated texts. false: one has a zero byte inside. */
+static bool setting_value_check_words(const struct bytes *words, size_t count, char *reason) {
+    for (size_t i = 0; i < count; i++) {
+        if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
+            return setting_value_fail(reason, "a zero byte is not allowed");
+        }
+    }
+    return true;
+}
+
+/* ---- a word into a line ---- */
+
+bool setting_value_is_of(struct bytes word, const char *others) {
+    for (size_t i = 0; i < word.size; i++) {
+        char byte = word.at[i];
+        if (!(byte >= 'a' && byte <= 'z') && !(byte >= 'A' && byte <= 'Z') &&
+            !(byte >= '0' && byte <= '9') && (byte == '\0' || strchr(others, byte) == NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t setting_value_put_escaped(char *out, char byte) {
+    static const char letters[] = "nrtab\"\\";
+    static const char meanings[] = "\n\r\t\a\b\"\\";
+    const char *meaning = byte != '\0' ? strchr(meanings, byte) : NULL;
+    if (meaning != NULL) {
+        out[0] = '\\';
+        out[1] = letters[meaning - meanings];
+        return 2;
+    }
+    if (byte >= ' ' && byte <= '~') {
+        out[0] = byte;
+        return 1;
+    }
+    out[0] = '\\';
+    out[1] = 'x';
+    bytes_print_hex((unsigned char)byte, out + 2);
+    return 4;
+}
+
+/* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
+ * bytes. Returns the size. */
+static size_t setting_value_quote(char *out, struct bytes word) {
+    if (word.size > 0 && setting_value_is_of(word, "_-./:*?[]^,@%+=~")) {
+        memcpy(out, word.at, word.size);
+        return word.size;
+    }
+    size_t size = 0;
+    out[size++] = '"';
+    for (size_t i = 0; i < word.size; i++) {
+        size += setting_value_put_escaped(out + size, word.at[i]);
+    }
+    out[size++] = '"';
+    return size;
+}
+
+/* ---- did you mean ---- */
+
+bool setting_value_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_value_next *next, const void *context) {
+    const char *nearest = NULL;
+    /* Up to one error in four letters counts as a typing error; more is another word. */
+    unsigned fewest = (unsigned)word.size / 4 + 1;
+    const char *candidate;
+    for (uint32_t i = 0; (candidate = next(context, i)) != NULL; i++) {
+        struct bytes text = bytes_from_text(candidate);
+        unsigned slips = bytes_distance(word, text, false);
+        if (slips < fewest || (slips == fewest && nearest == NULL && slips < text.size)) {
+            fewest = slips;
+            nearest = candidate;
+        }
+    }
+    return nearest == NULL ? setting_value_fail(reason, "%s '%s'", what, bytes_show(word).text)
+                           : setting_value_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                                bytes_show(word).text, nearest);
+}
 
 enum {
     MEBIBYTE = 1024 * 1024,
@@ -54,7 +188,7 @@ bool setting_value_replace(struct settings *settings, char **slot, struct bytes 
 static bool setting_value_put_number(const struct setting_input *in, int64_t value) {
     const struct setting_kind *kind = &in->setting->kind;
     if (value < kind->minimum || value > kind->maximum) {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "argument must be between %" PRId64 " and %" PRId64 " inclusive",
                                   kind->minimum, kind->maximum);
     }
@@ -65,7 +199,7 @@ static bool setting_value_put_number(const struct setting_input *in, int64_t val
 static bool setting_value_assign_integer(const struct setting_input *in) {
     int64_t value;
     if (!bytes_parse_i64(in->words[0], &value)) {
-        return setting_words_fail(in->reason, "argument couldn't be parsed into an integer");
+        return setting_value_fail(in->reason, "argument couldn't be parsed into an integer");
     }
     return setting_value_put_number(in, value);
 }
@@ -81,10 +215,10 @@ static bool setting_value_assign_octal(const struct setting_input *in) {
         value = value > maximum ? value : value * 8 + (word.at[i] - '0');
     }
     if (!is_octal) {
-        return setting_words_fail(in->reason, "argument couldn't be parsed as an octal number");
+        return setting_value_fail(in->reason, "argument couldn't be parsed as an octal number");
     }
     if (value > maximum) {
-        return setting_words_fail(
+        return setting_value_fail(
             in->reason, "argument must be between 0 and %" PRIo64 " inclusive", (uint64_t)maximum);
     }
     *(int64_t *)setting_value_field_of(in->settings, in->setting) = value;
@@ -121,7 +255,7 @@ static bool setting_value_parse_size(struct bytes word, uint64_t *value) {
 static bool setting_value_assign_size(const struct setting_input *in) {
     uint64_t value;
     if (!setting_value_parse_size(in->words[0], &value)) {
-        return setting_words_fail(in->reason, "argument must be a memory%s value",
+        return setting_value_fail(in->reason, "argument must be a memory%s value",
                                   in->setting->kind.type == SETTING_TYPE_SIZE ? "" : " or percent");
     }
     /* One above INT64_MAX becomes negative, and is out of range too. */
@@ -136,10 +270,10 @@ static bool setting_value_assign_size_or_percent(const struct setting_input *in)
     }
     number.size--;
     if (!bytes_parse_u64(number, &percent)) {
-        return setting_words_fail(in->reason, "argument must be a memory or percent value");
+        return setting_value_fail(in->reason, "argument must be a memory or percent value");
     }
     if (percent > 100) {
-        return setting_words_fail(in->reason, "percentage argument must be less or equal to 100");
+        return setting_value_fail(in->reason, "percentage argument must be less or equal to 100");
     }
     *(int64_t *)setting_value_field_of(in->settings, in->setting) = -(int64_t)percent;
     return true;
@@ -148,7 +282,7 @@ static bool setting_value_assign_size_or_percent(const struct setting_input *in)
 static bool setting_value_assign_boolean(const struct setting_input *in) {
     bool is_yes = bytes_is(in->words[0], "yes");
     if (!is_yes && !bytes_is(in->words[0], "no")) {
-        return setting_words_fail(in->reason, "argument must be 'yes' or 'no'");
+        return setting_value_fail(in->reason, "argument must be 'yes' or 'no'");
     }
     *(bool *)setting_value_field_of(in->settings, in->setting) = is_yes;
     return true;
@@ -172,28 +306,28 @@ static bool setting_value_assign_choice(const struct setting_input *in) {
     }
     char all[SETTING_ERROR_MAX];
     setting_value_join_choices(choices, ", ", all);
-    return setting_words_fail(in->reason, "argument(s) must be one of the following: %s", all);
+    return setting_value_fail(in->reason, "argument(s) must be one of the following: %s", all);
 }
 
 static bool setting_value_assign_string(const struct setting_input *in) {
     const struct setting_kind *kind = &in->setting->kind;
     struct bytes word = in->words[0];
     if (word.size > (size_t)kind->maximum) {
-        return setting_words_fail(in->reason, "argument may have at most %" PRId64 " bytes",
+        return setting_value_fail(in->reason, "argument may have at most %" PRId64 " bytes",
                                   kind->maximum);
     }
     if (word.size < (size_t)kind->minimum) {
-        return setting_words_fail(in->reason, "argument can't be empty");
+        return setting_value_fail(in->reason, "argument can't be empty");
     }
     return setting_value_replace(in->settings, setting_value_field_of(in->settings, in->setting),
                                  word) ||
-           setting_words_fail(in->reason, "out of memory");
+           setting_value_fail(in->reason, "out of memory");
 }
 
 static bool setting_value_assign_file_name(const struct setting_input *in) {
     struct bytes word = in->words[0];
     if (memchr(word.at, '/', word.size) != NULL || bytes_is(word, ".") || bytes_is(word, "..")) {
-        return setting_words_fail(in->reason, "argument can't be a path, just a name");
+        return setting_value_fail(in->reason, "argument can't be a path, just a name");
     }
     return setting_value_assign_string(in);
 }
@@ -201,7 +335,7 @@ static bool setting_value_assign_file_name(const struct setting_input *in) {
 static bool setting_value_check_only(const struct setting_input *in) {
     const char *const *choices = in->setting->kind.choices;
     return bytes_is(in->words[0], choices[0]) ||
-           setting_words_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
+           setting_value_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
 }
 
 /* Letters of enum setting_event, from the lowest bit up, as Redis prints them. */
@@ -213,7 +347,7 @@ static bool setting_value_assign_events(const struct setting_input *in) {
     for (size_t i = 0; i < word.size; i++) {
         const char *letter = memchr(event_letters, word.at[i], sizeof event_letters - 1);
         if (letter == NULL && word.at[i] != 'A') {
-            return setting_words_fail(in->reason,
+            return setting_value_fail(in->reason,
                                       "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
         }
         events |= letter != NULL ? 1U << (letter - event_letters) : (unsigned)SETTING_EVENT_ALL;
@@ -233,7 +367,7 @@ static bool setting_value_is_address(struct bytes word) {
     for (size_t i = 0; i < word.size; i++) {
         has_letter |= word.at[i] >= 'A'; /* beyond digits, '-' and '.' */
     }
-    if (has_letter && setting_words_is_of(word, "-.") && word.size <= HOST_NAME_SIZE_MAX &&
+    if (has_letter && setting_value_is_of(word, "-.") && word.size <= HOST_NAME_SIZE_MAX &&
         word.at[0] != '-') {
         return true;
     }
@@ -255,12 +389,12 @@ static bool setting_value_is_address(struct bytes word) {
     struct bytes name = bytes_from_text(zone != NULL ? zone : "");
     return inet_pton(AF_INET6, text, parsed) == 1 &&
            (zone == NULL ||
-            (name.size >= 1 && name.size < IF_NAMESIZE && setting_words_is_of(name, "-_.:@")));
+            (name.size >= 1 && name.size < IF_NAMESIZE && setting_value_is_of(name, "-_.:@")));
 }
 
 static bool setting_value_check_list(const struct setting_input *in) {
     return in->count <= SETTING_LIST_MAX ||
-           setting_words_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
+           setting_value_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
 }
 
 /* Whether each of proxy-protocol is a word of bind is checked once that is known. */
@@ -271,14 +405,14 @@ static bool setting_value_assign_addresses(const struct setting_input *in) {
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!setting_value_is_address(in->words[i])) {
-            return setting_words_fail(in->reason, "'%s' %s", bytes_show(in->words[i]).text,
+            return setting_value_fail(in->reason, "'%s' %s", bytes_show(in->words[i]).text,
                                       in->setting->kind.choices[0]);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         struct bytes word = i < in->count ? in->words[i] : BYTES("");
         if (!setting_value_replace(in->settings, &addresses->at[i], word)) {
-            return setting_words_fail(in->reason, "out of memory");
+            return setting_value_fail(in->reason, "out of memory");
         }
     }
     addresses->count = (uint32_t)in->count;
@@ -292,7 +426,7 @@ static bool setting_value_assign_subnets(const struct setting_input *in) {
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!subnet_parse(in->words[i], &subnets->at[i])) {
-            return setting_words_fail(
+            return setting_value_fail(
                 in->reason,
                 "'%s' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; bits "
                 "behind the prefix must be 0",
@@ -309,7 +443,7 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
     struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
     memcpy(limits, in->settings->output_limits, sizeof limits);
     if (in->count % 4 != 0) {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "Wrong number of arguments in buffer limit configuration.");
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
@@ -319,7 +453,7 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
         }
         class = bytes_is(word[0], "slave") ? (unsigned)SETTING_OUTPUT_REPLICA : class;
         if (class == SETTING_OUTPUT_CLASSES) {
-            return setting_words_fail(in->reason,
+            return setting_value_fail(in->reason,
                                       "Invalid client class '%s' specified in buffer limit "
                                       "configuration: the classes are normal, replica and pubsub",
                                       bytes_show(word[0]).text);
@@ -329,7 +463,7 @@ static bool setting_value_assign_output_limit(const struct setting_input *in) {
             !setting_value_parse_size(word[2], &limit->soft_bytes) ||
             !bytes_parse_i64(word[3], &limit->soft_seconds) || limit->soft_seconds < 0 ||
             limit->soft_seconds > INT32_MAX) {
-            return setting_words_fail(in->reason,
+            return setting_value_fail(in->reason,
                                       "Error in hard, soft or soft_seconds setting in buffer "
                                       "limit configuration.");
         }
@@ -346,10 +480,10 @@ static bool setting_value_assign_player_key(const struct setting_input *in) {
     }
     if (jwt_find_key(settings->player_keys, settings->player_key_count, bytes_from_text(key.kid)) !=
         NULL) {
-        return setting_words_fail(in->reason, "kid '%s' has a key already", key.kid);
+        return setting_value_fail(in->reason, "kid '%s' has a key already", key.kid);
     }
     if (settings->player_key_count == JWT_KEYS_MAX) {
-        return setting_words_fail(in->reason, "at most %d keys are allowed", JWT_KEYS_MAX);
+        return setting_value_fail(in->reason, "at most %d keys are allowed", JWT_KEYS_MAX);
     }
     settings->player_keys[settings->player_key_count++] = key;
     return true;
@@ -361,7 +495,7 @@ static bool setting_value_assign_save(const struct setting_input *in) {
     bool is_list = in->origin->is_argument || in->origin->file_name != NULL;
     uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
     if (before + in->count / 2 > SETTING_SAVE_POINTS_MAX) {
-        return setting_words_fail(in->reason, "at most %d pairs are allowed",
+        return setting_value_fail(in->reason, "at most %d pairs are allowed",
                                   SETTING_SAVE_POINTS_MAX);
     }
     struct setting_save_point *point = &settings->save_points[before];
@@ -372,7 +506,7 @@ static bool setting_value_assign_save(const struct setting_input *in) {
                   bytes_parse_i64(in->words[i + 1], &point->changes) && point->changes >= 0;
     }
     if (!is_fine) {
-        return setting_words_fail(in->reason, "Invalid save parameters");
+        return setting_value_fail(in->reason, "Invalid save parameters");
     }
     settings->save_point_count = in->count > 0 ? before + (uint32_t)(in->count / 2) : 0;
     settings->is_save_begun = is_list;
@@ -382,16 +516,16 @@ static bool setting_value_assign_save(const struct setting_input *in) {
 static bool setting_value_assign_rename(const struct setting_input *in) {
     struct settings *settings = in->settings;
     if (in->count != 2) {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "wrong number of arguments, the form is: rename-command %s",
                                   in->setting->kind.text);
     }
     if (settings->rename_count == SETTING_RENAMES_MAX) {
-        return setting_words_fail(in->reason, "at most %d lines are allowed", SETTING_RENAMES_MAX);
+        return setting_value_fail(in->reason, "at most %d lines are allowed", SETTING_RENAMES_MAX);
     }
     if (in->words[0].size > SETTING_RENAME_SIZE_MAX ||
         in->words[1].size > SETTING_RENAME_SIZE_MAX) {
-        return setting_words_fail(in->reason, "a name may have at most %d bytes",
+        return setting_value_fail(in->reason, "a name may have at most %d bytes",
                                   SETTING_RENAME_SIZE_MAX);
     }
     struct setting_rename *rename = &settings->renames[settings->rename_count++];
@@ -417,7 +551,7 @@ bool setting_value_set_master(struct settings *settings, struct bytes host, uint
 
 static bool setting_value_check_host(const struct setting_input *in) {
     return setting_value_is_host(in->words[0]) ||
-           setting_words_fail(in->reason, "'%s' is neither an address nor a host's name",
+           setting_value_fail(in->reason, "'%s' is neither an address nor a host's name",
                               bytes_show(in->words[0]).text);
 }
 
@@ -431,7 +565,7 @@ static bool setting_value_assign_replicaof(const struct setting_input *in) {
     bool is_none = in->count == 0 || (in->count == 2 && bytes_is(in->words[0], "no") &&
                                       bytes_is(in->words[1], "one"));
     if (!is_none && in->count != 2) {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "wrong number of arguments, the form is: replicaof %s",
                                   in->setting->kind.text);
     }
@@ -439,11 +573,11 @@ static bool setting_value_assign_replicaof(const struct setting_input *in) {
         return false;
     }
     if (!is_none && (!bytes_parse_i64(in->words[1], &port) || port < 1 || port > 65535)) {
-        return setting_words_fail(in->reason, "Invalid master port");
+        return setting_value_fail(in->reason, "Invalid master port");
     }
     return setting_value_set_master(in->settings, is_none ? BYTES("") : in->words[0],
                                     (uint16_t)port) ||
-           setting_words_fail(in->reason, "out of memory");
+           setting_value_fail(in->reason, "out of memory");
 }
 
 /* ---- Text out ---- */
@@ -461,7 +595,7 @@ struct printing {
 static size_t setting_value_print_text(const struct printing *p, const char *text) {
     struct bytes bytes = bytes_from_text(text != NULL ? text : "");
     if (p->is_for_file) {
-        return setting_words_quote(p->out, bytes);
+        return setting_value_quote(p->out, bytes);
     }
     memcpy(p->out, bytes.at, bytes.size);
     return bytes.size;
@@ -609,9 +743,9 @@ static size_t setting_value_print_replicaof(const struct printing *p) {
 
 static size_t setting_value_print_rename(const struct printing *p) {
     const struct setting_rename *rename = &p->settings->renames[p->index];
-    size_t size = setting_words_quote(p->out, bytes_from_text(rename->name));
+    size_t size = setting_value_quote(p->out, bytes_from_text(rename->name));
     p->out[size++] = ' ';
-    return size + setting_words_quote(p->out + size, bytes_from_text(rename->new_name));
+    return size + setting_value_quote(p->out + size, bytes_from_text(rename->new_name));
 }
 
 static size_t setting_value_print_player_key(const struct printing *p) {
@@ -619,13 +753,13 @@ static size_t setting_value_print_player_key(const struct printing *p) {
     const struct {
         const char *word, *text;
     } options[] = {{"ISS", key->issuer}, {"AUD", key->audience}};
-    size_t size = setting_words_quote(p->out, bytes_from_text(key->kid));
+    size_t size = setting_value_quote(p->out, bytes_from_text(key->kid));
     size += (size_t)sprintf(p->out + size, key->algorithm == JWT_HS256 ? " hs256 " : " ed25519 ");
-    size += setting_words_quote(p->out + size, bytes_from_text(key->text));
+    size += setting_value_quote(p->out + size, bytes_from_text(key->text));
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i].text[0] != '\0') {
             size += (size_t)sprintf(p->out + size, " %s ", options[i].word);
-            size += setting_words_quote(p->out + size, bytes_from_text(options[i].text));
+            size += setting_value_quote(p->out + size, bytes_from_text(options[i].text));
         }
     }
     struct bytes rest = bytes_from_text(key->boards);
@@ -633,7 +767,7 @@ static size_t setting_value_print_player_key(const struct printing *p) {
         struct bytes pattern = {.at = rest.at, .size = strcspn(rest.at, " ")};
         size_t step = pattern.size + (pattern.size < rest.size);
         size += (size_t)sprintf(p->out + size, is_first ? " BOARDS " : " ");
-        size += setting_words_quote(p->out + size, pattern);
+        size += setting_value_quote(p->out + size, pattern);
         rest = (struct bytes){.at = rest.at + step, .size = rest.size - step};
     }
     return size;
@@ -647,7 +781,7 @@ static size_t setting_value_print_layout(const struct printing *p) {
 
 static size_t setting_value_print_rule(const struct printing *p) {
     const struct setting_rule *rule = &p->settings->rules[p->index];
-    size_t size = setting_words_quote(p->out, bytes_from_text(rule->pattern));
+    size_t size = setting_value_quote(p->out, bytes_from_text(rule->pattern));
     return size + (size_t)sprintf(p->out + size, " %s%s%s", rule->layout_name,
                                   rule->text != NULL ? " " : "",
                                   rule->text != NULL ? rule->text : "");
@@ -664,7 +798,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         at = strchr(at, '\n') + 1;
     }
     if (at != NULL && *at != '\0') {
-        return setting_words_fail(in->reason,
+        return setting_value_fail(in->reason,
                                   "Duplicate user found. A user can only be defined once in "
                                   "config files");
     }
@@ -678,7 +812,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         for (size_t j = 0; j < word.size; j++) {
             if (word.at[j] == '\n' || (i == 0 && word.at[j] == ' ')) {
                 buffer_deinit(&lines);
-                return setting_words_fail(in->reason, "Spaces not allowed in ACL usernames");
+                return setting_value_fail(in->reason, "Spaces not allowed in ACL usernames");
             }
         }
         if (i > 0 && word.size > 0 && (word.at[0] == '>' || word.at[0] == '<')) {
@@ -695,7 +829,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
     buffer_append(&lines, "\n", 1);
     bool is_fine = !lines.is_broken && setting_value_set_user_lines(settings, buffer_bytes(&lines));
     buffer_deinit(&lines);
-    return is_fine || setting_words_fail(in->reason, "out of memory");
+    return is_fine || setting_value_fail(in->reason, "out of memory");
 }
 
 bool setting_value_set_user_lines(struct settings *settings, struct bytes lines) {
@@ -731,7 +865,7 @@ static size_t setting_value_print_user(const struct printing *p) {
             memcpy(p->out + size, word.at, word.size);
             size += word.size;
         } else {
-            size += setting_words_quote(p->out + size, word);
+            size += setting_value_quote(p->out + size, word);
         }
         at += word.size;
         if (*at == ' ') {
@@ -786,15 +920,15 @@ char **setting_value_string(struct settings *settings, const struct setting *set
 
 static bool setting_value_fail_count(const struct setting_input *in) {
     char syntax[SETTING_SYNTAX_MAX];
-    return setting_words_fail(in->reason, "wrong number of arguments, the form is: %s %s",
+    return setting_value_fail(in->reason, "wrong number of arguments, the form is: %s %s",
                               in->setting->name, setting_value_print_syntax(in->setting, syntax));
 }
 
 bool setting_value_assign_text(const struct setting_input *in, struct bytes line) {
     struct setting_input each = *in;
     struct setting_words words = {.count = 0};
-    if (!setting_words_split(line, &words, in->reason) ||
-        !setting_words_check(words.words, words.count, in->reason)) {
+    if (!setting_value_split_line(line, &words, in->reason) ||
+        !setting_value_check_words(words.words, words.count, in->reason)) {
         return false;
     }
     each.words = words.words;
@@ -809,7 +943,7 @@ bool setting_value_assign(const struct setting_input *in) {
     if (in->count == 0 || (in->count > 1 && types[type].form < WORDS)) {
         return setting_value_fail_count(in);
     }
-    if (!setting_words_check(in->words, in->count, in->reason)) {
+    if (!setting_value_check_words(in->words, in->count, in->reason)) {
         return false;
     }
     if (types[type].form < WORDS || in->count > 1 || type == SETTING_TYPE_USER) {

@@ -101,7 +101,7 @@ bool settings_init(struct settings *settings) {
         if (setting->default_value == NULL) {
             continue;
         }
-        CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
+        CHECK(setting_value_split_line(bytes_from_text(setting->default_value), &words, reason));
         is_fine =
             setting_value_assign(&(struct setting_input){.settings = settings,
                                                          .setting = setting,
@@ -135,26 +135,26 @@ static bool settings_check_sync_replicas(const struct settings *settings, char *
         return true;
     }
     if (settings->replication_nodes <= settings->sync_replicas) {
-        return setting_words_fail(
+        return setting_value_fail(
             error,
             "sync-replicas %lld needs replication-nodes %lld or more: how many "
             "servers there are, the master included",
             (long long)settings->sync_replicas, (long long)settings->sync_replicas + 1);
     }
     if (!settings->appendonly) {
-        return setting_words_fail(error,
+        return setting_value_fail(error,
                                   "sync-replicas needs appendonly yes: what a server has voted "
                                   "and acknowledged must be on its disk");
     }
     if (settings->sync_replicas_fsync && settings->appendfsync != SETTING_APPENDFSYNC_ALWAYS) {
-        return setting_words_fail(error, "sync-replicas-fsync yes needs appendfsync always");
+        return setting_value_fail(error, "sync-replicas-fsync yes needs appendfsync always");
     }
     return true;
 }
 
 bool settings_finish(struct settings *settings, char *error) {
     if (settings->port == 0 && settings->tls_port == 0 && settings->unixsocket == NULL) {
-        return setting_words_fail(error,
+        return setting_value_fail(error,
                                   "there is nothing to listen on: port and tls-port are 0 and "
                                   "unixsocket is not set");
     }
@@ -164,7 +164,7 @@ bool settings_finish(struct settings *settings, char *error) {
                             ? settings->unixsocket != NULL
                             : settings_has_address(&settings->bind, name);
         if (!is_there) {
-            return setting_words_fail(
+            return setting_value_fail(
                 error,
                 "proxy-protocol: there is no listener '%s': name addresses as bind "
                 "has them, or unixsocket",
@@ -177,7 +177,7 @@ bool settings_finish(struct settings *settings, char *error) {
 /* ---- CONFIG SET ---- */
 
 static bool settings_fail_set(char *error, struct bytes name, const char *reason) {
-    return setting_words_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
+    return setting_value_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
                               bytes_show(name).text, reason);
 }
 
@@ -215,7 +215,7 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
         struct bytes name = pairs[2 * i];
         const struct setting *setting = settings_find(name);
         if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
-            return setting_words_fail(error,
+            return setting_value_fail(error,
                                       "Unknown option or number of arguments for CONFIG SET - '%s'",
                                       bytes_show(name).text);
         }

@@ -437,7 +437,8 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     if (writes && operation == NULL) {
-        http_exchange_refuse(exchange, 404, "there is no such path: docs/web.md lists them\n");
+        http_exchange_refuse(exchange, 404,
+                             "there is no such path: /api/v1/openapi.json lists all\n");
         return;
     }
     bool makes_key = operation != NULL && operation->route == &web_route_stream_key;

@@ -8,7 +8,7 @@
 #include "codec/list.h"
 #include "codec/tag.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 
 enum { TEXTS_MAX = 8192, OUT_FIRST = 2048, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -340,7 +340,7 @@ static void web_query_refuse(struct web_query *query, struct bytes text) {
             return;
         }
     }
-    const struct error_row *row = error_table_find(prefix);
+    const struct explained_error *row = explain_error(prefix);
     /* LIMITS: "TOOSOON EVERY 10 S: wait 4 s" */
     struct bytes before = BYTES(": wait ");
     const char *wait = row != NULL && row->http_status == 429
@@ -799,7 +799,7 @@ bool web_query_parse(struct web_query *query, const struct web_route *route, con
         return false;
     }
     if (route == NULL) {
-        web_query_error(query, 404, "there is no such path: docs/web.md lists them");
+        web_query_error(query, 404, "there is no such path: /api/v1/openapi.json lists all");
         return false;
     }
     if (!web_query_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||

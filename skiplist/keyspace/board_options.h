@@ -79,7 +79,7 @@ struct board_window {
  *
  *     HOLD PLAYERS OVER 10000 TOP 10 LIMITS AUTO 24 H
  *
- * This is the rule; what is held is in notes of the board: server/commands/holding.h. */
+ * This is the rule; what is held is in notes of the board: server/commands/guarding.h. */
 #define HOLD_TOP_MAX     1000000
 #define HOLD_AUTO_MS_MAX (INT64_C(10000) * 86400 * 1000)
 

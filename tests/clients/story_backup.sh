@@ -17,7 +17,7 @@ redis-cli() { command redis-cli -p "$port" "$@"; }
 # In this place and on this port.
 block() { # block LANGUAGE TEXT
     fenced "$1" "$2" |
-        sed "s|/var/lib|$place/lib|g; s|/var/backups|$place/backups|g; s|127.0.0.1:6379|127.0.0.1:$port|"
+        sed "s|/var/lib|$place/lib|g; s|/var/backups|$place/backups|g; s|127.0.0.1:6379|127.0.0.1:$port|; s|-p 7001|-p ${second:-7001}|"
 }
 ran=0
 # run TEXT: what the block that holds it prints; status says how it ended.
@@ -60,6 +60,15 @@ run "--restore /var/backups/boards.backup /var/lib/restored"
 check "it is restored" is "$status" 0
 run "--until 2030-01-01T18:30:04Z"
 check "to a moment, from the directory" is "$status" 0
+first=$port
+begin "$place/lib/before"
+second=$port port=$first
+redis-cli DEL daily >/dev/null
+run "RESTORE daily"
+check "one board is copied back" is "$said" OK
+check "with its times" is "$(redis-cli LB.RANGE daily 0 -1)" "$(redis-cli -p "$second" LB.RANGE daily 0 -1)"
+kill "${pids[-1]}" && wait "${pids[-1]}" 2>/dev/null
+unset "pids[-1]"
 run "--journals"
 check "and from the backup and its journals" is "$status" 0
 

@@ -337,6 +337,7 @@ TEST(the_client_past_maxclients_is_turned_away) {
         wire_expect(&late, "-ERR max number of clients reached\r\n");
         assert_true(wire_is_closed(&late, WIRE_LIMIT_MS));
     }
+    assert_true(process_has_logged(&small, "warning maxclients reached, rejecting new clients"));
     wire_close(&clients[9]);
     const char *reply = NULL;
     for (int tries = 0; tries < 200; tries++) {

@@ -10,7 +10,7 @@
 #include "codec/timestamp.h"
 #include "server/commands/window.h"
 #include "server/dispatch/category.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -334,8 +334,8 @@ static void clocked_start(struct clocked *clocked, const char *name) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     clocked->harness = harness_create(config.at);
     clocked->session = harness_connect(clocked->harness);
-    board_job_begin(&clocked->harness->server, &window_job);
-    board_job_begin(&clocked->harness->server, &board_job_stale);
+    job_board_begin(&clocked->harness->server, &window_job);
+    job_board_begin(&clocked->harness->server, &job_board_stale);
     clocked->wire = wire_open(ends[0]);
     clocked->fd = ends[1];
 }

@@ -12,7 +12,7 @@ import redis
 
 from moving import SEED, Moving, names
 import servers
-from process import IS_SHORT as SHORT, PROGRAM
+from process import IS_SHORT as SHORT, PROGRAM, wait_until
 from resp import encode
 
 BOARDS = 20 if SHORT else 400
@@ -188,6 +188,18 @@ class Moved(unittest.TestCase):
                 self.assertIn(text, done.stderr)
             self.assertEqual(os.listdir(self.directory), [])
 
+    def test_the_pages_lines_give_the_key_the_layout_that_the_error_names(self):
+        self.old.zadd("contest", {"ann": 100.1290072179})
+        lines = Moving.pages["dump"].block("conf", 0)
+        layout = lines.splitlines()[0].removeprefix("layout wide ")
+        done = run_import(self.dump(), self.directory)
+        self.assertIn(f"a board with {layout} takes it", done.stderr)
+        settings = Path(self.directory) / "leaderboard.conf"
+        settings.write_text(lines)
+        done = subprocess.run([PROGRAM, "--import", self.dump(), str(settings), "--dir", self.directory],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_file_that_is_cut_or_damaged_stops_an_import(self):
         self.old.zadd("arena", {f"m{i}": i for i in range(200)})
         whole = Path(self.dump()).read_bytes()
@@ -241,6 +253,8 @@ class Moved(unittest.TestCase):
         server = Ours(self.directory, *settings)
         new = redis.Redis(port=server.port, password="secret", db=3)
         new.response_callbacks.clear()
+        wait_until(lambda: b"\r\nloading:0\r\n" in new.execute_command("INFO", "persistence"),
+                   "the boards are loaded")
         for key in keys:
             self.assert_same_key(twin, new, key)
         self.old.set("text", "x")

@@ -11,7 +11,7 @@
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/sessions/session.h"
 #include "skiplist/tags.h"
 #include "tests/support/harness.h"
@@ -72,7 +72,7 @@ static inline struct harness *zset_start_job(void **state, const char *settings,
                                              const struct board_work *work) {
     struct harness *harness = harness_create(settings);
     harness_connect(harness);
-    board_job_begin(&harness->server, work);
+    job_board_begin(&harness->server, work);
     *state = harness;
     return harness;
 }

@@ -1,11 +1,11 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
-#include "server/acl/acl_file.h"
+#include "server/acl/acl_rules.h"
 #include "server/commands/shadow.h"
 #include "server/commands/table.h"
-#include "server/dispatch/error_table.h"
+#include "server/dispatch/explain.h"
 #include "server/dispatch/waiting.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "server/sessions/notify.h"
 #include "server/system/tzdata.h"
 #include "server/web/value.h"
@@ -58,7 +58,7 @@ static void load_settings(struct harness *harness, const char *text) {
         stop_test(error);
     }
     if (!settings_finish(&harness->server.settings, error) ||
-        !acl_file_begin(&harness->server, error)) {
+        !acl_rules_begin(&harness->server, error)) {
         stop_test(error);
     }
 }
@@ -150,7 +150,7 @@ struct session *harness_connect(struct harness *harness) {
 
 void harness_drop_stale(struct harness *harness) {
     server_update_time(&harness->server);
-    board_job_begin(&harness->server, &board_job_stale);
+    job_board_begin(&harness->server, &job_board_stale);
     while (job_list_step(&harness->server, 0, true)) {}
     job_list_end(&harness->server);
 }
@@ -328,7 +328,7 @@ static const char *take_reply(struct harness *harness) {
     if (harness->reply.size > 0 && harness->reply.at[0] == '-') {
         struct bytes prefix = {.at = harness->reply.at + 1,
                                .size = strcspn(harness->reply.at + 1, " \r")};
-        CHECK(error_table_find(prefix) != NULL); /* it is described */
+        CHECK(explain_error(prefix) != NULL); /* it is described */
     }
     resp_arena_reset(&harness->arena);
     return harness->reply.at;

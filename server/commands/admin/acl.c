@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "server/acl/acl_check.h"
-#include "server/acl/acl_file.h"
 #include "server/acl/acl_rules.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
@@ -162,7 +161,7 @@ static void deluser_run(struct call *call) {
     for (uint32_t i = 2; i < call->request->count; i++) {
         struct acl_user *user = acl_users_find(&server->acl.users, call_arg(call, i));
         if (user != NULL) {
-            acl_file_close_clients(server, user, call->session);
+            acl_rules_close_clients(server, user, call->session);
             acl_users_remove(&server->acl.users, user);
             count++;
         }
@@ -499,7 +498,7 @@ static void load_run(struct call *call) {
     if (!acl_check_file(call)) {
         return;
     }
-    if (acl_file_load(call->server, call->session, error)) {
+    if (acl_rules_load(call->server, call->session, error)) {
         reply_ok(call->reply);
     } else {
         reply_error_format(call->reply, "ERR %s", error);
@@ -521,7 +520,7 @@ static void save_run(struct call *call) {
     if (!acl_check_file(call)) {
         return;
     }
-    if (acl_file_save(call->server, error)) {
+    if (acl_rules_save(call->server, error)) {
         reply_ok(call->reply);
         return;
     }

@@ -3,7 +3,6 @@
  * A kill only marks the session; the loop closes it before running any more of its requests. */
 #include <stdio.h>
 
-#include "server/dispatch/client_line.h"
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 #include "server/replication/replication.h"
@@ -13,10 +12,15 @@
 
 /* Lines are written directly into the reply. So a long list is in memory only once, stops at the
  * client's output limit, and is not generated at all if replies are off. */
+static void client_print_line(const struct call *call, const struct session *session) {
+    session_print_line(session, command_last_name(session), call->server->clock.monotonic_ms,
+                       call->reply->out);
+}
+
 static void info_run(struct call *call) {
     size_t mark = reply_verbatim_begin(call->reply);
     if (!reply_is_lost(call->reply)) {
-        client_line_print(call->session, call->server->clock.monotonic_ms, call->reply->out);
+        client_print_line(call, call->session);
     }
     reply_verbatim_end(call->reply, mark);
 }
@@ -103,7 +107,7 @@ static void client_list_ids(const struct call *call, const struct option_values 
         struct buffer *out = call->reply->out;
         session->line.list = call->server->sessions.list_count;
         session->line.begin = out->size;
-        client_line_print(session, call->server->clock.monotonic_ms, out);
+        client_print_line(call, session);
         session->line.size = out->size - session->line.begin;
     }
     reply_verbatim_end(call->reply, mark);
@@ -124,7 +128,7 @@ static void list_run(struct call *call) {
         const struct session *session = type != CLIENT_MASTER ? call->server->sessions.first : NULL;
         for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
             if (client_has_type(session, type)) {
-                client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
+                client_print_line(call, session);
             }
         }
         reply_verbatim_end(call->reply, mark);

@@ -28,34 +28,6 @@ static void describe_put_flags(struct reply *reply, unsigned flags) {
 
 /* Arguments nest as deeply as the entries: two or three levels. */
 static void describe_put_arguments(struct reply *reply, const struct argument *arguments,
-                                   uint32_t keys_max, uint32_t *key_count);
-
-static void describe_put_argument(struct reply *reply, const struct argument *argument,
-                                  uint32_t keys_max, uint32_t *key_count) {
-    bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
-    bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
-    reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
-    reply_named_text(reply, "name", argument->name);
-    reply_named_text(reply, "type", syntax_type_name(argument->type));
-    if (!is_group) {
-        reply_named_text(reply, "display_text", argument->name);
-    }
-    if (is_key) {
-        uint32_t nth = (*key_count)++;
-        reply_named_integer(reply, "key_spec_index", nth < keys_max ? nth : keys_max - 1);
-    }
-    if (argument->token != NULL) {
-        reply_named_text(reply, "token", argument->token);
-    }
-    if (argument->flags != 0) {
-        describe_put_flags(reply, argument->flags);
-    }
-    if (is_group) {
-        describe_put_arguments(reply, argument->children, keys_max, key_count);
-    }
-}
-
-static void describe_put_arguments(struct reply *reply, const struct argument *arguments,
                                    uint32_t keys_max, uint32_t *key_count) {
     uint64_t count = 0;
     while (arguments[count].name != NULL) {
@@ -63,8 +35,28 @@ static void describe_put_arguments(struct reply *reply, const struct argument *a
     }
     reply_bulk_text(reply, "arguments");
     reply_array(reply, count);
-    for (uint64_t i = 0; i < count; i++) {
-        describe_put_argument(reply, &arguments[i], keys_max, key_count);
+    for (const struct argument *argument = arguments; argument->name != NULL; argument++) {
+        bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
+        bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
+        reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
+        reply_named_text(reply, "name", argument->name);
+        reply_named_text(reply, "type", syntax_type_name(argument->type));
+        if (!is_group) {
+            reply_named_text(reply, "display_text", argument->name);
+        }
+        if (is_key) {
+            uint32_t nth = (*key_count)++;
+            reply_named_integer(reply, "key_spec_index", nth < keys_max ? nth : keys_max - 1);
+        }
+        if (argument->token != NULL) {
+            reply_named_text(reply, "token", argument->token);
+        }
+        if (argument->flags != 0) {
+            describe_put_flags(reply, argument->flags);
+        }
+        if (is_group) {
+            describe_put_arguments(reply, argument->children, keys_max, key_count);
+        }
     }
 }
 

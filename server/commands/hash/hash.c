@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/commands/scanning.h"
+#include "server/commands/keyspace.h"
 #include "server/dispatch/cost.h"
 #include "skiplist/keyspace/registry.h"
 

@@ -1,6 +1,6 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY.
  * A removed value is detached, and the tick frees it in steps. */
-#include "server/commands/scanning.h"
+#include "server/commands/keyspace.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/call.h"

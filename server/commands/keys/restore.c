@@ -12,7 +12,7 @@
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
 #include "server/acl/acl_check.h"
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
@@ -64,8 +64,8 @@ static void dump_run(struct call *call) {
         (void)call_refuse_kind(call);
         return;
     }
-    if (key->kind == REGISTRY_BOARD && registry_options(key)->has_hold && holding_count(key) > 0 &&
-        !lb_held_may_list(call, registry_name(key))) {
+    if (key->kind == REGISTRY_BOARD && registry_options(key)->has_hold &&
+        guarding_held_count(key) > 0 && !lb_held_may_list(call, registry_name(key))) {
         (void)call_refuse(call, "NOPERM DUMP of a board that holds results needs the right to "
                                 "LB.HELD, and no player's token");
         return;
@@ -314,7 +314,7 @@ static bool restore_take_note(struct restoring *restoring, struct bytes member, 
         return restore_refuse_payload(restoring);
     }
     /* AUTO approves it for nobody, so its HSET may name any hash. */
-    if (holding_names_hash(member, note) &&
+    if (guarding_held_names_hash(member, note) &&
         !acl_check_pattern(restoring->call, BYTES("*"), true, ACL_WRITE)) {
         return false;
     }

@@ -356,7 +356,7 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
         if (task->action->takes_shadows) {
             (void)shadow_remove(server->registry, key, task->member);
         }
-        (void)holding_forget(server->registry, key, task->member);
+        (void)guarding_held_forget(server->registry, key, task->member);
         if (task->action->takes_notes) {
             (void)lb_kept_remove(server->registry, key, task->member);
         }

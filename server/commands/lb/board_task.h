@@ -18,7 +18,7 @@
 #define SERVER_COMMAND_BOARD_TASK_H
 
 #include "codec/glob.h"
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
 #include "server/sessions/job.h"
@@ -87,7 +87,7 @@ static inline bool board_task_has(const struct board_task *task, const struct re
                registry_options(key)->has_shadows) &&
               registry_note_is_own(task->member)) &&
             registry_note_find(key, task->member, &note)) ||
-           (task->action->writes && holding_has(key, task->member));
+           (task->action->writes && guarding_has_held(key, task->member));
 }
 
 /* The handler of these commands. */

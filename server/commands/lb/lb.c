@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "codec/timestamp.h"
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/syntax.h"
@@ -339,7 +339,7 @@ static bool lb_create_check_hold(const struct call *call, const struct registry_
         return call_refuse(call, "ERR HOLD is not possible: who goes up and down in a league "
                                  "follows from the results in its rooms");
     }
-    return !registry_options(key)->has_hold || options->has_hold || holding_count(key) == 0 ||
+    return !registry_options(key)->has_hold || options->has_hold || guarding_held_count(key) == 0 ||
            call_refuse(call, "ERR HOLD cannot end while results are held: LB.APPROVE or LB.REJECT "
                              "them first");
 }

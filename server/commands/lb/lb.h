@@ -118,7 +118,7 @@ bool lb_held_may_list(const struct call *call, struct bytes board);
 void lb_held_put_own(const struct call *call, struct bytes board, const struct bytes *members,
                      uint32_t count);
 
-/* Approves after the time of AUTO (server/sessions/board_job.h). */
+/* Approves after the time of AUTO (server/sessions/job.h). */
 extern const struct board_work hold_job;
 
 #endif

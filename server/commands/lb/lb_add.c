@@ -411,7 +411,7 @@ struct lb_add_words {
 };
 
 /* The words of a result that is held, as they will be read again when it is approved. */
-static void lb_add_put_words(const void *context, struct holding_words *words) {
+static void lb_add_put_words(const void *context, struct held_words *words) {
     const struct lb_add_words *of = context;
     const struct call *call = of->results->call;
     const struct lb_add *add = of->results->add;
@@ -431,29 +431,31 @@ static void lb_add_put_words(const void *context, struct holding_words *words) {
     char number[BYTES_INTEGER_TEXT_MAX];
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i] != NULL) {
-            holding_add_word(words, bytes_from_text(options[i]));
+            guarding_held_add_word(words, bytes_from_text(options[i]));
         }
     }
     if (add->time == LB_ADD_TIME_GIVEN && add->operation != LB_ADD_PACKED) {
-        holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->at_us / 1000)});
+        guarding_held_add_word(words,
+                               (struct bytes){number, bytes_print_i64(number, add->at_us / 1000)});
     }
     struct option_uses left = add->tags;
     uint32_t at;
     while (syntax_take_use(call, &left, &at) != NULL) {
         for (uint32_t i = 0; i < 3; i++) {
-            holding_add_word(words, call_arg(call, at + i));
+            guarding_held_add_word(words, call_arg(call, at + i));
         }
     }
     if (lb_data_hset_is_asked(&add->hset)) {
-        holding_add_word(words, BYTES("HSET"));
-        holding_add_word(words, add->hset.pattern);
-        holding_add_word(words, (struct bytes){number, bytes_print_i64(number, add->hset.count)});
+        guarding_held_add_word(words, BYTES("HSET"));
+        guarding_held_add_word(words, add->hset.pattern);
+        guarding_held_add_word(words,
+                               (struct bytes){number, bytes_print_i64(number, add->hset.count)});
         for (uint32_t i = 0; i < 2 * add->hset.count; i++) {
-            holding_add_word(words, add->hset.args[i]);
+            guarding_held_add_word(words, add->hset.args[i]);
         }
     }
     for (uint32_t i = 0; i < add->value_count; i++) {
-        holding_add_word(words, values[i]);
+        guarding_held_add_word(words, values[i]);
     }
 }
 

@@ -5,7 +5,6 @@
 #include "server/commands/ban.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/board_task.h"
-#include "server/commands/scanning.h"
 
 /* ---- LB.BAN: a ban, and a durable job that takes the member off the boards ---- */
 

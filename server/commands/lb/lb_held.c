@@ -1,4 +1,4 @@
-/* LB.HELD LB.APPROVE LB.REJECT: what a board with HOLD keeps without ranking it (server/commands/holding.h).
+/* LB.HELD LB.APPROVE LB.REJECT: what a board with HOLD keeps without ranking it (server/commands/guarding.h).
  *
  *     LB.APPROVE board ann 17
  *       the words that were held -> LB.ADD board BEST 99999 ann, as at the time when it came -> the note goes, in one step */
@@ -8,7 +8,7 @@
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
 #include "server/commands/shadow.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 
 enum {
     COUNT_USUAL = 10,
@@ -61,7 +61,7 @@ static void lb_held_put(const struct call *call, const struct registry_key *key,
     reply_integer(call->reply, (int64_t)held->id);
     reply_bulk(call->reply, held->member);
     lb_held_put_values(call, key, held);
-    reply_bulk_text(call->reply, holding_reason_name(held->reason));
+    reply_bulk_text(call->reply, guarding_held_reason_name(held->reason));
     reply_integer(call->reply, held->at_us / 1000);
     reply_bulk(call->reply, held->user);
     reply_bulk(call->reply, held->address);
@@ -79,7 +79,7 @@ void lb_held_put_own(const struct call *call, struct bytes board, const struct b
                      uint32_t count) {
     struct bytes own = lb_held_player(call);
     const struct registry_key *key = own.at != NULL ? call_find_key(call, board) : NULL;
-    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint64_t ids[HELD_MEMBER_MAX];
     uint32_t id_count = 0;
     struct held held;
     bool is_asked = false;
@@ -87,11 +87,11 @@ void lb_held_put_own(const struct call *call, struct bytes board, const struct b
         is_asked = bytes_equal(members[i], own);
     }
     if (is_asked && key != NULL && registry_options(key)->has_hold) {
-        id_count = holding_find_member(key, own, ids);
+        id_count = guarding_held_find_member(key, own, ids);
     }
     reply_array(call->reply, id_count);
     while (id_count > 0) {
-        bool is_there = holding_find(key, ids[--id_count], &held);
+        bool is_there = guarding_held_find(key, ids[--id_count], &held);
         CHECK(is_there);
         reply_array(call->reply, 3);
         reply_integer(call->reply, (int64_t)held.id);
@@ -118,11 +118,11 @@ static void lb_held_run(struct call *call) {
     }
     uint64_t first = 1;
     uint64_t next = 1;
-    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint64_t ids[HELD_MEMBER_MAX];
     bool has_hold = registry_options(key)->has_hold;
-    uint32_t id_count = has_hold ? holding_find_member(key, holding.member, ids) : 0;
+    uint32_t id_count = has_hold ? guarding_held_find_member(key, holding.member, ids) : 0;
     if (has_hold) {
-        holding_range(key, &first, &next);
+        guarding_held_range(key, &first, &next);
     }
     uint64_t at =
         holding.cursor > 0 && (uint64_t)holding.cursor > first ? (uint64_t)holding.cursor : first;
@@ -133,7 +133,7 @@ static void lb_held_run(struct call *call) {
     for (uint32_t looked_at = 0; holding.member.at == NULL && end < next &&
                                  looked_at < LOOKED_AT_MAX && count < holding.count;
          looked_at++, end++) {
-        count += holding_find(key, end, &held);
+        count += guarding_held_find(key, end, &held);
     }
     reply_array(call->reply, 2);
     reply_bulk(
@@ -143,12 +143,12 @@ static void lb_held_run(struct call *call) {
             bytes_print_i64(cursor, holding.member.at == NULL && end < next ? (int64_t)end : 0)});
     reply_array(call->reply, count + id_count);
     for (; holding.member.at == NULL && at < end; at++) {
-        if (holding_find(key, at, &held)) {
+        if (guarding_held_find(key, at, &held)) {
             lb_held_put(call, key, &held);
         }
     }
     for (uint32_t i = 0; i < id_count; i++) {
-        if (holding_find(key, ids[i], &held)) {
+        if (guarding_held_find(key, ids[i], &held)) {
             lb_held_put(call, key, &held);
         }
     }
@@ -187,14 +187,14 @@ struct approved {
 
 static void lb_held_drop(void *context, struct registry_key *key) {
     const struct approved *approved = context;
-    holding_remove(approved->registry, key, approved->member, approved->id);
+    guarding_held_remove(approved->registry, key, approved->member, approved->id);
 }
 
 /* Write what is held under an id, and hold it no more: both or neither. asked: the command of who needs the right to the
  * hash that HSET names; NULL: nobody. false: the error was replied. */
 static bool lb_held_approve(struct server *server, struct registry_key *key, uint64_t id,
                             const struct call *asked, struct reply *reply) {
-    struct bytes args[3 + HOLDING_WORD_COUNT_MAX];
+    struct bytes args[3 + HELD_WORD_COUNT_MAX];
     struct request request = {.args = args};
     struct session session = {
         .protocol = 2, .is_unlimited = true, .database = (uint8_t)key->database};
@@ -204,7 +204,7 @@ static bool lb_held_approve(struct server *server, struct registry_key *key, uin
     struct held held;
     struct call rights = asked != NULL ? *asked : call;
     rights.reply = reply;
-    if (!holding_find(key, id, &held)) {
+    if (!guarding_held_find(key, id, &held)) {
         return call_refuse(&call, "ERR the result is held no more");
     }
     /* A copy: what expires meanwhile may move notes. */
@@ -221,8 +221,8 @@ static bool lb_held_approve(struct server *server, struct registry_key *key, uin
     memcpy(copy + held.words.size + member.size, key->name_at, key->name_size);
     args[request.count++] = add;
     args[request.count++] = name;
-    while (request.count < 2 + HOLDING_WORD_COUNT_MAX &&
-           holding_next_word(&words, &args[request.count])) {
+    while (request.count < 2 + HELD_WORD_COUNT_MAX &&
+           guarding_held_next_word(&words, &args[request.count])) {
         request.count++;
     }
     args[request.count++] = member;
@@ -237,16 +237,17 @@ static bool lb_held_approve(struct server *server, struct registry_key *key, uin
     if (comes_back && !is_missed) {
         registry_tell_members(server->registry, key);
     }
-    bool is_done = is_missed ? call_out_of_memory(&call)
-                             : lb_add_approve(&call, &rights, key, held.before,
-                                              holding_removal_size(key), lb_held_drop, &approved);
+    bool is_done = is_missed
+                       ? call_out_of_memory(&call)
+                       : lb_add_approve(&call, &rights, key, held.before,
+                                        guarding_held_removal_size(key), lb_held_drop, &approved);
     memory_free(copy);
     return is_done;
 }
 
 /* The ids that the request means: one, if the member's, or all of the member's. false: the error was replied. */
 static bool lb_held_read_ids(const struct call *call, const struct registry_key *key,
-                             uint64_t ids[HOLDING_MEMBER_MAX], uint32_t *count) {
+                             uint64_t ids[HELD_MEMBER_MAX], uint32_t *count) {
     int64_t id = 0;
     uint32_t kept = 0;
     if (!zset_check_member(call, call_arg(call, 2)) ||
@@ -254,7 +255,7 @@ static bool lb_held_read_ids(const struct call *call, const struct registry_key 
         return false;
     }
     *count = key != NULL && registry_options(key)->has_hold
-                 ? holding_find_member(key, call_arg(call, 2), ids)
+                 ? guarding_held_find_member(key, call_arg(call, 2), ids)
                  : 0;
     for (uint32_t i = 0; i < *count; i++) {
         if (call->request->count == 3 || ids[i] == (uint64_t)id) {
@@ -267,7 +268,7 @@ static bool lb_held_read_ids(const struct call *call, const struct registry_key 
 
 static void lb_approve_run(struct call *call) {
     struct registry_key *key;
-    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint64_t ids[HELD_MEMBER_MAX];
     uint32_t count;
     uint32_t done = 0;
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
@@ -321,18 +322,18 @@ const struct command command_lb_approve = {
 
 static void lb_reject_run(struct call *call) {
     struct registry_key *key;
-    uint64_t ids[HOLDING_MEMBER_MAX];
+    uint64_t ids[HELD_MEMBER_MAX];
     uint32_t count;
     if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
         !lb_held_read_ids(call, key, ids, &count)) {
         return;
     }
-    if (count > 0 && !memory_reserve_begin(count * holding_removal_size(key))) {
+    if (count > 0 && !memory_reserve_begin(count * guarding_held_removal_size(key))) {
         call_out_of_memory(call);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        holding_remove(call->registry, key, call_arg(call, 2), ids[i]);
+        guarding_held_remove(call->registry, key, call_arg(call, 2), ids[i]);
     }
     reply_integer(call->reply, count);
     if (count == 0) {
@@ -360,7 +361,7 @@ const struct command command_lb_reject = {
 
 /* ---- AUTO ---- */
 
-/* What nobody has looked at is approved some time after it came, in steps (server/sessions/board_job.h) from the
+/* What nobody has looked at is approved some time after it came, in steps (server/sessions/job.h) from the
  * oldest id on, up to one that is not due.
  *
  * What cannot be written stays, and is tried again in the next pass. Of a board whose ids lie far apart a pass looks at
@@ -382,15 +383,15 @@ static bool lb_held_concerns(struct board_job *job, const struct registry_key *b
     if (!options->has_hold || options->hold.auto_ms == 0) {
         return false;
     }
-    board_job_await(job, job->server->clock.now_ms + PAUSE_MS);
-    return holding_count(board) > 0 && lb_held_find_refusal(board) == NULL;
+    job_board_await(job, job->server->clock.now_ms + PAUSE_MS);
+    return guarding_held_count(board) > 0 && lb_held_find_refusal(board) == NULL;
 }
 
 static void lb_held_enter(struct board_job *of, const struct registry_key *board) {
     struct hold_job *job = (struct hold_job *)of;
     uint64_t first;
     uint64_t next;
-    holding_range(board, &first, &next);
+    guarding_held_range(board, &first, &next);
     uint64_t parts = first < next ? (next - first - 1) / PASS_IDS + 1 : 1;
     job->at = first + of->turn % parts * PASS_IDS;
     job->end = job->at + PASS_IDS;
@@ -410,11 +411,11 @@ static bool lb_held_step(struct board_job *of, struct registry_key *board) {
         uint64_t first;
         uint64_t next;
         struct held held;
-        holding_range(board, &first, &next);
+        guarding_held_range(board, &first, &next);
         job->at = job->at > first ? job->at : first;
         has_more = job->at < next && job->at < job->end;
         /* Of a time to come, as the clock was set back: it is not due, and says nothing of the others. */
-        if (has_more && holding_find(board, job->at, &held) && held.at_us / 1000 <= now_ms) {
+        if (has_more && guarding_held_find(board, job->at, &held) && held.at_us / 1000 <= now_ms) {
             if (held.at_us / 1000 > now_ms - registry_options(board)->hold.auto_ms) {
                 has_more = false; /* nor are those that came later */
                 break;
@@ -422,7 +423,7 @@ static bool lb_held_step(struct board_job *of, struct registry_key *board) {
             (void)!lb_held_approve(of->server, board, job->at, NULL, &silent);
             done++;
             /* What is written may replace the key. */
-            board = board_job_find(of);
+            board = job_board_find(of);
             has_more =
                 board != NULL && board->kind == REGISTRY_BOARD && lb_held_concerns(of, board);
         }

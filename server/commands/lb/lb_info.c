@@ -3,11 +3,10 @@
 #include <stdlib.h>
 
 #include "server/acl/acl_check.h"
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/scanning.h"
 
 static void lb_info_put_field(const struct call *call, const struct layout_field *field) {
     bool decays = layout_field_decays(field);
@@ -104,7 +103,7 @@ static bool lb_info_put_map(const struct call *call, const struct registry_key *
 static void lb_info_put_held(const struct call *call, const struct registry_key *key) {
     reply_bulk_text(call->reply, "held");
     if (registry_options(key)->has_hold && lb_held_may_list(call, registry_name(key))) {
-        reply_integer(call->reply, holding_count(key));
+        reply_integer(call->reply, guarding_held_count(key));
     } else {
         reply_null(call->reply);
     }

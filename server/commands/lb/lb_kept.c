@@ -240,15 +240,6 @@ static struct bytes *lb_kept_copy_names(const struct registry_key *key, const ui
 
 /* ---- LB.MATCH ---- */
 
-/* How many teams are better than this one. */
-static uint8_t lb_kept_place(const struct rating_match *match, uint32_t team) {
-    uint32_t place = match->ranks == NULL ? team : 0;
-    for (uint32_t i = 0; match->ranks != NULL && i < match->teams; i++) {
-        place += match->ranks[i] < match->ranks[team];
-    }
-    return (uint8_t)place;
-}
-
 /* The parts of a match, and the players' tokens. Returns the end of what is written. */
 static char *lb_kept_put_parts(struct lb_players *players, const struct rating_match *match,
                                struct head *head, char *at) {
@@ -256,7 +247,11 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
     bool has_sums = rating->of[RATING_EVERY_HOURS] > 0;
     uint32_t i = 0;
     for (uint32_t team = 0; team < match->teams; team++) {
-        char place = (char)lb_kept_place(match, team);
+        /* How many teams are better than this one. */
+        uint32_t place = match->ranks == NULL ? team : 0;
+        for (uint32_t other = 0; match->ranks != NULL && other < match->teams; other++) {
+            place += match->ranks[other] < match->ranks[team];
+        }
         for (uint32_t end = i + match->sizes[team]; i < end; i++) {
             struct lb_rated *rated = &players->list[i].rated;
             const struct rating_record *after = &players->records[i];
@@ -266,7 +261,7 @@ static char *lb_kept_put_parts(struct lb_players *players, const struct rating_m
             }
             bytes_put_u48(at, rated->token);
             bytes_put_u48(at + SIX, rated->last);
-            at[2 * SIX] = place;
+            at[2 * SIX] = (char)place;
             at[FLAGS_OF_PART_AT] =
                 (char)(lb_match_is_ranked(rating, &rated->record) ? 0 : PART_PROVISIONAL);
             at = lb_kept_put_record(at + RECORDS_AT, has_sums, &rated->record);

@@ -12,7 +12,7 @@
 #include "server/commands/once.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -972,7 +972,7 @@ const struct command command_lb_rating = {
 
 /* ---- what periods do ---- */
 
-/* What periods do to records (RESET, EVERY-HOURS) is written in steps (server/sessions/board_job.h): a board's period has ended
+/* What periods do to records (RESET, EVERY-HOURS) is written in steps (server/sessions/job.h): a board's period has ended
  * (RESET), or an hour has (EVERY-HOURS).
  *
  * Whoever reads or changes a record before the job has come to it computes the same (lb_rating.h): what is late is the
@@ -992,29 +992,29 @@ static bool lb_match_concerns_due(struct board_job *job, const struct registry_k
         return false;
     }
     if (options->rating.of[RATING_EVERY_HOURS] > 0) {
-        board_job_await(job, (job->server->clock.now_ms / MS_OF_HOUR + 1) * MS_OF_HOUR);
+        job_board_await(job, (job->server->clock.now_ms / MS_OF_HOUR + 1) * MS_OF_HOUR);
     }
     return registry_note_count(board) > 0;
 }
 
 /* Records that are new, or come to other places by a removal, are of the running periods or still ahead. */
-static enum board_job_change lb_match_visit_due(struct board_job *job, struct registry_key *board,
+static enum job_board_change lb_match_visit_due(struct board_job *job, struct registry_key *board,
                                                 struct bytes name) {
     struct lb_rated rated;
     bool is_changed = false;
     int64_t now_ms = job->server->clock.now_ms;
     if (registry_note_is_own(name) || !lb_match_rating_find(board, name, now_ms, &rated) ||
         !rated.is_due) {
-        return BOARD_JOB_SAME;
+        return JOB_BOARD_SAME;
     }
     if (!lb_match_settle(job->server->registry, board, name, now_ms, &is_changed)) {
-        return BOARD_JOB_NO_MEMORY;
+        return JOB_BOARD_NO_MEMORY;
     }
-    return is_changed ? BOARD_JOB_CHANGED : BOARD_JOB_SAME;
+    return is_changed ? JOB_BOARD_CHANGED : JOB_BOARD_SAME;
 }
 
 static bool lb_match_step_due(struct board_job *job, struct registry_key *board) {
-    return board_job_step_notes(job, board, STEP_RECORDS, STEP_RECORDS, lb_match_visit_due);
+    return job_board_step_notes(job, board, STEP_RECORDS, STEP_RECORDS, lb_match_visit_due);
 }
 
 const struct board_work rating_job = {

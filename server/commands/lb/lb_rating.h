@@ -125,7 +125,7 @@ MUST_CHECK bool lb_kept_plan(struct lb_players *players, const struct rating_mat
 void lb_kept_written(struct registry *registry, struct registry_key *key,
                      const struct lb_keeping *keeping);
 
-/* Writes what periods do (server/sessions/board_job.h). */
+/* Writes what periods do (server/sessions/job.h). */
 extern const struct board_work rating_job;
 
 #endif

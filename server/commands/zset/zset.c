@@ -2,8 +2,8 @@
  * board's own order. Replies are in zset_reply.c. */
 #include "server/commands/zset/zset.h"
 
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/scanning.h"
 #include "server/commands/window.h"
 #include "server/commands/writing.h"
 #include "skiplist/lookup.h"

@@ -311,16 +311,16 @@ struct zadd_words {
 };
 
 /* The words of the LB.ADD that writes the same: of the other fields none is named. */
-static void zset_add_put_words(const void *context, struct holding_words *words) {
+static void zset_add_put_words(const void *context, struct held_words *words) {
     const struct zadd_words *of = context;
     const struct zadd *zadd = of->zadd;
     bool is_best = of->layout->fields[0].is_ascending ? zadd->is_less_only : zadd->is_greater_only;
     if (zadd->is_increment || is_best) {
-        holding_add_word(words, bytes_from_text(zadd->is_increment ? "INCR" : "BEST"));
+        guarding_held_add_word(words, bytes_from_text(zadd->is_increment ? "INCR" : "BEST"));
     }
-    holding_add_word(words, zset_add_pair_score(of->call, zadd, of->pair));
+    guarding_held_add_word(words, zset_add_pair_score(of->call, zadd, of->pair));
     for (unsigned i = 1; i < of->layout->field_count; i++) {
-        holding_add_word(words, BYTES("*"));
+        guarding_held_add_word(words, BYTES("*"));
     }
 }
 

@@ -1,6 +1,6 @@
 /* What periods do to ratings: RESET, EVERY-HOURS, and the job that writes it. */
 #include "server/commands/lb/lb_rating.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
@@ -9,7 +9,7 @@ enum { DAY_S = 86400 };
 static int rating_start(void **state) {
     struct harness *h = zset_start_job(state, zset_settings, &rating_job);
     shadow_end(h->shadow); /* the module has no job, and takes neither option */
-    board_job_begin(&h->server, &board_job_stale);
+    job_board_begin(&h->server, &job_board_stale);
     return 0;
 }
 
@@ -250,7 +250,7 @@ RATING_TEST(what_is_read_does_not_depend_on_the_job) {
                 break;
             case 1:
                 job_list_end(&h->server);
-                board_job_begin(&h->server, &rating_job);
+                job_board_begin(&h->server, &rating_job);
                 break;
             case 2:
                 settle(h);

@@ -3,7 +3,7 @@
 #include "server/commands/ban.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/shadow.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"
@@ -410,7 +410,7 @@ static const int64_t HOUR_US = INT64_C(3600000000);
 
 SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
     struct session *ann = log_in(h, "ann");
-    board_job_begin(&h->server, &hold_job);
+    job_board_begin(&h->server, &hold_job);
     expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 100 AUTO 1 H",
            "+OK\r\n");
     expect(h, s, "LB.ADD k WITHHELD 50 ann 60 bob", "*2\r\n:2\r\n:0\r\n");
@@ -437,7 +437,7 @@ SHADOW_TEST(what_auto_would_approve_waits_until_the_ban_is_over) {
 /* Whichever job is first at a board: the entry is there before what was held is added to it. */
 SHADOW_TEST(what_was_held_is_of_the_entry_that_comes_back) {
     enum { MANY = 300 };
-    board_job_begin(&h->server, &hold_job);
+    job_board_begin(&h->server, &hold_job);
     expect(h, s, "LB.CREATE k FIELD score 32 TIME 31 S KEEP BEST HOLD ALL OVER 1000 AUTO 1 H",
            "+OK\r\n");
     for (int i = 0; i < MANY; i++) {
@@ -601,7 +601,7 @@ SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
     expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
     job_list_end(&h->server);
-    board_job_begin(&h->server, &shadow_job);
+    job_board_begin(&h->server, &shadow_job);
     settle(h);
     expect(h, s, "ZADD k 5 new", ":1\r\n");
     settle(h);
@@ -716,7 +716,7 @@ enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
 static struct harness *twin_start(void) {
     struct harness *h = harness_create(SETTINGS);
     shadow_end(h->shadow);
-    board_job_begin(&h->server, &shadow_job);
+    job_board_begin(&h->server, &shadow_job);
     return h;
 }
 
@@ -851,7 +851,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     loop_stop(&f);
     loop_start_kept(&f, settings);
     f.server->shadows.run = shadow_run_call;
-    board_job_begin(f.server, &shadow_job);
+    job_board_begin(f.server, &shadow_job);
     loop_ask_anew(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
     loop_ask_anew(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
@@ -864,8 +864,8 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
 TEST(a_hidden_entry_does_not_leave_as_stale) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
-    board_job_begin(f.server, &shadow_job);
-    board_job_begin(f.server, &board_job_stale);
+    job_board_begin(f.server, &shadow_job);
+    job_board_begin(f.server, &job_board_stale);
     loop_ask_anew(&f,
                   "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",
                   "+OK\r\n:2\r\n");

@@ -3,7 +3,7 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/window.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -107,7 +107,7 @@ TEST(the_stale_leave_every_board_with_one_pass) {
         }
         h->wall_us += 2 * HOUR_US;
         server_update_time(&h->server);
-        board_job_begin(&h->server, &board_job_stale);
+        job_board_begin(&h->server, &job_board_stale);
         do {
             go_on(h, &random, lines, COUNT_OF(lines));
         } while (job_list_step(&h->server, 0, true));
@@ -143,7 +143,7 @@ ZSET_TEST(what_becomes_of_a_board_with_STALE_meanwhile_does_not_matter) {
             h->wall_us += half == 0 ? 2 * HOUR_US : 0;
         }
         server_update_time(&h->server);
-        board_job_begin(&h->server, &board_job_stale);
+        job_board_begin(&h->server, &job_board_stale);
         for (int step = 0; step < 2; step++) { /* the first one is that of the pass */
             assert_true(job_list_step(&h->server, 0, true));
         }
@@ -172,9 +172,9 @@ TEST(what_is_over_leaves_every_window) {
         void *at;
         zset_start(&at);
         struct harness *h = at;
-        board_job_begin(&h->server, &window_job);
-        board_job_begin(&h->server, &rating_job);
-        board_job_begin(&h->server, &hold_job);
+        job_board_begin(&h->server, &window_job);
+        job_board_begin(&h->server, &rating_job);
+        job_board_begin(&h->server, &hold_job);
         for (int i = 0; i < NAMES; i++) {
             zset_run(h, "LB.CREATE w:%d FIELD a 33 TIME 31 S PERIOD HOUR WINDOW 2 %s", i,
                      i % 2 == 0 ? "SUM" : "BEST");

@@ -1,7 +1,7 @@
 /* Boards with WINDOW, sentence by sentence; and beside a naive twin, which keeps what each period
  * brought and adds it up. */
 #include "server/commands/window.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
@@ -1145,7 +1145,7 @@ static void twin_step(struct twin *twin) {
         break;
     case 3:
         job_list_end(&h->server);
-        board_job_begin(&h->server, &window_job);
+        job_board_begin(&h->server, &window_job);
         break;
     case 4:
         if (random_below(&twin->random, 4) == 0) {
@@ -1185,7 +1185,7 @@ static void twin_run(bool is_best, unsigned bits) {
     twin->highest = (1 << (bits - 1)) - 1;
     h->wall_us = zset_us("2026-11-26T05:10:00Z");
     twin->begin_us = zset_us("2026-11-26T05:00:00Z");
-    board_job_begin(&h->server, &window_job);
+    job_board_begin(&h->server, &window_job);
     char line[200];
     snprintf(line, sizeof line,
              "LB.CREATE w FIELD a %u SIGNED TIME 42 MS PERIOD HOUR ARCHIVE 50 WINDOW %d %s", bits,

@@ -1,6 +1,6 @@
 /* Boards with WINDOW and the other parts of contests: what goes together, and what is refused. */
 #include "server/commands/window.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/zset_fixture.h"
 
 #define HOUR_US INT64_C(3600000000)

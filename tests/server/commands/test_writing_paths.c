@@ -4,7 +4,7 @@
 
 #include "server/commands/window.h"
 #include "server/dispatch/waiting.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"
 
@@ -506,7 +506,7 @@ TEST(each_key_that_a_command_changes_has_its_event) {
         const char *line = i < COUNT_OF(writes) ? writes[i].line : more[i - COUNT_OF(writes)];
         for (size_t j = 0; j < 3 && !has_no_events(line); j++) {
             struct harness *h = j < 2 ? given_periods(of[j]) : given(&plain);
-            board_job_begin(&h->server, &window_job);
+            job_board_begin(&h->server, &window_job);
             check_events(h, line, j < 2 ? "w" : "k");
             job_list_end(&h->server);
             harness_destroy(h);
@@ -520,7 +520,7 @@ TEST(what_leaves_with_a_period_is_told) {
     for (size_t i = 0; i < COUNT_OF(of); i++) {
         struct harness *h = given_periods(of[i]);
         struct session *listener = harness_connect(h);
-        board_job_begin(&h->server, &window_job);
+        job_board_begin(&h->server, &window_job);
         zset_expect(h, "CONFIG SET notify-keyspace-events KEA", "+OK");
         harness_run(h, listener, "PSUBSCRIBE __keyspace@0__:*");
         h->wall_us += 2 * HOUR_US;

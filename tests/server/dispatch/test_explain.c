@@ -215,6 +215,11 @@ HARNESS_TEST(the_usual_mistakes_are_told_in_words, "") {
         {"LB.ADD w GT 100 ann", "-ERR BEST keeps the better result; without GT" ADD},
         {"LB.ADD w INCRR 10 ann", "-ERR 'INCRR' is not a score: this board takes 1 value before "
                                   "each member: score, or did you mean INCR?" ADD},
+        {"LB.ADD w 100 ann BEST", "-ERR 'BEST' is an option: options come before the values" ADD},
+        {"LB.ADD w 100 ann ONCE id",
+         "-ERR 'ONCE' is an option: options come before the values" ADD},
+        {"LB.HELP", "-ERR unknown command 'LB.HELP', with args beginning with: (did you mean "
+                    "COMMAND DOCS, or help @leaderboard in redis-cli?)"},
     };
     zset_run(h, "LB.CREATE w FIELD score 32 TIME 31 S TAG country 8");
     zset_expect_each(h, rows);

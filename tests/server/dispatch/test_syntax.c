@@ -442,6 +442,7 @@ TEST_WITH(an_options_value_is_found_in_requests_that_may_be_wrong, setup, NULL) 
     } samples[] = {
         {"SAMPLE k 2 a b NAME c", 6},
         {"SAMPLE k 2 a b REV PAIR NAME x NAME c", 10},
+        {"SAMPLE k 2 a b NAME LAST", 0},
         {"SAMPLE k 2 a b", 0},
         {"SAMPLE k 2 NAME b", 0},
         {"SAMPLE k 9 a NAME c", 0},
@@ -458,7 +459,8 @@ TEST_WITH(an_options_value_is_found_in_requests_that_may_be_wrong, setup, NULL) 
                  "[PAIR name value]...",
                  NULL, samples[i].line);
         assert_int_equal(syntax_options_at(&sample.command), 4);
-        assert_int_equal(syntax_find(&sample.command, &sample.request, "NAME"), samples[i].index);
+        sample.command.key_option = "NAME";
+        assert_int_equal(syntax_key_option(&sample.command, &sample.request), samples[i].index);
         buffer_deinit(&sample.out);
     }
 }

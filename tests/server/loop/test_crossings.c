@@ -24,7 +24,7 @@
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
 #include "server/durability/persistence_state.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/support/commands.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/grammar.h"
@@ -482,17 +482,17 @@ static void begin_server(bool is_first) {
         loop_start_kept(&x.f, settings);
         harness_set_clock(x.f.harness, wall_us);
     }
-    board_job_begin(x.f.server, &window_job);
-    board_job_begin(x.f.server, &rating_job);
-    board_job_begin(x.f.server, &hold_job);
-    board_job_begin(x.f.server, &shadow_job);
-    board_job_begin(x.f.server, &board_job_stale);
+    job_board_begin(x.f.server, &window_job);
+    job_board_begin(x.f.server, &rating_job);
+    job_board_begin(x.f.server, &hold_job);
+    job_board_begin(x.f.server, &shadow_job);
+    job_board_begin(x.f.server, &job_board_stale);
     connect_clients();
 }
 
 /* Members that are stale leave with the next pass, and a job that begins begins with one. */
 static void drop_stale(void) {
-    board_job_begin(x.f.server, &board_job_stale);
+    job_board_begin(x.f.server, &job_board_stale);
     rest();
 }
 

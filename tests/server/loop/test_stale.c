@@ -1,5 +1,5 @@
 /* STALE on the server's loop: who leaves when, and who is told. */
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/support/loop_server.h"
 
 #define MINUTE_US INT64_C(60000000)
@@ -8,7 +8,7 @@
 #define STALE_TEST(name, settings)                                                                 \
     static void name##_with_job(struct loop_server *f);                                            \
     LOOP_SERVER_TEST(name, settings) {                                                             \
-        board_job_begin(f->server, &board_job_stale);                                              \
+        job_board_begin(f->server, &job_board_stale);                                              \
         name##_with_job(f);                                                                        \
     }                                                                                              \
     static void name##_with_job(struct loop_server *f)

@@ -184,7 +184,7 @@ TEST(nothing_that_a_thread_accepts_is_lost) {
     char got[sizeof text];
     int before = descriptor_count();
     begin(&f);
-    assert_true(wakeup_init(&f.wake, &f.loop));
+    assert_true(worker_wakeup_init(&f.wake, &f.loop));
     f.options.engine_wake = &f.wake;
     f.options.number = 1;
     assert_true(network_start(f.network, &f.options));
@@ -222,8 +222,8 @@ TEST(nothing_that_a_thread_accepts_is_lost) {
     for (int i = 0; i < CLIENTS; i++) {
         close(clients[i]);
     }
-    wakeup_close(&f.wake);
-    wakeup_deinit(&f.wake);
+    worker_wakeup_close(&f.wake);
+    worker_wakeup_deinit(&f.wake);
     end(&f);
     assert_int_equal(descriptor_count(), before);
 }
@@ -233,7 +233,7 @@ TEST(batches_come_back_without_replies) {
     enum { ROUNDS = 500 };
     ENDED_BY(end) struct fixture f;
     begin(&f);
-    assert_true(wakeup_init(&f.wake, &f.loop));
+    assert_true(worker_wakeup_init(&f.wake, &f.loop));
     f.options.engine_wake = &f.wake;
     assert_true(network_start(f.network, &f.options));
     for (int i = 0; i < ROUNDS; i++) {
@@ -251,8 +251,8 @@ TEST(batches_come_back_without_replies) {
         assert_true(f.network->done_count < 10);
     }
     network_join(f.network);
-    wakeup_close(&f.wake);
-    wakeup_deinit(&f.wake);
+    worker_wakeup_close(&f.wake);
+    worker_wakeup_deinit(&f.wake);
 }
 
 /* ---- through a balancer ---- */

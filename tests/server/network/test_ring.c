@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/network/batch.h"
-#include "server/system/wakeup.h"
+#include "server/system/worker.h"
 #include "tests/support/random.h"
 
 enum { ITEMS = 100000000, ITEMS_SHORT = 200000 };
@@ -61,14 +61,14 @@ struct race {
 
 /* As a loop does: say that it sleeps, look once more, wait. */
 static void rest(struct wakeup *wakeup, struct ring *ring) {
-    wakeup_sleep(wakeup);
+    worker_wakeup_sleep(wakeup);
     if (ring_is_empty(ring)) {
         struct pollfd wait = {.fd = wakeup->fd, .events = POLLIN};
         uint64_t value;
         assert_int_equal(poll(&wait, 1, 60000), 1); /* nobody woke it */
         assert_int_equal(read(wakeup->fd, &value, sizeof value), sizeof value);
     } else {
-        wakeup_wake(wakeup);
+        worker_wakeup_wake(wakeup);
     }
 }
 
@@ -86,7 +86,7 @@ static void *consume(void *context) {
         race->sum += item->number;
         seen++;
         CHECK(ring_put(&race->back, item));
-        wakeup_send(&race->producer);
+        worker_wakeup_send(&race->producer);
     }
     return NULL;
 }
@@ -101,7 +101,8 @@ static void run_race(bool is_sleepy, uint64_t count) {
     race->count = count;
     race->is_sleepy = is_sleepy;
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_true(wakeup_init(&race->consumer, &loop) && wakeup_init(&race->producer, &loop));
+    assert_true(worker_wakeup_init(&race->consumer, &loop) &&
+                worker_wakeup_init(&race->producer, &loop));
     for (size_t i = 0; i < RING_SIZE / 2; i++) {
         assert_true(ring_put(&race->back, &items[i]));
     }
@@ -118,15 +119,15 @@ static void run_race(bool is_sleepy, uint64_t count) {
         item->check = ~number;
         number++;
         assert_true(ring_put(&race->forth, item));
-        wakeup_send(&race->consumer);
+        worker_wakeup_send(&race->consumer);
     }
     pthread_join(thread, NULL);
     assert_int_equal(race->sum, count * (count - 1) / 2);
-    wakeup_close(&race->consumer);
-    wakeup_close(&race->producer);
+    worker_wakeup_close(&race->consumer);
+    worker_wakeup_close(&race->producer);
     uv_run(&loop, UV_RUN_DEFAULT);
-    wakeup_deinit(&race->consumer);
-    wakeup_deinit(&race->producer);
+    worker_wakeup_deinit(&race->consumer);
+    worker_wakeup_deinit(&race->producer);
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 

@@ -149,12 +149,12 @@ AUDIT_TEST(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back
     assert_int_equal(count_lines(), 20);
     harness_run(h, s, "CONFIG SET timeout 0");
     assert_int_equal(count_lines(), 21);
-    audit_second(&h->server);
+    server_audit_second(&h->server);
     assert_int_equal(count_lines(), 21);
     h->wall_us += INT64_C(10000000);
     server_update_time(&h->server);
-    audit_second(&h->server);
-    audit_second(&h->server);
+    server_audit_second(&h->server);
+    server_audit_second(&h->server);
     assert_int_equal(count_lines(), 22);
     assert_non_null(strstr(lines(), "audit lines left out class=flush count=980\n"));
     harness_run(h, s, "FLUSHALL NOW");

@@ -1,7 +1,7 @@
 /* HOLD: what commands make of results that are held. Players: tests/server/acl/test_player_limits.c. */
-#include "server/commands/holding.h"
+#include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
-#include "server/sessions/board_job.h"
+#include "server/sessions/job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
@@ -166,7 +166,7 @@ ZSET_TEST(a_held_result_gains_nothing) {
 
 ZSET_TEST(there_is_room_for_so_many_of_a_member_and_of_a_board) {
     zset_expect(h, "LB.CREATE b FIELD score 32 HOLD ALL OVER 100", "+OK");
-    for (int i = 0; i < HOLDING_MEMBER_MAX; i++) {
+    for (int i = 0; i < HELD_MEMBER_MAX; i++) {
         zset_expect(h, "LB.ADD b 101 ann", ":0");
     }
     zset_expect(h, "LB.ADD b 101 ann",
@@ -181,7 +181,7 @@ ZSET_TEST(there_is_room_for_so_many_of_a_member_and_of_a_board) {
 }
 
 ZSET_TEST(a_command_holds_no_more_than_there_is_room_for) {
-    enum { MORE = HOLDING_BYTES_MAX / HOLDING_WORDS_MAX };
+    enum { MORE = HELD_BYTES_MAX / HELD_WORDS_MAX };
     static struct bytes args[2 + 2 * MORE];
     static char names[MORE][8];
     args[0] = BYTES("LB.ADD");
@@ -210,7 +210,7 @@ ZSET_TEST(ids_do_not_come_again_in_the_next_period) {
 }
 
 ZSET_TEST(a_board_of_many_is_listed_in_steps_oldest_first) {
-    enum { MANY = HOLDING_COUNT_MAX, STRIDE = MANY / 20 };
+    enum { MANY = HELD_COUNT_MAX, STRIDE = MANY / 20 };
     char cursor[32] = "0";
     int count = 0;
     zset_expect(h, "LB.CREATE b FIELD score 32 HOLD ALL OVER 0", "+OK");
@@ -474,7 +474,7 @@ JOB_TEST(a_dump_of_what_is_held_needs_the_right_to_look_at_it) {
 
 /* ---- a twin that keeps all ---- */
 
-enum { MEMBERS = 8, STEPS = 1500, HELD_MAX = MEMBERS * HOLDING_MEMBER_MAX };
+enum { MEMBERS = 8, STEPS = 1500, HELD_MAX = MEMBERS * HELD_MEMBER_MAX };
 
 struct twin {
     int64_t scores[MEMBERS]; /* -1: not on the board */
@@ -519,7 +519,7 @@ static int twin_add(struct twin *twin, int member, int64_t value, bool is_sum) {
         }
         return 0;
     }
-    if (twin_count(twin, member) == HOLDING_MEMBER_MAX) {
+    if (twin_count(twin, member) == HELD_MEMBER_MAX) {
         return 2;
     }
     twin->held[twin->held_count].value = value;
@@ -560,8 +560,8 @@ static void twin_compare(struct harness *h, const struct twin *twin, const char 
         zset_expect(h, formatted("ZSCORE %s m%d", board, i),
                     twin->scores[i] < 0 ? "nil" : formatted("%lld", (long long)twin->scores[i]));
     }
-    assert_int_equal(holding_count(registry_find(h->server.registry, 0, bytes_from_text(board),
-                                                 h->server.clock.now_ms)),
+    assert_int_equal(guarding_held_count(registry_find(
+                         h->server.registry, 0, bytes_from_text(board), h->server.clock.now_ms)),
                      twin->held_count);
 }
 

@@ -88,7 +88,9 @@ ZSET_TEST(what_is_wrong_is_refused_and_changes_nothing) {
         {"LB.ADD k TAG x 1 40 ann", unknown},
         {"LB.ADD k TAG country 40 ann", "-ERR ...: this board takes 1 value before each "
                                         "member: score"},
-        {"LB.ADD k 40 ann TAG country", ERROR_NUMBER("score")},
+        {"LB.ADD k 40 ann TAG country",
+         "-ERR 'TAG' is an option: options come before the values (LB.ADD key [option ...] <field "
+         "... member ... | PACKED packed-key member ...>)"},
         {"LB.ADD bare TAG country DE 40 ann", "-ERR no tag 'country': this board has no tags"},
         {"LB.ADD new TAG country DE 40 ann", "-ERR no tag 'country': this board has no tags"},
         {"LB.ADD k TAG country DE PACKED 1 ann", "-ERR PACKED must be the only option"},
