@@ -171,7 +171,7 @@ SHADOWED    := $(B)/tests/integration/twin $(filter $(addprefix %/test_,zset_add
                    zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_count lb_create lb_cuts lb_data lb_decay \
                    lb_dense lb_filter lb_forget lb_held lb_hset lb_info lb_kept lb_league lb_league_twin lb_limits lb_list \
                    lb_match lb_model lb_move lb_once lb_records lb_roll lb_settle lb_since lb_strings lb_submit lb_tag lb_where \
-                   writing),$(UNITS))
+                   draws player_tickets window window_contests writing),$(UNITS))
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" TEST_TIMES="$(B)/test-times" tests/run

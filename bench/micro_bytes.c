@@ -13,9 +13,9 @@
 
 #include "bench/names.h"
 #include "codec/memory.h"
+#include "skiplist/index.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/large_board.h"
-#include "skiplist/nodes.h"
 
 enum part {
     PART_NAMES,
@@ -140,7 +140,7 @@ static void count_leaf(const struct block *block, double *parts) {
     parts[PART_MARKS] += block->count * sizeof *block_marks(block);
     parts[PART_KEYS] += block->count * sizeof(uint64_t);
     parts[PART_NAMES] +=
-        (double)block->heap_used + (double)(nodes_leaf_memory_size(block) - memory_size(block));
+        (double)block->heap_used + (double)(index_leaf_memory_size(block) - memory_size(block));
     parts[PART_LEAF_ROOM] += (double)(marks - block->count) * sizeof *block_marks(block) +
                              (double)(block->capacity - block->count) * sizeof(uint64_t) +
                              (double)(block->heap_size - block->heap_used);
@@ -171,7 +171,7 @@ static uint32_t count_list(const struct skiplist *list, double *parts) {
             count_index(node->block, parts);
         }
     }
-    parts[PART_NODES_ROOM] = (double)nodes_memory_size(list) - parts[PART_NODES];
+    parts[PART_NODES_ROOM] = (double)index_nodes_memory_size(list) - parts[PART_NODES];
     return leaves;
 }
 

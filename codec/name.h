@@ -62,11 +62,6 @@ static inline uint8_t name_text_code(size_t size) {
     return size <= NAME_TEXT_MAX ? (uint8_t)size : (uint8_t)NAME_LONG;
 }
 
-/* A text of any size that is not packed, whatever its form would be. */
-static inline struct name name_unpacked(struct bytes text) {
-    return (struct name){text.at, (uint32_t)text.size, name_text_code(text.size)};
-}
-
 /* The name's form; what is stored is in form, or the text itself. */
 void name_pack(struct bytes text, struct packed_name *form);
 

@@ -36,7 +36,7 @@
 #include "server/metrics/metrics.h"
 #include "server/network/acceptor.h"
 #include "server/network/tls.h"
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 #include "server/sessions/job.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"

@@ -215,4 +215,56 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
 /* Check counts, sizes and the order of keys. reason: the first violated invariant. */
 MUST_CHECK bool block_validate(const struct block *block, const char **reason);
 
+/* A run: consecutive entries of a board in one block, read in place. Walks over many members (such as the top 100) proceed
+ * run by run, so that per-block work is done once per block.
+ *
+ *     board_cursor_seek(board, rank, &cursor);
+ *     while (board_cursor_run(&cursor, is_best_first, left, &run))
+ *         for (left -= run.count; block_run_read(&run, &key, &member);)
+ *             ...
+ *
+ * Valid until the next change of the board. While one is read the next block is prefetched. */
+enum { BLOCK_RUN_MAX = BLOCK_ENTRIES_MAX };
+
+struct block_run {
+    const uint16_t *marks; /* of the next entry; backwards: behind it */
+    const uint64_t *keys;
+    const char *members;
+    uint32_t count; /* entries left */
+    bool is_best_first;
+    bool is_of_one_code; /* all of them; else they may be of several */
+};
+
+/* Read the next entry. false: the run is finished. is_best_first must be the run's; if it is a
+ * constant, the compiler generates a loop for each direction. */
+MUST_CHECK static inline bool block_run_read_to(struct block_run *run, bool is_best_first,
+                                                uint64_t *key, struct name *member) {
+    if (run->count == 0) {
+        return false;
+    }
+    run->count--;
+    if (!is_best_first) {
+        run->marks--;
+        run->keys--;
+    }
+    uint8_t code = (uint8_t)(*run->marks >> 8);
+    *key = *run->keys;
+    if (!is_best_first) {
+        run->members -= block_heap_size(code);
+    }
+    const char *at = run->members;
+    if (is_best_first) {
+        run->marks++;
+        run->keys++;
+        run->members += block_heap_size(code);
+    }
+    *member = block_member_at(code, at);
+    return true;
+}
+
+MUST_CHECK static inline bool block_run_read(struct block_run *run, uint64_t *key,
+                                             struct name *member) {
+    return block_run_read_to(run, run->is_best_first, key, member);
+}
+
 #endif

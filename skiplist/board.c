@@ -13,9 +13,9 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
+#include "skiplist/index.h"
 #include "skiplist/large_board.h"
 #include "skiplist/lookup.h"
-#include "skiplist/nodes.h"
 #include "skiplist/sheet.h"
 
 enum {
@@ -657,7 +657,7 @@ static void board_shift_more(struct skiplist *list, struct skiplist_place from, 
     if (list->is_dense) {
         dense_note(list, from, 1, 0U - 1);
     }
-    block_shift(nodes_leaf(list, from.leaf), from.index, to, key);
+    block_shift(index_leaf(list, from.leaf), from.index, to, key);
     if (list->tags != NULL) {
         sheet_shift(list, from.leaf, from.index, to);
     }
@@ -677,7 +677,7 @@ static enum board_status board_move(struct board *board, const struct board_memb
         if (list->has_more) {
             board_shift_more(list, from, to.index, key);
         } else {
-            block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
+            block_shift(index_leaf(list, from.leaf), from.index, to.index, key);
         }
         return BOARD_OK;
     }
@@ -730,7 +730,7 @@ static bool board_settle_step(struct board *board) {
         list->tags == NULL && board_make_small(board)) {
         return false;
     }
-    if (skiplist_may_compact(list) && nodes_compact_step(list, board_owner(board))) {
+    if (skiplist_may_compact(list) && index_nodes_compact_step(list, board_owner(board))) {
         return true;
     }
     return map_step(map, list->node_end);

@@ -17,7 +17,7 @@
 #include "codec/bytes.h"
 #include "codec/layout.h"
 #include "codec/name.h"
-#include "skiplist/scan.h"
+#include "skiplist/map.h"
 
 enum {
     BOARD_MEMBER_MAX = 65536, /* bytes; at least 1 */
@@ -225,6 +225,11 @@ void board_cursor_next(struct board_cursor *cursor);     /* to the next worse en
 void board_cursor_previous(struct board_cursor *cursor); /* to the next better entry */
 /* As count times board_cursor_next, which is at the end then if there are not so many. */
 void board_cursor_skip(struct board_cursor *cursor, uint32_t count);
+struct block_run; /* skiplist/block.h */
+/* The entries of the cursor's block from the cursor on, at most count_max (at least 1). The cursor
+ * moves past them; after that only this function may advance it. false: no entries left. */
+MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first,
+                                 uint32_t count_max, struct block_run *run);
 
 /* SCAN with Redis's guarantee: a member that is on the board during the whole scan is visited at
  * least once, whatever changes meanwhile; a member that was never on the board is not visited.
@@ -232,8 +237,8 @@ void board_cursor_skip(struct board_cursor *cursor, uint32_t count);
  * limits say: a small board all at once, fewer where many have been removed or the work limit is
  * reached. visit must not change the board. Cursors are below 2^32. */
 typedef void board_visit(void *context, const struct board_stored *entry);
-uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
-                    board_visit *visit, void *context);
+uint64_t board_cursor_scan(const struct board *board, uint64_t cursor,
+                           const struct scan_limits *limits, board_visit *visit, void *context);
 
 /* ---- moving blocks to other addresses, for an allocator that knows where its memory is full of holes ----
  *

@@ -9,7 +9,7 @@
  * leaf has no row, and counts its keys.
  *
  * skiplist.c and detach.c call this where entries come and go; they move firsts with spans themselves. */
-#include "skiplist/nodes.h"
+#include "skiplist/index.h"
 #include "skiplist/prefetch.h"
 
 static inline bool dense_differ(const struct skiplist *list, uint64_t a, uint64_t b) {
@@ -36,33 +36,33 @@ static const uint64_t *dense_find_before(const struct skiplist *list, const stru
     if (block->links.previous == SKIPLIST_NONE) {
         return NULL;
     }
-    block = nodes_leaf(list, block->links.previous);
+    block = index_leaf(list, block->links.previous);
     return block->count > 0 ? block_keys(block) + block->count - 1 : NULL;
 }
 
 bool dense_begins(const struct skiplist *list, uint32_t leaf) {
-    const struct block *block = nodes_leaf(list, leaf);
+    const struct block *block = index_leaf(list, leaf);
     const uint64_t *before = dense_find_before(list, block, 0);
     return before == NULL || dense_differ(list, *before, block_keys(block)[0]);
 }
 
 uint32_t dense_count_leaf(const struct skiplist *list, uint32_t leaf) {
-    const struct block *block = nodes_leaf(list, leaf);
+    const struct block *block = index_leaf(list, leaf);
     return dense_begins(list, leaf) + dense_count_inside(list, block, 1, block->count);
 }
 
 uint32_t dense_rank(const struct skiplist *list, struct skiplist_place place) {
-    const struct block *block = nodes_leaf(list, place.leaf);
+    const struct block *block = index_leaf(list, place.leaf);
     const struct skiplist_node *node = skiplist_node(list, place.leaf);
     if (node->parent == SKIPLIST_NONE) {
         return dense_count_inside(list, block, 1, place.index + 1);
     }
     /* All of the leaf without those behind the entry: so nobody reads the leaf before it. */
-    uint32_t firsts = index_first_sum(nodes_index(list, node->parent), node->position + 1U) -
+    uint32_t firsts = index_first_sum(index_at(list, node->parent), node->position + 1U) -
                       dense_count_inside(list, block, place.index + 1, block->count);
     for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
          node = skiplist_node(list, node->parent)) {
-        firsts += index_first_sum(nodes_index(list, node->parent), node->position);
+        firsts += index_first_sum(index_at(list, node->parent), node->position);
     }
     return firsts - 1;
 }
@@ -75,13 +75,13 @@ void dense_add_above(struct skiplist *list, uint32_t id, uint32_t delta) {
     }
     for (uint32_t parent; (parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE;
          id = parent) {
-        index_add_firsts(nodes_index(list, parent), skiplist_node(list, id)->position, delta);
+        index_add_firsts(index_at(list, parent), skiplist_node(list, id)->position, delta);
     }
     list->firsts += delta;
 }
 
 void dense_note(struct skiplist *list, struct skiplist_place place, uint32_t count, uint32_t by) {
-    const struct block *block = nodes_leaf(list, place.leaf);
+    const struct block *block = index_leaf(list, place.leaf);
     const uint64_t *keys = block_keys(block) + place.index;
     const uint64_t *before = dense_find_before(list, block, place.index);
     const uint64_t *behind = keys + count;
@@ -90,7 +90,7 @@ void dense_note(struct skiplist *list, struct skiplist_place place, uint32_t cou
                       dense_count_inside(list, block, place.index + 1, place.index + count);
     if (place.index + count == block->count) {
         behind_leaf = block->links.next;
-        behind = behind_leaf != SKIPLIST_NONE ? block_keys(nodes_leaf(list, behind_leaf)) : NULL;
+        behind = behind_leaf != SKIPLIST_NONE ? block_keys(index_leaf(list, behind_leaf)) : NULL;
     }
     /* The entry behind them may be the first of its score with them, without them, both or neither. */
     uint32_t change = 0;
@@ -117,11 +117,11 @@ static uint32_t dense_count_below(struct skiplist *list, uint32_t id) {
     if (skiplist_node(list, id)->level == 0) {
         return dense_count_leaf(list, id);
     }
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     for (uint32_t i = 0; i < index->count; i++) {
         if (index->is_lowest && i + AHEAD < index->count) {
             uint32_t ahead = index_children(index)[i + AHEAD];
-            prefetch_lines(nodes_leaf(list, ahead), AHEAD_BYTES);
+            prefetch_lines(index_leaf(list, ahead), AHEAD_BYTES);
         }
         uint32_t below = dense_count_below(list, index_children(index)[i]);
         index_set_firsts(index, i, below);
@@ -139,10 +139,10 @@ bool dense_begin(struct skiplist *list, unsigned score_shift) {
         const struct skiplist_node *node = skiplist_node(list, id);
         const struct index_block *index = node->level > 0 ? node->block : NULL;
         if (index != NULL && !index->has_firsts) {
-            struct index_block *with_row = nodes_create_index(list, index->capacity, node->level);
+            struct index_block *with_row = index_create(list, index->capacity, node->level);
             has_memory = with_row != NULL;
             if (has_memory) {
-                nodes_replace_index(list, id, with_row);
+                index_replace(list, id, with_row);
             }
         }
     }

@@ -13,7 +13,7 @@
  * parent ids remain valid. The roots form a linked list from list->detached through links.next. So
  * a block is in the list if following its parents ends at the list's root. Spans, separators and
  * links of detached index blocks are meaningless. */
-#include "skiplist/nodes.h"
+#include "skiplist/index.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
@@ -23,18 +23,18 @@
 /* Detach a block with its subtree. */
 static void detach_add_detached(struct skiplist *list, uint32_t id) {
     skiplist_node(list, id)->parent = SKIPLIST_NONE;
-    nodes_links(list, id)->next = list->detached;
+    index_links(list, id)->next = list->detached;
     list->detached = id;
 }
 
 /* Detach the children from .. to - 1 of an index block that keeps others. */
 static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint32_t span = index_span_sum(index, to) - index_span_sum(index, from);
     CHECK(from < to);
     CHECK(to - from < index->count);
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(nodes_links(list, index_children(index)[i]));
+        prefetch_line(index_links(list, index_children(index)[i]));
     }
     for (uint32_t i = from; i < to; i++) {
         detach_add_detached(list, index_children(index)[i]);
@@ -47,8 +47,8 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
         dense_add_above(list, id, 0U - firsts);
     }
     index_remove(index, from, to - from);
-    nodes_renumber(list, id, from);
-    nodes_add_to_spans(list, id, 0U - span);
+    index_renumber(list, id, from);
+    index_add_above(list, id, 0U - span);
 }
 
 /* Consecutive blocks of one level that are detached with their subtrees. */
@@ -66,9 +66,9 @@ static bool detach_cut_off(struct skiplist *list, struct run *run) {
     uint32_t right = last->parent;
     uint32_t from = first->position;
     uint32_t to = last->position + 1U;
-    uint32_t left_count = nodes_index(list, left)->count;
+    uint32_t left_count = index_at(list, left)->count;
     bool loses_all_left = from == 0;
-    bool loses_all_right = to == nodes_index(list, right)->count;
+    bool loses_all_right = to == index_at(list, right)->count;
     if (left == right) {
         run->first = run->last = left;
         if (loses_all_left && loses_all_right) {
@@ -77,9 +77,9 @@ static bool detach_cut_off(struct skiplist *list, struct run *run) {
         detach_children(list, left, from, to);
         return false;
     }
-    bool is_over = !loses_all_left && !loses_all_right && nodes_links(list, left)->next == right;
-    run->first = loses_all_left ? left : nodes_links(list, left)->next;
-    run->last = loses_all_right ? right : nodes_links(list, right)->previous;
+    bool is_over = !loses_all_left && !loses_all_right && index_links(list, left)->next == right;
+    run->first = loses_all_left ? left : index_links(list, left)->next;
+    run->last = loses_all_right ? right : index_links(list, right)->previous;
     if (!loses_all_left) {
         detach_children(list, left, from, left_count);
     }
@@ -94,19 +94,19 @@ void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count) {
     struct skiplist_place begin = skiplist_at(list, rank);
     struct skiplist_place end = skiplist_at(list, rank + count - 1);
     CHECK(begin.index == 0);
-    CHECK(end.index + 1U == nodes_leaf(list, end.leaf)->count);
+    CHECK(end.index + 1U == index_leaf(list, end.leaf)->count);
     struct run run = {.first = begin.leaf, .last = end.leaf};
-    uint32_t behind = nodes_links(list, run.last)->next;
+    uint32_t behind = index_links(list, run.last)->next;
     bool may_begin = list->is_dense && behind != SKIPLIST_NONE;
     bool has_begun = may_begin && dense_begins(list, behind);
     if (list->first == run.first) {
-        list->first = nodes_links(list, run.last)->next;
+        list->first = index_links(list, run.last)->next;
     }
     if (list->last == run.last) {
-        list->last = nodes_links(list, run.first)->previous;
+        list->last = index_links(list, run.first)->previous;
     }
     do {
-        nodes_unlink(list, run.first, run.last);
+        index_unlink(list, run.first, run.last);
         if (run.first == list->root) {
             if (list->tags != NULL && skiplist_node(list, list->root)->level == 0) {
                 sheet_free_leaf(list);
@@ -124,14 +124,14 @@ void detach_leaves(struct skiplist *list, uint32_t rank, uint32_t count) {
 }
 
 void detach_cut(struct skiplist *list, struct skiplist_place place, uint32_t count) {
-    struct block *block = nodes_leaf(list, place.leaf);
+    struct block *block = index_leaf(list, place.leaf);
     CHECK(count < block->count);
-    nodes_free_long(list, block, place.index, count);
+    index_free_long(list, block, place.index, count);
     if (list->has_more) {
         skiplist_note_go(list, place, count);
     }
     block_remove(block, place.index, count);
-    nodes_add_to_spans(list, place.leaf, 0U - count);
+    index_add_above(list, place.leaf, 0U - count);
 }
 
 /* ---- rebalancing ---- */
@@ -149,7 +149,7 @@ static void detach_join_at(struct skiplist *list, uint32_t rank, struct skiplist
         if (id == SKIPLIST_NONE) {
             return;
         }
-        if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4) {
+        if (id != list->root && index_at(list, id)->count <= INDEX_FANOUT / 4) {
             skiplist_merge_index(list, id);
         }
     }
@@ -175,7 +175,7 @@ uint32_t detach_next_leaf(struct skiplist *list) {
         /* Split up the first detached block, which is not a leaf: its last child becomes the
          * first. */
         uint32_t id = list->detached;
-        struct index_block *index = nodes_index(list, id);
+        struct index_block *index = index_at(list, id);
         const uint32_t *children = index_children(index);
         uint32_t child = children[--index->count];
         if (index->count > 1) {
@@ -190,8 +190,8 @@ uint32_t detach_next_leaf(struct skiplist *list) {
             if (list->tags != NULL) {
                 sheet_free(list, index);
             }
-            nodes_destroy(list, index);
-            nodes_give_back(list, id);
+            index_destroy(list, index);
+            index_node_give_back(list, id);
         }
         detach_add_detached(list, child);
     }
@@ -200,19 +200,19 @@ uint32_t detach_next_leaf(struct skiplist *list) {
 
 void detach_free_leaf(struct skiplist *list) {
     uint32_t id = list->detached;
-    struct block *block = nodes_leaf(list, id);
+    struct block *block = index_leaf(list, id);
     CHECK(skiplist_node(list, id)->level == 0);
     list->detached = block->links.next;
-    nodes_free_long(list, block, 0, block->count);
-    nodes_destroy(list, block);
-    nodes_give_back(list, id);
+    index_free_long(list, block, 0, block->count);
+    index_destroy(list, block);
+    index_node_give_back(list, id);
 }
 
 static uint64_t detach_count_below(const struct skiplist *list, uint32_t id) {
     if (skiplist_node(list, id)->level == 0) {
-        return nodes_leaf(list, id)->count;
+        return index_leaf(list, id)->count;
     }
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint64_t count = 0;
     for (uint32_t i = 0; i < index->count; i++) {
         count += detach_count_below(list, index_children(index)[i]);
@@ -222,7 +222,7 @@ static uint64_t detach_count_below(const struct skiplist *list, uint32_t id) {
 
 uint64_t detach_count(const struct skiplist *list) {
     uint64_t count = 0;
-    for (uint32_t id = list->detached; id != SKIPLIST_NONE; id = nodes_links(list, id)->next) {
+    for (uint32_t id = list->detached; id != SKIPLIST_NONE; id = index_links(list, id)->next) {
         count += detach_count_below(list, id);
     }
     return count;

@@ -1,4 +1,8 @@
-/* An index block of the skiplist: a few dozen (separator, span, child) in rank order.
+/* Private to the skiplist: what is above its leaves, which is index blocks, and the table of nodes; and the memory of
+ * all its blocks, which is counted in the list's memory_size. skiplist.c finds, inserts, removes and checks, detach.c
+ * removes in bulk.
+ *
+ * An index block has a few dozen (separator, span, child) in rank order:
  *
  *     +--------+----------------------+-------+----------+------+
  *     | header | fences: every eighth | spans | children | keys |     capacity of each
@@ -14,13 +18,16 @@
  * fits in a byte, so all spans together are one line; on higher levels spans are uint32_t.
  *
  * Invariants: fences[i] is keys[INDEX_STRIDE * (i + 1)], or 0 from count on. Keys from count on are
- * 0 up to the next multiple of INDEX_STRIDE (0 is above no key). An index block does not access the
- * blocks its children refer to. */
+ * 0 up to the next multiple of INDEX_STRIDE (0 is above no key).
+ *
+ * The table of nodes:
+ *
+ *     id -> segments[id / 4096][id % 4096] -> { block, parent, position, level } */
 #ifndef SKIPLIST_INDEX_H
 #define SKIPLIST_INDEX_H
 
-#include "skiplist/block.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/skiplist.h"
 
 enum {
 #ifdef SKIPLIST_TINY
@@ -55,8 +62,9 @@ struct index_block {
 
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");
 
-/* An empty index block. NULL: no memory. */
-MUST_CHECK struct index_block *index_create(uint32_t capacity, bool is_lowest, bool has_firsts);
+/* An empty index block for this level, with the rows of the list. NULL: no memory. */
+MUST_CHECK struct index_block *index_create(struct skiplist *list, uint32_t capacity,
+                                            unsigned level);
 
 static inline uint8_t *index_narrow_spans(struct index_block *index) {
     return (uint8_t *)(index + 1);
@@ -154,8 +162,8 @@ static inline uint32_t index_child_for(struct index_block *index, uint64_t key, 
 /* The child that contains the entry at *rank; *rank is then relative to that child. */
 uint32_t index_child_at(struct index_block *index, uint32_t *rank);
 
-/* Copy from into index, which is empty and has the same capacity, level and rows. */
-void index_copy(struct index_block *index, const struct index_block *from);
+/* A copy, for this list, of an index block of another. NULL: no memory. */
+MUST_CHECK struct index_block *index_copy(struct skiplist *list, const struct index_block *from);
 
 /* Insert a child at position, 0 .. count, without firsts. There must be room. */
 void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
@@ -170,5 +178,94 @@ void index_set_key(struct index_block *index, uint32_t position, uint64_t key);
 
 /* Check counts, fences and the keys beyond count. reason: the first violated invariant. */
 MUST_CHECK bool index_validate(struct index_block *index, const char **reason);
+
+/* ---- blocks and the table of nodes ---- */
+
+static inline struct index_block *index_at(const struct skiplist *list, uint32_t id) {
+    return skiplist_node(list, id)->block;
+}
+
+static inline struct block *index_leaf(const struct skiplist *list, uint32_t id) {
+    return skiplist_node(list, id)->block;
+}
+
+static inline struct block_links *index_links(const struct skiplist *list, uint32_t id) {
+    return skiplist_node(list, id)->block;
+}
+
+/* Add an existing leaf, which may be NULL, to memory_size; returns it. */
+struct block *index_adopt_leaf(struct skiplist *list, struct block *block);
+/* Bytes of a leaf and its long members. */
+size_t index_leaf_memory_size(const struct block *block);
+/* Free a block of any level, but not a leaf's long members. */
+void index_destroy(struct skiplist *list, void *block);
+/* Move the leaf's entries to another block, which has room for them. */
+void index_replace_leaf(struct skiplist *list, uint32_t id, struct block *block);
+/* The same of an index block, with its sheet. */
+void index_replace(struct skiplist *list, uint32_t id, struct index_block *index);
+/* Free the long members among count entries of a leaf, from index on. */
+void index_free_long(struct skiplist *list, const struct block *block, uint32_t index,
+                     uint32_t count);
+
+/* Table size needed for count more ids, after using up the free ids. */
+static inline uint64_t index_nodes_needed(const struct skiplist *list, uint32_t count) {
+    return count <= list->free_count ? 0 : (uint64_t)list->node_end + count - list->free_count;
+}
+
+/* Make room for count more ids. false: no memory. */
+MUST_CHECK bool index_nodes_reserve(struct skiplist *list, uint32_t count);
+/* Assign an id to a block; there must be room. The node has no parent yet. */
+uint32_t index_node_take(struct skiplist *list, void *block, unsigned level);
+void index_node_give_back(struct skiplist *list, uint32_t id);
+/* Bytes of the table and its segments. */
+size_t index_nodes_memory_size(const struct skiplist *list);
+/* Free the last segment, but never the first. */
+void index_nodes_free_segment(struct skiplist *list);
+/* Free the table and all segments. */
+void index_nodes_free(struct skiplist *list);
+/* Compact the ids in use after many have been freed, and free the nodes beyond: at most one block
+ * per step gets a new id. Requires that nothing is detached. Never fails.
+ *
+ * true: another step will make progress. Once it returns false, apart from a few spare ones fewer
+ * than half of the ids are free. */
+bool index_nodes_compact_step(struct skiplist *list, struct skiplist_owner owner);
+
+/* Update the position of the children from position on. */
+void index_renumber(struct skiplist *list, uint32_t id, uint32_t position);
+/* Unlink the blocks from first to last from the linked list of their level. */
+void index_unlink(struct skiplist *list, uint32_t first, uint32_t last);
+
+/* Add delta to the spans on all levels above a block. */
+static inline void index_add_above(struct skiplist *list, uint32_t id, uint32_t delta) {
+    for (uint32_t parent; (parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE;
+         id = parent) {
+        struct index_block *index = index_at(list, parent);
+        index_add_span(index, skiplist_node(list, id)->position, delta);
+    }
+    list->count += delta;
+}
+
+/* ---- dense ranks: dense.c, of lists with is_dense ---- */
+
+/* How many entries of a leaf are the first of their score? Is its first one? */
+uint32_t dense_count_leaf(const struct skiplist *list, uint32_t leaf);
+bool dense_begins(const struct skiplist *list, uint32_t leaf);
+/* count entries of a leaf, which are there, have come (by 1), or are about to go (by 0U - 1). */
+void dense_note(struct skiplist *list, struct skiplist_place place, uint32_t count, uint32_t by);
+/* Add delta to the firsts on all levels above a block. */
+void dense_add_above(struct skiplist *list, uint32_t id, uint32_t delta);
+
+/* count entries of a leaf, which are there, are about to go: of a list with has_more. */
+void skiplist_note_go(struct skiplist *list, struct skiplist_place place, uint32_t count);
+
+/* ---- rebalancing, of skiplist.c for detach.c ---- */
+
+/* Remove the root while it has a single child. The list must have a root. */
+void skiplist_shrink_root(struct skiplist *list);
+/* Merge an index block, not the root, with a sibling under the same parent, if one has room. */
+void skiplist_merge_index(struct skiplist *list, uint32_t id);
+/* Free the memory that a leaf does not need, and merge it with a neighbour if it has become small.
+ * Without memory or a suitable neighbour the leaf is left as it is. */
+void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner);
 
 #endif

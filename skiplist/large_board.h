@@ -3,8 +3,8 @@
  *     small   board -> leaf block                   one leaf of up to 240 entries, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up and changes, board_append.c loads, board_scan.c scans, board_cursor.c iterates over ranks, lookup.c
- * looks up many members in stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
+ * board.c looks up and changes, board_append.c loads, board_cursor.c reads in order, lookup.c looks up many members in
+ * stages. For a small board they use a temporary skiplist on the stack: a list of one leaf consists of nothing but
  * that leaf. */
 #ifndef SKIPLIST_LARGE_BOARD_H
 #define SKIPLIST_LARGE_BOARD_H

@@ -3,8 +3,8 @@
  * lookup_begin fetches directly. */
 #include "skiplist/lookup.h"
 
+#include "skiplist/index.h"
 #include "skiplist/large_board.h"
-#include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 
@@ -39,7 +39,7 @@ static void lookup_fetch_leaf(const struct lookup *lookup) {
     /* Header and marks of a full leaf; its count has not been loaded yet. */
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent != SKIPLIST_NONE) {
-        prefetch_lines(index_narrow_spans(nodes_index(list, node->parent)), INDEX_FANOUT);
+        prefetch_lines(index_narrow_spans(index_at(list, node->parent)), INDEX_FANOUT);
     }
 }
 
@@ -86,7 +86,7 @@ static struct index_block *lookup_target_index(const struct lookup *lookup) {
         skiplist_node(lookup_list_of(lookup), id)->level != 1) {
         return NULL;
     }
-    return nodes_index(lookup_list_of(lookup), id);
+    return index_at(lookup_list_of(lookup), id);
 }
 
 /* The leaf where the key belongs; NULL if there is none (any more). */
@@ -145,7 +145,7 @@ static void lookup_fetch_sheet(const struct lookup *lookup) {
     }
     const struct skiplist_node *node = skiplist_node(list, lookup->leaf);
     if (node->parent != SKIPLIST_NONE) {
-        struct index_block *index = nodes_index(list, node->parent);
+        struct index_block *index = index_at(list, node->parent);
         if (index->is_lowest && index->sheet != NULL) {
             sheet_prefetch(index->sheet, index_narrow_sum(index, node->position));
         }
@@ -356,7 +356,7 @@ void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
     for (unsigned i = 0; i < count; i++) {
         if (nodes[i] != NULL && nodes[i]->parent != SKIPLIST_NONE) {
             const struct index_block *index =
-                nodes_index(lookup_list_of(&lookups[i]), nodes[i]->parent);
+                index_at(lookup_list_of(&lookups[i]), nodes[i]->parent);
             prefetch_line(index);
             prefetch_line((const char *)(index + 1) +
                           INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
@@ -368,7 +368,7 @@ void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
         const struct skiplist_node *node = nodes[i];
         if (node != NULL && node->parent != SKIPLIST_NONE && node->position > 0) {
             bounds[i] =
-                index_keys(nodes_index(lookup_list_of(&lookups[i]), node->parent))[node->position];
+                index_keys(index_at(lookup_list_of(&lookups[i]), node->parent))[node->position];
         }
     }
 }

@@ -345,4 +345,126 @@ size_t map_memory_size(const struct map *map);
  * violated invariant. */
 MUST_CHECK bool map_validate(const struct map *map, const char **reason);
 
+/* ---- scans: SCAN of keys, ZSCAN of members, HSCAN of fields ----
+ *
+ *     gather    the ids of the entries of one or more buckets   map_scan
+ *     find      their names whose hashes are in those buckets   the owner; many at a time, so that
+ *                                                               cache misses overlap
+ *     visit     in order of the upper halves of the hashes,     the owner
+ *               until the count or the work is used up
+ *
+ * The cursor is an upper half of a hash, and a step may end before any of them. So every step is
+ * bounded, whatever a bucket holds, and a name that exists during all steps is visited at least
+ * once: its hash does not change when blocks, ids and tables do.
+ *
+ * Work is counted, not measured, in units of about a nanosecond on an idle machine, so steps are
+ * the same in every run. */
+
+/* The end of a scan. Cursors are below. */
+#define SCAN_END (UINT64_C(1) << 32)
+
+enum {
+    SCAN_CANDIDATES_MAX = 64,
+    SCAN_ITEMS_MAX = 128,
+};
+
+/* Limits of one step. At least one name is visited, or some buckets are passed. */
+struct scan_limits {
+    uint32_t count;     /* names to visit, approximately */
+    uint64_t work_max;  /* units */
+    uint64_t byte_work; /* units per byte of a name for visiting it, in addition to copying it */
+};
+
+/* An id that may have names in the range from .. last (upper halves of hashes). */
+struct scan_candidate {
+    uint32_t id;
+    uint32_t from;
+    uint32_t last;
+};
+
+/* A name in the range. */
+struct scan_item {
+    uint32_t prefix; /* the upper half of its hash */
+    uint32_t index;  /* this and the following fields are for the owner's visit */
+    uint32_t offset;
+    uint32_t name_size; /* bytes */
+    const void *at;
+};
+
+struct scan;
+/* Prefetch what find will read first. */
+typedef void scan_fetch(const void *owner, uint32_t id);
+/* Pass every name that is in the range of its candidate to map_scan_add. */
+typedef void scan_find(const void *owner, const struct scan_candidate *candidates, uint32_t count,
+                       struct scan *scan);
+typedef void scan_visit(void *context, const struct scan_item *item);
+
+struct scan {
+    const void *owner; /* the first three are set by the caller, for map_scan_names */
+    scan_fetch *fetch;
+    scan_find *find;
+    scan_visit *visit; /* this and the following fields are private to map.c */
+    void *context;
+    const struct scan_limits *limits;
+    uint64_t next; /* everything before has been visited or is among the items, */
+    uint64_t cut;  /* but for what begins here, for which there was no room */
+    uint64_t work;
+    uint32_t visited;
+    uint32_t last_prefix; /* of the last name visited */
+    uint32_t candidate_count;
+    uint32_t gathered_count; /* candidates since items were last visited */
+    uint32_t item_count;
+    struct scan_candidate candidates[SCAN_CANDIDATES_MAX];
+    struct scan_item items[SCAN_ITEMS_MAX];
+    uint32_t step_from; /* start of the map step that has been gathered */
+    uint64_t step_end;
+};
+
+/* Begin a step. */
+void map_scan_init(struct scan *scan, const struct scan_limits *limits, scan_visit *visit,
+                   void *context);
+void map_scan_add(struct scan *scan, const struct scan_item *item);
+
+/* One step of a scan over the map. Returns the next cursor, 0 at the end. */
+uint64_t map_scan_names(struct scan *scan, const struct map *map, uint64_t cursor);
+/* The same when all items have been added already. */
+uint64_t map_scan_items(struct scan *scan);
+/* After map_scan_items, which had no room for more: may they be added now, and visited in this step? */
+bool map_scan_has_room(const struct scan *scan);
+/* The total work of visiting names of these sizes. */
+uint64_t map_scan_visit_work(const struct scan_limits *limits, uint64_t count, uint64_t name_bytes);
+
+/* ---- pages: what ids are of ----
+ *
+ * An array that grows without moving: pages of equal size behind a small table. Appending a page
+ * costs the same at ten elements as at ten million; a plain array would stall the server while it
+ * is copied. Elements are addressed by byte offset, and their size must divide MAP_PAGES_SIZE. */
+
+enum {
+#ifdef SKIPLIST_TINY
+    MAP_PAGES_SIZE = 32,
+#else
+    MAP_PAGES_SIZE = 8192,
+#endif
+};
+
+/* The zeroed array is empty. */
+struct map_pages {
+    void **at;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+/* The bytes at offset, in a page allocated by map_pages_reserve. */
+static inline void *map_pages_at(const struct map_pages *pages, uint64_t offset) {
+    return (char *)pages->at[offset / MAP_PAGES_SIZE] + offset % MAP_PAGES_SIZE;
+}
+
+/* Allocate pages for offsets below size. false: no memory; the contents are unchanged. */
+MUST_CHECK bool map_pages_reserve(struct map_pages *pages, uint64_t size);
+/* Free at most two pages well beyond size; if size is 0, all pages and the table. One spare page is
+ * kept, so that an array at a page boundary does not allocate and free it repeatedly. */
+void map_pages_trim(struct map_pages *pages, uint64_t size);
+void map_pages_deinit(struct map_pages *pages);
+
 #endif

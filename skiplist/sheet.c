@@ -34,7 +34,8 @@ static inline void sheet_note_values(const struct tags *tags, uint32_t code, boo
     for (uint32_t i = 0; code != 0 && i < tags->count; i++) {
         uint32_t value = sheet_slot_extract(tags->slots[i], code);
         if (value != 0) {
-            (is_lost ? tag_dictionary_release : tag_dictionary_use)(&tags->slots[i]->values, value);
+            (is_lost ? tags_dictionary_release : tags_dictionary_use)(&tags->slots[i]->values,
+                                                                      value);
         }
     }
 }
@@ -154,7 +155,7 @@ static struct sheet **sheet_find(const struct skiplist *list, uint32_t leaf, uin
         sheet_refresh(list->tags, list->tags->leaf_sheet);
         return &list->tags->leaf_sheet;
     }
-    struct index_block *index = nodes_index(list, node->parent);
+    struct index_block *index = index_at(list, node->parent);
     *first = index_narrow_sum(index, node->position);
     sheet_refresh(list->tags, index->sheet);
     return &index->sheet;
@@ -184,7 +185,7 @@ void sheet_codes_at(const struct skiplist *list, const struct skiplist_place *pl
     for (uint32_t i = 0; i < count; i++) {
         const struct skiplist_node *node = skiplist_node(list, places[i].leaf);
         sheets[i] =
-            node->level > 0 ? &nodes_index(list, places[i].leaf)->sheet : &list->tags->leaf_sheet;
+            node->level > 0 ? &index_at(list, places[i].leaf)->sheet : &list->tags->leaf_sheet;
         if (*sheets[i] != NULL) {
             prefetch_line(*sheets[i]);
         }
@@ -216,8 +217,8 @@ static bool sheet_reserve_code(struct skiplist *list, uint32_t leaf, uint32_t co
     /* Entries below the index block above the leaf, or in the only leaf. */
     uint32_t parent = leaf != SKIPLIST_NONE ? skiplist_node(list, leaf)->parent : SKIPLIST_NONE;
     uint32_t here = leaf == SKIPLIST_NONE     ? 0
-                    : parent == SKIPLIST_NONE ? nodes_leaf(list, leaf)->count
-                                              : sheet_count_below(nodes_index(list, parent));
+                    : parent == SKIPLIST_NONE ? index_leaf(list, leaf)->count
+                                              : sheet_count_below(index_at(list, parent));
     *sheet = sheet_create(tags, here, here + count, sheet_width_for(code));
     return *sheet != NULL;
 }
@@ -350,7 +351,7 @@ void sheet_split(struct skiplist *list, struct index_block *left, struct index_b
 
 bool sheet_merge(struct skiplist *list, uint32_t left_id, uint32_t right_id) {
     struct tags *tags = list->tags;
-    struct index_block *left = nodes_index(list, left_id), *right = nodes_index(list, right_id);
+    struct index_block *left = index_at(list, left_id), *right = index_at(list, right_id);
     if (!left->is_lowest) {
         tag_counts_forget_in_parent(list, left_id);
         tag_counts_merge(tags, left, right);
@@ -401,7 +402,7 @@ void sheet_sink(struct skiplist *list, struct index_block *root) {
 }
 
 void sheet_detach(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     tag_counts_drop(list, id);
     if (!index->is_lowest || index->sheet == NULL) {
         return;
@@ -478,7 +479,7 @@ static void sheet_use_all(const struct tags *tags, const struct sheet *sheet) {
 void sheet_recount(struct skiplist *list) {
     const struct tags *tags = list->tags;
     for (uint32_t i = 0; i < tags->count; i++) {
-        tag_dictionary_begin_recount(&tags->slots[i]->values);
+        tags_dictionary_begin_recount(&tags->slots[i]->values);
     }
     sheet_use_all(tags, sheet_of_leaf(list));
     for (uint32_t id = 0; id < list->node_end; id++) {
@@ -488,7 +489,7 @@ void sheet_recount(struct skiplist *list) {
         }
     }
     for (uint32_t i = 0; i < tags->count; i++) {
-        tag_dictionary_end_recount(&tags->slots[i]->values);
+        tags_dictionary_end_recount(&tags->slots[i]->values);
     }
 }
 
@@ -621,14 +622,14 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
     }
     bool has_leaf = list->root != SKIPLIST_NONE && skiplist_node(list, list->root)->level == 0;
     for (uint32_t t = 0; t < tags->count; t++) {
-        if (!tag_dictionary_validate(&tags->slots[t]->values, reason)) {
+        if (!tags_dictionary_validate(&tags->slots[t]->values, reason)) {
             return false;
         }
         check.uses[t] = memory_allocate_zeroed(tags->slots[t]->values.end * sizeof *check.uses[t]);
         CHECK(check.uses[t] != NULL);
     }
     sheet_check_one(&check, sheet_of_leaf(list),
-                    has_leaf ? nodes_leaf(list, list->root)->count : 0);
+                    has_leaf ? index_leaf(list, list->root)->count : 0);
     for (uint32_t id = 0; id < list->node_end; id++) {
         sheet_check_block(&check, id);
     }
@@ -636,7 +637,7 @@ bool sheet_validate(const struct skiplist *list, const char **reason) {
         const struct tag_dictionary *values = &tags->slots[t]->values;
         for (uint32_t code = 1; code < values->end && check.wrong == NULL; code++) {
             bool is_free = (values->at[code] & 1) != 0;
-            uint32_t uses = is_free ? 0 : tag_dictionary_at(values, code)->use_count;
+            uint32_t uses = is_free ? 0 : tags_dictionary_at(values, code)->use_count;
             if (uses != check.uses[t][code]) {
                 check.wrong = "tags: the members that have a value are not counted right";
             }

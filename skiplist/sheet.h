@@ -19,10 +19,10 @@
 #include "codec/bytes.h"
 #include "codec/check.h"
 #include "codec/tag.h"
+#include "skiplist/index.h"
 #include "skiplist/map.h"
-#include "skiplist/nodes.h"
 
-/* ---- dictionaries, tag_dictionary.c ----
+/* ---- dictionaries, tags.c ----
  *
  * The different values of one tag of a board: value <-> code, each with the number of members that have it.
  *
@@ -51,48 +51,25 @@ struct tag_dictionary {
     size_t memory_size; /* of values and at */
 };
 
-/* It must not be moved in memory. */
-void tag_dictionary_init(struct tag_dictionary *dictionary, uint64_t hash_seed);
-/* Deinitialise it in steps of about work_max values; true when done. */
-MUST_CHECK bool tag_dictionary_deinit_step(struct tag_dictionary *dictionary, uint32_t work_max);
-/* Make `to`, just initialised with the same seed, a copy. false: no memory; it can then be deinitialised. */
-MUST_CHECK bool tag_dictionary_copy(const struct tag_dictionary *dictionary,
-                                    struct tag_dictionary *to);
-size_t tag_dictionary_memory_size(const struct tag_dictionary *dictionary);
-
 /* The code of a value; 0: it is not there. */
-uint32_t tag_dictionary_find(const struct tag_dictionary *dictionary, struct bytes value);
-/* The same for a value that is added if it is not there, used by nobody yet. 0: no memory. */
-MUST_CHECK uint32_t tag_dictionary_take(struct tag_dictionary *dictionary, struct bytes value);
-struct bytes tag_dictionary_value(const struct tag_dictionary *dictionary, uint32_t code);
+uint32_t tags_dictionary_find(const struct tag_dictionary *dictionary, struct bytes value);
+struct bytes tags_dictionary_value(const struct tag_dictionary *dictionary, uint32_t code);
 /* One member more has it. */
-void tag_dictionary_use(struct tag_dictionary *dictionary, uint32_t code);
+void tags_dictionary_use(struct tag_dictionary *dictionary, uint32_t code);
 /* One member fewer has it. Freed if nobody does. Never fails. */
-void tag_dictionary_release(struct tag_dictionary *dictionary, uint32_t code);
-/* Free it if nobody has it: after tag_dictionary_take. */
-void tag_dictionary_drop(struct tag_dictionary *dictionary, uint32_t code);
+void tags_dictionary_release(struct tag_dictionary *dictionary, uint32_t code);
 /* Count the members anew: begin, use for each value of each member, end. What nobody has is freed in the end. */
-void tag_dictionary_begin_recount(struct tag_dictionary *dictionary);
-void tag_dictionary_end_recount(struct tag_dictionary *dictionary);
-/* The largest code in use. */
-uint32_t tag_dictionary_highest(const struct tag_dictionary *dictionary);
-/* Which codes to use instead, so that all are at most max, which is not less than there are values: codes[code], for
- * those below end. Those of values that are low enough stay. */
-void tag_dictionary_plan_codes(const struct tag_dictionary *dictionary, uint32_t max,
-                               uint32_t *codes);
-/* Use them. */
-void tag_dictionary_move(struct tag_dictionary *dictionary, const uint32_t *codes);
-/* Forget the free codes above that one: codes are then as small as they can be. */
-void tag_dictionary_trim(struct tag_dictionary *dictionary);
+void tags_dictionary_begin_recount(struct tag_dictionary *dictionary);
+void tags_dictionary_end_recount(struct tag_dictionary *dictionary);
 
-static inline struct tag_value *tag_dictionary_at(const struct tag_dictionary *dictionary,
-                                                  uint32_t code) {
+static inline struct tag_value *tags_dictionary_at(const struct tag_dictionary *dictionary,
+                                                   uint32_t code) {
     return (struct tag_value *)dictionary->at[code];
 }
 
 /* Check the map, the free codes and the sizes. reason: the first violated invariant. */
-MUST_CHECK bool tag_dictionary_validate(const struct tag_dictionary *dictionary,
-                                        const char **reason);
+MUST_CHECK bool tags_dictionary_validate(const struct tag_dictionary *dictionary,
+                                         const char **reason);
 
 /* ---- counts, tag_counts.c ----
  *

@@ -7,7 +7,7 @@
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
-#include "skiplist/nodes.h"
+#include "skiplist/index.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 
@@ -21,7 +21,7 @@ enum plan_change {
 };
 
 size_t skiplist_growth_size(const struct skiplist *list, uint32_t count) {
-    uint64_t needed = nodes_needed(list, count);
+    uint64_t needed = index_nodes_needed(list, count);
     if (needed <= list->node_capacity) {
         return 0;
     }
@@ -53,7 +53,7 @@ void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *lea
     list->node_end = 1;
     list->root = list->first = list->last = 0;
     list->count = leaf->count;
-    list->memory_size = nodes_leaf_memory_size(leaf);
+    list->memory_size = index_leaf_memory_size(leaf);
 }
 
 struct block *skiplist_only_leaf(const struct skiplist *list) {
@@ -65,8 +65,8 @@ struct block *skiplist_only_leaf(const struct skiplist *list) {
 struct block *skiplist_take_leaf(struct skiplist *list) {
     CHECK(list->root == list->first);
     CHECK(list->detached == SKIPLIST_NONE);
-    struct block *leaf = list->root != SKIPLIST_NONE ? nodes_leaf(list, list->root) : NULL;
-    nodes_free(list);
+    struct block *leaf = list->root != SKIPLIST_NONE ? index_leaf(list, list->root) : NULL;
+    index_nodes_free(list);
     skiplist_init(list, list->is_latest);
     return leaf;
 }
@@ -88,20 +88,20 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
         if (node->level == 0) {
             const struct block *block = node->block;
             work += block->count;
-            nodes_free_long(list, block, 0, block->count);
+            index_free_long(list, block, 0, block->count);
         } else if (list->tags != NULL) {
             sheet_forget(list, node->block);
         }
-        nodes_destroy(list, node->block);
+        index_destroy(list, node->block);
         /* Ten million entries have a hundred segments, so these are freed one by one too. */
         if (list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES) {
-            nodes_free_segment(list);
+            index_nodes_free_segment(list);
         }
     }
     if (list->node_end > 0) {
         return false;
     }
-    nodes_free(list);
+    index_nodes_free(list);
     CHECK(list->memory_size == 0);
     struct tags *tags = list->tags;
     skiplist_init(list, list->is_latest);
@@ -136,7 +136,7 @@ static bool skiplist_copy_long_members(struct skiplist *to, struct block *block)
 
 static bool skiplist_copy_leaf(struct skiplist *to, struct skiplist_node *node,
                                const struct block *from) {
-    struct block *block = nodes_adopt_leaf(to, block_create(from->count, from->heap_used));
+    struct block *block = index_adopt_leaf(to, block_create(from->count, from->heap_used));
     if (block == NULL) {
         return false;
     }
@@ -148,12 +148,10 @@ static bool skiplist_copy_leaf(struct skiplist *to, struct skiplist_node *node,
 
 static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
                                 const struct index_block *from) {
-    struct index_block *index = index_create(from->capacity, from->is_lowest, from->has_firsts);
+    struct index_block *index = index_copy(to, from);
     if (index == NULL) {
         return false;
     }
-    to->memory_size += memory_size(index);
-    index_copy(index, from);
     node->block = index;
     if (to->tags == NULL) {
         index->sheet = NULL;
@@ -163,7 +161,7 @@ static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
 }
 
 bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
-    if (!nodes_reserve(to, list->node_end)) {
+    if (!index_nodes_reserve(to, list->node_end)) {
         return false;
     }
     for (uint32_t id = 0; id < list->node_end; id++) {
@@ -173,7 +171,7 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
         to->node_end = id + 1;
         void *from = skiplist_node(list, id)->block;
         if (from == NULL || (skiplist_has_detached(list) && !skiplist_is_alive(list, id))) {
-            nodes_give_back(to, id);
+            index_node_give_back(to, id);
             continue;
         }
         if (!(node->level == 0 ? skiplist_copy_leaf(to, node, from)
@@ -206,7 +204,7 @@ uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_e
         return id;
     }
     for (uint32_t level = skiplist_node(list, id)->level; level > level_min; level--) {
-        struct index_block *index = nodes_index(list, id);
+        struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_for(index, key, or_equal)];
     }
     return id;
@@ -216,7 +214,7 @@ struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t
                                            bool or_equal) {
     struct skiplist_place place = {.leaf = skiplist_block_for(list, key, or_equal, 0)};
     if (place.leaf != SKIPLIST_NONE) {
-        const struct block *block = nodes_leaf(list, place.leaf);
+        const struct block *block = index_leaf(list, place.leaf);
         place.index = block_keys_above(block_keys(block), block->count, key, or_equal);
     }
     return place;
@@ -229,30 +227,30 @@ void skiplist_places_above(const struct skiplist *list, const uint64_t *keys, ui
     for (uint32_t i = 0; i < count; i++) {
         places[i].leaf = skiplist_block_for(list, keys[i], or_equal, 1);
         if (has_index) {
-            prefetch_lines(nodes_index(list, places[i].leaf),
+            prefetch_lines(index_at(list, places[i].leaf),
                            sizeof(struct index_block) + INDEX_FANOUT);
         }
     }
     for (uint32_t i = 0; i < count && has_index; i++) {
-        struct index_block *index = nodes_index(list, places[i].leaf);
+        struct index_block *index = index_at(list, places[i].leaf);
         uint32_t position = index_fences_above(index, keys[i]) * INDEX_STRIDE;
         prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
         prefetch_line(index_children(index) + position);
     }
     for (uint32_t i = 0; i < count && has_index; i++) {
-        struct index_block *index = nodes_index(list, places[i].leaf);
+        struct index_block *index = index_at(list, places[i].leaf);
         places[i].leaf = index_children(index)[index_child_for(index, keys[i], or_equal)];
         prefetch_line(skiplist_node(list, places[i].leaf));
     }
     for (uint32_t i = 0; i < count; i++) {
-        prefetch_line(nodes_leaf(list, places[i].leaf));
+        prefetch_line(index_leaf(list, places[i].leaf));
     }
     for (uint32_t i = 0; i < count; i++) {
-        const struct block *block = nodes_leaf(list, places[i].leaf);
+        const struct block *block = index_leaf(list, places[i].leaf);
         prefetch_lines(block_keys(block), block->count * sizeof keys[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const struct block *block = nodes_leaf(list, places[i].leaf);
+        const struct block *block = index_leaf(list, places[i].leaf);
         places[i].index = block_keys_above(block_keys(block), block->count, keys[i], or_equal);
     }
 }
@@ -268,7 +266,7 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     }
     uint32_t id = list->root;
     for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
-        struct index_block *index = nodes_index(list, id);
+        struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_at(index, &rank)];
     }
     return (struct skiplist_place){.leaf = id, .index = rank};
@@ -279,11 +277,11 @@ void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
     *place = (struct skiplist_place){.leaf = list->root, .index = rank};
     uint32_t level = skiplist_node(list, place->leaf)->level;
     for (; level > 1; level--) {
-        struct index_block *index = nodes_index(list, place->leaf);
+        struct index_block *index = index_at(list, place->leaf);
         place->leaf = index_children(index)[index_child_at(index, &place->index)];
     }
     if (level == 1) {
-        prefetch_lines(nodes_index(list, place->leaf), sizeof(struct index_block) + INDEX_FANOUT);
+        prefetch_lines(index_at(list, place->leaf), sizeof(struct index_block) + INDEX_FANOUT);
     }
 }
 
@@ -298,17 +296,17 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     if (skiplist_node(list, list->root)->level > 0) {
         for (uint32_t i = 0; i < count; i++) {
             /* Determine the child and prefetch its id. */
-            struct index_block *index = nodes_index(list, places[i].leaf);
+            struct index_block *index = index_at(list, places[i].leaf);
             positions[i] = index_child_at(index, &places[i].index);
             prefetch_line(index_children(index) + positions[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
-            places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
+            places[i].leaf = index_children(index_at(list, places[i].leaf))[positions[i]];
             prefetch_line(skiplist_node(list, places[i].leaf));
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        prefetch_lines(nodes_leaf(list, places[i].leaf),
+        prefetch_lines(index_leaf(list, places[i].leaf),
                        sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     }
 }
@@ -352,22 +350,22 @@ static struct block *skiplist_plan_half(const struct block *block, uint32_t inde
 
 static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t code) {
     enum plan_change change = (enum plan_change)plan->change;
-    const struct block *block = change == PLAN_FIRST ? NULL : nodes_leaf(list, plan->place.leaf);
+    const struct block *block = change == PLAN_FIRST ? NULL : index_leaf(list, plan->place.leaf);
     uint32_t size = block_heap_size(code);
     uint32_t entries = (BLOCK_GROW_ENTRIES + 1) / 2;
     if (change == PLAN_GROW) {
-        plan->new_block = nodes_adopt_leaf(list, block_create_grown(block, code));
+        plan->new_block = index_adopt_leaf(list, block_create_grown(block, code));
     } else if (change == PLAN_SPLIT) {
         /* Both halves move to allocations of their own size; the old one would be half empty. */
         uint32_t at = block_split_index(block);
         bool is_left = plan->place.index <= at;
         plan->left_block =
-            nodes_adopt_leaf(list, skiplist_plan_half(block, 0, at, is_left ? size : 0));
-        plan->new_block = nodes_adopt_leaf(
+            index_adopt_leaf(list, skiplist_plan_half(block, 0, at, is_left ? size : 0));
+        plan->new_block = index_adopt_leaf(
             list, skiplist_plan_half(block, at, block->count - at, is_left ? 0 : size));
         return plan->left_block != NULL && plan->new_block != NULL;
     } else {
-        plan->new_block = nodes_adopt_leaf(list, block_create(entries, entries * size));
+        plan->new_block = index_adopt_leaf(list, block_create(entries, entries * size));
     }
     return plan->new_block != NULL;
 }
@@ -377,14 +375,13 @@ static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *p
                                   uint32_t count) {
     uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
-        const struct index_block *index = nodes_index(list, id);
+        const struct index_block *index = index_at(list, id);
         if (index->count < index->capacity) {
             return true;
         }
         bool grows = index->capacity < INDEX_FANOUT;
         uint32_t capacity = grows ? 2U * index->capacity : INDEX_FANOUT;
-        struct index_block *spare =
-            nodes_create_index(list, capacity, skiplist_node(list, id)->level);
+        struct index_block *spare = index_create(list, capacity, skiplist_node(list, id)->level);
         if (spare == NULL) {
             return false;
         }
@@ -393,12 +390,12 @@ static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *p
         if (grows) {
             return true;
         }
-        if (list->tags != NULL && !sheet_reserve_split(list, nodes_index(list, id), spare, count)) {
+        if (list->tags != NULL && !sheet_reserve_split(list, index_at(list, id), spare, count)) {
             return false;
         }
     }
     plan->indexes[plan->index_count] =
-        nodes_create_index(list, INDEX_FANOUT_FIRST, skiplist_node(list, list->root)->level + 1U);
+        index_create(list, INDEX_FANOUT_FIRST, skiplist_node(list, list->root)->level + 1U);
     return plan->indexes[plan->index_count++] != NULL;
 }
 
@@ -407,7 +404,7 @@ static enum plan_change skiplist_plan_change_for(const struct skiplist *list,
     if (place.leaf == SKIPLIST_NONE) {
         return PLAN_FIRST;
     }
-    const struct block *block = nodes_leaf(list, place.leaf);
+    const struct block *block = index_leaf(list, place.leaf);
     bool is_full =
         list->is_small ? block_is_full_alone(block, code) : block_is_full_for(block, code);
     if (!is_full) {
@@ -430,7 +427,7 @@ static bool skiplist_reserve_above(struct skiplist *list, struct skiplist_plan *
     bool has_all =
         has_leaf &&
         (grows || plan->change == PLAN_FIRST || skiplist_plan_indexes(list, plan, count)) &&
-        (grows || nodes_reserve(list, 1U + plan->index_count));
+        (grows || index_nodes_reserve(list, 1U + plan->index_count));
     if (!has_all) {
         skiplist_unreserve(list, plan);
     }
@@ -461,10 +458,10 @@ uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan
 
 void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
     if (plan->new_block != NULL) {
-        nodes_destroy(list, plan->new_block);
+        index_destroy(list, plan->new_block);
     }
     if (plan->left_block != NULL) {
-        nodes_destroy(list, plan->left_block);
+        index_destroy(list, plan->left_block);
     }
     plan->new_block = NULL;
     plan->left_block = NULL;
@@ -473,7 +470,7 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
             if (list->tags != NULL) {
                 sheet_forget(list, plan->indexes[i]);
             }
-            nodes_destroy(list, plan->indexes[i]);
+            index_destroy(list, plan->indexes[i]);
         }
     }
     plan->index_count = 0;
@@ -488,11 +485,11 @@ struct skiplist_share {
 
 static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
                                struct skiplist_share share, uint32_t child) {
-    index_insert(nodes_index(list, id), position, key, share.span, child);
+    index_insert(index_at(list, id), position, key, share.span, child);
     if (list->is_dense) {
-        index_set_firsts(nodes_index(list, id), position, share.firsts);
+        index_set_firsts(index_at(list, id), position, share.firsts);
     }
-    nodes_renumber(list, id, position);
+    index_renumber(list, id, position);
     if (list->tags != NULL) {
         tag_counts_put_child(list, id, position);
     }
@@ -500,15 +497,15 @@ static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t posi
 
 /* Link a new block of any level behind (or before) another one. */
 static void skiplist_links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool is_before) {
-    struct block_links *links = nodes_links(list, id);
-    struct block_links *beside = nodes_links(list, at);
+    struct block_links *links = index_links(list, id);
+    struct block_links *beside = index_links(list, at);
     links->previous = is_before ? beside->previous : at;
     links->next = is_before ? at : beside->next;
     if (links->previous != SKIPLIST_NONE) {
-        nodes_links(list, links->previous)->next = id;
+        index_links(list, links->previous)->next = id;
     }
     if (links->next != SKIPLIST_NONE) {
-        nodes_links(list, links->next)->previous = id;
+        index_links(list, links->next)->previous = id;
     }
 }
 
@@ -522,7 +519,7 @@ static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan)
     struct index_block *index = skiplist_take_spare(plan);
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
-    list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
+    list->root = index_node_take(list, index, skiplist_node(list, old_root)->level + 1);
     skiplist_put_child(list, list->root, 0, UINT64_MAX,
                        (struct skiplist_share){list->count, list->firsts}, old_root);
     if (list->tags != NULL) {
@@ -550,9 +547,9 @@ static uint32_t skiplist_index_split_at(const struct index_block *index, uint32_
 static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
                                  uint64_t key, struct skiplist_share share,
                                  struct skiplist_plan *plan) {
-    struct index_block *left = nodes_index(list, *id);
+    struct index_block *left = index_at(list, *id);
     struct index_block *right = skiplist_take_spare(plan);
-    uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
+    uint32_t right_id = index_node_take(list, right, skiplist_node(list, *id)->level);
     uint32_t at = skiplist_index_split_at(left, *position);
     bool is_at_end = at == left->count;
     bool goes_right = is_at_end || *position > at;
@@ -572,7 +569,7 @@ static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *
         }
     }
     index_move(right, left, at);
-    nodes_renumber(list, right_id, 0);
+    index_renumber(list, right_id, 0);
     skiplist_add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_share,
                        plan);
     if (goes_right) {
@@ -588,7 +585,7 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
         skiplist_add_root(list, plan);
     }
     uint32_t parent = skiplist_node(list, beside)->parent;
-    struct index_block *index = nodes_index(list, parent);
+    struct index_block *index = index_at(list, parent);
     uint32_t position = skiplist_node(list, beside)->position;
     index_add_span(index, position, 0U - share.span);
     if (list->is_dense) {
@@ -598,7 +595,7 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
     if (index->count == INDEX_FANOUT) {
         skiplist_split_index(list, &parent, &position, key, share, plan);
     } else if (index->count == index->capacity) {
-        nodes_replace_index(list, parent, skiplist_take_spare(plan));
+        index_replace(list, parent, skiplist_take_spare(plan));
     }
     skiplist_put_child(list, parent, position, key, share, child);
 }
@@ -606,13 +603,13 @@ static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t 
 /* Add child to the index before the list's first leaf, which keeps its entries. */
 static void skiplist_add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
                                       struct skiplist_plan *plan) {
-    const struct block *block = nodes_leaf(list, first);
+    const struct block *block = index_leaf(list, first);
     /* The new leaf takes the place of the old one, which is then added as a new child. */
     if (skiplist_node(list, first)->parent == SKIPLIST_NONE) {
         skiplist_add_root(list, plan);
     }
     uint32_t parent = skiplist_node(list, first)->parent;
-    struct index_block *index = nodes_index(list, parent);
+    struct index_block *index = index_at(list, parent);
     uint32_t position = skiplist_node(list, first)->position;
     index_children(index)[position] = child;
     skiplist_node(list, child)->parent = parent;
@@ -626,14 +623,14 @@ static uint32_t skiplist_add_leaf(struct skiplist *list, struct skiplist_plan *p
     struct block *block = plan->new_block;
     plan->new_block = NULL;
     block->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
-    return nodes_take(list, block, 0);
+    return index_node_take(list, block, 0);
 }
 
 /* Split the leaf in half; returns the new one, on the right. */
 static uint32_t skiplist_split_leaf(struct skiplist *list, struct skiplist_plan *plan,
                                     struct skiplist_owner owner) {
     uint32_t left_id = plan->place.leaf;
-    struct block *left = nodes_leaf(list, left_id);
+    struct block *left = index_leaf(list, left_id);
     struct block *right = plan->new_block;
     uint32_t right_id = skiplist_add_leaf(list, plan);
     uint32_t at = block_split_index(left);
@@ -641,7 +638,7 @@ static uint32_t skiplist_split_leaf(struct skiplist *list, struct skiplist_plan 
     skiplist_links_insert(list, right_id, left_id, false);
     block_copy(right, 0, left, at, count);
     block_remove(left, at, count);
-    nodes_replace_leaf(list, left_id, plan->left_block);
+    index_replace_leaf(list, left_id, plan->left_block);
     if (list->last == left_id) {
         list->last = right_id;
     }
@@ -659,11 +656,11 @@ static struct skiplist_place skiplist_make_room(struct skiplist *list, struct sk
     case PLAN_FITS:
         return place;
     case PLAN_GROW:
-        nodes_replace_leaf(list, place.leaf, plan->new_block);
+        index_replace_leaf(list, place.leaf, plan->new_block);
         return place;
     case PLAN_SPLIT: {
         uint32_t right_id = skiplist_split_leaf(list, plan, owner);
-        uint32_t left_count = nodes_leaf(list, place.leaf)->count;
+        uint32_t left_count = index_leaf(list, place.leaf)->count;
         if (place.index <= left_count) {
             return place;
         }
@@ -674,7 +671,7 @@ static struct skiplist_place skiplist_make_room(struct skiplist *list, struct sk
         skiplist_links_insert(list, id, place.leaf, false);
         list->last = id;
         /* The separator may be anything between the neighbouring keys. */
-        const struct block *left = nodes_leaf(list, place.leaf);
+        const struct block *left = index_leaf(list, place.leaf);
         skiplist_add_child(list, place.leaf, id, block_keys(left)[left->count - 1],
                            (struct skiplist_share){0, 0}, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
@@ -707,14 +704,14 @@ static void skiplist_note_come(struct skiplist *list, struct skiplist_place plac
 uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner) {
     struct skiplist_place place = skiplist_make_room(list, plan, owner);
-    block_insert(nodes_leaf(list, place.leaf), place.index, entry);
+    block_insert(index_leaf(list, place.leaf), place.index, entry);
     if (entry->code == NAME_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
     }
     if (list->has_more) {
         skiplist_note_come(list, place, 1);
     }
-    nodes_add_to_spans(list, place.leaf, 1);
+    index_add_above(list, place.leaf, 1);
     return place.leaf;
 }
 
@@ -732,7 +729,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         .change = (uint8_t)(is_first ? PLAN_FIRST : PLAN_AFTER),
     };
     if (!is_first) {
-        const struct block *last = nodes_leaf(list, list->last);
+        const struct block *last = index_leaf(list, list->last);
         CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
     }
     /* Reserve a leaf for exactly these entries, and everything the index needs for it. */
@@ -740,7 +737,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     for (uint32_t i = 0; i < count; i++) {
         heap += block_heap_size(entries[i].code);
     }
-    plan.new_block = nodes_adopt_leaf(list, block_create(count, heap));
+    plan.new_block = index_adopt_leaf(list, block_create(count, heap));
     bool has_leaf = plan.new_block != NULL &&
                     (list->tags == NULL || sheet_reserve(list, plan.place.leaf, count));
     if (!skiplist_reserve_above(list, &plan, has_leaf, count)) {
@@ -751,7 +748,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
             .leaf;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
-        block_insert(nodes_leaf(list, id), i, &entries[i]);
+        block_insert(index_leaf(list, id), i, &entries[i]);
         if (entries[i].code == NAME_LONG) {
             list->memory_size += block_long_memory_size(entries[i].at);
         }
@@ -759,7 +756,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     if (list->has_more) {
         skiplist_note_come(list, (struct skiplist_place){.leaf = id}, count);
     }
-    nodes_add_to_spans(list, id, count);
+    index_add_above(list, id, count);
     return true;
 }
 
@@ -767,7 +764,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
 
 void skiplist_shrink_root(struct skiplist *list) {
     while (skiplist_node(list, list->root)->level > 0) {
-        struct index_block *index = nodes_index(list, list->root);
+        struct index_block *index = index_at(list, list->root);
         if (index->count > 1) {
             return;
         }
@@ -775,8 +772,8 @@ void skiplist_shrink_root(struct skiplist *list) {
         if (list->tags != NULL) {
             sheet_sink(list, index);
         }
-        nodes_give_back(list, list->root);
-        nodes_destroy(list, index);
+        index_node_give_back(list, list->root);
+        index_destroy(list, index);
         list->root = child;
         skiplist_node(list, child)->parent = SKIPLIST_NONE;
     }
@@ -801,7 +798,7 @@ static void skiplist_join_shares(const struct skiplist *list, struct index_block
 
 void skiplist_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
-    struct index_block *parent = nodes_index(list, parent_id);
+    struct index_block *parent = index_at(list, parent_id);
     uint32_t position = skiplist_node(list, id)->position;
     if (parent->count < 2) {
         return;
@@ -809,8 +806,8 @@ void skiplist_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t left_at = position > 0 ? position - 1 : position;
     uint32_t left_id = index_children(parent)[left_at];
     uint32_t right_id = index_children(parent)[left_at + 1];
-    struct index_block *left = nodes_index(list, left_id);
-    struct index_block *right = nodes_index(list, right_id);
+    struct index_block *left = index_at(list, left_id);
+    struct index_block *right = index_at(list, right_id);
     uint32_t count = left->count + right->count;
     if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity) {
         return;
@@ -821,7 +818,7 @@ void skiplist_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t left_count = left->count;
     index_move(left, right, 0);
     index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
-    nodes_renumber(list, left_id, left_count);
+    index_renumber(list, left_id, left_count);
     skiplist_join_shares(list, parent, left_at, false);
     skiplist_remove_child(list, right_id);
 }
@@ -829,7 +826,7 @@ void skiplist_merge_index(struct skiplist *list, uint32_t id) {
 /* Remove an empty block from its level and its parent, and free it. */
 static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = *skiplist_node(list, id);
-    nodes_unlink(list, id, id);
+    index_unlink(list, id, id);
     if (list->tags != NULL) {
         if (node.level > 0) {
             sheet_free(list, node.block);
@@ -837,20 +834,20 @@ static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
             sheet_free_leaf(list);
         }
     }
-    nodes_destroy(list, node.block);
+    index_destroy(list, node.block);
     if (node.parent == SKIPLIST_NONE) {
-        nodes_give_back(list, id);
+        index_node_give_back(list, id);
         list->root = SKIPLIST_NONE;
         return;
     }
-    struct index_block *index = nodes_index(list, node.parent);
+    struct index_block *index = index_at(list, node.parent);
     uint32_t position = node.position;
-    nodes_give_back(list, id);
+    index_node_give_back(list, id);
     if (list->tags != NULL) {
         tag_counts_remove_children(list, node.parent, position, 1);
     }
     index_remove(index, position, 1);
-    nodes_renumber(list, node.parent, position);
+    index_renumber(list, node.parent, position);
     if (index->count == 0) {
         skiplist_remove_child(list, node.parent);
     } else if (node.parent == list->root) {
@@ -861,7 +858,7 @@ static void skiplist_remove_child(struct skiplist *list, uint32_t id) {
 }
 
 static void skiplist_remove_leaf(struct skiplist *list, uint32_t id) {
-    const struct block_links *links = nodes_links(list, id);
+    const struct block_links *links = index_links(list, id);
     if (list->first == id) {
         list->first = links->next;
     }
@@ -876,17 +873,17 @@ static void skiplist_merge_leaves(struct skiplist *list, struct index_block *par
                                   uint32_t left_at, struct skiplist_owner owner) {
     uint32_t left_id = index_children(parent)[left_at];
     uint32_t right_id = index_children(parent)[left_at + 1];
-    bool is_left_kept = nodes_leaf(list, left_id)->count >= nodes_leaf(list, right_id)->count;
+    bool is_left_kept = index_leaf(list, left_id)->count >= index_leaf(list, right_id)->count;
     uint32_t kept_id = is_left_kept ? left_id : right_id;
     uint32_t gone_id = is_left_kept ? right_id : left_id;
-    struct block *gone = nodes_leaf(list, gone_id), *kept = nodes_leaf(list, kept_id);
+    struct block *gone = index_leaf(list, gone_id), *kept = index_leaf(list, kept_id);
     uint32_t count = gone->count, heap = (uint32_t)kept->heap_used + gone->heap_used;
     if (kept->count + count > kept->capacity || heap > kept->heap_size) {
-        struct block *larger = nodes_adopt_leaf(list, block_create(kept->count + count, heap));
+        struct block *larger = index_adopt_leaf(list, block_create(kept->count + count, heap));
         if (larger == NULL) {
             return;
         }
-        nodes_replace_leaf(list, kept_id, larger);
+        index_replace_leaf(list, kept_id, larger);
         kept = larger;
     }
     uint32_t index = is_left_kept ? kept->count : 0;
@@ -901,26 +898,26 @@ static void skiplist_merge_leaves(struct skiplist *list, struct index_block *par
 }
 
 void skiplist_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
-    struct block *block = nodes_leaf(list, id);
+    struct block *block = index_leaf(list, id);
     if (block_is_wasteful(block)) {
-        struct block *trimmed = nodes_adopt_leaf(list, block_create_grown(block, 1));
+        struct block *trimmed = index_adopt_leaf(list, block_create_grown(block, 1));
         if (trimmed != NULL) {
-            nodes_replace_leaf(list, id, trimmed);
+            index_replace_leaf(list, id, trimmed);
         }
     }
     uint32_t parent_id = skiplist_node(list, id)->parent;
-    block = nodes_leaf(list, id);
+    block = index_leaf(list, id);
     if (block->count > BLOCK_ENTRIES_MAX / 4 || parent_id == SKIPLIST_NONE) {
         return;
     }
     /* It is merged if a sibling has room. */
-    struct index_block *parent = nodes_index(list, parent_id);
+    struct index_block *parent = index_at(list, parent_id);
     uint32_t position = skiplist_node(list, id)->position;
     const uint32_t *children = index_children(parent);
-    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
+    if (position > 0 && block_may_merge(index_leaf(list, children[position - 1]), block)) {
         skiplist_merge_leaves(list, parent, position - 1, owner);
     } else if (position + 1U < parent->count &&
-               block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
+               block_may_merge(block, index_leaf(list, children[position + 1]))) {
         skiplist_merge_leaves(list, parent, position, owner);
     }
 }
@@ -937,7 +934,7 @@ void skiplist_note_go(struct skiplist *list, struct skiplist_place place, uint32
 /* count entries have been removed from the block of this leaf. */
 static void skiplist_finish(struct skiplist *list, const struct block *block, uint32_t leaf,
                             uint32_t count, struct skiplist_owner owner) {
-    nodes_add_to_spans(list, leaf, -count);
+    index_add_above(list, leaf, -count);
     if (block->count == 0) {
         skiplist_remove_leaf(list, leaf);
         return;
@@ -947,8 +944,8 @@ static void skiplist_finish(struct skiplist *list, const struct block *block, ui
 
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
                      struct skiplist_owner owner) {
-    struct block *block = nodes_leaf(list, place.leaf);
-    nodes_free_long(list, block, place.index, count);
+    struct block *block = index_leaf(list, place.leaf);
+    index_free_long(list, block, place.index, count);
     if (list->has_more) {
         skiplist_note_go(list, place, count);
     }
@@ -958,7 +955,7 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 
 void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
                            struct skiplist_owner owner) {
-    struct block *block = nodes_leaf(list, place.leaf);
+    struct block *block = index_leaf(list, place.leaf);
     if (block_code(block, place.index) == NAME_LONG) {
         list->memory_size -= block_long_memory_size(block_heap(block) + offset);
     }
@@ -999,10 +996,10 @@ static bool skiplist_claim(struct skiplist_check *check, bool holds, const char 
 static void skiplist_check_links(struct skiplist_check *check, uint32_t id, uint32_t level) {
     const struct skiplist *list = check->list;
     uint32_t before = check->last_at[level];
-    skiplist_claim(check, nodes_links(list, id)->previous == before,
+    skiplist_claim(check, index_links(list, id)->previous == before,
                    "skiplist: a link back is wrong");
     if (before != SKIPLIST_NONE) {
-        skiplist_claim(check, nodes_links(list, before)->next == id,
+        skiplist_claim(check, index_links(list, before)->next == id,
                        "skiplist: a link forward is wrong");
     } else if (level == 0) {
         skiplist_claim(check, list->first == id, "skiplist: first is not the first leaf");
@@ -1015,13 +1012,13 @@ static bool skiplist_check_block(struct skiplist_check *check, const struct bloc
                                  const char *empty) {
     const char *reason = NULL;
     bool is_valid = block_validate(block, &reason);
-    check->memory_size += nodes_leaf_memory_size(block);
+    check->memory_size += index_leaf_memory_size(block);
     return skiplist_claim(check, is_valid, reason) &&
            skiplist_claim(check, block->count > 0, empty);
 }
 
 static uint32_t skiplist_check_leaf(struct skiplist_check *check, uint32_t id, uint64_t separator) {
-    const struct block *block = nodes_leaf(check->list, id);
+    const struct block *block = index_leaf(check->list, id);
     if (!skiplist_check_block(check, block, "skiplist: a leaf is empty")) {
         return 0;
     }
@@ -1054,8 +1051,7 @@ static uint32_t skiplist_check_subtree(struct skiplist_check *check, uint32_t id
                    "skiplist: a link up is wrong");
     if (parent != SKIPLIST_NONE) {
         skiplist_claim(
-            check,
-            index_children(nodes_index(list, parent))[skiplist_node(list, id)->position] == id,
+            check, index_children(index_at(list, parent))[skiplist_node(list, id)->position] == id,
             "skiplist: a child's position is wrong");
     }
     if (!skiplist_claim(check, skiplist_node(list, id)->level == level,
@@ -1066,7 +1062,7 @@ static uint32_t skiplist_check_subtree(struct skiplist_check *check, uint32_t id
     if (level == 0) {
         return skiplist_check_leaf(check, id, separator);
     }
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     check->memory_size += memory_size(index);
     const char *reason = "";
     bool is_valid = index_validate(index, &reason);
@@ -1111,10 +1107,10 @@ static void skiplist_check_detached(struct skiplist_check *check, uint32_t id, u
     }
     skiplist_claim(check, id != list->root, "skiplist: the root is detached");
     if (level == 0) {
-        skiplist_check_block(check, nodes_leaf(list, id), "skiplist: a detached leaf is empty");
+        skiplist_check_block(check, index_leaf(list, id), "skiplist: a detached leaf is empty");
         return;
     }
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     check->memory_size += memory_size(index);
     skiplist_claim(check, index->count > 0, "skiplist: a detached index block is empty");
     for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
@@ -1144,7 +1140,7 @@ static void skiplist_check_nodes(struct skiplist_check *check) {
                    "skiplist: free ids are not counted right");
     skiplist_claim(check, free_count + check->node_count == list->node_end,
                    "skiplist: ids are lost");
-    check->memory_size += nodes_memory_size(list);
+    check->memory_size += index_nodes_memory_size(list);
     skiplist_claim(check, check->memory_size == list->memory_size,
                    "skiplist: memory is not counted right");
 }
@@ -1159,7 +1155,7 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
         uint32_t level = skiplist_node(list, list->root)->level;
         count = skiplist_check_subtree(&check, list->root, SKIPLIST_NONE, level, UINT64_MAX);
         for (uint32_t i = 0; i <= level && check.wrong == NULL; i++) {
-            skiplist_claim(&check, nodes_links(list, check.last_at[i])->next == SKIPLIST_NONE,
+            skiplist_claim(&check, index_links(list, check.last_at[i])->next == SKIPLIST_NONE,
                            "skiplist: a level does not end");
         }
     }
@@ -1170,7 +1166,7 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
                    "skiplist: it does not know what it has");
     if (check.wrong == NULL) {
         for (uint32_t id = list->detached; id != SKIPLIST_NONE && check.wrong == NULL;
-             id = nodes_links(list, id)->next) {
+             id = index_links(list, id)->next) {
             if (skiplist_claim(&check,
                                id < list->node_end && skiplist_node(list, id)->block != NULL,
                                "skiplist: a detached root is not in use")) {

@@ -235,7 +235,7 @@ static inline bool skiplist_has_detached(const struct skiplist *list) {
 }
 /* Is the leaf with this id, which is in use, in the list? Always true if nothing is detached. */
 bool skiplist_is_alive(const struct skiplist *list, uint32_t id);
-/* Might nodes_compact_step have work? Only if nothing is detached. Called on every removal, so
+/* Might index_nodes_compact_step have work? Only if nothing is detached. Called on every removal, so
  * the test is rough: it ignores the few ids that may stay spare. */
 static inline bool skiplist_may_compact(const struct skiplist *list) {
     return (list->free_count > list->node_end / 2 || list->node_capacity / 4 > list->node_end ||

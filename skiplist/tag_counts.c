@@ -521,7 +521,7 @@ void tag_counts_drop(struct skiplist *list, uint32_t id) {
     tags_note_gaps(list->tags);
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         if (skiplist_node(list, id)->level > 1) {
-            tag_counts_forget(list->tags, nodes_index(list, id));
+            tag_counts_forget(list->tags, index_at(list, id));
         }
     }
 }
@@ -558,7 +558,7 @@ static bool tag_counts_count_higher(const struct skiplist *list, uint32_t id,
                                     struct tag_counts *counts, uint32_t child,
                                     uint32_t *work_left) {
     const struct tag_counts_plan *plan = &list->tags->plan;
-    const struct index_block *index = nodes_index(list, id);
+    const struct index_block *index = index_at(list, id);
     struct tag_counts *own = tag_counts_of(list, id, work_left);
     if (own == NULL) {
         return false;
@@ -584,9 +584,9 @@ static bool tag_counts_count_higher(const struct skiplist *list, uint32_t id,
 
 bool tag_counts_count_child(const struct skiplist *list, uint32_t id, struct tag_counts *counts,
                             uint32_t child, uint32_t *work_left) {
-    uint32_t child_id = index_children(nodes_index(list, id))[child];
+    uint32_t child_id = index_children(index_at(list, id))[child];
     bool is_lowest = skiplist_node(list, child_id)->level == 1;
-    bool is_known = is_lowest ? tag_counts_count_lowest(list, nodes_index(list, child_id), counts,
+    bool is_known = is_lowest ? tag_counts_count_lowest(list, index_at(list, child_id), counts,
                                                         child, work_left)
                               : tag_counts_count_higher(list, child_id, counts, child, work_left);
     if (is_known) {
@@ -604,7 +604,7 @@ static bool tag_counts_add_each_sheet(const struct skiplist *list, struct index_
     const struct tag_counts_plan *plan = &tags->plan;
     uint32_t count = 0;
     for (uint32_t i = from; i < to; i++) {
-        const struct sheet *sheet = sheet_of(list, nodes_index(list, index_children(index)[i]));
+        const struct sheet *sheet = sheet_of(list, index_at(list, index_children(index)[i]));
         /* While a leaf is being inserted, the child's own spans may be without it. */
         if (sheet == NULL && !tag_counts_add(tags, counts, 0, index_span(index, i))) {
             return false;
@@ -632,7 +632,7 @@ static bool tag_counts_add_sheets(const struct skiplist *list, struct index_bloc
                                   uint32_t *work_left) {
     uint32_t *values = NULL, entry_count = 0, bare = 0, lists = list->tags->plan.list_count;
     for (uint32_t i = from; i < to; i++) {
-        const struct sheet *sheet = nodes_index(list, index_children(index)[i])->sheet;
+        const struct sheet *sheet = index_at(list, index_children(index)[i])->sheet;
         entry_count += sheet != NULL ? sheet->count : 0;
         bare += sheet == NULL;
     }
@@ -664,7 +664,7 @@ static uint32_t tag_counts_work_of(const struct tag_counts_plan *plan,
 static bool tag_counts_add_children(const struct skiplist *list, uint32_t id, uint32_t from,
                                     uint32_t to, struct tag_counts *counts, uint32_t *work_left) {
     const struct tag_counts_plan *plan = &list->tags->plan;
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint64_t work = 0;
     if (skiplist_node(list, id)->level == 2) {
         return tag_counts_add_sheets(list, index, from, to, counts, work_left);
@@ -672,7 +672,7 @@ static bool tag_counts_add_children(const struct skiplist *list, uint32_t id, ui
     /* Nothing is added in vain, for whoever comes next would do it again. */
     for (uint32_t i = from; i < to; i++) {
         const struct tag_counts *child =
-            tag_counts_known(list->tags, nodes_index(list, index_children(index)[i]));
+            tag_counts_known(list->tags, index_at(list, index_children(index)[i]));
         work += child != NULL ? tag_counts_work_of(plan, child) : 0;
     }
     if (work > *work_left) {
@@ -690,7 +690,7 @@ static bool tag_counts_add_children(const struct skiplist *list, uint32_t id, ui
 
 struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint32_t *work_left) {
     struct tags *tags = list->tags;
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     struct tag_counts *counts = tag_counts_known(tags, index);
     if (counts != NULL || *work_left == 0) {
         return counts;
@@ -711,9 +711,9 @@ struct tag_counts *tag_counts_of(const struct skiplist *list, uint32_t id, uint3
 /* Of children that are not lowest index blocks: are their counts known? */
 static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint32_t from,
                                  uint32_t to) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     for (uint32_t i = from; i < to && skiplist_node(list, id)->level > 2; i++) {
-        const struct index_block *child = nodes_index(list, index_children(index)[i]);
+        const struct index_block *child = index_at(list, index_children(index)[i]);
         if (child->counts == NULL || child->counts->number != list->tags->plan.number) {
             return false;
         }
@@ -724,7 +724,7 @@ static bool tag_counts_are_known(const struct skiplist *list, uint32_t id, uint3
 /* Count some more children of what has begun. false: no memory; it is forgotten. */
 static bool tag_counts_go_on(const struct skiplist *list, uint32_t id, struct tag_counts *counts) {
     struct tags *tags = list->tags;
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint32_t from = counts->begun, work = UINT32_MAX;
     /* One that has counts of its own may have long lists. */
     uint32_t more = skiplist_node(list, id)->level == 2 ? TAG_FILL_CHILDREN : 1;
@@ -745,7 +745,7 @@ static bool tag_counts_go_on(const struct skiplist *list, uint32_t id, struct ta
 
 /* A child whose turn is now, or soon, and which has no counts: it has lost them since they were made. */
 static uint32_t tag_counts_find_lost(const struct skiplist *list, uint32_t id, uint32_t from) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint32_t i = from;
     if (skiplist_node(list, id)->level == 2) {
         return SKIPLIST_NONE;
@@ -760,7 +760,7 @@ static uint32_t tag_counts_find_lost(const struct skiplist *list, uint32_t id, u
 
 bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_left) {
     struct tags *tags = list->tags;
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     struct tag_counts *counts = tag_counts_known(tags, index);
     if (counts == NULL) {
         counts = tag_counts_begun(tags, index);
@@ -779,7 +779,7 @@ bool tag_counts_fill(const struct skiplist *list, uint32_t id, uint32_t *work_le
             return counts == NULL || !tag_counts_go_on(list, id, counts);
         }
         bool is_over = tag_counts_fill(list, lost, work_left) &&
-                       tag_counts_known(tags, nodes_index(list, lost)) == NULL;
+                       tag_counts_known(tags, index_at(list, lost)) == NULL;
         if (is_over) {
             tag_counts_forget(tags, index);
         }
@@ -812,7 +812,7 @@ void tag_counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t co
     }
     for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
          node = skiplist_node(list, node->parent)) {
-        struct tag_counts *counts = nodes_index(list, node->parent)->counts;
+        struct tag_counts *counts = index_at(list, node->parent)->counts;
         if (counts != NULL && counts->number == list->tags->plan.number) {
             const struct tag_places *places = tag_counts_places(list->tags, code);
             const struct tag_counts_plan *plan = &list->tags->plan;
@@ -834,7 +834,7 @@ void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t c
     }
     for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
          node = skiplist_node(list, node->parent)) {
-        struct index_block *index = nodes_index(list, node->parent);
+        struct index_block *index = index_at(list, node->parent);
         struct tag_counts *counts = tag_counts_known(tags, index);
         bool is_known = counts != NULL;
         if (!is_known) {
@@ -859,7 +859,7 @@ void tag_counts_add_above(const struct skiplist *list, uint32_t leaf, uint32_t c
 void tag_counts_split(struct skiplist *list, uint32_t left_id, struct index_block *right,
                       uint32_t at, bool goes_right) {
     struct tags *tags = list->tags;
-    struct index_block *left = nodes_index(list, left_id);
+    struct index_block *left = index_at(list, left_id);
     struct tag_counts *counts = tag_counts_known(tags, left);
     uint32_t from = goes_right ? 0 : at, to = goes_right ? at : left->count;
     uint32_t work_left = UINT32_MAX;
@@ -894,13 +894,13 @@ void tag_counts_split(struct skiplist *list, uint32_t left_id, struct index_bloc
 
 void tag_counts_forget_in_parent(struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(list, id);
-    if (node->parent != SKIPLIST_NONE && nodes_index(list, node->parent)->counts != NULL) {
-        nodes_index(list, node->parent)->counts->unknown |= UINT64_C(1) << node->position;
+    if (node->parent != SKIPLIST_NONE && index_at(list, node->parent)->counts != NULL) {
+        index_at(list, node->parent)->counts->unknown |= UINT64_C(1) << node->position;
     }
 }
 
 void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     if (index->is_lowest) {
         return;
     }
@@ -919,7 +919,7 @@ void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position)
         index->counts->begun++; /* its entries are counted, as its neighbour's */
     }
     uint32_t child = index_children(index)[position];
-    uint32_t neighbour = nodes_links(list, child)->previous;
+    uint32_t neighbour = index_links(list, child)->previous;
     if (neighbour != SKIPLIST_NONE) {
         tag_counts_forget_in_parent(list, neighbour);
     }
@@ -927,7 +927,7 @@ void tag_counts_put_child(struct skiplist *list, uint32_t id, uint32_t position)
 
 void tag_counts_remove_children(struct skiplist *list, uint32_t id, uint32_t position,
                                 uint32_t count) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     if (index->is_lowest) {
         return;
     }
@@ -958,7 +958,7 @@ void tag_counts_merge(struct tags *tags, struct index_block *left, struct index_
 /* ---- checking ---- */
 
 const char *tag_counts_check(const struct skiplist *list, uint32_t id) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     struct tag_counts *counts = index->counts;
     const struct tag_counts_plan *plan = &list->tags->plan;
     const char *wrong = NULL;

@@ -66,7 +66,7 @@ static uint32_t tag_filter_collect(const struct tag_slot *slot, const struct tag
             continue;
         }
         uint32_t value =
-            choices[i].value.size > 0 ? tag_dictionary_find(&slot->values, choices[i].value) : 0;
+            choices[i].value.size > 0 ? tags_dictionary_find(&slot->values, choices[i].value) : 0;
         if (value != 0 || choices[i].value.size == 0) {
             values[found++] = value;
         }
@@ -632,7 +632,7 @@ bool tag_filter_narrow(const struct board *board, const struct tag_filter *whole
             struct filter_test *own = &filter->tests[filter->count++];
             *own = (struct filter_test){.tag = tag, .slot = slot, .count = 1};
             own->values = own->own;
-            own->own[0] = has_value ? tag_dictionary_find(&slot->values, values->at[tag]) : 0;
+            own->own[0] = has_value ? tags_dictionary_find(&slot->values, values->at[tag]) : 0;
             /* A value that nobody has stands for nobody. */
             filter->is_nobody = filter->is_nobody || (has_value && own->own[0] == 0);
             filter->tag_mask |= 1U << tag;
@@ -663,10 +663,10 @@ uint32_t tag_filter_reads(const struct board *board, unsigned tag_mask, unsigned
     const struct skiplist *list = &board->large->list;
     uint32_t id = list->root;
     while (skiplist_node(list, id)->level > 2) {
-        id = index_children(nodes_index(list, id))[0];
+        id = index_children(index_at(list, id))[0];
     }
     const struct tag_counts *counts =
-        skiplist_node(list, id)->level == 2 ? nodes_index(list, id)->counts : NULL;
+        skiplist_node(list, id)->level == 2 ? index_at(list, id)->counts : NULL;
     for (uint32_t i = 0; counts != NULL && i < tags->plan.list_count; i++) {
         has_sums = has_sums && ((lists >> i & 1) == 0 || !counts->lists[i].is_crowded);
     }

@@ -408,7 +408,7 @@ static bool tag_group_rows_tell(const struct skiplist *list, const struct tag_fi
 /* Do numbers tell how many match below a child of an index block above level 1, whatever the codes? */
 static bool tag_group_child_tells(const struct skiplist *list, uint32_t id, uint32_t child,
                                   struct tag_filter *filter, uint32_t *work_left, uint32_t *sum) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     const struct tag_counts_plan *plan = &list->tags->plan;
     uint32_t child_id = index_children(index)[child], in_rest = 0;
     struct tag_counts *counts = tag_counts_of(list, id, work_left);
@@ -417,7 +417,7 @@ static bool tag_group_child_tells(const struct skiplist *list, uint32_t id, uint
         return true;
     }
     bool has_rest = filter->rest.combination != NULL;
-    if (!filter->has_sums || nodes_index(list, child_id)->is_lowest || (has_rest && !is_known)) {
+    if (!filter->has_sums || index_at(list, child_id)->is_lowest || (has_rest && !is_known)) {
         return false;
     }
     const struct tag_counts *own = tag_counts_of(list, child_id, work_left);
@@ -431,13 +431,13 @@ static bool tag_group_child_tells(const struct skiplist *list, uint32_t id, uint
 /* Matching entries below it. */
 static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, uint32_t child,
                                       struct tag_filter *filter, uint32_t *work_left) {
-    uint32_t sum, child_id = index_children(nodes_index(list, id))[child];
+    uint32_t sum, child_id = index_children(index_at(list, id))[child];
     if (tag_group_child_tells(list, id, child, filter, work_left, &sum)) {
         return sum;
     }
-    struct index_block *below = nodes_index(list, child_id);
+    struct index_block *below = index_at(list, child_id);
     if (below->is_lowest) {
-        uint32_t span = index_span(nodes_index(list, id), child);
+        uint32_t span = index_span(index_at(list, id), child);
         filter->marks.read += span;
         return tag_group_count_in(sheet_of(list, below), filter, 0, span);
     }
@@ -447,22 +447,22 @@ static uint32_t tag_group_count_child(const struct skiplist *list, uint32_t id, 
 /* Start the cache misses of children that are going to be read one after another: nodes, blocks, sheets. */
 static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, uint32_t from,
                                      uint32_t to, const struct tag_filter *filter) {
-    const uint32_t *children = index_children(nodes_index(list, id));
+    const uint32_t *children = index_children(index_at(list, id));
     bool is_lowest = skiplist_node(list, id)->level == 2;
     for (uint32_t i = from; i < to; i++) {
         prefetch_line(skiplist_node(list, children[i]));
     }
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(&nodes_index(list, children[i])->sheet);
+        prefetch_line(&index_at(list, children[i])->sheet);
     }
     for (uint32_t i = from; i < to && is_lowest; i++) {
-        const struct sheet *sheet = nodes_index(list, children[i])->sheet;
+        const struct sheet *sheet = index_at(list, children[i])->sheet;
         if (sheet != NULL) {
             prefetch_lines(sheet, sizeof *sheet + 128);
         }
     }
     for (uint32_t i = from; i < to && !is_lowest; i++) {
-        const struct tag_counts *counts = nodes_index(list, children[i])->counts;
+        const struct tag_counts *counts = index_at(list, children[i])->counts;
         if (counts != NULL && filter->dense.range_count > 0) {
             prefetch_line(counts);
             prefetch_line(counts->dense + filter->dense.ranges[0].first);
@@ -474,8 +474,7 @@ enum { FETCHED_MAX = 512 }; /* bytes; processors see by themselves what is read 
 
 /* The same of one that is next, for all that is below it. */
 static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint32_t child) {
-    const struct index_block *index =
-        nodes_index(list, index_children(nodes_index(list, id))[child]);
+    const struct index_block *index = index_at(list, index_children(index_at(list, id))[child]);
     if (index->is_lowest && index->sheet != NULL) {
         size_t size = sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width;
         prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
@@ -501,7 +500,7 @@ static uint32_t tag_group_count_each(const struct skiplist *list, uint32_t id, u
 /* Do its own numbers tell all that is below an index block? */
 static bool tag_group_sum_own(const struct skiplist *list, uint32_t id, struct tag_filter *filter,
                               uint32_t *work_left, uint32_t *sum) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     if (!filter->has_sums || filter->rest.combination != NULL) {
         return false;
     }
@@ -514,7 +513,7 @@ static bool tag_group_sum_own(const struct skiplist *list, uint32_t id, struct t
 /* The same of its first `count` children. Without rows, of more than half of them: all but the others. */
 static uint32_t tag_group_count_first(const struct skiplist *list, uint32_t id, uint32_t count,
                                       struct tag_filter *filter, uint32_t *work_left) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     bool has_rows = filter->rows.combination != NULL;
     struct tag_counts *counts = has_rows && count > 0 ? tag_counts_of(list, id, work_left) : NULL;
     uint32_t sum, known = 0;
@@ -556,10 +555,10 @@ static const struct sheet *tag_group_sheet(const struct skiplist *list, uint32_t
     const struct skiplist_node *node = skiplist_node(list, leaf);
     if (node->parent == SKIPLIST_NONE) {
         *first = 0;
-        *count = nodes_leaf(list, leaf)->count;
+        *count = index_leaf(list, leaf)->count;
         return sheet_of_leaf(list);
     }
-    struct index_block *index = nodes_index(list, node->parent);
+    struct index_block *index = index_at(list, node->parent);
     *first = index_narrow_sum(index, node->position);
     *count = index_narrow_sum(index, index->count);
     return sheet_of(list, index);
@@ -594,7 +593,7 @@ enum {
 static bool tag_group_sum_each(const struct skiplist *list, uint32_t id,
                                const struct tag_filter *filter, uint32_t *work_left,
                                uint32_t *sums) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     struct tag_counts *counts =
         filter->rows.combination != NULL ? tag_counts_of(list, id, work_left) : NULL;
     bool is_known = counts != NULL;
@@ -611,7 +610,7 @@ static bool tag_group_sum_each(const struct skiplist *list, uint32_t id,
 static void tag_group_mark(const struct skiplist *list, uint32_t id, struct tag_filter *filter,
                            uint32_t *rank, uint32_t *inside) {
     uint32_t work_left = TAG_COUNTS_READER_WORK, sums[INDEX_FANOUT];
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     struct filter_marks *marks = &filter->marks;
     bool is_above = skiplist_node(list, id)->level > 2;
     bool has_sums = !is_above && tag_group_sum_each(list, id, filter, &work_left, sums);
@@ -629,14 +628,14 @@ static void tag_group_mark(const struct skiplist *list, uint32_t id, struct tag_
         }
         marks->at[marks->count++] = (struct filter_mark){child, *rank, *inside};
         *rank += span;
-        *inside += has_sums ? sums[i]
-                            : tag_group_count_in(sheet_of(list, nodes_index(list, child)), filter,
-                                                 0, span);
+        *inside += has_sums
+                       ? sums[i]
+                       : tag_group_count_in(sheet_of(list, index_at(list, child)), filter, 0, span);
     }
 }
 
 static uint32_t tag_group_count_lowest(const struct skiplist *list, uint32_t id) {
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     uint32_t count = 0;
     if (skiplist_node(list, id)->level == 2) {
         return index->count;
@@ -681,7 +680,7 @@ static const struct filter_mark *tag_group_find_mark(const struct filter_marks *
 
 static uint32_t tag_group_count_marked(const struct skiplist *list, const struct tag_filter *filter,
                                        const struct filter_mark *mark, uint32_t ranks) {
-    const struct sheet *sheet = sheet_of(list, nodes_index(list, mark->id));
+    const struct sheet *sheet = sheet_of(list, index_at(list, mark->id));
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
     if (!is_last && ranks - mark->rank > mark[1].rank - ranks) { /* it is nearer to the end */
         return mark[1].inside -
@@ -694,7 +693,7 @@ static uint32_t tag_group_count_marked(const struct skiplist *list, const struct
 static bool tag_group_find_marked(const struct skiplist *list, const struct tag_filter *filter,
                                   uint32_t nth, uint32_t *rank) {
     const struct filter_mark *mark = tag_group_find_mark(&filter->marks, nth, true);
-    struct index_block *index = nodes_index(list, mark->id);
+    struct index_block *index = index_at(list, mark->id);
     const struct sheet *sheet = sheet_of(list, index);
     uint32_t span = index_narrow_sum(index, index->count);
     bool is_last = mark == &filter->marks.at[filter->marks.count - 1];
@@ -749,12 +748,11 @@ void tag_group_count_many(const struct board *board, struct tag_filter *filter, 
         marks[i] = NULL;
         if (counts[i] > 0) {
             marks[i] = tag_group_find_mark(&filter->marks, counts[i] - 1, false);
-            prefetch_line(&nodes_index(list, marks[i]->id)->sheet);
+            prefetch_line(&index_at(list, marks[i]->id)->sheet);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        const struct sheet *sheet =
-            marks[i] != NULL ? nodes_index(list, marks[i]->id)->sheet : NULL;
+        const struct sheet *sheet = marks[i] != NULL ? index_at(list, marks[i]->id)->sheet : NULL;
         if (sheet != NULL) {
             sheet_prefetch(sheet, 0);
             sheet_prefetch_code(sheet, counts[i] - marks[i]->rank);
@@ -789,7 +787,7 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
                                   struct tag_filter *filter, uint32_t nth, uint32_t *work_left) {
     uint32_t first = 0, level = skiplist_node(list, id)->level, sums[INDEX_FANOUT], here = 0;
     for (; level > 1; level--) {
-        struct index_block *index = nodes_index(list, id);
+        struct index_block *index = index_at(list, id);
         uint32_t i = 0;
         bool has_sums = tag_group_sum_each(list, id, filter, work_left, sums);
         for (; span = index_span(index, i),
@@ -802,7 +800,7 @@ static uint32_t tag_group_descend(const struct skiplist *list, uint32_t id, uint
         id = index_children(index)[i];
     }
     const struct sheet *sheet =
-        level == 0 ? sheet_of_leaf(list) : sheet_of(list, nodes_index(list, id));
+        level == 0 ? sheet_of_leaf(list) : sheet_of(list, index_at(list, id));
     return first + (here > 0 ? tag_group_find_near(sheet, filter, span, nth, here)
                              : tag_group_find_in(sheet, filter, span, nth, false));
 }
@@ -885,10 +883,10 @@ static void tag_group_read_sheet(struct group_reading *reading, const struct she
 static void tag_group_read_children(struct group_reading *reading, uint32_t id, uint32_t position,
                                     uint32_t count, uint32_t rank) {
     const struct skiplist *list = reading->list;
-    struct index_block *index = nodes_index(list, id);
+    struct index_block *index = index_at(list, id);
     for (; count > 0 && reading->count < reading->count_max; count--) {
         uint32_t span = index_span(index, position), child = index_children(index)[position], sum;
-        struct index_block *below = nodes_index(list, child);
+        struct index_block *below = index_at(list, child);
         uint32_t next = position + (reading->is_best_first ? 1U : UINT32_MAX);
         rank -= reading->is_best_first ? 0 : span;
         if (below->is_lowest && count > 1) {
@@ -925,7 +923,7 @@ static void tag_group_read_list(struct group_reading *reading, uint32_t from) {
         if (node->parent == SKIPLIST_NONE) {
             return;
         }
-        struct index_block *above = nodes_index(list, node->parent);
+        struct index_block *above = index_at(list, node->parent);
         if (reading->is_best_first) {
             tag_group_read_children(reading, node->parent, node->position + 1U,
                                     above->count - node->position - 1U, behind);

@@ -177,7 +177,7 @@ static bool tag_histogram_all(struct histogram_task *task, uint32_t id, bool *is
 /* Whole children of a block above level 1. */
 static bool tag_histogram_children(struct histogram_task *task, uint32_t id, uint32_t from,
                                    uint32_t to) {
-    struct index_block *index = nodes_index(task->list, id);
+    struct index_block *index = index_at(task->list, id);
     bool is_done = false;
     if (from < to && !tag_histogram_rows(task, id, from, to, &is_done)) {
         return false;
@@ -199,7 +199,7 @@ static bool tag_histogram_children(struct histogram_task *task, uint32_t id, uin
 /* Entries from .. to - 1 of those below an index block. */
 static bool tag_histogram_block(struct histogram_task *task, uint32_t id, uint32_t from,
                                 uint32_t to) {
-    struct index_block *index = nodes_index(task->list, id);
+    struct index_block *index = index_at(task->list, id);
     if (index->is_lowest) {
         return tag_histogram_sheet(task, sheet_of(task->list, index), from, to);
     }
@@ -237,7 +237,7 @@ static bool tag_histogram_list(struct histogram_task *task, uint32_t from, uint3
 }
 
 static struct bytes tag_histogram_text(const struct tag_slot *slot, uint32_t value) {
-    return value != 0 ? tag_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
+    return value != 0 ? tags_dictionary_value(&slot->values, value) : (struct bytes){.size = 0};
 }
 
 /* Put entries in the order of their values, whose first `depth` bytes are equal: by the next eight bytes of each, then those

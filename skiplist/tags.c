@@ -1,9 +1,306 @@
 /* Values of members: setting, reading, and other tags for the whole board. Groups: skiplist/tag_group.c. */
 #include "skiplist/tags.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/memory.h"
 #include "skiplist/large_board.h"
 #include "skiplist/sheet.h"
+
+/* ---- dictionaries: the values of one tag, skiplist/sheet.h ---- */
+
+enum { CAPACITY_FIRST = 8 };
+
+static uint64_t tags_dictionary_hash(const struct tag_dictionary *dictionary, struct bytes value) {
+    return XXH3_64bits_withSeed(value.at, value.size, dictionary->hash_seed);
+}
+
+static bool tags_dictionary_is_free(const struct tag_dictionary *dictionary, uint32_t code) {
+    CHECK(dictionary->at != NULL); /* there are codes */
+    return (dictionary->at[code] & 1) != 0;
+}
+
+static uint32_t tags_dictionary_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct tag_dictionary *dictionary = owner;
+    if (id == 0 || id >= dictionary->end || tags_dictionary_is_free(dictionary, id)) {
+        return 0;
+    }
+    hashes[0] = tags_dictionary_hash(dictionary, tags_dictionary_value(dictionary, id));
+    return 1;
+}
+
+/* It must not be moved in memory. */
+static void tags_dictionary_init(struct tag_dictionary *dictionary, uint64_t hash_seed) {
+    *dictionary = (struct tag_dictionary){.hash_seed = hash_seed, .end = 1};
+    map_init(&dictionary->map, tags_dictionary_hashes, dictionary);
+}
+
+/* In steps of about work_max values; true when done. */
+static bool tags_dictionary_deinit_step(struct tag_dictionary *dictionary, uint32_t work_max) {
+    for (uint32_t work = 0; dictionary->end > 1; work++) {
+        if (work >= work_max) {
+            return false;
+        }
+        uint32_t code = --dictionary->end;
+        if (!tags_dictionary_is_free(dictionary, code)) {
+            memory_free(tags_dictionary_at(dictionary, code));
+        }
+    }
+    if (!map_deinit_step(&dictionary->map)) {
+        return false;
+    }
+    memory_free(dictionary->at);
+    tags_dictionary_init(dictionary, dictionary->hash_seed);
+    return true;
+}
+
+static size_t tags_dictionary_memory_size(const struct tag_dictionary *dictionary) {
+    return dictionary->memory_size + map_memory_size(&dictionary->map);
+}
+
+struct bytes tags_dictionary_value(const struct tag_dictionary *dictionary, uint32_t code) {
+    if (code == 0) {
+        return (struct bytes){.size = 0};
+    }
+    const struct tag_value *value = tags_dictionary_at(dictionary, code);
+    return (struct bytes){value->bytes, value->size};
+}
+
+uint32_t tags_dictionary_find(const struct tag_dictionary *dictionary, struct bytes value) {
+    struct map_find find;
+    uint32_t code;
+    if (dictionary->count == 0) {
+        return 0;
+    }
+    map_find(&dictionary->map, tags_dictionary_hash(dictionary, value), &find);
+    while (map_find_next(&find, &code)) {
+        if (bytes_equal(tags_dictionary_value(dictionary, code), value)) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* Make room for one more code. false: no memory. */
+static bool tags_dictionary_grow(struct tag_dictionary *dictionary) {
+    if (dictionary->free_first != 0 || dictionary->end < dictionary->capacity) {
+        return true;
+    }
+    uint32_t capacity = dictionary->capacity > 0 ? 2 * dictionary->capacity : CAPACITY_FIRST;
+    size_t before = dictionary->at != NULL ? memory_size(dictionary->at) : 0;
+    uintptr_t *at = memory_resize(dictionary->at, capacity * sizeof *at);
+    if (at == NULL) {
+        return false;
+    }
+    dictionary->memory_size += memory_size(at) - before;
+    dictionary->at = at;
+    dictionary->capacity = capacity;
+    return true;
+}
+
+static struct tag_value *tags_dictionary_create_value(struct tag_dictionary *dictionary,
+                                                      struct bytes from) {
+    struct tag_value *value = memory_allocate(sizeof *value + from.size);
+    if (value != NULL) {
+        *value = (struct tag_value){.size = (uint8_t)from.size};
+        memcpy(value->bytes, from.at, from.size);
+        dictionary->memory_size += memory_size(value);
+    }
+    return value;
+}
+
+/* As tags_dictionary_find, but a value that is not there is added, used by nobody yet. 0: no memory. */
+static uint32_t tags_dictionary_take(struct tag_dictionary *dictionary, struct bytes value) {
+    uint32_t code = tags_dictionary_find(dictionary, value);
+    if (code != 0) {
+        return code;
+    }
+    if (dictionary->count + 1 >= TAG_CODE_END || !tags_dictionary_grow(dictionary) ||
+        !map_reserve(&dictionary->map, 1, dictionary->end + 1)) {
+        return 0;
+    }
+    struct tag_value *made = tags_dictionary_create_value(dictionary, value);
+    if (made == NULL) {
+        return 0;
+    }
+    code = dictionary->free_first;
+    if (code != 0) {
+        dictionary->free_first = (uint32_t)(dictionary->at[code] >> 1);
+    } else {
+        code = dictionary->end++;
+    }
+    dictionary->at[code] = (uintptr_t)made;
+    dictionary->count++;
+    map_put(&dictionary->map, tags_dictionary_hash(dictionary, value), code);
+    return code;
+}
+
+void tags_dictionary_use(struct tag_dictionary *dictionary, uint32_t code) {
+    tags_dictionary_at(dictionary, code)->use_count++;
+}
+
+/* Free it if nobody has it: after tags_dictionary_take. */
+static void tags_dictionary_drop(struct tag_dictionary *dictionary, uint32_t code) {
+    struct tag_value *value = tags_dictionary_at(dictionary, code);
+    if (value->use_count > 0) {
+        return;
+    }
+    map_remove(&dictionary->map,
+               tags_dictionary_hash(dictionary, (struct bytes){value->bytes, value->size}), code);
+    dictionary->memory_size -= memory_size(value);
+    memory_free(value);
+    dictionary->at[code] = (uintptr_t)dictionary->free_first << 1 | 1;
+    dictionary->free_first = code;
+    dictionary->count--;
+    (void)map_step(&dictionary->map, dictionary->end);
+    if (dictionary->count == 0) {
+        dictionary->memory_size -= memory_size(dictionary->at);
+        memory_free(dictionary->at);
+        dictionary->at = NULL;
+        dictionary->capacity = dictionary->free_first = 0;
+        dictionary->end = 1;
+    }
+}
+
+void tags_dictionary_release(struct tag_dictionary *dictionary, uint32_t code) {
+    CHECK(tags_dictionary_at(dictionary, code)->use_count > 0);
+    tags_dictionary_at(dictionary, code)->use_count--;
+    tags_dictionary_drop(dictionary, code);
+}
+
+void tags_dictionary_begin_recount(struct tag_dictionary *dictionary) {
+    for (uint32_t code = 1; code < dictionary->end; code++) {
+        if (!tags_dictionary_is_free(dictionary, code)) {
+            tags_dictionary_at(dictionary, code)->use_count = 0;
+        }
+    }
+}
+
+void tags_dictionary_end_recount(struct tag_dictionary *dictionary) {
+    for (uint32_t code = 1; code < dictionary->end; code++) {
+        if (!tags_dictionary_is_free(dictionary, code)) {
+            tags_dictionary_drop(dictionary, code);
+        }
+    }
+}
+
+static uint32_t tags_dictionary_highest(const struct tag_dictionary *dictionary) {
+    uint32_t code = dictionary->end - 1;
+    while (code > 0 && tags_dictionary_is_free(dictionary, code)) {
+        code--;
+    }
+    return code;
+}
+
+/* Which codes to use instead, so that all are at most max, which is not less than there are values: codes[code], for
+ * those below end. Those of values that are low enough stay. */
+static void tags_dictionary_plan_codes(const struct tag_dictionary *dictionary, uint32_t max,
+                                       uint32_t *codes) {
+    uint32_t next = 1;
+    CHECK(dictionary->count <= max);
+    for (uint32_t code = 0; code < dictionary->end; code++) {
+        codes[code] = code;
+        if (code > max && !tags_dictionary_is_free(dictionary, code)) {
+            while (!tags_dictionary_is_free(dictionary, next)) {
+                next++;
+            }
+            codes[code] = next++;
+        }
+    }
+}
+
+/* Forget the free codes above the largest one in use: codes are then as small as they can be. */
+static void tags_dictionary_trim(struct tag_dictionary *dictionary) {
+    dictionary->end = tags_dictionary_highest(dictionary) + 1;
+    dictionary->free_first = 0;
+    for (uint32_t code = dictionary->end; code-- > 1;) {
+        if (tags_dictionary_is_free(dictionary, code)) {
+            dictionary->at[code] = (uintptr_t)dictionary->free_first << 1 | 1;
+            dictionary->free_first = code;
+        }
+    }
+}
+
+static void tags_dictionary_move(struct tag_dictionary *dictionary, const uint32_t *codes) {
+    for (uint32_t code = 1; code < dictionary->end; code++) {
+        if (codes[code] != code) {
+            struct bytes value = tags_dictionary_value(dictionary, code);
+            map_replace(&dictionary->map, tags_dictionary_hash(dictionary, value), code,
+                        codes[code]);
+            dictionary->at[codes[code]] = dictionary->at[code];
+            dictionary->at[code] = 1;
+        }
+    }
+    tags_dictionary_trim(dictionary);
+}
+
+/* false: no memory; `to`, just initialised with the same seed, can then be deinitialised. */
+static bool tags_dictionary_copy(const struct tag_dictionary *dictionary,
+                                 struct tag_dictionary *to) {
+    if (dictionary->end == 1) {
+        return true;
+    }
+    to->at = memory_allocate(dictionary->capacity * sizeof *to->at);
+    if (to->at == NULL) {
+        return false;
+    }
+    to->capacity = dictionary->capacity;
+    to->memory_size = memory_size(to->at);
+    for (; to->end < dictionary->end; to->end++) {
+        to->at[to->end] = dictionary->at[to->end];
+        if (!tags_dictionary_is_free(dictionary, to->end)) {
+            const struct tag_value *from = tags_dictionary_at(dictionary, to->end);
+            struct tag_value *value =
+                tags_dictionary_create_value(to, (struct bytes){from->bytes, from->size});
+            if (value == NULL) {
+                return false;
+            }
+            value->use_count = from->use_count;
+            to->at[to->end] = (uintptr_t)value;
+        }
+    }
+    to->free_first = dictionary->free_first;
+    to->count = dictionary->count;
+    return map_copy(&dictionary->map, &to->map);
+}
+
+bool tags_dictionary_validate(const struct tag_dictionary *dictionary, const char **reason) {
+    uint32_t free_count = 0, count = 0;
+    size_t size = dictionary->at != NULL ? memory_size(dictionary->at) : 0;
+    const char *wrong = NULL;
+    for (uint32_t code = dictionary->free_first; code != 0;) {
+        if (code >= dictionary->end || !tags_dictionary_is_free(dictionary, code) ||
+            ++free_count >= dictionary->end) {
+            wrong = "tags: a free code is wrong";
+            break;
+        }
+        code = (uint32_t)(dictionary->at[code] >> 1);
+    }
+    for (uint32_t code = 1; code < dictionary->end && wrong == NULL; code++) {
+        if (tags_dictionary_is_free(dictionary, code)) {
+            continue;
+        }
+        count++;
+        size += memory_size(tags_dictionary_at(dictionary, code));
+        if (tags_dictionary_at(dictionary, code)->use_count == 0) {
+            wrong = "tags: a value that nobody has is there";
+        } else if (tags_dictionary_find(dictionary, tags_dictionary_value(dictionary, code)) !=
+                   code) {
+            wrong = "tags: a value has two codes, or is not found";
+        }
+    }
+    if (wrong == NULL &&
+        (count != dictionary->count || count + free_count + 1 != dictionary->end)) {
+        wrong = "tags: values are not counted right";
+    }
+    if (wrong == NULL && size != dictionary->memory_size) {
+        wrong = "tags: memory of values is not counted right";
+    }
+    return check_passed(wrong, reason) && map_validate(&dictionary->map, reason);
+}
+
+/* ---- how many ---- */
 
 bool tags_has_values(const struct board *board) {
     if (!board->is_large || board->large->list.tags == NULL) {
@@ -59,7 +356,7 @@ static void tags_add_bits(struct tag_slot *slot, unsigned bits, uint32_t *used) 
 static struct tag_slot *tags_create_slot(const struct tags *tags) {
     struct tag_slot *slot = memory_allocate_zeroed(sizeof *slot);
     if (slot != NULL) {
-        tag_dictionary_init(&slot->values, tags->hash_seed);
+        tags_dictionary_init(&slot->values, tags->hash_seed);
     }
     return slot;
 }
@@ -79,7 +376,7 @@ static bool tags_free_removed(struct tags *tags, uint32_t *work_left) {
     while (tags->removed != NULL) {
         struct tag_slot *slot = tags->removed;
         uint32_t before = slot->values.end;
-        if (*work_left == 0 || !tag_dictionary_deinit_step(&slot->values, *work_left)) {
+        if (*work_left == 0 || !tags_dictionary_deinit_step(&slot->values, *work_left)) {
             uint32_t work = before - slot->values.end;
             *work_left -= work < *work_left ? work : *work_left;
             return false;
@@ -150,7 +447,7 @@ bool tags_free_step(struct skiplist *list, uint32_t work_max) {
     struct tags *tags = list->tags;
     for (; tags->count > 0; tags->count--) {
         struct tag_slot *slot = tags->slots[tags->count - 1];
-        if (!tag_dictionary_deinit_step(&slot->values, work_max)) {
+        if (!tags_dictionary_deinit_step(&slot->values, work_max)) {
             return false;
         }
         memory_free(slot);
@@ -192,7 +489,7 @@ struct tags *tags_copy(const struct tags *tags) {
         slot->bits = from->bits;
         tags_settle_bits(slot);
         copy->slots[copy->count] = slot;
-        if (!tag_dictionary_copy(&from->values, &slot->values)) {
+        if (!tags_dictionary_copy(&from->values, &slot->values)) {
             copy->count++;
             tags_destroy(copy);
             return NULL;
@@ -205,10 +502,10 @@ size_t tags_memory_size(const struct skiplist *list) {
     const struct tags *tags = list->tags;
     size_t size = memory_size(tags) + tags->memory_size;
     for (uint32_t i = 0; i < tags->count; i++) {
-        size += memory_size(tags->slots[i]) + tag_dictionary_memory_size(&tags->slots[i]->values);
+        size += memory_size(tags->slots[i]) + tags_dictionary_memory_size(&tags->slots[i]->values);
     }
     for (const struct tag_slot *slot = tags->removed; slot != NULL; slot = slot->next) {
-        size += memory_size(slot) + tag_dictionary_memory_size(&slot->values);
+        size += memory_size(slot) + tags_dictionary_memory_size(&slot->values);
     }
     return size;
 }
@@ -255,7 +552,7 @@ bool tags_fit(const struct board *board, const struct tag_values *values, unsign
         }
         const struct tag_dictionary *dictionary = &tags->slots[i]->values;
         if (dictionary->count >= tags_values_max(set->tags[i].bits) &&
-            tag_dictionary_find(dictionary, values->at[i]) == 0) {
+            tags_dictionary_find(dictionary, values->at[i]) == 0) {
             *full = i;
             return false;
         }
@@ -267,7 +564,7 @@ bool tags_fit(const struct board *board, const struct tag_values *values, unsign
 static void tags_drop_unused(struct tags *tags, const uint32_t *codes, unsigned mask) {
     for (unsigned i = 0; i < tags->count; i++) {
         if ((mask >> i & 1) != 0 && codes[i] != 0) {
-            tag_dictionary_drop(&tags->slots[i]->values, codes[i]);
+            tags_dictionary_drop(&tags->slots[i]->values, codes[i]);
         }
     }
 }
@@ -282,8 +579,8 @@ static enum tags_status tags_take_values(struct tags *tags, const struct tag_val
         }
         struct tag_dictionary *dictionary = &tags->slots[i]->values;
         bool is_full = dictionary->count >= tags_values_max(tags->slots[i]->bits) &&
-                       tag_dictionary_find(dictionary, values->at[i]) == 0;
-        codes[i] = is_full ? 0 : tag_dictionary_take(dictionary, values->at[i]);
+                       tags_dictionary_find(dictionary, values->at[i]) == 0;
+        codes[i] = is_full ? 0 : tags_dictionary_take(dictionary, values->at[i]);
         if (codes[i] == 0) {
             tags_drop_unused(tags, codes, (1U << i) - 1);
             *full = i;
@@ -365,7 +662,7 @@ void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag
     values->mask = 0;
     for (unsigned i = 0; i < tags->count; i++) {
         uint32_t value = (mask >> i & 1) != 0 ? sheet_slot_extract(tags->slots[i], code) : 0;
-        values->at[i] = value != 0 ? tag_dictionary_value(&tags->slots[i]->values, value)
+        values->at[i] = value != 0 ? tags_dictionary_value(&tags->slots[i]->values, value)
                                    : (struct bytes){.size = 0};
         values->mask |= (unsigned)(value != 0) << i;
     }
@@ -435,7 +732,7 @@ static void tags_match(const struct tag_set *before, const struct tag_set *after
 }
 
 static bool tags_keeps_codes(const struct tag_slot *slot, unsigned bits) {
-    return bits >= slot->bits || tag_dictionary_highest(&slot->values) <= tags_values_max(bits);
+    return bits >= slot->bits || tags_dictionary_highest(&slot->values) <= tags_values_max(bits);
 }
 
 bool tags_keep_codes(const struct board *board, const struct layout *layout) {
@@ -460,10 +757,10 @@ static bool tags_fit_codes(struct skiplist *list, struct tag_slot *slot, unsigne
     if (codes == NULL) {
         return false;
     }
-    tag_dictionary_plan_codes(&slot->values, (uint32_t)max, codes);
+    tags_dictionary_plan_codes(&slot->values, (uint32_t)max, codes);
     bool is_done = sheet_replace_values(list, slot, codes);
     if (is_done) {
-        tag_dictionary_move(&slot->values, codes);
+        tags_dictionary_move(&slot->values, codes);
         tags_plan_counts(list->tags);
         tags_note_gaps(list->tags);
     }
@@ -537,7 +834,7 @@ enum tags_status tags_alter(struct board *board, const struct layout *layout, un
             if (slots[i]->bits > after->tags[i].bits) {
                 slots[i]->bits = after->tags[i].bits;
                 tags_settle_bits(slots[i]);
-                tag_dictionary_trim(&slots[i]->values);
+                tags_dictionary_trim(&slots[i]->values);
             }
             used |= slots[i]->mask;
         }

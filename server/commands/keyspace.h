@@ -9,7 +9,7 @@
 #include "codec/glob.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/syntax.h"
-#include "skiplist/scan.h"
+#include "skiplist/map.h"
 
 /* One step of a scan over the keys of the session's database: 0 at first, returns the next cursor, 0 at
  * the end. visit must not change anything. An archive exists from the exact millisecond at which its

@@ -891,7 +891,7 @@ static void window_job_renew(struct window_job *job, struct registry_key *key) {
         const struct scan_limits limits = {.count = count, .work_max = 50000, .byte_work = 1};
         buffer_clear(&job->members);
         job->member_at = 0;
-        job->next = board_scan(&key->board, job->cursor, &limits, window_job_collect, job);
+        job->next = board_cursor_scan(&key->board, job->cursor, &limits, window_job_collect, job);
         if (job->members.is_broken) {
             buffer_clear(&job->members);
             return;

@@ -16,7 +16,7 @@ struct growth;
 struct session;
 struct syntax_form;
 
-/* Limit on the work of one step of SCAN or ZSCAN (skiplist/scan.h), whatever its COUNT: half a
+/* Limit on the work of one step of SCAN or ZSCAN (skiplist/map.h), whatever its COUNT: half a
  * millisecond on an idle machine. */
 #define COMMAND_SCAN_WORK_MAX 500000
 

@@ -511,7 +511,7 @@ static uint64_t board_options_hash(const struct board_options *options, uint64_t
 
 static struct board_options **board_options_list_at(const struct board_options_set *set,
                                                     uint32_t index) {
-    return pages_at(&set->list, index * (uint64_t)sizeof(struct board_options *));
+    return map_pages_at(&set->list, index * (uint64_t)sizeof(struct board_options *));
 }
 
 /* Callback of the map: the hash of the options at one index. */
@@ -534,7 +534,7 @@ void board_options_set_deinit(struct board_options_set *set) {
     CHECK(set->use_count == 0);
     board_options_free_gone(set);
     map_deinit(&set->map);
-    pages_deinit(&set->list);
+    map_pages_deinit(&set->list);
 }
 
 static struct board_options *board_options_find_equal(const struct board_options_set *set,
@@ -557,7 +557,8 @@ static struct board_options *board_options_find_equal(const struct board_options
 static struct board_options *board_options_add(struct board_options_set *set,
                                                const struct board_options *like, uint64_t hash) {
     uint64_t count = set->count + (uint64_t)1;
-    if (count >= MAP_ID_END || !pages_reserve(&set->list, count * sizeof(struct board_options *)) ||
+    if (count >= MAP_ID_END ||
+        !map_pages_reserve(&set->list, count * sizeof(struct board_options *)) ||
         !map_reserve(&set->map, 1, (uint32_t)count)) {
         return NULL;
     }
@@ -631,7 +632,7 @@ void board_options_release(struct board_options_set *set, const struct board_opt
             last->index = own->index;
         }
         (void)map_step(&set->map, set->count);
-        pages_trim(&set->list, set->count * (uint64_t)sizeof(struct board_options *));
+        map_pages_trim(&set->list, set->count * (uint64_t)sizeof(struct board_options *));
         own->next_gone = set->gone;
         set->gone = own;
     }

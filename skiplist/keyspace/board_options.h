@@ -25,7 +25,6 @@
 #include "codec/period.h"
 #include "codec/rating.h"
 #include "skiplist/keyspace/limits.h"
-#include "skiplist/keyspace/pages.h"
 #include "skiplist/map.h"
 
 #define BOARD_CAP_MAX UINT32_MAX /* the maximum number of members of a board */
@@ -265,7 +264,7 @@ MUST_CHECK bool board_options_validate(const struct board_options *options, cons
 
 struct board_options_set {
     struct map map;        /* (hash of the options, index) */
-    struct pages list;     /* struct board_options * */
+    struct map_pages list; /* struct board_options * */
     uint32_t count;        /* of the options */
     uint32_t shadow_count; /* with has_shadows */
     uint64_t league_count; /* users of those of leagues */

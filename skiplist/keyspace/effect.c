@@ -580,7 +580,7 @@ static enum effect_status effect_apply_one(struct registry *registry, const stru
         if (key->kind != effect_kind_of(effect)) {
             return EFFECT_IMPOSSIBLE;
         }
-        enum effect_status status = registry->kinds[key->kind]->apply(registry, key, effect);
+        enum effect_status status = registry->kinds[key->kind]->change(registry, key, effect);
         if (status == EFFECT_OK && effect->kind != EFFECT_CUT) {
             registry_tell(registry, effect->database, effect->name);
         }

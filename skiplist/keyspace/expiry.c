@@ -5,7 +5,7 @@
 #include "skiplist/prefetch.h"
 
 static struct expiry_entry *expiry_entry_at(const struct expiry *expiry, uint32_t index) {
-    return pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
+    return map_pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
 }
 
 static void expiry_entry_set(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
@@ -66,8 +66,8 @@ bool expiry_has(const struct expiry *expiry, const uint32_t *place) {
 }
 
 bool expiry_reserve(struct expiry *expiry) {
-    return pages_reserve(&expiry->entries,
-                         (expiry->count + (uint64_t)1) * sizeof(struct expiry_entry));
+    return map_pages_reserve(&expiry->entries,
+                             (expiry->count + (uint64_t)1) * sizeof(struct expiry_entry));
 }
 
 void expiry_put(struct expiry *expiry, int64_t time_ms, uint32_t *place) {
@@ -97,7 +97,7 @@ void expiry_remove(struct expiry *expiry, uint32_t *place) {
 }
 
 void expiry_trim(struct expiry *expiry) {
-    pages_trim(&expiry->entries, expiry->count * (uint64_t)sizeof(struct expiry_entry));
+    map_pages_trim(&expiry->entries, expiry->count * (uint64_t)sizeof(struct expiry_entry));
 }
 
 int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place) {

@@ -7,7 +7,7 @@
 #ifndef SKIPLIST_EXPIRY_H
 #define SKIPLIST_EXPIRY_H
 
-#include "skiplist/keyspace/pages.h"
+#include "skiplist/map.h"
 
 #define EXPIRY_NOWHERE UINT32_MAX
 
@@ -15,7 +15,7 @@ __extension__ typedef __int128 expiry_sum;
 
 /* The zeroed heap is empty. */
 struct expiry {
-    struct pages entries;
+    struct map_pages entries;
     uint32_t count;
     expiry_sum sum_ms; /* of all times as stored; would overflow 64 bits */
     int64_t offset_ms; /* may be changed at any time */

@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/pages.h"
+#include "skiplist/map.h"
 
 enum {
     SPARE_MAX = 24,       /* unused bytes that a packed hash may keep */
@@ -53,7 +53,7 @@ struct hash_slots {
 
 struct hash_large {
     struct map map;
-    struct pages list; /* places, uint32_t */
+    struct map_pages list; /* places, uint32_t */
     uint64_t seed;
     size_t entries_size;     /* heap bytes of entries and pages of slots */
     uint32_t pages_capacity; /* of all kinds */
@@ -360,7 +360,7 @@ static void hash_slots_trim(struct hash_large *large, uint32_t kind) {
 /* ---- large ---- */
 
 static uint32_t *hash_list_at(const struct hash_large *large, uint32_t index) {
-    return pages_at(&large->list, index * (uint64_t)sizeof(uint32_t));
+    return map_pages_at(&large->list, index * (uint64_t)sizeof(uint32_t));
 }
 
 static inline struct hash_pair hash_pair_of_index(const struct hash_large *large, uint32_t index) {
@@ -458,7 +458,7 @@ static void hash_destroy_large(struct hash_large *large) {
         }
         memory_free(large->slots[kind].pages);
     }
-    pages_deinit(&large->list);
+    map_pages_deinit(&large->list);
     map_deinit(&large->map);
     memory_free(large);
 }
@@ -466,7 +466,7 @@ static void hash_destroy_large(struct hash_large *large) {
 /* A step of what is left to do after a removal. */
 static void hash_large_trim(struct hash_large *large) {
     (void)map_step(&large->map, large->count);
-    pages_trim(&large->list, large->count * (uint64_t)sizeof(uint32_t));
+    map_pages_trim(&large->list, large->count * (uint64_t)sizeof(uint32_t));
 }
 
 /* Make room for the fields, and the entries that some of them need behind the slots in use. */
@@ -474,7 +474,7 @@ static bool hash_large_reserve(struct hash_large *large, const struct bytes *arg
     uint32_t end = large->count + count;
     uint32_t wanted[SLOT_KINDS] = {0};
     uint32_t made = 0;
-    bool has_room = pages_reserve(&large->list, end * (uint64_t)sizeof(uint32_t));
+    bool has_room = map_pages_reserve(&large->list, end * (uint64_t)sizeof(uint32_t));
     /* A reservation a field, as if they came one by one: each advances a rehash by a step, so that no command pays for a
      * whole one. */
     for (uint32_t i = 1; i <= count && has_room; i++) {
@@ -690,7 +690,7 @@ size_t hash_growth_size_for(const struct hash *hash, uint32_t count, size_t text
                      sizeof(uint32_t) + 2 * sizeof(void *),
         PAGE_SIZE_MAX = SLOTS_EACH * SLOT_SIZE_MAX + 24 + 4 * sizeof(void *) + 24,
     };
-    size_t size = (size_t)count * ENTRY_SIZE + (size_t)PAGES_SIZE + 64 + text_size +
+    size_t size = (size_t)count * ENTRY_SIZE + (size_t)MAP_PAGES_SIZE + 64 + text_size +
                   (size_t)(count < SLOT_KINDS ? count : SLOT_KINDS) * PAGE_SIZE_MAX;
     struct map empty;
     if (hash_is_large(hash)) {
@@ -858,12 +858,12 @@ size_t hash_memory_size(const struct hash *hash) {
 /* ---- copying and freeing ---- */
 
 static bool hash_copy_entries(const struct hash_large *large, struct hash_large *copy) {
-    if (!pages_reserve(&copy->list, large->count * (uint64_t)sizeof(uint32_t)) ||
+    if (!map_pages_reserve(&copy->list, large->count * (uint64_t)sizeof(uint32_t)) ||
         !map_copy(&large->map, &copy->map)) {
         return false;
     }
     for (uint32_t i = 0; i < copy->list.count; i++) {
-        memcpy(copy->list.at[i], large->list.at[i], PAGES_SIZE);
+        memcpy(copy->list.at[i], large->list.at[i], MAP_PAGES_SIZE);
     }
     for (uint32_t kind = 0; kind < SLOT_KINDS; kind++) {
         const struct hash_slots *slots = &large->slots[kind];
@@ -1016,7 +1016,7 @@ static void hash_find_fields(const void *owner, const struct scan_candidate *can
             .at = hash_list_at(large, candidates[i].id),
         };
         if (item.prefix >= candidates[i].from && item.prefix <= candidates[i].last) {
-            scan_add(scan, &item);
+            map_scan_add(scan, &item);
         }
     }
 }
@@ -1033,11 +1033,11 @@ uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_l
     if (hash_is_large(hash)) {
         struct field_scan own = {.large = hash->far.large, .visit = visit, .context = context};
         struct scan scan;
-        scan_init(&scan, limits, hash_visit_item, &own);
+        map_scan_init(&scan, limits, hash_visit_item, &own);
         scan.owner = hash->far.large;
         scan.fetch = hash_fetch_place;
         scan.find = hash_find_fields;
-        return cursor < SCAN_END ? scan_map(&scan, &hash->far.large->map, cursor) : 0;
+        return cursor < SCAN_END ? map_scan_names(&scan, &hash->far.large->map, cursor) : 0;
     }
     struct hash_cursor place = hash_begin(hash);
     struct hash_pair pair;

@@ -28,7 +28,7 @@
 #include <stddef.h>
 
 #include "codec/bytes.h"
-#include "skiplist/scan.h"
+#include "skiplist/map.h"
 
 enum {
 #ifdef SKIPLIST_TINY
@@ -124,7 +124,7 @@ MUST_CHECK bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair);
  * search. */
 void hash_at(const struct hash *hash, uint32_t index, struct hash_pair *pair);
 
-/* HSCAN with Redis's guarantee, see skiplist/scan.h: cursor is 0 at first, returns the next one, 0
+/* HSCAN with Redis's guarantee, see skiplist/map.h: cursor is 0 at first, returns the next one, 0
  * at the end. A packed hash is visited as a whole. visit must not change the hash. */
 typedef void hash_visit(void *context, const struct hash_pair *pair);
 uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_limits *limits,

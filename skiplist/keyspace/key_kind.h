@@ -42,8 +42,8 @@ struct key_kind {
     /* Effects: the next one that helps to fill an empty value with what this one holds (false: none
      * left), and applying PUT, TAKE and CUT. */
     bool (*fill)(struct effect_fill *fill, struct effect *effect);
-    enum effect_status (*apply)(struct registry *registry, struct registry_key *key,
-                                const struct effect *effect);
+    enum effect_status (*change)(struct registry *registry, struct registry_key *key,
+                                 const struct effect *effect);
 
     /* What a key of this kind means to others; NULL: nothing. Before it is removed because it has expired: in parts, *work
      * is what that took. When it has been taken out, before that is reported, and after. */

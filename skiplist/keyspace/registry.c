@@ -62,7 +62,7 @@ bool registry_database_reserve(struct database *database, bool is_periodic) {
     }
     return database->flushed != NULL && count < MAP_ID_END &&
            (!is_periodic || registry_roll_reserve_end(database)) &&
-           pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
+           map_pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
 
@@ -169,7 +169,7 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
 
 void registry_trim(struct database *database) {
     (void)map_step(&database->map, database->count);
-    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    map_pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
     for (uint32_t i = 0; i < HEAPS; i++) {
         expiry_trim(&database->heaps[i]);
     }
@@ -257,9 +257,9 @@ void registry_destroy(struct registry *registry) {
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         map_deinit(&database->map);
-        pages_deinit(&database->list);
+        map_pages_deinit(&database->list);
         for (uint32_t j = 0; j < HEAPS; j++) {
-            pages_deinit(&database->heaps[j].entries);
+            map_pages_deinit(&database->heaps[j].entries);
         }
         memory_free(database->flushed);
     }

@@ -555,7 +555,7 @@ int64_t registry_expiry_average_ttl_ms(const struct registry *registry, uint32_t
 struct registry_key *registry_walk_random(struct registry *registry, uint32_t database,
                                           uint64_t random_bits, int64_t now_ms);
 
-/* SCAN with Redis's guarantee; see board_scan. Expired keys are not visited. visit must not change
+/* SCAN with Redis's guarantee; see board_cursor_scan. Expired keys are not visited. visit must not change
  * the registry. */
 typedef void registry_visit(void *context, const struct registry_key *key);
 uint64_t registry_walk_scan(const struct registry *registry, uint32_t database, uint64_t cursor,

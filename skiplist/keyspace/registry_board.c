@@ -4,9 +4,9 @@
  * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
  * a smaller key behind it, and the rank decides only among equal keys. */
 #include "codec/memory.h"
+#include "skiplist/block.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/run.h"
 
 /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
 enum { KEY_WORK = 2 };
@@ -233,7 +233,7 @@ static struct stretch registry_board_find_stretch(const struct board *board, uin
                                                   uint32_t count_max, const struct ages *ages) {
     struct stretch stretch = {.count = 0};
     struct board_cursor cursor;
-    struct board_run run;
+    struct block_run run;
     board_cursor_seek(board, rank, &cursor);
     while (stretch.count < count_max &&
            board_cursor_run(&cursor, true, count_max - stretch.count, &run)) {
@@ -244,7 +244,7 @@ static struct stretch registry_board_find_stretch(const struct board *board, uin
                 return stretch;
             }
             stretch.is_stale = is_stale;
-            stretch.count += board_run_read_to(&run, true, &stretch.last_key, &member);
+            stretch.count += block_run_read_to(&run, true, &stretch.last_key, &member);
         }
     }
     return stretch;
@@ -465,11 +465,11 @@ static uint32_t registry_board_walk(const struct registry_key *key, struct key_c
     }
     struct board_stored *entry = entries;
     struct board_cursor place;
-    struct board_run run;
+    struct block_run run;
     uint32_t count = 0;
     board_cursor_seek(&key->board, cursor->rank, &place);
     while (count < entries_max && board_cursor_run(&place, true, entries_max - count, &run)) {
-        while (board_run_read_to(&run, true, &entry[count].key, &entry[count].member)) {
+        while (block_run_read_to(&run, true, &entry[count].key, &entry[count].member)) {
             count++;
         }
     }
@@ -596,7 +596,7 @@ const struct key_kind key_kind_board = {
     .move = registry_board_move,
     .walk = registry_board_walk,
     .fill = registry_board_fill,
-    .apply = effect_apply_to_board,
+    .change = effect_apply_to_board,
     .expire = league_settle,
     .taken = registry_roll_note_taken,
     .removed = registry_roll_note_removed,

@@ -102,9 +102,9 @@ static bool registry_free_pick_partly_freed(struct registry *registry) {
      * long before the keys are. */
     struct database *database = &flushed->database;
     registry->partly_freed = registry_key_at(database, --database->count);
-    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    map_pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
     for (uint32_t i = 0; i < HEAPS; i++) {
-        pages_trim(&database->heaps[i].entries, database->count > 0);
+        map_pages_trim(&database->heaps[i].entries, database->count > 0);
     }
     if (database->count == 0) {
         registry->flushed_first = flushed->next;

@@ -177,8 +177,8 @@ static bool registry_hash_fill(struct effect_fill *fill, struct effect *effect) 
     return true;
 }
 
-static enum effect_status registry_hash_apply(struct registry *registry, struct registry_key *key,
-                                              const struct effect *effect) {
+static enum effect_status registry_hash_change(struct registry *registry, struct registry_key *key,
+                                               const struct effect *effect) {
     if (effect->kind == EFFECT_PUT) {
         const struct bytes args[] = {effect->member, effect->value};
         uint32_t added_count;
@@ -216,6 +216,6 @@ const struct key_kind key_kind_hash = {
     .move = registry_hash_move,
     .walk = registry_hash_walk,
     .fill = registry_hash_fill,
-    .apply = registry_hash_apply,
+    .change = registry_hash_change,
     .check = registry_hash_check,
 };

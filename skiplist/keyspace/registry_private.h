@@ -19,7 +19,6 @@
 
 #include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/map.h"
 
@@ -36,7 +35,7 @@ enum { RECENT_MAX = 32 };
 
 struct database {
     struct map map;
-    struct pages list; /* struct registry_key * */
+    struct map_pages list; /* struct registry_key * */
     uint32_t count;
     uint32_t board_count;     /* keys that hold a board */
     uint64_t member_count;    /* of all its boards */
@@ -160,8 +159,8 @@ struct registry_new_name {
     struct bytes first, second;
 };
 
-static inline struct registry_key **registry_list_at(const struct pages *list, uint32_t index) {
-    return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
+static inline struct registry_key **registry_list_at(const struct map_pages *list, uint32_t index) {
+    return map_pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
 }
 
 static inline struct registry_key *registry_key_at(const struct database *database,

@@ -117,7 +117,7 @@ static void registry_walk_find_keys(const void *owner, const struct scan_candida
         if (keys[i]->expiry_place != EXPIRY_NOWHERE) {
             expiry_prefetch(&database->heaps[keys[i]->is_lasting], keys[i]->expiry_place);
         }
-        scan_add(scan, &item);
+        map_scan_add(scan, &item);
     }
 }
 
@@ -137,11 +137,11 @@ uint64_t registry_walk_scan(const struct registry *registry, uint32_t database, 
                            .visit = visit,
                            .context = context};
     struct scan scan;
-    scan_init(&scan, limits, registry_walk_visit_item, &own);
+    map_scan_init(&scan, limits, registry_walk_visit_item, &own);
     scan.owner = own.database;
     scan.fetch = registry_walk_fetch_place;
     scan.find = registry_walk_find_keys;
-    return cursor < SCAN_END ? scan_map(&scan, &own.database->map, cursor) : 0;
+    return cursor < SCAN_END ? map_scan_names(&scan, &own.database->map, cursor) : 0;
 }
 
 /* ---- visiting all ---- */

@@ -321,6 +321,6 @@ TEST(a_failed_creation_leaves_nothing_behind) {
     memory_fail_at(1);
     assert_null(block_create(4, 40));
     memory_fail_at(1);
-    assert_false(block_long_create(name_unpacked(BYTES("long, says the caller")), heap));
+    assert_false(block_long_create(stored_name(BYTES("long, says the caller")), heap));
     memory_fail_at(0);
 }

@@ -1,6 +1,6 @@
 /* The board against its naive twin: the same commands to both, compared after every step. */
+#include "skiplist/block.h"
 #include "skiplist/lookup.h"
-#include "skiplist/run.h"
 #include "tests/support/board_pair.h"
 
 /* One random run; its name says what it proves. */
@@ -249,14 +249,14 @@ static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_f
 static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool is_forward,
                               uint32_t count_max) {
     struct board_cursor cursor;
-    struct board_run run;
+    struct block_run run;
     uint64_t key;
     struct name member;
     uint32_t at = rank;
     board_cursor_seek(pair->board, rank, &cursor);
     while (board_cursor_run(&cursor, is_forward, count_max, &run)) {
         assert_in_range(run.count, 1, count_max);
-        for (; board_run_read(&run, &key, &member); at += is_forward ? 1U : UINT32_MAX) {
+        for (; block_run_read(&run, &key, &member); at += is_forward ? 1U : UINT32_MAX) {
             compare_entry(pair, at, key, member);
         }
     }

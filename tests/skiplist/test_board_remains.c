@@ -217,7 +217,7 @@ PAIR_TEST(a_scan_meets_the_living_only_and_all_of_them) {
     uint64_t cursor = 0;
     do {
         struct scan_limits limits = {.count = 10, .work_max = UINT64_MAX};
-        cursor = board_scan(pair->board, cursor, &limits, see, &seen);
+        cursor = board_cursor_scan(pair->board, cursor, &limits, see, &seen);
         (void)board_free_step(pair->board, 100);
     } while (cursor != 0);
     for (uint32_t i = 0; i < LARGE; i++) {

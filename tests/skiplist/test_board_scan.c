@@ -1,4 +1,4 @@
-/* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
+/* board_cursor_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
  * what was never there is not visited, and nothing is visited twice within one call. */
 #include "skiplist/block.h"
 #include "tests/support/board_pair.h"
@@ -35,7 +35,7 @@ static void visit(void *context, const struct board_stored *entry) {
 static uint64_t scan(struct world *world, uint64_t cursor, struct scan_limits limits) {
     memset(world->visits_in_call, 0, sizeof world->visits_in_call);
     world->visited_in_call = 0;
-    return board_scan(world->pair.board, cursor, &limits, visit, world);
+    return board_cursor_scan(world->pair.board, cursor, &limits, visit, world);
 }
 
 static uint64_t scan_by_count(struct world *world, uint64_t cursor, uint32_t count) {

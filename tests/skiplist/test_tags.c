@@ -635,7 +635,7 @@ PAIR_TEST(after_other_tags_all_is_counted_anew_before_it_is_asked_for) {
     for (uint32_t id = 0; id < list->node_end; id++) {
         const struct skiplist_node *node = skiplist_node(list, id);
         if (node->block != NULL && node->level > 1) {
-            const struct tag_counts *counts = nodes_index(list, id)->counts;
+            const struct tag_counts *counts = index_at(list, id)->counts;
             assert_non_null(counts);
             assert_int_equal(counts->number, list->tags->plan.number);
         }
@@ -644,7 +644,7 @@ PAIR_TEST(after_other_tags_all_is_counted_anew_before_it_is_asked_for) {
 
 static bool has_counts(const struct board *board, uint32_t number) {
     const struct skiplist *list = &board->large->list;
-    const struct index_block *root = nodes_index(list, list->root);
+    const struct index_block *root = index_at(list, list->root);
     return root->counts != NULL && root->counts->number == number;
 }
 
@@ -670,7 +670,7 @@ PAIR_TEST(what_is_counted_anew_is_counted_in_steps_while_members_change) {
     const struct skiplist *list = &pair->board->large->list;
     uint32_t number = list->tags->plan.number, begun = 0, child_count = 0;
     while (!has_counts(pair->board, number)) {
-        const struct index_block *root = nodes_index(list, list->root);
+        const struct index_block *root = index_at(list, list->root);
         child_count = root->count;
         begun += root->counts != NULL && root->counts->number == (number | TAG_COUNTS_BEGUN);
         uint32_t i = (uint32_t)random_below(random, ALL);

@@ -14,6 +14,11 @@ static inline struct bytes stored_text(struct name name) {
     return name_text(name, rooms[calls++ % STORED_TEXTS]);
 }
 
+/* A text of any size as a name that is not packed, whatever its form would be. */
+static inline struct name stored_name(struct bytes text) {
+    return (struct name){text.at, (uint32_t)text.size, name_text_code(text.size)};
+}
+
 /* The text with this number of one of the kinds that are packed: different numbers, different texts. */
 enum { PACKED_KINDS = 10 };
 static inline struct bytes packed_kind_text(unsigned kind, uint32_t number,

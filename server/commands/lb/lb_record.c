@@ -9,7 +9,7 @@
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
 #include "server/commands/writing.h"
-#include "skiplist/run.h"
+#include "skiplist/block.h"
 
 _Static_assert((int)REPLY_PUT_SHORT_MAX >= (int)BYTES_INTEGER_TEXT_MAX, "integers are short");
 
@@ -570,7 +570,7 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
                                                                        bool is_best_first,
                                                                        struct lb_group *group) {
     struct board_cursor cursor;
-    struct board_run run;
+    struct block_run run;
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
     board_cursor_seek(writer->board, rank, &cursor);
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer->reply);) {
@@ -581,7 +581,7 @@ __attribute__((always_inline)) static inline void lb_record_write_span(struct lb
         CHECK(is_there);
         left -= run.count;
         uint64_t key;
-        for (struct name member; board_run_read(&run, &key, &member);) {
+        for (struct name member; block_run_read(&run, &key, &member);) {
             if (group != NULL) {
                 lb_record_group_add_stored(writer, group, member, key, rank,
                                            lb_record_shown_rank(writer, key, rank));

@@ -7,9 +7,9 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
+#include "skiplist/block.h"
 #include "skiplist/lookup.h"
 #include "skiplist/prefetch.h"
-#include "skiplist/run.h"
 
 /* ---- the tally ---- */
 
@@ -327,11 +327,11 @@ const struct tally_entry *combine_tally_walk_next(struct tally_walk *walk) {
 /* A run of members of a board, and their results. */
 struct combine_batch {
     uint32_t count;
-    struct name members[BOARD_RUN_MAX];
-    uint64_t keys[BOARD_RUN_MAX];
-    uint32_t arrivals[BOARD_RUN_MAX];
-    struct tally_result results[BOARD_RUN_MAX];
-    bool are_too_wide[BOARD_RUN_MAX]; /* no result: the value does not fit */
+    struct name members[BLOCK_RUN_MAX];
+    uint64_t keys[BLOCK_RUN_MAX];
+    uint32_t arrivals[BLOCK_RUN_MAX];
+    struct tally_result results[BLOCK_RUN_MAX];
+    bool are_too_wide[BLOCK_RUN_MAX]; /* no result: the value does not fit */
 };
 
 /* Convert a rank to its index in order of arrival, or back. */
@@ -353,13 +353,13 @@ static void combine_walk_begin_at(struct combine_walk *walk, const struct board 
 }
 
 static bool combine_walk_next(struct combine_walk *walk, struct combine_batch *batch) {
-    struct board_run run;
+    struct block_run run;
     batch->count = 0;
     if (walk->left == 0 ||
         !board_cursor_run(&walk->cursor, walk->is_best_first, walk->left, &run)) {
         return false;
     }
-    while (board_run_read(&run, &batch->keys[batch->count], &batch->members[batch->count])) {
+    while (block_run_read(&run, &batch->keys[batch->count], &batch->members[batch->count])) {
         batch->are_too_wide[batch->count] = false;
         batch->arrivals[batch->count++] = walk->count - walk->left--;
     }
@@ -378,9 +378,9 @@ static void combine_move_entry(struct combine_batch *batch, uint32_t from, uint3
 /* Look up all members of a batch on a board. */
 static void combine_look_up(const struct board *board, const struct combine_batch *batch,
                             struct board_member *found) {
-    struct lookup lookups[BOARD_RUN_MAX];
-    struct bytes texts[BOARD_RUN_MAX];
-    char rooms[BOARD_RUN_MAX][NAME_TEXT_ROOM];
+    struct lookup lookups[BLOCK_RUN_MAX];
+    struct bytes texts[BLOCK_RUN_MAX];
+    char rooms[BLOCK_RUN_MAX][NAME_TEXT_ROOM];
     for (uint32_t i = 0; i < batch->count; i++) {
         texts[i] = name_text(batch->members[i], rooms[i]);
     }
@@ -495,7 +495,7 @@ static enum combine_status combine_add_batch(struct combine *combine,
 static enum combine_status combine_join_batch(struct combine *combine,
                                               const struct combine_batch *batch) {
     struct tally *tally = &combine->tally;
-    struct tally_find finds[BOARD_RUN_MAX];
+    struct tally_find finds[BLOCK_RUN_MAX];
     if (!combine_tally_reserve(tally, batch->count, true)) {
         return COMBINE_OUT_OF_MEMORY;
     }
@@ -542,7 +542,7 @@ static struct sort_record *combine_order_by_size(const struct combine *combine) 
 static void combine_keep_common(const struct combine *combine, uint32_t index, bool is_counted,
                                 struct combine_batch *batch) {
     const struct combine_source *source = &combine->sources[index];
-    struct board_member found[BOARD_RUN_MAX];
+    struct board_member found[BLOCK_RUN_MAX];
     struct tally_result part;
     uint32_t kept = 0;
     combine_look_up(source->board, batch, found);
@@ -570,7 +570,7 @@ static void combine_keep_common(const struct combine *combine, uint32_t index, b
 
 /* Keep the batch's members that are not on this board. */
 static void combine_keep_different(const struct board *board, struct combine_batch *batch) {
-    struct board_member found[BOARD_RUN_MAX];
+    struct board_member found[BLOCK_RUN_MAX];
     uint32_t kept = 0;
     combine_look_up(board, batch, found);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -720,7 +720,7 @@ static enum combine_status combine_take_batch(struct combine *combine,
     if (work->source != 0) {
         /* Mark the first board's members, by arrival, that are here, too. */
         const struct board *first = combine->sources[0].board;
-        struct board_member found[BOARD_RUN_MAX];
+        struct board_member found[BLOCK_RUN_MAX];
         combine_look_up(first, batch, found);
         for (uint32_t i = 0; i < batch->count; i++) {
             if (found[i].is_there) {

@@ -341,7 +341,7 @@ static void zscan_run(struct call *call) {
     if (scan.board == NULL || (cursor == 0 && zset_scan_visit_small(&scan))) {
         cursor = 0;
     } else {
-        cursor = board_scan(scan.board, cursor, &limits, zset_scan_visit, &scan);
+        cursor = board_cursor_scan(scan.board, cursor, &limits, zset_scan_visit, &scan);
     }
     scanning_end(&scan.scanning, call, cursor);
 }

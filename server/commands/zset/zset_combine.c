@@ -15,7 +15,7 @@
 #include "skiplist/keyspace/registry_mirror.h"
 
 enum {
-    COUNTED_RUNS = 128, /* of at most BOARD_RUN_MAX members: well below a millisecond */
+    COUNTED_RUNS = 128, /* of at most BLOCK_RUN_MAX members: well below a millisecond */
     SHOWN_MAX = 64,     /* bytes of a weight shown in an error */
 };
 

@@ -6,7 +6,7 @@
  * is always at the same place. The others are written one by one by the general functions. */
 #include "protocol/reply.h"
 #include "server/commands/zset/zset.h"
-#include "skiplist/run.h"
+#include "skiplist/block.h"
 
 void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape) {
     reply_array(call->reply, shape == ZSET_FLAT ? count * 2 : count);
@@ -106,11 +106,11 @@ static uint64_t zset_reply_plain_score(const struct writer *writer, uint64_t key
     return (key >> writer->shift) * writer->step + writer->origin;
 }
 
-static uint64_t zset_reply_key_ahead(const struct board_run *run, uint32_t index) {
+static uint64_t zset_reply_key_ahead(const struct block_run *run, uint32_t index) {
     return run->is_best_first ? run->keys[index] : run->keys[-1 - (ptrdiff_t)index];
 }
 
-static bool zset_reply_is_plain(const struct writer *writer, const struct board_run *run,
+static bool zset_reply_is_plain(const struct writer *writer, const struct block_run *run,
                                 uint32_t index) {
     return reply_put_digits_have(writer->digits,
                                  zset_reply_plain_score(writer, zset_reply_key_ahead(run, index)));
@@ -132,7 +132,7 @@ static void zset_reply_set_digits(struct writer *writer, const struct reply_put_
 
 /* How many of the run's next entries have scores of as many digits as the first, all but always the whole run:
  * they are sorted. 0: the first is not small. */
-static uint32_t zset_reply_count_plain(struct writer *writer, const struct board_run *run) {
+static uint32_t zset_reply_count_plain(struct writer *writer, const struct block_run *run) {
     uint64_t first = zset_reply_plain_score(writer, zset_reply_key_ahead(run, 0));
     uint32_t count = run->count;
     if (writer->shape == ZSET_MEMBERS) {
@@ -155,7 +155,7 @@ static uint32_t zset_reply_count_plain(struct writer *writer, const struct board
 }
 
 /* The next entry's, which is not NAME_LONG or not read. */
-static struct name zset_reply_next_name(const struct board_run *run) {
+static struct name zset_reply_next_name(const struct block_run *run) {
     uint8_t code = (uint8_t)(run->marks[run->is_best_first ? 0 : -1] >> 8);
     uint32_t size = name_stored_size(code);
     return (struct name){run->members - (run->is_best_first ? 0 : size), size, code};
@@ -168,7 +168,7 @@ static uint64_t zset_reply_four_marks(const uint16_t *at) {
 }
 
 /* How many of the next count entries, at least one, have names of the first one's code. */
-static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t count) {
+static uint32_t zset_reply_count_code(const struct block_run *run, uint32_t count) {
     const uint64_t codes = UINT64_C(0xff00ff00ff00ff00);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
     const uint16_t *mark = run->marks - !run->is_best_first;
@@ -194,7 +194,7 @@ static uint32_t zset_reply_count_code(const struct board_run *run, uint32_t coun
 
 /* How many of the next count entries, at least one, have names of this one's code, which is that of the next. If
  * the first ALIKE_MIN of them have not all its prefix: how many of those have. */
-static uint32_t zset_reply_count_alike(const struct board_run *run, struct name name,
+static uint32_t zset_reply_count_alike(const struct block_run *run, struct name name,
                                        uint32_t count) {
     const ptrdiff_t at_step = run->is_best_first ? (ptrdiff_t)name.size : -(ptrdiff_t)name.size;
     count = zset_reply_count_code(run, count);
@@ -303,7 +303,7 @@ zset_reply_put_entry(char *out, const struct alike *alike, const char *at, name_
  * them. out is as reply_put_next_ has it, and so is what is returned. Digits of two names are unpacked together.
  * Always inlined, with the last three constant: the loop has what it needs in registers. */
 __attribute__((always_inline)) static inline char *
-zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+zset_reply_put_alike(const struct writer *writer, struct block_run *run, uint32_t count, char *out,
                      enum names names, enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike; /* a copy: what is written could be anything */
     const bool is_packed = names == NAMES_PACKED || names == NAMES_PREFIXED;
@@ -353,7 +353,7 @@ zset_reply_put_alike(const struct writer *writer, struct board_run *run, uint32_
 
 /* The same of names of different sizes, up to the first that is not short. */
 __attribute__((always_inline)) static inline char *
-zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+zset_reply_put_short(const struct writer *writer, struct block_run *run, uint32_t count, char *out,
                      enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike;
     const bool is_best_first = run->is_best_first;
@@ -383,7 +383,7 @@ zset_reply_put_short(const struct writer *writer, struct board_run *run, uint32_
 
 /* The same of few letters, up to the first name that has others. */
 __attribute__((always_inline)) static inline char *
-zset_reply_put_letters(const struct writer *writer, struct board_run *run, uint32_t count,
+zset_reply_put_letters(const struct writer *writer, struct block_run *run, uint32_t count,
                        char *out, enum zset_shape shape, bool is_wide) {
     const struct alike alike = writer->alike;
     const bool is_best_first = run->is_best_first;
@@ -423,7 +423,7 @@ zset_reply_put_letters(const struct writer *writer, struct board_run *run, uint3
 
 /* A loop for each kind of names, shape, and digits. */
 __attribute__((always_inline)) static inline char *
-zset_reply_put_scored(const struct writer *writer, struct board_run *run, uint32_t count, char *out,
+zset_reply_put_scored(const struct writer *writer, struct block_run *run, uint32_t count, char *out,
                       enum names names, enum zset_shape shape, bool is_wide) {
     return names == NAMES_SHORT ? zset_reply_put_short(writer, run, count, out, shape, is_wide)
            : names == NAMES_LETTERS
@@ -432,7 +432,7 @@ zset_reply_put_scored(const struct writer *writer, struct board_run *run, uint32
 }
 
 __attribute__((always_inline)) static inline char *zset_reply_put_names(const struct writer *writer,
-                                                                        struct board_run *run,
+                                                                        struct block_run *run,
                                                                         uint32_t count, char *out,
                                                                         enum names names) {
     bool is_wide = writer->alike.is_wide;
@@ -452,7 +452,7 @@ __attribute__((always_inline)) static inline char *zset_reply_put_names(const st
 /* Not inlined: each has the registers for itself. */
 #define PUT_NAMES(function, names)                                                                 \
     __attribute__((noinline)) static char *function(                                               \
-        const struct writer *writer, struct board_run *run, uint32_t count, char *out) {           \
+        const struct writer *writer, struct block_run *run, uint32_t count, char *out) {           \
         return zset_reply_put_names(writer, run, count, out, names);                               \
     }
 PUT_NAMES(zset_reply_put_short_names, NAMES_SHORT)
@@ -463,7 +463,7 @@ PUT_NAMES(zset_reply_put_uuids, NAMES_UUID)
 PUT_NAMES(zset_reply_put_names_of_letters, NAMES_LETTERS)
 
 /* Names that are written many at a time where they are alike. */
-static char *(*const zset_reply_put_many[])(const struct writer *, struct board_run *, uint32_t,
+static char *(*const zset_reply_put_many[])(const struct writer *, struct block_run *, uint32_t,
                                             char *) = {
     [NAMES_MIDDLE] = zset_reply_put_middle_names,
     [NAMES_PACKED] = zset_reply_put_packed_names,
@@ -472,7 +472,7 @@ static char *(*const zset_reply_put_many[])(const struct writer *, struct board_
 };
 
 /* Write the next entry, whose name is packed, whatever the others are. */
-static char *zset_reply_put_one(const struct writer *writer, struct board_run *run, char *out) {
+static char *zset_reply_put_one(const struct writer *writer, struct block_run *run, char *out) {
     const struct alike *alike = &writer->alike;
     const struct name name = zset_reply_next_name(run);
     const ptrdiff_t forward = run->is_best_first ? 1 : -1;
@@ -492,7 +492,7 @@ static char *zset_reply_put_one(const struct writer *writer, struct board_run *r
 }
 
 /* Write the next count entries, whose scores are plain, or those before the first with a longer name. */
-static char *zset_reply_put_entries(struct writer *writer, struct board_run *run, uint32_t count,
+static char *zset_reply_put_entries(struct writer *writer, struct block_run *run, uint32_t count,
                                     char *out) {
     const uint32_t end = run->count - count;
     while (run->count > end) {
@@ -521,7 +521,7 @@ static char *zset_reply_put_entries(struct writer *writer, struct board_run *run
 
 /* Write entries whose scores are plain and whose names are not too long. false: the next one, if there is one, is
  * another. What is in the output ends with a line end, as it has the array's header. */
-static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
+static bool zset_reply_put_run(struct writer *writer, struct block_run *run) {
     struct buffer *buffer = writer->call->reply->out;
     uint32_t count = zset_reply_count_plain(writer, run);
     uint32_t before = run->count;
@@ -534,11 +534,11 @@ static bool zset_reply_put_run(struct writer *writer, struct board_run *run) {
     return count > 0 && run->count == before - count;
 }
 
-static void zset_reply_write_run(struct writer *writer, struct board_run *run) {
+static void zset_reply_write_run(struct writer *writer, struct block_run *run) {
     struct board_stored entry;
     while (run->count > 0 && !reply_is_lost(writer->call->reply)) {
         if ((!writer->is_plain || !zset_reply_put_run(writer, run)) &&
-            board_run_read(run, &entry.key, &entry.member)) {
+            block_run_read(run, &entry.key, &entry.member)) {
             zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
         }
     }
@@ -553,7 +553,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
     struct writer writer;
     zset_reply_begin_writing(&writer, call, board, shape);
     struct board_cursor cursor;
-    struct board_run run;
+    struct block_run run;
     board_cursor_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
     for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);

@@ -3,9 +3,9 @@
 
 #include "server/commands/keyspace.h"
 #include "server/commands/writing.h"
+#include "skiplist/block.h"
 #include "skiplist/keyspace/board_options.h"
 #include "skiplist/lookup.h"
-#include "skiplist/run.h"
 
 enum {
     SHOWN_MAX = 64, /* bytes of a member shown in an error */
@@ -445,7 +445,7 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
                                    struct zset_filling *filling, const struct board *board,
                                    struct zset_span span) {
     struct board_cursor cursor;
-    struct board_run run;
+    struct block_run run;
     uint64_t key;
     struct name stored;
     board_cursor_seek(board, span.rank, &cursor);
@@ -454,7 +454,7 @@ static void zset_store_as_they_are(const struct call *call, struct bytes destina
         bool is_there = board_cursor_run(&cursor, true, left, &run);
         CHECK(is_there);
         left -= run.count;
-        while (board_run_read(&run, &key, &stored)) {
+        while (block_run_read(&run, &key, &stored)) {
             struct bytes member = zset_store_text(filling, stored);
             if (room > 0 && !zset_store_is_left_out(call, filling, destination, member)) {
                 zset_store_append(filling, key, member);

@@ -718,8 +718,8 @@ static void make_small_chunk(struct buffer *chunk) {
     struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = key_create(registry, 3, "daily", 1, 0);
     struct registry_key *tagged = key_create(registry, 3, "p", 2, 0);
-    const struct board_stored entries[] = {{.key = 900, .member = name_unpacked(BYTES("zoe"))},
-                                           {.key = 700, .member = name_unpacked(BYTES("ann"))}};
+    const struct board_stored entries[] = {{.key = 900, .member = stored_name(BYTES("zoe"))},
+                                           {.key = 700, .member = stored_name(BYTES("ann"))}};
     const struct tag_values values = {.mask = 2, .at = {{NULL, 0}, BYTES_INIT("mage")}};
     unsigned full;
     assert_int_equal(tags_set_at(&tagged->board, 1, &values, &full), TAGS_OK);

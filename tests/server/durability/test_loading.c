@@ -140,7 +140,7 @@ static void put_members(struct base *base, char (*words)[64]) {
     for (; count < 2 && words[1 + 2 * count][0] != '\0'; count++) {
         entries[count] = (struct board_stored){
             .key = strtoull(words[2 + 2 * count], NULL, 10),
-            .member = name_unpacked(bytes_from_text(words[1 + 2 * count])),
+            .member = stored_name(bytes_from_text(words[1 + 2 * count])),
         };
     }
     effect_bytes_encode_piece(&base->encoder, NULL, 0, entries, count);
@@ -152,7 +152,7 @@ static void put_tagged(struct base *base, char (*words)[64]) {
     const struct tag_values values = {.mask = 1, .at = {bytes_from_text(words[3])}};
     const struct bytes member = bytes_from_text(words[1]);
     const struct board_stored entry = {.key = strtoull(words[2], NULL, 10),
-                                       .member = name_unpacked(member)};
+                                       .member = stored_name(member)};
     ENDED_BY(board_deinit) struct board board;
     unsigned full;
     board_init(&board, &workload_options('p')->layout, 1);

@@ -1,6 +1,7 @@
 /* Boards of the module in dump files: equal to the last bit, and every damage. */
 #include "tests/server/rdb/board_maker.h"
 #include "tests/server/rdb/rdb_loading.h"
+#include "tests/support/stored_text.h"
 
 #define TIME_US (HARNESS_START_US + 5000000)
 
@@ -168,10 +169,10 @@ static void make_wrong_board(struct buffer *file, const struct wrong_board *wron
 }
 
 RDB_TEST(chunks_of_no_board_are_refused, "") {
-    const struct board_stored ann = {.key = 9, .member = name_unpacked(BYTES("ann"))};
-    const struct board_stored bob = {.key = 7, .member = name_unpacked(BYTES("bob"))};
+    const struct board_stored ann = {.key = 9, .member = stored_name(BYTES("ann"))};
+    const struct board_stored bob = {.key = 7, .member = stored_name(BYTES("bob"))};
     const struct board_stored too_wide = {.key = (uint64_t)1 << 20,
-                                          .member = name_unpacked(BYTES("ann"))};
+                                          .member = stored_name(BYTES("ann"))};
     const struct wrong_board cases[] = {
         {2, 0, {{ann, bob}}, "damaged board"},   /* no OPEN */
         {2, 2, {{ann, bob}}, "damaged board"},   /* two */

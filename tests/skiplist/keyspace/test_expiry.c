@@ -79,7 +79,7 @@ TEST(no_memory_leaves_it_as_it_was) {
         memory_fail_at(nth);
         assert_false(expiry_reserve(&expiry));
         memory_fail_at(0);
-        pages_deinit(&expiry.entries);
+        map_pages_deinit(&expiry.entries);
     }
     assert_true(expiry_reserve(&expiry));
     expiry_put(&expiry, 5, &place);
@@ -114,5 +114,5 @@ TEST(all_times_move_by_the_offset_and_keep_their_order) {
         }
     }
     expiry_trim(&expiry);
-    pages_deinit(&expiry.entries);
+    map_pages_deinit(&expiry.entries);
 }
