@@ -617,7 +617,7 @@ endif
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c server/commands/zset/zset_move.c,$(MODULE_SOURCES) \
-    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/shadow.c server/commands/once.c server/commands/draw.c \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/guarding.c server/commands/once.c server/commands/draw.c \
         server/commands/scanning.c server/commands/window.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/sessions/% server/rdb/% server/durability/effect_bytes.c server/acl/%.c \
         $(addprefix server/replication/,replication.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/commands/ban.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/durability/file_format.h"
@@ -494,11 +494,11 @@ static void begin_server(bool is_first) {
         loop_start_kept(&x.f, settings);
         harness_set_clock(x.f.harness, wall_us);
     }
-    x.f.server->shadows.run = shadow_run_call; /* as main.c says */
+    x.f.server->shadows.run = ban_shadow_run_call; /* as main.c says */
     job_board_begin(x.f.server, &window_job);
     job_board_begin(x.f.server, &rating_job);
     job_board_begin(x.f.server, &hold_job);
-    job_board_begin(x.f.server, &shadow_job);
+    job_board_begin(x.f.server, &ban_shadow_job);
     job_board_begin(x.f.server, &job_board_stale);
     connect_clients();
 }
