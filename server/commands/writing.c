@@ -5,7 +5,6 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/ban.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
@@ -94,10 +93,10 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
 }
 
 bool writing_names_room(const struct call *call, struct bytes name) {
-    return league_of_room(call->registry, call->session->database, name) != NULL;
+    return registry_board_find_whole(call->registry, call->session->database, name) != NULL;
 }
 
-/* Players write on boards that there are, and in rooms by their league, which makes them. true: refused. */
+/* Players write on boards that there are, and in rooms by LB.LEAGUE ADD, which makes them. true: refused. */
 __attribute__((cold)) static bool writing_refuse_player(struct writing *writing) {
     struct bytes name = registry_name(writing->key);
     if (writing->is_given) {
