@@ -507,7 +507,8 @@ static void ban_shadow_close_unused(const struct call *call, struct bytes board)
     }
 }
 
-/* Keep what the command has made of them. false: no memory for one, which is as it was before. */
+/* Keep what the command has made of them; it has told of what it has changed. false: no memory for one, which is as it
+ * was before. */
 static bool ban_shadow_hide_shown(const struct call *call) {
     struct registry *registry = call->registry;
     bool is_kept = true;
@@ -552,8 +553,6 @@ static bool ban_shadow_hide_shown(const struct call *call) {
         if (registry_board_is_over(key)) {
             call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
             registry_remove(registry, key);
-        } else {
-            registry_tell_members(registry, key);
         }
     }
     for (uint32_t i = 0; i < ban_shadow_pair_count(call); i++) {

@@ -315,6 +315,22 @@ SHADOW_TEST(what_changes_nothing_does_not_write_the_entry_anew) {
     effect_listener_remove(h->server.registry, &listener);
 }
 
+SHADOW_TEST(what_is_refused_or_changes_nothing_is_told_to_nobody) {
+    static const char *const lines[] = {"LB.ADD k 99999999999 ann", "ZADD k NX 500 ann",
+                                        "LB.ADD k 100 ann",         "LB.TAG k ann clan wolves",
+                                        "LB.ADD k 99999999999 dan", "ZADD k 500 ann"};
+    struct session *w = harness_connect(h);
+    fill(h, s);
+    expect(h, s, "LB.BAN ann SHADOW", ":1\r\n");
+    expect(h, s, "LB.BAN dan SHADOW", ":0\r\n");
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        expect(h, w, "WATCH k", "+OK\r\n");
+        harness_run(h, s, lines[i]);
+        expect(h, w, "MULTI", "+OK\r\n");
+        expect(h, w, "EXEC", i + 1 < COUNT_OF(lines) ? "*0\r\n" : "*-1\r\n");
+    }
+}
+
 SHADOW_TEST(cap_keep_best_and_limits_are_as_for_all) {
     struct session *ann = log_in(h, "ann");
     expect(h, s, "LB.CREATE c FIELD score 32 TIME 31 S CAP 2 KEEP BEST", "+OK\r\n");
