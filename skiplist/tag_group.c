@@ -450,22 +450,22 @@ static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, u
     const uint32_t *children = index_children(index_at(list, id));
     bool is_lowest = skiplist_node(list, id)->level == 2;
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(skiplist_node(list, children[i]));
+        memory_prefetch(skiplist_node(list, children[i]));
     }
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(&index_at(list, children[i])->sheet);
+        memory_prefetch(&index_at(list, children[i])->sheet);
     }
     for (uint32_t i = from; i < to && is_lowest; i++) {
         const struct sheet *sheet = index_at(list, children[i])->sheet;
         if (sheet != NULL) {
-            prefetch_lines(sheet, sizeof *sheet + 128);
+            memory_prefetch_lines(sheet, sizeof *sheet + 128);
         }
     }
     for (uint32_t i = from; i < to && !is_lowest; i++) {
         const struct tag_counts *counts = index_at(list, children[i])->counts;
         if (counts != NULL && filter->dense.range_count > 0) {
-            prefetch_line(counts);
-            prefetch_line(counts->dense + filter->dense.ranges[0].first);
+            memory_prefetch(counts);
+            memory_prefetch(counts->dense + filter->dense.ranges[0].first);
         }
     }
 }
@@ -477,7 +477,7 @@ static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint
     const struct index_block *index = index_at(list, index_children(index_at(list, id))[child]);
     if (index->is_lowest && index->sheet != NULL) {
         size_t size = sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width;
-        prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
+        memory_prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
     }
 }
 
@@ -748,7 +748,7 @@ void tag_group_count_many(const struct board *board, struct tag_filter *filter, 
         marks[i] = NULL;
         if (counts[i] > 0) {
             marks[i] = tag_group_find_mark(&filter->marks, counts[i] - 1, false);
-            prefetch_line(&index_at(list, marks[i]->id)->sheet);
+            memory_prefetch(&index_at(list, marks[i]->id)->sheet);
         }
     }
     for (uint32_t i = 0; i < count; i++) {

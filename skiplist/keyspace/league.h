@@ -21,7 +21,7 @@
 #ifndef SKIPLIST_LEAGUE_H
 #define SKIPLIST_LEAGUE_H
 
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     LEAGUE_SUFFIX_MAX = 2 + 1 + 3 + 1 + 10, /* braces, and ":tier:room" */
