@@ -303,8 +303,6 @@ static inline void tags_note_gaps(struct tags *tags) {
     tags->gap_level = 2;
     tags->gap_id = 0;
 }
-/* The values of the tags in the mask that a code holds. */
-void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
 
 /* The part of a code that is one tag's: the code of its value. */
 uint32_t sheet_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */

@@ -846,16 +846,6 @@ struct group_reading {
     uint32_t work_left;
 };
 
-/* Of matches among entries, the first of which has this rank. */
-static void tag_group_read_matches(struct group_reading *reading, uint64_t matches, uint32_t rank) {
-    while (matches != 0 && reading->count < reading->count_max) {
-        uint32_t at = (uint32_t)(reading->is_best_first ? __builtin_ctzll(matches)
-                                                        : 63 - __builtin_clzll(matches));
-        reading->ranks[reading->count++] = rank + at;
-        matches &= ~(UINT64_C(1) << at);
-    }
-}
-
 /* Of entries from .. to - 1 of a sheet whose first has this rank. */
 static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
                                  uint32_t from, uint32_t to, uint32_t rank) {
@@ -871,8 +861,13 @@ static void tag_group_read_sheet(struct group_reading *reading, const struct she
                                          (to - from) / PIECE, &passed)
                 : tag_group_match(sheet, filter, at, size);
         at += is_best_first ? passed * PIECE : 0U - passed * PIECE;
-        tag_group_read_matches(reading, matches, rank + at);
         uint32_t read = passed * PIECE + (matches != 0 || passed == 0 ? size : 0);
+        while (matches != 0 && reading->count < reading->count_max) {
+            uint32_t bit = (uint32_t)(is_best_first ? __builtin_ctzll(matches)
+                                                    : 63 - __builtin_clzll(matches));
+            reading->ranks[reading->count++] = rank + at + bit;
+            matches &= ~(UINT64_C(1) << bit);
+        }
         from += is_best_first ? read : 0;
         to -= is_best_first ? 0 : read;
     }
