@@ -870,10 +870,10 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
     if (status == DECIMAL_NOT_A_NUMBER) {
         layout_reject(error, "value is not a valid float");
     } else if (status == DECIMAL_TOO_PRECISE) {
-        layout_reject(
-            error,
-            "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout)",
-            bytes_show(text).text, field->name, (unsigned)field->scale);
+        layout_reject(error,
+                      "value %s has too many decimals: field '%s' keeps %u (round it, or more by "
+                      "SCALE in the layout)",
+                      bytes_show(text).text, field->name, (unsigned)field->scale);
     } else if (layout_field_decays(field)) {
         layout_reject(
             error, "value %s is refused: field '%s' has DECAY and takes increments only, of 0..%s",

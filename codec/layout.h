@@ -180,7 +180,7 @@ MUST_CHECK enum decimal_status layout_field_parse_bound(const struct layout_fiel
 
 /* Write a one-line message to error (LAYOUT_ERROR_MAX), such as
  *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
- *     value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)
+ *     value 1.5 has too many decimals: field 'score' keeps 0 (round it, or more by SCALE in the layout)
  *     value is not a valid float
  *     value 5 is refused: field 'hot' has DECAY and takes increments only, of 0..4294967295
  *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>

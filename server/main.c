@@ -19,10 +19,10 @@
 #include "server/acl/acl_rules.h"
 #include "server/acl/player.h"
 #include "server/commands/admin/admin.h"
+#include "server/commands/ban.h"
 #include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_rating.h"
-#include "server/commands/shadow.h"
 #include "server/commands/table.h"
 #include "server/commands/window.h"
 #include "server/description.h"
@@ -36,7 +36,7 @@
 #include "server/metrics/metrics.h"
 #include "server/network/acceptor.h"
 #include "server/network/tls.h"
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 #include "server/sessions/job.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
@@ -597,7 +597,7 @@ static void main_resume_jobs(struct server *server) {
     job_board_begin(server, &window_job);
     job_board_begin(server, &rating_job);
     job_board_begin(server, &hold_job);
-    job_board_begin(server, &shadow_job);
+    job_board_begin(server, &ban_shadow_job);
     job_board_begin(server, &job_board_stale);
 }
 
@@ -605,7 +605,7 @@ static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
     program.server.jobs.resume = main_resume_jobs;
-    program.server.shadows.run = shadow_run_call;
+    program.server.shadows.run = ban_shadow_run_call;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;

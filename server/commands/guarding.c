@@ -5,7 +5,7 @@
 
 #include "codec/bytes.h"
 #include "codec/decimal.h"
-#include "server/commands/shadow.h"
+#include "server/commands/ban.h"
 
 /* ---- HOLD ----
  *
@@ -495,7 +495,7 @@ static bool guarding_check_limits(const struct writing *writing,
     const struct registry_key *key = writing_shown_key(writing);
     const struct limits_rule *rule = &guarding_options(writing)->limits;
     struct bytes shadowed;
-    if (shadow_find_member(judged->member, &shadowed)) {
+    if (ban_shadow_find_member(judged->member, &shadowed)) {
         return call_refuse(writing->call, "ERR the name of a member of a board with LIMITS may not "
                                           "begin with a zero byte and S");
     }

@@ -458,9 +458,9 @@ const struct command command_lb_ticket = {
     .syntax = "key member [FOR seconds:integer]",
     .bindings = lb_ticket_bindings,
     .reply = "s",
-    .summary = "A ticket for a run of a member that begins now: on a board with TICKETS a player's "
-               "result comes with one, which counts once, and for an hour and MINTIME if FOR does "
-               "not say how long",
+    .summary = "A ticket for a run that a member begins now: on a board with TICKETS a "
+               "player's result needs one. It counts once, for FOR seconds, else for an hour "
+               "and MINTIME",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",
     .member_arg = ARG_MEMBER,

@@ -3,7 +3,7 @@
 
 #include "codec/timestamp.h"
 #include "server/acl/acl_check.h"
-#include "server/commands/shadow.h"
+#include "server/commands/ban.h"
 #include "server/commands/window.h"
 #include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
@@ -205,7 +205,7 @@ bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
     enum ban_kind kind = ban_find(call->registry, call->session->database, registry_name(key),
                                   member, call->now_ms, &until_ms);
     if (kind == BAN_NONE ||
-        (kind == BAN_SHADOW && shadow_is_shown(call, key, writing->is_new, member))) {
+        (kind == BAN_SHADOW && ban_shadow_is_shown(call, key, writing->is_new, member))) {
         return false;
     }
     reply_error(call->reply, "BANNED member is banned from this board: LB.UNBAN ends that");
@@ -411,7 +411,7 @@ void writing_cut(struct writing *writing) {
     uint32_t cap = writing->options->cap;
     uint32_t count = board_count(writing->board);
     if (count > cap && writing->call->server->shadows.shown != NULL) {
-        cap += shadow_count_shown(writing->call, writing->key);
+        cap += ban_shadow_count_shown(writing->call, writing->key);
     }
     if (count > cap) {
         registry_board_cut(writing->call->registry, writing->key, cap, count - cap);

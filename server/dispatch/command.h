@@ -47,7 +47,7 @@ enum command_flag {
     COMMAND_OWN_MEMBER =
         1
         << 23, /* what it writes is of members that it names alone (call_check_own), so that a player may run it; if it
-                  * reads, a player sees its shadow (server/commands/shadow.h) */
+                  * reads, a player sees its shadow (server/commands/ban.h) */
     COMMAND_NAMES = 1 << 21, /* of the boards its reply shows nothing but which keys there are */
     COMMAND_STALE = 1 << 20, /* allowed where reads are refused with MASTERDOWN, as are those
                                     * allowed while boards are loaded */

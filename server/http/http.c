@@ -569,11 +569,13 @@ static bool http_server_refuse(struct http_exchange *exchange, const char *metho
     bool is_known = number != HTTP_OTHER || options->methods != 0;
     exchange->method = is_known ? (enum http_method)number : HTTP_GET;
     exchange->stage = HTTP_READY;
-    if (http_request_is_ambiguous(exchange, method, version)) {
+    bool is_ambiguous = http_request_is_ambiguous(exchange, method, version);
+    if (http_request_head_is_too_long(
+            exchange)) { /* the library has no room for any other answer */
+        http_server_answer_too_long(exchange);
         return true;
     }
-    if (http_request_head_is_too_long(exchange)) {
-        http_server_answer_too_long(exchange);
+    if (is_ambiguous) {
         return true;
     }
     const char *length = http_request_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);

@@ -191,23 +191,6 @@ http_ask_create_login(struct http_exchange *exchange,
     return login;
 }
 
-/* User and password. false: what was given fits no user. */
-static bool http_ask_take_basic(const struct http_exchange *exchange, struct http_login *given) {
-    char *password = NULL;
-    char *user = MHD_basic_auth_get_username_password(exchange->connection, &password);
-    bool is_fit = user == NULL || (strlen(user) < HTTP_USER_MAX && password != NULL &&
-                                   strlen(password) < HTTP_PASSWORD_MAX);
-    given->has_password = user != NULL;
-    given->user[0] = given->password[0] = '\0';
-    if (user != NULL && is_fit) {
-        snprintf(given->user, sizeof given->user, "%s", user);
-        snprintf(given->password, sizeof given->password, "%s", password);
-    }
-    MHD_free(user);
-    MHD_free(password);
-    return is_fit;
-}
-
 bool http_ask_take_login(struct http_login_ask *login) {
     struct http_login *given = &login->given;
     const char *header = http_request_header(login->exchange, "Authorization");
@@ -221,7 +204,20 @@ bool http_ask_take_login(struct http_login_ask *login) {
         given->password[token.size] = '\0';
         return true;
     }
-    return http_ask_take_basic(login->exchange, given);
+    /* User and password, if anything. */
+    char *password = NULL;
+    char *user = MHD_basic_auth_get_username_password(login->exchange->connection, &password);
+    bool is_fit = user == NULL || (strlen(user) < HTTP_USER_MAX && password != NULL &&
+                                   strlen(password) < HTTP_PASSWORD_MAX);
+    given->has_password = user != NULL;
+    given->user[0] = given->password[0] = '\0';
+    if (user != NULL && is_fit) {
+        snprintf(given->user, sizeof given->user, "%s", user);
+        snprintf(given->password, sizeof given->password, "%s", password);
+    }
+    MHD_free(user);
+    MHD_free(password);
+    return is_fit;
 }
 
 void http_ask_login(struct http_login_ask *login) {

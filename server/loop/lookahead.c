@@ -17,16 +17,6 @@ static uint32_t lookahead_member_position(const struct command *command,
     return position > command->first_key && position < request->count ? (uint32_t)position : 0;
 }
 
-/* How many keys a request says it has, behind their number. 0: too many for a group, or malformed. */
-static uint32_t lookahead_count_keys(const struct command *command, const struct request *request) {
-    uint32_t count_at = (uint32_t)command->key_count_arg;
-    int64_t count;
-    return bytes_parse_i64(request->args[count_at], &count) && count >= 1 &&
-                   count < LOOKUP_OWN_MIN && count_at + 1 + count < request->count
-               ? (uint32_t)count
-               : 0;
-}
-
 /* The entry's command if it has a member or a hash to prefetch, else NULL. position: lookahead_member_position */
 static const struct command *lookahead_command_of(const struct queue_entry *entry,
                                                   uint32_t *position) {
@@ -56,25 +46,6 @@ static bool lookahead_is_key(const struct lookahead_key *key, uint32_t database,
     return database == key->found.database && bytes_equal(name, key->found.name);
 }
 
-/* A hash is fetched here, a board further on: a small one that was used most recently is already
- * cached. */
-static void lookahead_end_key(const struct server *server, struct lookahead_group *group,
-                              struct lookahead_key *key) {
-    const struct registry_key *found =
-        registry_prefetch_end(server->registry, server->clock.now_ms, &key->found);
-    key->board = NULL;
-    if (found != NULL && found->kind == REGISTRY_HASH) {
-        hash_prefetch(registry_hash(found));
-    } else if (found != NULL &&
-               (!key->found.is_recent || board_count(&found->board) >= LOOKUP_BOARD_MIN)) {
-        const struct board_options *options = registry_options(found);
-        key->board = &found->board;
-        key->is_league = options->league.room > 0;
-        group->league_count += key->is_league;
-        group->window_count += options->window.count > 0;
-    }
-}
-
 /* From this one on. */
 static void lookahead_finish_keys(const struct server *server, unsigned begin,
                                   struct lookahead_group *group) {
@@ -85,7 +56,21 @@ static void lookahead_finish_keys(const struct server *server, unsigned begin,
         registry_prefetch_key(server->registry, &group->keys[i].found);
     }
     for (unsigned i = begin; i < group->key_count; i++) {
-        lookahead_end_key(server, group, &group->keys[i]);
+        struct lookahead_key *key = &group->keys[i];
+        const struct registry_key *found =
+            registry_prefetch_end(server->registry, server->clock.now_ms, &key->found);
+        key->board = NULL;
+        /* A hash is fetched here, a board further on: a small one that was used most recently is already cached. */
+        if (found != NULL && found->kind == REGISTRY_HASH) {
+            hash_prefetch(registry_hash(found));
+        } else if (found != NULL &&
+                   (!key->found.is_recent || board_count(&found->board) >= LOOKUP_BOARD_MIN)) {
+            const struct board_options *options = registry_options(found);
+            key->board = &found->board;
+            key->is_league = options->league.room > 0;
+            group->league_count += key->is_league;
+            group->window_count += options->window.count > 0;
+        }
     }
 }
 
@@ -122,9 +107,16 @@ static void lookahead_look_up_keys(const struct server *server, const struct que
             const struct bytes *args = entry->request.args;
             uint32_t database = entry->session->database;
             if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-                key_count = lookahead_count_keys(command, &entry->request);
-                last = lookahead_begin_keys(server, database, &args[command->key_count_arg + 1],
-                                            key_count, last, group);
+                /* As the request says; 0: too many for a group, or malformed. */
+                uint32_t count_at = (uint32_t)command->key_count_arg;
+                int64_t said;
+                key_count = bytes_parse_i64(args[count_at], &said) && said >= 1 &&
+                                    said < LOOKUP_OWN_MIN &&
+                                    count_at + 1 + said < entry->request.count
+                                ? (uint32_t)said
+                                : 0;
+                last = lookahead_begin_keys(server, database, &args[count_at + 1], key_count, last,
+                                            group);
                 group->has_others |= key_count > 1;
             } else if (group->key_count == 0 ||
                        !lookahead_is_key(&group->keys[last], database, args[command->first_key])) {

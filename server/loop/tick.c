@@ -12,7 +12,6 @@
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "server/sessions/board_events.h"
 #include "server/sessions/job.h"
 #include "server/sessions/once_ids.h"

@@ -5,7 +5,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 
 enum {
     LENT_CAPACITY_MAX = 256 * 1024,

@@ -341,19 +341,6 @@ bool feed_redis_encode_step(struct redis_encode *encode, struct buffer *out, siz
     return !out->is_broken;
 }
 
-/* Put a command of these words between two transactions. */
-static void feed_redis_encode_put(struct redis_encode *encode, struct buffer *out,
-                                  const char *const *words, uint32_t count) {
-    struct bytes texts[WORDS_MAX];
-    size_t size = out->size;
-    CHECK(count <= WORDS_MAX && feed_redis_encode_is_between(encode));
-    for (uint32_t i = 0; i < count; i++) {
-        texts[i] = bytes_from_text(words[i]);
-    }
-    feed_redis_encode_put_words(out, texts, count);
-    encode->offset += out->size - size;
-}
-
 enum { SECOND_MS = 1000 };
 
 /* ---- coming and going ---- */
@@ -535,14 +522,24 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 
 /* ---- keeping the connection ---- */
 
+/* Put a command of these words, if that may stand here, between two transactions. */
 static void feed_redis_put(struct replica *replica, const char *const *words, uint32_t count) {
     const struct feed_place *place = feed_place_of(replica);
     struct redis_encode *encode = &place->redis->encode;
-    if (place->is_streaming && feed_redis_encode_is_between(encode) &&
-        feed_unsent(replica) < FEED_UNSENT_MAX) {
-        feed_redis_encode_put(encode, feed_output(replica), words, count);
-        feed_redis_mark_position(place->redis);
+    struct buffer *out = feed_output(replica);
+    size_t size = out->size;
+    struct bytes texts[WORDS_MAX];
+    if (!place->is_streaming || !feed_redis_encode_is_between(encode) ||
+        feed_unsent(replica) >= FEED_UNSENT_MAX) {
+        return;
     }
+    CHECK(count <= WORDS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        texts[i] = bytes_from_text(words[i]);
+    }
+    feed_redis_encode_put_words(out, texts, count);
+    encode->offset += out->size - size;
+    feed_redis_mark_position(place->redis);
 }
 
 void feed_redis_ask(struct replica *replica) {

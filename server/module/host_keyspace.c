@@ -124,24 +124,6 @@ static bool host_keyspace_put(struct hash *copy, struct bytes field, struct byte
     return hash_put(copy, module.server.hash_seed, args, 1, &added_count) == HASH_OK;
 }
 
-/* The fields that are asked for, one after another. */
-static bool host_keyspace_copy_fields(struct host_key *key, const struct option_values *fields,
-                                      struct hash *copy) {
-    bool is_copied = true;
-    for (uint32_t i = 0; i < fields->count && is_copied; i++) {
-        struct host_string *value = NULL;
-        struct host_string *field =
-            host_CreateString(module.context, fields->at[i].at, fields->at[i].size);
-        host_HashGet(key, HOST_HASH_NONE, field, &value, NULL);
-        host_FreeString(module.context, field);
-        if (value != NULL) {
-            is_copied = host_keyspace_put(copy, fields->at[i], host_bytes(value));
-            host_FreeString(module.context, value);
-        }
-    }
-    return is_copied;
-}
-
 struct copying {
     struct hash *copy;
     bool has_failed;
@@ -166,7 +148,18 @@ static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes nam
     } else if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
         *hash = copy;
         if (data->fields.at != NULL) {
-            is_copied = host_keyspace_copy_fields(named.key, &data->fields, copy);
+            for (uint32_t i = 0; i < data->fields.count && is_copied; i++) {
+                struct bytes name_of_field = data->fields.at[i];
+                struct host_string *value = NULL;
+                struct host_string *field =
+                    host_CreateString(module.context, name_of_field.at, name_of_field.size);
+                host_HashGet(named.key, HOST_HASH_NONE, field, &value, NULL);
+                host_FreeString(module.context, field);
+                if (value != NULL) {
+                    is_copied = host_keyspace_put(copy, name_of_field, host_bytes(value));
+                    host_FreeString(module.context, value);
+                }
+            }
         } else {
             struct copying copying = {.copy = copy};
             struct host_scan_cursor *cursor = host_ScanCursorCreate();

@@ -513,12 +513,18 @@ static bool tls_context_expect_host(const struct making *making) {
            tls_context_fail(making, "tls-replication", "out of memory");
 }
 
-static bool tls_context_fill(const struct making *making) {
+static struct ssl_ctx_st *tls_context_make(struct making *making) {
     bool is_client = making->is_client;
     bool has_certificate = making->settings->tls_cert_file != NULL;
+    ERR_clear_error();
+    SSL_CTX *context = making->context =
+        SSL_CTX_new(is_client ? TLS_client_method() : TLS_server_method());
+    if (context == NULL) {
+        (void)tls_context_fail(making, is_client ? "tls-replication" : "tls-port", "out of memory");
+        return NULL;
+    }
     /* A client that leaves without a word has left: what it asked for ends where RESP says. Without AUTO_RETRY a
      * read returns where nothing is left but records that hold no data. */
-    SSL_CTX *context = making->context;
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_dh_auto(context, 1);
@@ -529,22 +535,10 @@ static bool tls_context_fill(const struct making *making) {
     if (!is_client) {
         tls_context_set_sessions(making);
     }
-    return ((is_client && !has_certificate) || tls_context_load_certificate(making)) &&
-           tls_context_load_authorities(making) &&
-           (!is_client || tls_context_expect_host(making)) && tls_context_set_protocols(making) &&
-           tls_context_set_ciphers(making);
-}
-
-static struct ssl_ctx_st *tls_context_make(struct making *making) {
-    ERR_clear_error();
-    making->context = SSL_CTX_new(making->is_client ? TLS_client_method() : TLS_server_method());
-    if (making->context == NULL) {
-        (void)tls_context_fail(making, making->is_client ? "tls-replication" : "tls-port",
-                               "out of memory");
-        return NULL;
-    }
-    if (!tls_context_fill(making)) {
-        SSL_CTX_free(making->context);
+    if (!((is_client && !has_certificate) || tls_context_load_certificate(making)) ||
+        !tls_context_load_authorities(making) || (is_client && !tls_context_expect_host(making)) ||
+        !tls_context_set_protocols(making) || !tls_context_set_ciphers(making)) {
+        SSL_CTX_free(context);
         making->context = NULL;
     }
     ERR_clear_error();

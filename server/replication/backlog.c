@@ -1,6 +1,6 @@
-/* See backlog.h. Invariant: the chunks' groups follow each other; a chunk is never empty; no chunk moves or
+/* See feed.h. Invariant: the chunks' groups follow each other; a chunk is never empty; no chunk moves or
  * changes but at its end. */
-#include "server/replication/backlog.h"
+#include "server/replication/feed.h"
 
 #include "codec/bytes.h"
 #include "codec/list.h"

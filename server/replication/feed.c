@@ -1028,7 +1028,8 @@ void feed_second(struct feed *feed) {
     feed_redis_forget_old(feed);
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
     if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL &&
-        feed->deserted_at_ms != 0 && now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
+        !feed_is_kept(server) && feed->deserted_at_ms != 0 &&
+        now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
         log_write(LOG_NOTICE,
                   "replication: backlog ended, as no replica came for repl-backlog-ttl");
         feed_close(feed);

@@ -1,7 +1,7 @@
 /* What a server sends its replicas: the end of the machinery that masters have, and replicas that have
  * replicas of their own.
  *
- *     LB.SYNC id group --> the group is in the backlog (backlog.h)   +CONTINUE, ONLINE
+ *     LB.SYNC id group --> the group is in the backlog              +CONTINUE, ONLINE
  *                          it is in the journal on disk              the same; read from there (feed_disk)
  *                          else                                      +FULL, WAITS --> COPIES --> ONLINE
  *
@@ -23,12 +23,79 @@
 #include "codec/buffer.h"
 #include "protocol/reply.h"
 #include "server/migration/feed_redis.h"
-#include "server/replication/backlog.h"
 #include "server/replication/quorum.h"
+#include "server/replication/wire.h"
 #include "server/sessions/server.h"
 #include "server/system/worker.h"
 
-/* Groups for a replica that is behind the backlog are read from the journal's files by a thread, sealed as messages
+/* ---- the backlog (backlog.c) ----
+ *
+ * The latest groups as messages (wire.h), in chunks of memory that all replicas read.
+ *
+ *     chunk            chunk                chunk (last)
+ *     [ 71 | 72 ] ---> [ 73 | 74 | 75 ] ---> [ 76 |    ]
+ *       ^ cursor of a slow replica             ^ cursor of another one
+ *
+ * It keeps at least its size (repl-backlog-size), and beyond that what a cursor has yet to read: whoever
+ * owns the cursors bounds that. Group numbers follow each other without gaps; after a gap it begins
+ * anew. */
+
+struct backlog_chunk {
+    struct backlog_chunk *next;
+    uint64_t first_group, last_group;
+    uint64_t begin; /* of its bytes, among all that ever were in the backlog */
+    size_t size, capacity;
+    uint32_t cursor_count; /* cursors in it */
+    char at[];
+};
+
+struct backlog {
+    struct backlog_chunk *first, *last; /* NULL: it is empty */
+    uint64_t next_group;                /* the one that may be added; 0: any */
+    uint64_t end;                       /* bytes that ever were in it */
+    uint64_t keep_size;                 /* repl-backlog-size */
+    size_t memory_size;                 /* of all chunks */
+};
+
+/* A place before a group; zeroed: none. */
+struct backlog_cursor {
+    struct backlog_chunk *chunk;
+    size_t offset;
+};
+
+void backlog_init(struct backlog *backlog, uint64_t keep_size);
+/* Drop everything. No cursor may be set. */
+void backlog_clear(struct backlog *backlog);
+/* Add a group. false: no memory, and it is lost, or it does not follow the last one; clear it. */
+MUST_CHECK bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
+                            const char *payload);
+/* Free what is not kept. */
+void backlog_trim(struct backlog *backlog);
+
+/* The first group in it; 0: it is empty. */
+static inline uint64_t backlog_first_group(const struct backlog *backlog) {
+    return backlog->first != NULL ? backlog->first->first_group : 0;
+}
+static inline uint64_t backlog_size(const struct backlog *backlog) {
+    return backlog->first != NULL ? backlog->end - backlog->first->begin : 0;
+}
+
+/* Set a cursor before this group, which may be the one after the last. false: it is not here. */
+MUST_CHECK bool backlog_seek(struct backlog *backlog, struct backlog_cursor *cursor,
+                             uint64_t group);
+/* The bytes behind the cursor, at most size_max unless a single message is longer: whole messages. Moves
+ * it behind them. *last_group: of them. 0: there are none. */
+size_t backlog_read(struct backlog *backlog, struct backlog_cursor *cursor, size_t size_max,
+                    const char **at, uint64_t *last_group);
+/* How many bytes are behind it. */
+uint64_t backlog_unread(const struct backlog *backlog, const struct backlog_cursor *cursor);
+void backlog_leave(struct backlog_cursor *cursor);
+
+MUST_CHECK bool backlog_validate(const struct backlog *backlog, const char **reason);
+
+/* ---- the journal, for replicas behind the backlog ----
+ *
+ * Groups for a replica that is behind the backlog are read from the journal's files by a thread, sealed as messages
  * (wire.h), for one replica at a time.
  *
  *     place --ask--> READS (thread) --feed_take_read--> place->ready --> session's output
@@ -131,6 +198,10 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */
 void feed_open(struct feed *feed);
+/* Also without replicas? A replica that has no journal keeps it for those who lag behind once it is promoted. */
+static inline bool feed_is_kept(const struct server *server) {
+    return replication_is_replica(&server->replication) && !server->settings.appendonly;
+}
 /* Write the ids into the keys: what follows is of this history. A server that has only been started owes
  * that: it is done together with its first change, so that one that is made a replica before that has
  * nothing of its own, and goes on where it was. */

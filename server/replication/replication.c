@@ -343,8 +343,9 @@ void replication_print_address(const struct replica *replica, char out[REPLICATI
     out[size] = '\0';
 }
 
-struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
-                                         int64_t port) {
+/* The replica in the list that is reached there; NULL: there is none. */
+static struct replica *replication_find_replica(const struct replication *replication,
+                                                struct bytes host, int64_t port) {
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         char address[REPLICATION_HOST_MAX + 1];

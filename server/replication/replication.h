@@ -4,7 +4,7 @@
  * and the same groups go into its own journal. An id in the keys says which history the
  * numbers are of; an id is a term (term.h), so ids also say which is the newer one. With
  * sync-replicas the quorum (quorum.h, its decisions: term.h) lets a master open only with
- * enough votes, and answer only what enough replicas have. replicator.h holds these parts, and is
+ * enough votes, and answer only what enough replicas have. replicator.c holds these parts, and is
  * called by the tick and by commands; FAILOVER hands the master's place over.
  *
  * This header is what changes the state (state.h), and what commands ask of it. The replicator
@@ -30,6 +30,7 @@ struct buffer;
 struct registry;
 struct reply;
 struct server;
+struct uv_loop_s;
 
 /* ---- the history in the keys ----
  *
@@ -113,9 +114,6 @@ void replication_remove_replica(struct server *server, struct session *session);
 void replication_take_ack(struct server *server, struct replica *replica, uint64_t group);
 /* Where it can be reached: what it has announced, or where its connection comes from. */
 void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
-/* The replica in the list that is reached there; NULL: there is none. */
-struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
-                                         int64_t port);
 /* How many replicas that are online have acknowledged this group. */
 uint32_t replication_count_acked(const struct replication *replication, uint64_t group);
 /* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
@@ -189,9 +187,39 @@ void replication_failover_take_order(struct server *server, const struct replica
 /* The machinery: the target has answered. No-op if no FAILOVER shifts. */
 void replication_failover_end(struct server *server, bool is_agreed);
 
+/* ---- what moves replication: replicator.c ----
+ *
+ * One feed for replicas (feed.h), one link to a master (master_link.h), with sync-replicas a quorum (quorum.h), and what
+ * happens to them when the role changes.
+ *
+ *     tick    replicator_begin_tick: what has come of a master is applied, before commands run
+ *             ... commands ...; their group ends
+ *             replicator_end_tick: groups go to replicas, acknowledgements to the master
+ *
+ * The history is opened, which means written into the keys, when the first replica comes, and anew at each promotion of a
+ * master and with its first change after each start: an id stands for what one server wrote in one life. */
+
+/* server->replication.replicator is it from now on. wake lets the tick run. NULL: out of memory, or
+ * libuv failed. */
+MUST_CHECK struct replicator *replicator_create(struct server *server, struct uv_loop_s *loop,
+                                                void (*wake)(void *context), void *context);
+/* Close handles; the loop turns once more before replicator_destroy. */
+void replicator_stop(struct replicator *replicator);
+/* Persistence has stopped, with everything up to this group on disk (sync-replicas: the next start
+ * has lost nothing). */
+void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group);
+void replicator_destroy(struct replicator *replicator);
+
+/* Before the first command, before the tick's group is complete, and when it is. true: there is
+ * more to do at once. */
+bool replicator_begin_tick(struct replicator *replicator);
+void replicator_close_tick(struct replicator *replicator);
+bool replicator_end_tick(struct replicator *replicator);
+void replicator_second(struct replicator *replicator);
+
 /* ---- what is asked of the replicator ----
  *
- * By commands and by the parts of this room. replicator.c does it, and tests of handlers put another one in its place
+ * By commands and by the parts of this room. Tests of handlers put another one in its place
  * (tests/support/noted_replicator.h): no part knows more of it than this.
  *
  * For commands, between the effects of two of them: all return at once; anything that takes time goes on in the loop.

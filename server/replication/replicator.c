@@ -1,5 +1,5 @@
-/* See replicator.h. */
-#include "server/replication/replicator.h"
+/* See replication.h. */
+#include "server/replication/replication.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "server/replication/feed.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
-#include "server/replication/replication.h"
 #include "server/system/log.h"
 
 enum {
@@ -392,6 +391,10 @@ bool replicator_end_tick(struct replicator *replicator) {
     }
     if (!replication_is_replica(&server->replication) || redis_follow_is_on(replicator->redis)) {
         server->replication.group = persistence_last_group(server->persistence);
+    }
+    if (server->replication.link == REPLICATION_LINK_CONNECTED && feed_is_kept(server) &&
+        !server->durability.has_gap && !redis_follow_is_on(replicator->redis)) {
+        feed_open(replicator->feed);
     }
     bool has_more = feed_step(replicator->feed);
     replicator_tell_quorum(replicator, quorum_end_tick);

@@ -14,7 +14,6 @@ struct session;
 enum {
     REPLICATION_ID_SIZE = 40,
     REPLICATION_HOST_MAX = 255, /* bytes of a host's name or address */
-    REPLICATION_PRIORITY_DEFAULT = 100,
     REPLICATION_ERROR_MAX = 512,
 };
 

@@ -45,7 +45,7 @@ struct jobs {
 };
 
 struct call;
-/* Entries that the running command sees, and others do not (server/commands/shadow.h). */
+/* Entries that the running command sees, and others do not (server/commands/ban.h). */
 struct server_shadows {
     /* Run a command with them. NULL: there are none, and SHADOW is refused. */
     void (*run)(struct call *call);

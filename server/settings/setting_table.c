@@ -598,15 +598,16 @@ const struct setting setting_table[] = {
     {"repl-backlog-size", &replication, 0, SIZE(repl_backlog_size, 1, "size, 1 at least"), "16mb",
      NULL,
      "How much of the latest changes a master keeps in memory, so that a replica that was away for "
-     "a while needs no full copy. With appendonly yes what the journal on disk holds serves, too."},
+     "a while needs no full copy. With appendonly yes what the journal on disk holds serves, too; "
+     "without it replicas keep as much, for those who lag behind one that is promoted."},
     {"replica-spool-size", &replication, 0, SIZE(replica_spool_size, 0, "size"), "16gb", NULL,
      "While a Redis is followed: how much of what it has sent may wait in a file in dir until it "
      "is applied. When there is no room for more, nothing more is received, and the log says so. 0 "
      "is no limit. It counts from the next REPLICAOF on."},
     {"repl-backlog-ttl", &replication, 0, INTEGER(repl_backlog_ttl_s, 0, INT32_MAX, "seconds"),
      "3600", NULL,
-     "A master without replicas frees that memory after this many seconds. 0 never does; a replica "
-     "keeps it in any case."},
+     "A server without replicas frees that memory after this many seconds. 0 never does; a replica "
+     "with appendonly no keeps it in any case."},
     {"min-replicas-to-write", &replication, 0, INTEGER(min_replicas_to_write, 0, INT32_MAX, ""),
      "0", "1",
      "Refuse writes, with an error that begins with NOREPLICAS, while fewer replicas than this are "

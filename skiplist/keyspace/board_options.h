@@ -121,7 +121,7 @@ struct board_options {
     bool has_rating;  /* RATING: then `rating` counts, too */
     bool has_limits;  /* LIMITS: then `limits` counts, too */
     bool has_hold;    /* HOLD: then `hold` counts, too */
-    bool has_shadows; /* some members see entries of theirs alone: server/commands/shadow.h */
+    bool has_shadows; /* some members see entries of theirs alone: server/commands/ban.h */
     uint8_t unused[3];
     uint32_t index; /* in the set; this and the following fields are private to the set */
     union {

@@ -247,8 +247,9 @@ TEST(other_decimals_beyond_the_scale_stay_too_precise) {
 /* Decimals of up to 15 digits, by way of a double: each is read as what it was, and as a limit. */
 TEST(random_decimals_survive_a_double_of_seventeen_digits) {
     struct random random = random_begin(__func__);
+    const uint32_t rounds = test_rounds(200000, 200000);
     unsigned inexact_count = 0;
-    for (int i = 0; i < 200000; i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX - 2);
         uint64_t limit = 10;
         for (uint64_t digits = random_below(&random, 15); digits > 0; digits--) {
@@ -272,7 +273,7 @@ TEST(random_decimals_survive_a_double_of_seventeen_digits) {
             assert_decimal_equal(bound.value, expected);
         }
     }
-    assert_true(inexact_count > 100000);
+    assert_true(inexact_count > rounds / 2);
 }
 
 TEST(text_of_another_form_is_not_a_number) {
@@ -491,8 +492,9 @@ TEST(one_double_is_one_number_in_all_its_forms) {
     } kinds[] = {{1000000000, 2200000000, 7}, {-2200000000, -1000000000, 7}, {1e12, 2.2e12, 4},
                  {4.6e11, 9.2e11, 7},         {9007199254740992, 9.2e18, 0}, {1e14, 9e14, 4}};
     struct random random = random_begin(__func__);
-    for (int i = 0; i < 100000; i++) {
-        size_t kind = i < 40000 ? 0 : (size_t)i % COUNT_OF(kinds);
+    const uint32_t rounds = test_rounds(100000, 100000);
+    for (uint32_t i = 0; i < rounds; i++) {
+        size_t kind = i < rounds * 2 / 5 ? 0 : i % COUNT_OF(kinds);
         assert_one_number(random_double(&random, kinds[kind].lowest, kinds[kind].highest),
                           kinds[kind].scale);
     }

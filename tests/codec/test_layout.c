@@ -778,9 +778,8 @@ TEST(a_value_that_does_not_fit_is_named_with_its_field_and_range) {
     assert_string_equal(error, "value 4294967296 is out of range: field 'score' takes "
                                "-4294967296..4294967295");
     layout_explain_value(score, BYTES("1.5"), DECIMAL_TOO_PRECISE, error);
-    assert_string_equal(
-        error,
-        "value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)");
+    assert_string_equal(error, "value 1.5 has too many decimals: field 'score' keeps 0 (round it, "
+                               "or more by SCALE in the layout)");
     layout_explain_value(score, BYTES("abc\r\n"), DECIMAL_NOT_A_NUMBER, error);
     assert_string_equal(error, "value is not a valid float");
     layout_explain_value(&layout.fields[1], BYTES("-1"), DECIMAL_OUT_OF_RANGE, error);

@@ -126,6 +126,30 @@ IN_FIXTURE(without_a_journal_groups_are_numbered_too) {
     assert_int_equal(wire_info(&MASTER->wire, "sync_partial_ok"), 1);
 }
 
+/* The promoted server had no replicas, and no journal: what the third one lacks is in the memory that it keeps. */
+IN_FIXTURE(who_lags_behind_a_promoted_server_without_a_journal_goes_on) {
+    node_start(MASTER, without_journal);
+    node_start(REPLICA, without_journal);
+    node_start(THIRD, without_journal);
+    commands_make_kinds(&MASTER->wire);
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER);
+    node_wait_synced(REPLICA, MASTER);
+    node_wait_synced(THIRD, MASTER);
+    wire_check(&THIRD->wire, "REPLICAOF 127.0.0.1 1", "OK");
+    commands_write(&MASTER->wire, commands_count());
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "CONFIG SET repl-backlog-ttl 1", "OK");
+    process_sleep_ms(2100);
+    node_end(MASTER, SIGKILL);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    commands_write(&REPLICA->wire, commands_count());
+    node_follow(THIRD, REPLICA);
+    check_equal(THIRD, REPLICA);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_partial_ok"), 1);
+}
+
 IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);

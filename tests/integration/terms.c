@@ -72,6 +72,10 @@ static void begin_three(const char *const *of_master, const char *const *of_seco
     node_wait_up(THIRD);
     wire_check(&MASTER->wire, "ZADD first 1 m", ":1");
     node_wait_synced(SECOND, MASTER);
+    /* Until they have acknowledged what they were filled with, their votes do not count, and a promoted one would
+     * wait for ever. */
+    wire_wait_info(&SECOND->wire, "sync_lost_durability", 0);
+    wire_wait_info(&THIRD->wire, "sync_lost_durability", 0);
 }
 
 /* ---- clients that wait ---- */

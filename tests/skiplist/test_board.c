@@ -8,8 +8,8 @@ struct run {
     const char *name;
     uint32_t members; /* universe */
     uint32_t keys;
-    int steps;
-    int validate_every;
+    uint32_t steps;
+    uint32_t validate_every;
     bool is_latest;
     bool has_lookups;
     /* Now and then most of the board goes at once, and what is left of it in steps. */
@@ -121,9 +121,10 @@ static void run_against_twin(const struct run *run) {
     pair_init(&pair, run->is_latest, random_next(&random));
     struct lookup lookup;
     lookup_begin(&lookup, pair.board, BYTES("nobody"), false);
-    for (int i = 0; i < run->steps; i++) {
+    const uint32_t steps = test_rounds(run->steps, run->steps);
+    for (uint32_t i = 0; i < steps; i++) {
         char text[PAIR_MEMBER_MAX];
-        random_step(&pair, run, &random, i / (run->steps / 6 + 1) % 2 == 0);
+        random_step(&pair, run, &random, i / (steps / 6 + 1) % 2 == 0);
         if (run->has_lookups) {
             random_stage(&random, pair.board,
                          run->member_of((uint32_t)random_below(&random, run->members), text),

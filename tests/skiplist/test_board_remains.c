@@ -71,8 +71,7 @@ static void run_at_random(struct random *random, bool is_latest, uint64_t keys) 
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, is_latest, random_next(random));
     pair_fill(&pair, random, NUMBERS, keys);
-    int steps = is_short_run() ? 100 : 400;
-    for (int i = 0; i < steps; i++) {
+    for (uint32_t i = test_rounds(400, 100); i > 0; i--) {
         change_at_random(&pair, random, keys);
         pair_compare(&pair);
         for (int j = 0; j < 20; j++) {

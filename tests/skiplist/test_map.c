@@ -122,12 +122,12 @@ static void map_test(const char *name,
 /* Returns how often the table got another size. */
 static int change_at_random(struct map *map, struct model *model, struct random *random,
                             bool is_crowded) {
-    enum { STEPS = 20000 };
+    const uint32_t steps = test_rounds(20000, 20000);
     int sizes_seen = 0;
     uint32_t bucket_count = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (uint32_t i = 0; i < steps; i++) {
         /* Growing and shrinking alternate several times. */
-        bool is_growing = (i / (STEPS / 8 + 1)) % 2 == 0;
+        bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
         uint64_t dice = random_below(random, 10);
         if (dice < (is_growing ? 6U : 2U)) {
             random_put(map, model, random, is_crowded);
@@ -322,7 +322,7 @@ static void ignore_id(void *context, uint32_t id) {
 /* What is left then has hashes close together: a smaller table would be crowded, and each scan step
  * and look-up would read thousands of buckets. */
 TEST(removing_in_the_order_of_a_scan_crowds_no_table) {
-    enum { ENTRIES = 200000, READ_MAX = 1024 + 300 /* buckets; MAP_SCAN_EMPTY_MAX are empty */ };
+    enum { ENTRIES = 100000, READ_MAX = 1024 + 300 /* buckets; MAP_SCAN_EMPTY_MAX are empty */ };
     struct random random = random_begin(__func__);
     struct listed listed = {.hashes = calloc(ENTRIES, sizeof *listed.hashes)};
     assert_non_null(listed.hashes);

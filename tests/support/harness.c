@@ -1,7 +1,7 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/acl/acl_rules.h"
-#include "server/commands/shadow.h"
+#include "server/commands/ban.h"
 #include "server/commands/table.h"
 #include "server/dispatch/explain.h"
 #include "server/dispatch/waiting.h"
@@ -86,7 +86,7 @@ struct harness *harness_create(const char *settings) {
     execute_init(command_table);
     load_settings(harness, settings);
     CHECK(server_life_init(&harness->server, command_count()));
-    harness->server.shadows.run = shadow_run_call;
+    harness->server.shadows.run = ban_shadow_run_call;
     harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
     harness->shadow = shadow_create(settings);

@@ -8,7 +8,7 @@
 
 #include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 #include "server/system/log.h"
 #include "tests/support/durable_server.h"
 #include "tests/support/process.h"

@@ -92,6 +92,7 @@ def make_certificate(name="localhost", alternative="DNS:localhost"):
     certificate, key = (new_directory() / file for file in ("cert.pem", "key.pem"))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
                     "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName={alternative}",
+                    "-addext", "keyUsage=critical,digitalSignature,keyCertSign",
                     "-keyout", key, "-out", certificate], check=True, capture_output=True)
     return certificate, key
 

@@ -55,8 +55,8 @@ static inline bool is_short_run(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
 }
 
-/* How many times fewer random lives, cuts and failures than in the short form: CI's run under ASan asks for it, as
- * all takes several times as long there. No kind of them is left out. */
+/* How many times fewer random lives, cuts and failures than in the short form: CI asks for it where all takes several
+ * times as long (Makefile, CHECK_PART). No kind of them is left out. */
 static inline uint32_t test_part(void) {
     const char *given = getenv("LEADERBOARD_TEST_PART");
     uint32_t part = given != NULL ? (uint32_t)strtoul(given, NULL, 10) : 1;

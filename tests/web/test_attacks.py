@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import re
 import socket
 import ssl
 import threading
@@ -674,6 +675,25 @@ class OddRequests(Case):
                 self.assertEqual(got.count(b"HTTP/1.1 "), 1 if is_refused else 2, (name, size, got))
                 if is_refused and size * cost < 14500:  # above it may be the library's own answer
                     self.assertIn(b'"code":"too_large"', got)
+
+    def test_a_request_that_is_wrong_and_too_long_gets_one_answer(self):
+        for head in (b"%s / HTTP/1.1", b"%s / HTTP/1.1\r\nHost: localhost\r\nHost: localhost", b"%s / HTTP/1.1\r\nX: a\0b"):
+            for size in range(13000, 16300, 41):
+                got = self.raw(head % (b"A" * size) + b"\r\n\r\n")
+                self.assertIn(int(got[9:12] or 0), (400, 414, 431), (head, size))
+                self.assertEqual(got.count(b"\r\nContent-Length: "), 1, (head, size, got))
+
+    def test_lines_that_are_too_long_keep_no_memory(self):
+        """The library forgets a request for whose parameters it has no room: each would keep its 17 kB."""
+        sizes = range(13000, 16350, 67)
+        used = []
+        for _ in range(2):
+            for i in range(500):
+                got = self.raw(b"GET /?" + b"a=b&" * (sizes[i % len(sizes)] // 4) + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertIn(int(got[9:12]), (414, 431))
+            info = self.server.run("INFO", "memory")
+            used.append(int(re.search(rb"used_memory:(\d+)", info).group(1)))
+        self.assertLess(used[1] - used[0], 1 << 20)
 
     def test_many_heads_on_one_connection_are_lines(self):
         get = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX: "

@@ -354,7 +354,7 @@ void board_task_take(struct server *server, struct board_task *task, struct regi
             registry_board_take(server->registry, key, &member);
         }
         if (task->action->takes_shadows) {
-            (void)shadow_remove(server->registry, key, task->member);
+            (void)ban_shadow_remove(server->registry, key, task->member);
         }
         (void)guarding_held_forget(server->registry, key, task->member);
         if (task->action->takes_notes) {

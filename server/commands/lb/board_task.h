@@ -18,9 +18,9 @@
 #define SERVER_COMMAND_BOARD_TASK_H
 
 #include "codec/glob.h"
+#include "server/commands/ban.h"
 #include "server/commands/guarding.h"
 #include "server/commands/lb/lb.h"
-#include "server/commands/shadow.h"
 #include "server/sessions/job.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
@@ -33,7 +33,7 @@ struct board_task;
 /* The part of a command. Its entry's variant. */
 struct board_task_kind {
     bool writes;
-    bool takes_shadows; /* or a shadow (server/commands/shadow.h) */
+    bool takes_shadows; /* or a shadow (server/commands/ban.h) */
     bool takes_notes;   /* a board counts where the member has a note and is not on it, too */
     /* What happens at once, before the first step, when a client asks; false: the error was
      * replied. Or NULL. */
@@ -81,7 +81,7 @@ static inline bool board_task_has(const struct board_task *task, const struct re
     uint64_t packed_key;
     struct bytes note;
     return board_find(&key->board, task->member, &packed_key) ||
-           (task->action->takes_shadows && shadow_is_there(key, task->member)) ||
+           (task->action->takes_shadows && ban_shadow_is_there(key, task->member)) ||
            (task->action->takes_notes &&
             !((registry_options(key)->has_rating || registry_options(key)->has_hold ||
                registry_options(key)->has_shadows) &&

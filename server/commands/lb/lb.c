@@ -623,7 +623,8 @@ const struct command command_lb_settle = {
     .name = "LB.SETTLE",
     .syntax = "archive:key",
     .reply = "b",
-    .summary = "Note that what an archive decides is done, such as rewards: 1 the first time",
+    .summary = "Mark an archive as settled, for example when its rewards are paid: 1 the "
+               "first time, then 0",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",
     .run = lb_settle_run,

@@ -15,7 +15,7 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
         return call_refuse(call,
                            "ERR SHADOW is for players with tokens, and the module has no players");
     }
-    if (task->is_shadow && !shadow_fits(task->member)) {
+    if (task->is_shadow && !ban_shadow_fits(task->member)) {
         return call_refuse(call, "ERR the member's name is too long for SHADOW");
     }
     switch (ban_put(call->registry, call->session->database, task->member,
@@ -58,17 +58,17 @@ static void lb_ban_act(struct server *server, struct board_task *task, struct re
     if (kind == BAN_NONE && (task->is_shadow || !is_over)) {
         return;
     }
-    if (kind != BAN_SHADOW || !shadow_may_be(key)) {
+    if (kind != BAN_SHADOW || !ban_shadow_may_be(key)) {
         board_task_take(server, task, key);
         return;
     }
-    switch (shadow_hide(server->registry, &key, task->member)) {
+    switch (ban_shadow_hide(server->registry, &key, task->member)) {
     case SHADOW_KEPT:
         notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
         registry_tell_members(server->registry, key);
         break;
     case SHADOW_NONE:
-        if (!shadow_is_there(key, task->member)) {
+        if (!ban_shadow_is_there(key, task->member)) {
             return; /* results of it are held */
         }
         break;
@@ -92,9 +92,8 @@ const struct command command_lb_ban = {
     .syntax = "member [SHADOW] [EX seconds:integer] [MATCH pattern]",
     .bindings = lb_ban_bindings,
     .reply = "i",
-    .summary =
-        "Take a member off the boards, and refuse it until the ban ends, or (SHADOW) let it go "
-        "on where it alone sees it; count the boards",
+    .summary = "Take a member off the boards, and refuse it until the ban ends; SHADOW: only "
+               "the member itself still sees its results; count the boards",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
@@ -122,7 +121,7 @@ const struct command command_lb_unban = {
     .name = "LB.UNBAN",
     .syntax = "member",
     .reply = "b",
-    .summary = "Lift the bans of a member; whether there were any",
+    .summary = "Lift the bans of a member; 1 if there were any",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .audit = AUDIT_PLAYERS,
     .run = lb_unban_run,
@@ -241,8 +240,8 @@ const struct command command_lb_revoke = {
     .syntax = "player [BEFORE unix-time-milliseconds:unix-time]",
     .bindings = lb_revoke_bindings,
     .reply = "<OK>",
-    .summary = "Let a player's tokens count no more that were made before now, or before another "
-               "time; 0: all count again",
+    .summary = "Make a player's tokens invalid that were made before now, or before another "
+               "time; 0: all are valid again",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .audit = AUDIT_PLAYERS,
     .run = lb_revoke_run,
@@ -266,8 +265,7 @@ const struct command command_lb_revoked = {
     .name = "LB.REVOKED",
     .syntax = "player",
     .reply = "d?",
-    .summary = "The time before which a player's tokens were made that count no more, in unix "
-               "milliseconds",
+    .summary = "The time, in unix milliseconds, before which a player's tokens are invalid",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_revoked_run,
 };

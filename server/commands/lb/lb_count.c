@@ -192,9 +192,8 @@ const struct command command_lb_count = {
     .syntax = "key range=[start stop [BYSCORE]] [BY tag]... " LB_FILTER_SYNTAX,
     .bindings = lb_count_bindings,
     .reply = "i|BY=[@Count]",
-    .summary =
-        "How many members a board has, or a range of it, by rank or by score, in all or by the "
-        "values of one tag or two (BY), the most frequent first",
+    .summary = "Count the members of a board, or of a range by rank or by score; BY: for each "
+               "value of one tag or two, the most frequent first",
     .complexity = "O(log n), n being the members of the board; with BY O(m log m) for m different "
                   "values",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
@@ -290,10 +289,9 @@ const struct command command_lb_above = {
     .syntax = "key packed-key... [COMP] " LB_FILTER_SYNTAX,
     .bindings = lb_above_bindings,
     .reply = "[i]",
-    .summary =
-        "How many members are better than each packed key, of which there are 10,000 at most, or "
-        "(=packed-key) at least as good; COMP: whatever their times; WHERE: inside a group of "
-        "members with the same tags",
+    .summary = "Count the members that are better than each packed key (=packed-key: or "
+               "equal), at most 10,000 keys; COMP: times do not count; WHERE: inside a group "
+               "of members with the same tags",
     .complexity = "O(log n) for each packed key, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_count_above_keys, 350, 0, "packed key",

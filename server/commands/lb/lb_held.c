@@ -5,9 +5,9 @@
 #include "server/commands/lb/lb.h"
 
 #include "server/acl/acl_check.h"
+#include "server/commands/ban.h"
 #include "server/commands/lb/lb_add.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/shadow.h"
 #include "server/sessions/job.h"
 
 enum {
@@ -231,9 +231,9 @@ static bool lb_held_approve(struct server *server, struct registry_key *key, uin
     int64_t until_ms;
     /* Its ban is over, and the job that brings the entry back was not here yet. */
     bool comes_back =
-        shadow_is_there(key, member) && ban_find(server->registry, key->database, name, member,
-                                                 server->clock.now_ms, &until_ms) == BAN_NONE;
-    bool is_missed = comes_back && !shadow_return(server->registry, key, member);
+        ban_shadow_is_there(key, member) && ban_find(server->registry, key->database, name, member,
+                                                     server->clock.now_ms, &until_ms) == BAN_NONE;
+    bool is_missed = comes_back && !ban_shadow_return(server->registry, key, member);
     if (comes_back && !is_missed) {
         registry_tell_members(server->registry, key);
     }
@@ -308,8 +308,8 @@ const struct command command_lb_approve = {
     .name = "LB.APPROVE",
     .syntax = "key member [id:integer]",
     .reply = "i",
-    .summary = "Rank what is held of a member, or one result of it, by the time when it came; how "
-               "many results",
+    .summary = "Rank a member's held results, or one of them, by the time when they came; "
+               "count them",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW update",
@@ -352,7 +352,7 @@ const struct command command_lb_reject = {
     .name = "LB.REJECT",
     .syntax = "key member [id:integer]",
     .reply = "i",
-    .summary = "Drop what is held of a member, or one result of it; how many results",
+    .summary = "Drop a member's held results, or one of them; count them",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .audit = AUDIT_PLAYERS,

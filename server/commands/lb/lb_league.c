@@ -285,9 +285,8 @@ static const struct command lb_league_get = {
     .name = "GET",
     .syntax = "key member",
     .reply = "@LeaguePlace?",
-    .summary = "A member's tier, its room in the running period, its record there, the tier that "
-               "is to come, if it is another, and whether it would go up, stay or go down if the "
-               "period ended now",
+    .summary = "A member's tier, room and record, its next tier if that is another, and "
+               "whether it would go up, stay or go down if the period ended now",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = ARG_MEMBER,
@@ -434,8 +433,8 @@ static const struct command lb_league_set = {
     .name = "SET",
     .syntax = "key tier:integer member",
     .reply = "b",
-    .summary = "Put a member into a tier: it leaves its room, and its next result begins anew; "
-               "whether it was in another",
+    .summary = "Put a member into a tier: it leaves its room, and its next result begins "
+               "anew; 1 if it was in another tier",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
@@ -471,7 +470,7 @@ static const struct command lb_league_remove = {
     .name = "REMOVE",
     .syntax = "key member",
     .reply = "b",
-    .summary = "Take a member out of the league and its room; whether it was there",
+    .summary = "Take a member out of the league and its room; 1 if it was there",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW access delete",
@@ -786,8 +785,8 @@ static const struct command lb_league_add = {
     .hidden_syntax = "condition=[NX | XX] [NOCREATE] [WITHRANK]", /* refused for what they are */
     .bindings = lb_add_bindings,
     .reply = "@LeaguePlaced",
-    .summary = "Write a member's result in its room; the first one of a period puts it into the "
-               "open room of its tier; tier, room, record and the tier before",
+    .summary = "Write a member's result in its room; the first one of a period puts it into "
+               "the open room of its tier; reply tier, room, record and the tier before",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST | COMMAND_OWN_MEMBER,
     .key_access = "RW access update",

@@ -960,7 +960,8 @@ const struct command command_lb_rating = {
     .name = "LB.RATING",
     .syntax = "key member...",
     .reply = "[@Rated?]",
-    .summary = "Players' ratings, with those who are not ranked; the deviation is that of now",
+    .summary = "Players' ratings, also of players who are not ranked, with the deviations of "
+               "now",
     .complexity = "O(m log n) for m members of the board's n",
     .flags = COMMAND_READ,
     .member_arg = 2,

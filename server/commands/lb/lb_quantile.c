@@ -319,8 +319,8 @@ const struct command command_lb_hist = {
     .syntax = "key edge:double... " LB_FILTER_SYNTAX,
     .bindings = lb_hist_bindings,
     .reply = "[i]",
-    .summary = "How many members have a score below, between and above the given edges, of which "
-               "there are 10,000 at most; WHERE: inside a group of members with the same tags",
+    .summary = "Count the members below, between and above the given edges, at most 10,000 "
+               "of them; WHERE: inside a group of members with the same tags",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_OWN_MEMBER,
     .cost = COST(COMMAND_BY_GROUP, lb_quantile_count_edges, 650, 0, "edge",

@@ -5,7 +5,8 @@
 #define DECIMALS "FIELD score 64 SIGNED SCALE 7 DOUBLE"
 #define INT64    "FIELD score 64 SIGNED"
 #define TOO_FINE                                                                                   \
-    " has too many decimals: field 'score' keeps 0 (more by SCALE in the layout); LB.CREATE key "  \
+    " has too many decimals: field 'score' keeps 0 (round it, or more by SCALE in the layout); "   \
+    "LB.CREATE key "                                                                               \
     "LAYOUT decimals takes it"
 
 /* A server whose settings say nothing of layouts. */
@@ -64,8 +65,9 @@ CHOICE_TEST(all_scores_of_the_command_that_makes_a_board_fit_its_layout) {
 
 CHOICE_TEST(what_fits_none_is_refused_in_the_words_of_the_layout_that_says_most) {
     static const char *const rows[][2] = {
-        {"ZADD k 0.30000000000000004 a", "-ERR value 0.30000000000000004 has too many decimals: "
-                                         "field 'score' keeps 7 (more by SCALE in the layout)"},
+        {"ZADD k 0.30000000000000004 a",
+         "-ERR value 0.30000000000000004 has too many decimals: "
+         "field 'score' keeps 7 (round it, or more by SCALE in the layout)"},
         {"ZADD k 1e19 a", "-ERR value 1e19 is out of range: field 'score' takes "
                           "-9223372036854775808..9223372036854775807"},
         {"ZADD k inf a", "-ERR value inf is out of range: field 'score' takes "
@@ -90,7 +92,8 @@ CHOICE_TEST(a_later_score_that_does_not_fit_is_refused_and_the_error_names_a_lay
     zset_expect(h, "ZADD new 50.5 b", ":1");
     /* Of a layout that a line gave there is no more to say. */
     zset_expect(h, "ZADD money:k 1.234 a",
-                "-ERR value 1.234 has too many decimals: field 'balance' keeps 2 (more by SCALE in "
+                "-ERR value 1.234 has too many decimals: field 'balance' keeps 2 (round it, or "
+                "more by SCALE in "
                 "the layout)");
 }
 
@@ -139,7 +142,8 @@ CHOICE_TEST(a_board_that_is_stored_gets_the_first_layout_that_takes_all_of_it) {
     /* A board of LB.CREATE keeps its layout. */
     zset_expect(h, "LB.CREATE kept", "+OK");
     zset_expect(h, "ZUNIONSTORE kept 1 b",
-                "-ERR member 'x': value 0.5 has too many decimals: field 'score' keeps 0 (more by "
+                "-ERR member 'x': value 0.5 has too many decimals: field 'score' keeps 0 (round "
+                "it, or more by "
                 "SCALE in the layout)");
 }
 
@@ -166,7 +170,8 @@ CHOICE_TEST(a_limiter_that_sends_milliseconds_in_a_transaction_counts_and_refuse
 CHOICE_TEST(one_default_layout_leaves_no_choice_and_many_are_tried_in_order) {
     zset_expect(h, "CONFIG SET default-layout default", "+OK");
     zset_expect(h, "ZADD k 50.5 a",
-                "-ERR value 50.5 has too many decimals: field 'score' keeps 0 (more by SCALE in "
+                "-ERR value 50.5 has too many decimals: field 'score' keeps 0 (round it, or more "
+                "by SCALE in "
                 "the layout)");
     shadow_end(h->shadow); /* its settings are given when it is loaded */
     zset_expect(h, "CONFIG SET default-layout \"money milliseconds\"", "+OK");

@@ -2,7 +2,6 @@
  * bans. */
 #include "server/commands/ban.h"
 #include "server/commands/lb/lb.h"
-#include "server/commands/shadow.h"
 #include "server/sessions/job.h"
 #include "tests/server/player_fixture.h"
 #include "tests/server/zset_fixture.h"
@@ -24,7 +23,7 @@ static struct session *log_in(struct harness *h, const char *player) {
 }
 
 static int shadow_start(void **state) {
-    struct harness *h = zset_start_job(state, SETTINGS, &shadow_job);
+    struct harness *h = zset_start_job(state, SETTINGS, &ban_shadow_job);
     shadow_end(h->shadow); /* the module has no players */
     return 0;
 }
@@ -601,7 +600,7 @@ SHADOW_TEST(entries_made_under_bans_from_before_the_job_come_back) {
     expect(h, s, "LB.BAN new SHADOW EX 100 MATCH k", ":0\r\n");
     expect(h, s, "LB.BAN new SHADOW EX 2000 MATCH other", ":0\r\n");
     job_list_end(&h->server);
-    job_board_begin(&h->server, &shadow_job);
+    job_board_begin(&h->server, &ban_shadow_job);
     settle(h);
     expect(h, s, "ZADD k 5 new", ":1\r\n");
     settle(h);
@@ -716,7 +715,7 @@ enum { MEMBERS = 6, TWIN_STEPS = 3000, TWIN_STEPS_SHORT = 300 };
 static struct harness *twin_start(void) {
     struct harness *h = harness_create(SETTINGS);
     shadow_end(h->shadow);
-    job_board_begin(&h->server, &shadow_job);
+    job_board_begin(&h->server, &ban_shadow_job);
     return h;
 }
 
@@ -842,7 +841,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     token[jwt_maker_player(JWT_HS256, "ann", NOW + 100000000, token)] = '\0';
     snprintf(line, sizeof line, "AUTH %s\r\nZREVRANK k ann\r\n", token);
     loop_begin_kept(&f, settings);
-    f.server->shadows.run = shadow_run_call;
+    f.server->shadows.run = ban_shadow_run_call;
     loop_ask_anew(&f, "ZADD k 1 ann 2 bob\r\nZADD l 5 bob\r\n", ":2\r\n:1\r\n");
     loop_ask_anew(&f, "LB.BAN ann SHADOW EX 100\r\nZADD l 6 ann\r\n", ":1\r\n:1\r\n");
     if (save != NULL) {
@@ -850,8 +849,8 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
     }
     loop_stop(&f);
     loop_start_kept(&f, settings);
-    f.server->shadows.run = shadow_run_call;
-    job_board_begin(f.server, &shadow_job);
+    f.server->shadows.run = ban_shadow_run_call;
+    job_board_begin(f.server, &ban_shadow_job);
     loop_ask_anew(&f, "ZCARD k\r\nZCARD l\r\n", ":1\r\n:1\r\n");
     loop_ask_anew(&f, line, "+OK\r\n:1\r\n");
     f.harness->wall_us += 100000000;
@@ -864,7 +863,7 @@ static void shadows_are_there_after_a_restart(const char *settings, const char *
 TEST(a_hidden_entry_does_not_leave_as_stale) {
     ENDED_BY(loop_end) struct loop_server f;
     loop_begin_kept(&f, SETTINGS "appendonly yes\nsave \"\"\n");
-    job_board_begin(f.server, &shadow_job);
+    job_board_begin(f.server, &ban_shadow_job);
     job_board_begin(f.server, &job_board_stale);
     loop_ask_anew(&f,
                   "LB.CREATE k FIELD score 32 TIME 31 S STALE 10 MINUTE\r\nZADD k 1 ann 2 bob\r\n",

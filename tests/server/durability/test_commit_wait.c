@@ -538,7 +538,7 @@ TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
     static char before[READS][4096], reply[4096];
     struct random random = random_begin(__func__);
     uint32_t came = 0, waited = 0;
-    for (int round = 0; round < (is_short_run() ? 12 : 200); round++) {
+    for (uint32_t round = test_rounds(200, 12); round > 0; round--) {
         struct loop_server *f = begin(ALWAYS);
         int ann = loop_connect(f);
         loop_ask(f, ann,

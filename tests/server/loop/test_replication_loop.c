@@ -4,7 +4,6 @@
 #include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
 #include "server/replication/replication.h"
-#include "server/replication/replicator.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
 #include "tests/support/wire.h"

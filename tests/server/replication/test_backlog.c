@@ -2,7 +2,7 @@
  * cursor gets every group once, in order, byte for byte. */
 #include "tests/support/test.h"
 
-#include "server/replication/backlog.h"
+#include "server/replication/feed.h"
 #include "server/replication/replication.h"
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"

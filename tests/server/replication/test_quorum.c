@@ -1,7 +1,7 @@
 /* The quorum's beginning: without memory, and with what a file of votes says. What it does then is tried
  * by tests/model, tests/quorum and tests/integration/replication_memory.c. */
 #include "server/replication/quorum.h"
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 
 #include "server/system/disk.h"
 #include "tests/support/loop_server.h"

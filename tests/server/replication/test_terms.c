@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/replication/replicator.h"
+#include "server/replication/replication.h"
 #include "server/replication/wire.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"

@@ -124,17 +124,17 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
 }
 
 TEST(whoever_applies_all_effects_has_the_same) {
-    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 1, false);
+    run_twins(__func__, 12, (int)test_rounds(20000, 4000), 1, false);
 }
 
 TEST(the_same_holds_of_large_boards) {
-    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, false);
+    run_twins(__func__, 1000, (int)test_rounds(20000, 4000), 100, false);
 }
 
 /* Only large boards are prefetched. */
 TEST(effects_may_be_applied_many_at_once) {
-    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 20, true);
-    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, true);
+    run_twins(__func__, 12, (int)test_rounds(20000, 4000), 20, true);
+    run_twins(__func__, 1000, (int)test_rounds(20000, 4000), 100, true);
 }
 
 /* ---- what is reported ---- */

@@ -454,7 +454,7 @@ REGISTRY_TEST(one_that_is_passive_no_longer_makes_the_archive) {
 }
 
 TEST(each_archive_is_its_board_at_one_moment_and_effects_make_the_same) {
-    const uint32_t rounds = is_short_run() ? 4000 : 60000;
+    const uint32_t rounds = test_rounds(60000, 4000);
     struct workload workload;
     struct pair pair;
     workload_begin(&workload, __func__, 300);

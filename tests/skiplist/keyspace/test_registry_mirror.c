@@ -81,7 +81,7 @@ static struct registry_key *pick(struct workload *workload) {
 }
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
-    const uint32_t rounds = is_short_run() ? 2000 : 30000;
+    const uint32_t rounds = test_rounds(30000, 2000);
     ENDED_BY(workload_end) struct workload workload;
     uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
     workload_begin(&workload, __func__, 300);
@@ -122,7 +122,7 @@ TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
 TEST(a_copy_follows_notes_that_come_change_and_go) {
     ENDED_BY(workload_end) struct workload workload;
     workload_begin(&workload, __func__, 300);
-    for (int round = 0; round < (is_short_run() ? 100 : 2000); round++) {
+    for (uint32_t round = test_rounds(2000, 100); round > 0; round--) {
         struct registry_mirror mirror;
         bool is_new;
         struct registry_key *key =

@@ -577,9 +577,9 @@ static void run_twins(const char *name, bool has_periods, int step_count, int co
 }
 
 TEST(it_behaves_as_a_list_of_keys_does_whatever_allocation_fails) {
-    run_twins(__func__, false, is_short_run() ? 8000 : 80000, 4);
+    run_twins(__func__, false, (int)test_rounds(80000, 8000), 4);
 }
 
 TEST(a_registry_of_periods_is_as_its_naive_twin) {
-    run_twins(__func__, true, is_short_run() ? 20000 : 100000, 50);
+    run_twins(__func__, true, (int)test_rounds(100000, 20000), 50);
 }

@@ -72,7 +72,7 @@ ZSET_TEST(a_member_takes_a_value_for_every_field) {
     zset_expect(h, "LB.ADD none XX INCR 1 a", ":0");
     /* Skipped values must be valid, but their sums need not fit. */
     zset_expect(h, "LB.ADD k XX 1.5 c",
-                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more "
+                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (round it, or more "
                 "by SCALE in the layout)");
     zset_expect(h, "LB.ADD k XX INCR x c", ERROR_NUMBER("score"));
     zset_expect(h, "LB.ADD k XX INCR 18446744073709551615 c", ":0");
@@ -102,8 +102,9 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
         {"inf 0 0 b", "-ERR value inf is out of range: field 'score' takes 0..1048575"},
         {"1 -inf 0 b", "-ERR value -inf is out of range: field 'flag' takes 0..1"},
         {"1 0 1e400 b", "-ERR value 1e400 is out of range: field 'level' takes -1024..1023"},
-        {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0 (more by SCALE "
-                      "in the layout)"},
+        {"1 0 0.5 b",
+         "-ERR value 0.5 has too many decimals: field 'level' keeps 0 (round it, or more by SCALE "
+         "in the layout)"},
         {"1 x 0 b", ERROR_NUMBER("flag")},
         {"1 = 0 b", ERROR_NUMBER("flag")},
         {"1 ** 0 b", ERROR_NUMBER("flag")},

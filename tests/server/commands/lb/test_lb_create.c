@@ -21,7 +21,8 @@ ZSET_TEST(layouts_for_times_are_built_in) {
 HARNESS_TEST(a_line_may_give_the_name_of_a_built_in_layout_to_another,
              "default-layout seconds\nlayout seconds FIELD score 40\n") {
     zset_expect(h, "ZADD own 1.5 a",
-                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the "
+                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (round it, or more by "
+                "SCALE in the "
                 "layout)");
 }
 

@@ -103,7 +103,7 @@ DECAY_TEST(only_increments_are_taken) {
         {"ZINCRBY hot inf ann", "-ERR value inf" REFUSED},
         {"LB.AROUND hot SCORE -1 3", "-ERR value -1" REFUSED},
         {"ZINCRBY hot 0.0001 ann", "-ERR value 0.0001 has too many decimals: field 'hot' keeps 3 "
-                                   "(more by SCALE in the layout)"},
+                                   "(round it, or more by SCALE in the layout)"},
         {"ZINCRBY hot 18446744073709551.615 ann", "-ERR value 1 + 18446744073709551.615 is out of "
                                                   "range: the score of field 'hot' is at most "
                                                   "18446744073709551.615"},
@@ -205,7 +205,8 @@ DECAY_TEST(combined_boards_take_scores_as_they_are_now_and_results_decay_from_no
         {"ZREVRANGE hot:c 0 -1 WITHSCORES", "[ann 2 bob 1]"},
         {"ZUNIONSTORE hot:d 1 hot:a WEIGHTS -1", "-ERR member 'bob': value -1" REFUSED},
         {"ZUNIONSTORE day 1 hot:a WEIGHTS 0.25",
-         "-ERR member 'ann': value 0.5 has too many decimals: field 'hot' keeps 0 (more by SCALE "
+         "-ERR member 'ann': value 0.5 has too many decimals: field 'hot' keeps 0 (round it, or "
+         "more by SCALE "
          "in the layout)"},
     };
     zset_expect(h, "LB.ADD hot:a INCR 4 ann 2 bob", ":2");

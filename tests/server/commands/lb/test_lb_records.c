@@ -7,8 +7,8 @@ static const char syntax[] = "-ERR syntax error";
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 static const char no_float[] = "-ERR value is not a valid float";
 static const char no_score[] = ERROR_NUMBER("score");
-static const char too_fine[] =
-    "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)";
+static const char too_fine[] = "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (round "
+                               "it, or more by SCALE in the layout)";
 static const char no_room[] =
     "-ERR value inf is out of range: field 'score' takes -4294967296..4294967295";
 

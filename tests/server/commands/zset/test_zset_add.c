@@ -114,7 +114,7 @@ ZSET_TEST(scores_are_exact_decimals) {
     zset_expect(h, "ZSCORE wide:k a", "18446744073709551615");
 }
 
-#define MORE        " (more by SCALE in the layout)"
+#define MORE        " (round it, or more by SCALE in the layout)"
 #define SCORE_RANGE " is out of range: field 'score' takes -4294967296..4294967295"
 
 ZSET_TEST(values_outside_the_field_name_field_value_and_range) {

@@ -123,7 +123,7 @@ ZSET_TEST(in_the_same_layout_a_member_keeps_its_whole_key_and_equals_their_order
 ZSET_TEST(in_another_layout_score_and_time_are_kept_or_nothing_is_moved) {
     static const char *const rows[][2] = {
         {"ZMOVE money:k d MAX COUNT 2", "-ERR value 0.5 has too many decimals: field 'score' keeps "
-                                        "0 (more by SCALE in the layout)"},
+                                        "0 (round it, or more by SCALE in the layout)"},
         {"ZMOVE money:k laps:d MIN", "-ERR value -3 is out of range: field 'ms' takes "
                                      "0..4294967295"},
     };
@@ -147,9 +147,9 @@ ZSET_TEST(a_board_of_doubles_takes_what_it_takes_of_a_union) {
         {"ZRANGE moved 0 -1 WITHSCORES", "[a 0.5 b 1318516439857.131 c 1318516439857.1313]"},
         {"ZADD exact 0.12345 a", ":1"},
         {"ZUNIONSTORE union 1 exact", "-ERR member 'a': value 0.12345 has too many decimals: field "
-                                      "'score' keeps 4 (more by SCALE in the layout)"},
+                                      "'score' keeps 4 (round it, or more by SCALE in the layout)"},
         {"ZMOVE exact moved MIN", "-ERR value 0.12345 has too many decimals: field 'score' keeps 4 "
-                                  "(more by SCALE in the layout)"},
+                                  "(round it, or more by SCALE in the layout)"},
     };
     zset_run(h, "LB.CREATE exact FIELD score 64 ASC SIGNED SCALE 5");
     zset_run(h, "LB.CREATE union LAYOUT milliseconds");

@@ -34,7 +34,8 @@ ZSET_TEST(doubles_of_seventeen_digits_are_their_shortest_decimals) {
     zset_expect(h, "ZRANGEBYSCORE money (0.29999999999999999 +inf", "[]");
     zset_expect(h, "ZUNION 1 money WEIGHTS 0.10000000000000001 WITHSCORES", "[b -0.824 a 0.03]");
     zset_expect(h, "ZADD money 0.10000000000000002 a",
-                "-ERR value 0.10000000000000002 has too many decimals: field 'score' keeps 2 (more "
+                "-ERR value 0.10000000000000002 has too many decimals: field 'score' keeps 2 "
+                "(round it, or more "
                 "by SCALE in the layout)");
 }
 

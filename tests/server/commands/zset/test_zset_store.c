@@ -79,7 +79,8 @@ ZSET_TEST(the_destination_has_the_layout_that_its_name_is_given) {
 }
 
 #define SCORE_RANGE " is out of range: field 'score' takes -4294967296..4294967295"
-#define TOO_FINE    " has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)"
+#define TOO_FINE                                                                                   \
+    " has too many decimals: field 'score' keeps 0 (round it, or more by SCALE in the layout)"
 
 ZSET_TEST(a_value_that_the_field_cannot_hold_is_named_and_changes_nothing) {
     static const char *const rows[][2] = {
